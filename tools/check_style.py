@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""The style caps that no linter knows: sizes, façades, hidden imports, raw shape arithmetic.
+
+    python tools/check_style.py [ROOT]     one breach a line, `path:line: what; what to do`
+
+Standard library only; it reads code as text and runs none of it. docs/style.md gives the reasons.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+FILE_CAP, FUNCTION_CAP, LINE_CAP, FACADE_CAP = 900, 80, 100, 350
+SHORT = 5  # lines: a file up to this long needs no docstring (an __init__.py, say)
+SEAM = "olympus/_src/base/lib"
+FOLDERS = ("olympus", "tests", "tools", "examples")
+GENERATED = {"tests/random_frozen.py"}  # data: no caps
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+UNFINISHED = re.compile(r"#\s*(?:TODO|FIXME|XXX|HACK)\b(?!\([^)]{8,}\): )")
+
+Breach = tuple[int, str]
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function in the tree, methods and nested ones included."""
+    return (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
+
+
+def code_length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function without its docstring."""
+    length = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function, clean=False) is not None:
+        first = function.body[0]
+        length -= first.end_lineno - first.lineno + 1
+    return length
+
+
+def check_sizes(text: str, tree: ast.Module) -> Iterator[Breach]:
+    """Caps on the file, its functions and its lines; the module's docstring; unfinished work."""
+    lines = text.splitlines()
+    if len(lines) > FILE_CAP:
+        yield 1, f"{len(lines)} lines (cap {FILE_CAP}); split the file by subject"
+    if len(lines) > SHORT and ast.get_docstring(tree) is None:
+        yield 1, "no module docstring; say what it is and its one idea"
+    for number, line in enumerate(lines, 1):
+        if len(line) > LINE_CAP:
+            yield number, f"{len(line)} columns (cap {LINE_CAP})"
+        if UNFINISHED.search(line):
+            yield number, "unfinished work without a reason; finish it, or write `TODO(reason): …`"
+    for function in functions(tree):
+        if (length := code_length(function)) > FUNCTION_CAP:
+            yield function.lineno, f"{function.name} has {length} lines (cap {FUNCTION_CAP})"
+
+
+def imported(node: ast.AST) -> list[str]:
+    """Top-level packages that an import statement names."""
+    if isinstance(node, ast.Import):
+        return [alias.name.split(".")[0] for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.level == 0:
+        return [(node.module or "").split(".")[0]]
+    return []
+
+
+def check_imports(name: str, tree: ast.Module) -> Iterator[Breach]:
+    """jaxlib in the seam only, jax nowhere; private modules import at their top only."""
+    for node in ast.walk(tree):
+        if "jaxlib" in imported(node) and not name.startswith(SEAM):
+            yield node.lineno, f"imports jaxlib; only {SEAM} may, take the name from there"
+        if "jax" in imported(node):
+            yield node.lineno, "imports jax; Olympus never does"
+    if "/_src/" in name:
+        for function in functions(tree):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    yield node.lineno, f"import inside {function.name}; move it to the top"
+
+
+def is_plain_name(node: ast.stmt) -> bool:
+    """Is this a statement that only names things: an import, an alias, `__all__`, a docstring?"""
+    if isinstance(node, ast.Import | ast.ImportFrom | ast.Delete):
+        return True
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    if isinstance(node, FUNCTIONS):  # PEP 562: how a façade imports a submodule lazily
+        return node.name in ("__getattr__", "__dir__")
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return not any(isinstance(part, ast.Call | ast.Lambda) for part in ast.walk(node))
+    if isinstance(node, ast.If):  # `if TYPE_CHECKING:`
+        return all(map(is_plain_name, node.body + node.orelse))
+    return False
+
+
+def check_facade(text: str, tree: ast.Module) -> Iterator[Breach]:
+    """A public module holds names, no logic."""
+    if (length := text.count("\n")) > FACADE_CAP:
+        yield 1, f"{length} lines in a façade (cap {FACADE_CAP})"
+    for node in tree.body:
+        if not is_plain_name(node):
+            yield node.lineno, "a façade holds names only; define this under olympus/_src"
+
+
+def mentions_shape(node: ast.AST) -> bool:
+    """Does the expression read a `.shape`, or a variable called shape?"""
+    return any(
+        (isinstance(part, ast.Attribute) and part.attr == "shape")
+        or (isinstance(part, ast.Name) and part.id == "shape")
+        for part in ast.walk(node)
+    )
+
+
+def is_dimension(node: ast.AST) -> bool:
+    """`x.shape[i]`, one dimension and not a slice of them."""
+    return (
+        isinstance(node, ast.Subscript)
+        and not isinstance(node.slice, ast.Slice)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == "shape"
+    )
+
+
+def check_shapes(tree: ast.Module) -> Iterator[Breach]:
+    """Dimensions may be symbolic: their arithmetic goes through types/shape.py."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args:
+            called = ast.unparse(node.func)
+            if called in ("math.prod", "np.prod", "numpy.prod") and mentions_shape(node.args[0]):
+                yield node.lineno, f"{called} of a shape; use types.shape.prod"
+            if called == "int" and is_dimension(node.args[0]):
+                yield node.lineno, "int() of a dimension; use types.shape"
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            if is_dimension(node.left) or is_dimension(node.comparators[0]):
+                yield node.lineno, "== on a dimension; use types.shape.definitely_equal"
+
+
+def check(root: Path, path: Path) -> list[Breach]:
+    """Every breach in one file, by line."""
+    name = path.relative_to(root).as_posix()
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    breaches = [] if name in GENERATED else list(check_sizes(text, tree))
+    if name.startswith("olympus/"):
+        breaches += check_imports(name, tree)
+        if "/_src/" not in name:
+            breaches += check_facade(text, tree)
+        elif not name.startswith("olympus/_src/base/") and name != "olympus/_src/types/shape.py":
+            breaches += check_shapes(tree)
+    return sorted(set(breaches))
+
+
+def main(arguments: list[str]) -> int:
+    """Print every breach under the root; 1 if there is one."""
+    root = Path(arguments[0] if arguments else ".").resolve()
+    files = sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py"))
+    if not files:
+        print(f"check_style: no Python file under {root}; give the repository's root")
+        return 2
+    count = 0
+    for path in files:
+        for line, what in check(root, path):
+            print(f"{path.relative_to(root)}:{line}: {what}")
+            count += 1
+    print(f"check_style: {len(files)} files, {count} breaches")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
