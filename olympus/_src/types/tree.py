@@ -1,0 +1,477 @@
+"""The pytree verbs: flatten, rebuild, map, reduce, transpose and broadcast trees of leaves.
+
+`tree_flatten` is one call into jaxlib's C++ registry, and everything else is made of it. Where structures must agree
+the check is C++'s too; only when it fails are the trees compared in Python, to name the place. The registry and its
+registrations are in `tree_registry`, key paths and explanations in `tree_paths`.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from olympus._src.base import lib
+from olympus._src.base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from olympus._src.types.tree_paths import (
+    IsLeaf,
+    KeyEntry,
+    KeyPath,
+    explain_mismatch,
+    flatten_error,
+    flatten_one_level,
+    flatten_one_level_with_keys,
+    keystr,
+    mismatch_error,
+    prefix_errors,
+)
+from olympus._src.types.tree_registry import (
+    Partial,
+    PyTreeDef,
+    is_tree_node,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    registry,
+    static,
+)
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "all_leaves",
+    "broadcast_prefix",
+    "explain_mismatch",
+    "flatten_axes",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
+    "keystr",
+    "mismatch_error",
+    "prefix_errors",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "registry",
+    "static",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_reduce_associative",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+]
+
+PathLeaf = tuple[tuple[Any, ...], Any]
+
+_flatten: Any = registry.flatten
+_REFUSED = (ValueError, TypeError, SystemError, RecursionError)
+
+
+class Unspecified:
+    """The class of the mark for an argument that was not given, where None is a value."""
+
+    __slots__ = ()
+
+
+_UNSPECIFIED: Final = Unspecified()
+_TRANSPOSE_RULES = "the tree to transpose must be the outer structure with the inner one at each leaf"
+_FIRST_RULES = "every further tree must have the first tree's structure, and may be deeper where that has a leaf"
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves of `tree`, dicts in key order, and its structure; `is_leaf(subtree)` stops above a node.
+
+    ValueError for a dict whose keys cannot be sorted, RecursionError for a tree that contains itself.
+
+    >>> tree_flatten({"b": [1, 2], "a": None})
+    ([1, 2], PyTreeDef({'a': None, 'b': [*, *]}))
+    """
+    try:
+        return _flatten(tree, is_leaf)
+    except _REFUSED as error:
+        raise flatten_error("tree_flatten", tree, error, is_leaf) from None
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of `tree`, in the order of `tree_flatten`.
+
+    >>> tree_leaves([1, (2, 3), ()])
+    [1, 2, 3]
+    """
+    try:
+        return _flatten(tree, is_leaf)[0]
+    except _REFUSED as error:
+        raise flatten_error("tree_leaves", tree, error, is_leaf) from None
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure of `tree`: what is left without its leaves.
+
+    >>> tree_structure({"a": 1, "b": [2, 3]})
+    PyTreeDef({'a': *, 'b': [*, *]})
+    """
+    try:
+        return _flatten(tree, is_leaf)[1]
+    except _REFUSED as error:
+        raise flatten_error("tree_structure", tree, error, is_leaf) from None
+
+
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The tree of structure `treedef` with these leaves; ValueError unless there are `treedef.num_leaves` of them.
+
+    >>> tree_unflatten(tree_structure([0, {"k": 0}]), "xy")
+    ['x', {'k': 'y'}]
+    """
+    try:
+        return treedef.unflatten(leaves)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise _unflatten_error(treedef, leaves, error) from None
+
+
+def _unflatten_error(treedef: Any, leaves: Any, error: Exception) -> Exception:
+    """Why C++ refused the leaves; `error` itself where it comes from a user's unflatten function or iterator."""
+    if not isinstance(treedef, PyTreeDef):
+        return _not_a_treedef("tree_unflatten", treedef)
+    if not isinstance(leaves, Iterable):
+        return TypeError(f"tree_unflatten: leaves is of type {type(leaves).__name__}; an iterable is required")
+    counted = len(leaves) if isinstance(leaves, Sequence) else treedef.num_leaves
+    if counted == treedef.num_leaves:
+        return error
+    return ValueError(
+        f"tree_unflatten: got {counted} leaves; {treedef.num_leaves} are required for {treedef}; "
+        "give one for each * of the structure"
+    )
+
+
+def _not_a_treedef(what: str, value: Any) -> TypeError:
+    return TypeError(
+        f"{what}: got a value of type {type(value).__name__} as tree structure; a PyTreeDef is required; "
+        "get it with tree_structure(tree)"
+    )
+
+
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """`f` of every leaf of `tree`, in the same structure.
+
+    With further trees, of the same structure or deeper where `tree` has a leaf, `f` also takes their subtrees there.
+    ValueError with the key path where the structures differ.
+
+    >>> tree_map(lambda x, y: x + y, [1, {"k": 2}], [10, {"k": 20}])
+    [11, {'k': 22}]
+    """
+    try:
+        leaves, treedef = _flatten(tree, is_leaf)
+    except _REFUSED as error:
+        raise flatten_error("tree_map", tree, error, is_leaf) from None
+    if not rest:
+        return treedef.unflatten(map(f, leaves))
+    return treedef.unflatten(map(f, leaves, *_columns("tree_map", treedef, rest)))
+
+
+def _columns(what: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> list[list[Any]]:
+    """The subtrees of each further tree at the leaves of the first."""
+    columns: list[list[Any]] = []
+    for index, other in enumerate(rest):
+        try:
+            columns.append(treedef.flatten_up_to(other))
+        except _REFUSED as error:
+            raise _rest_error(what, treedef, index, other, error) from None
+    return columns
+
+
+def _rest_error(what: str, treedef: PyTreeDef, index: int, other: Any, error: Exception) -> Exception:
+    differences = prefix_errors(treedef, other)
+    if not differences:
+        return flatten_error(what, other, error)
+    return mismatch_error(f"{what}, tree {index + 2}", _FIRST_RULES, differences)
+
+
+def _path_predicate(is_leaf: Any, takes_path: bool) -> Any:
+    """C++ asks `(path, subtree)`; the user's predicate takes the subtree alone unless it says otherwise."""
+    if is_leaf is None or takes_path:
+        return is_leaf
+    return lambda _path, subtree: is_leaf(subtree)
+
+
+def _flatten_with_path(
+    what: str, tree: Any, is_leaf: Any, takes_path: bool
+) -> tuple[list[PathLeaf], PyTreeDef]:
+    try:
+        return registry.flatten_with_path(tree, _path_predicate(is_leaf, takes_path))
+    except _REFUSED as error:
+        raise flatten_error(what, tree, error, None if takes_path else is_leaf) from None
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[PathLeaf], PyTreeDef]:
+    """`(key path, leaf)` of every leaf, and the structure.
+
+    With `is_leaf_takes_path` the predicate is called `is_leaf(path, subtree)`.
+
+    >>> tree_flatten_with_path([1, {"k": 2}])[0]
+    [((SequenceKey(idx=0),), 1), ((SequenceKey(idx=1), DictKey(key='k')), 2)]
+    """
+    return _flatten_with_path("tree_flatten_with_path", tree, is_leaf, is_leaf_takes_path)
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[PathLeaf]:
+    """`(key path, leaf)` of every leaf; see `tree_flatten_with_path`.
+
+    >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"k": (1, 2)})]
+    [("['k'][0]", 1), ("['k'][1]", 2)]
+    """
+    return _flatten_with_path("tree_leaves_with_path", tree, is_leaf, is_leaf_takes_path)[0]
+
+
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """Like `tree_map`, with `f(path, leaf, *subtrees of rest)`.
+
+    >>> tree_map_with_path(lambda path, x: keystr(path) + "=" + str(x), {"k": [1, 2]})
+    {'k': ["['k'][0]=1", "['k'][1]=2"]}
+    """
+    what = "tree_map_with_path"
+    pairs, treedef = _flatten_with_path(what, tree, is_leaf, is_leaf_takes_path)
+    paths, leaves = [path for path, _ in pairs], [leaf for _, leaf in pairs]
+    return treedef.unflatten(map(f, paths, leaves, *_columns(what, treedef, rest)))
+
+
+def tree_reduce(
+    function: Callable[[Any, Any], Any],
+    tree: Any,
+    initializer: Any = _UNSPECIFIED,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """`functools.reduce` over the leaves, from `initializer` where it is given; TypeError for no leaf and none given.
+
+    >>> tree_reduce(lambda x, y: x - y, [10, (3, 2)])
+    5
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if initializer is not _UNSPECIFIED:
+        return functools.reduce(function, leaves, initializer)
+    if not leaves:
+        raise TypeError("tree_reduce: the tree has no leaves; at least one is required; give an initializer")
+    return functools.reduce(function, leaves)
+
+
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Any,
+    *,
+    identity: Any = _UNSPECIFIED,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """The leaves combined pairwise by an associative operation, to a depth of log2 of their number.
+
+    `identity` is the result for a tree without leaves; TypeError for such a tree when it is not given.
+
+    >>> tree_reduce_associative(lambda x, y: (x, y), [1, 2, 3])
+    (1, (2, 3))
+    """
+    leaves = tree_leaves(tree, is_leaf)
+    if leaves:
+        return _combine(operation, leaves)
+    if identity is _UNSPECIFIED:
+        raise TypeError("tree_reduce_associative: the tree has no leaves; at least one is required; give identity")
+    return identity
+
+
+def _combine(operation: Callable[[Any, Any], Any], leaves: list[Any]) -> Any:
+    if len(leaves) == 1:
+        return leaves[0]
+    half = len(leaves) // 2
+    return operation(_combine(operation, leaves[:half]), _combine(operation, leaves[half:]))
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether every leaf is true; True for a tree without leaves.
+
+    >>> tree_all([True, {"k": 1}]), tree_all([0])
+    (True, False)
+    """
+    return all(tree_leaves(tree, is_leaf))
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether every element is a leaf, in itself or by `is_leaf`. None is a node.
+
+    >>> all_leaves([1, "a"]), all_leaves([1, None])
+    (True, False)
+    """
+    if is_leaf is None:
+        return lib.all_leaves(registry, iterable)
+    return all(is_leaf(x) or not is_tree_node(type(x)) for x in iterable)
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures one level down.
+
+    >>> treedef_children(tree_structure([1, (2,)]))
+    [PyTreeDef(*), PyTreeDef((*,))]
+    """
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is a single leaf or a node without children.
+
+    >>> treedef_is_leaf(tree_structure(1)), treedef_is_leaf(tree_structure([1]))
+    (True, False)
+    """
+    return treedef.num_nodes == 1
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees of these structures.
+
+    >>> treedef_tuple([tree_structure(1), tree_structure([1])])
+    PyTreeDef((*, [*]))
+    """
+    members = list(treedefs)
+    for member in members:
+        if not isinstance(member, PyTreeDef):
+            raise _not_a_treedef("treedef_tuple", member)
+    return lib.treedef_tuple(registry, members)
+
+
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
+    """A tree of trees turned inside out: outer structure of inner ones to inner structure of outer ones.
+
+    With None the inner structure is that of the first inner tree. ValueError unless the tree is exactly outer of inner.
+
+    >>> tree_transpose(tree_structure([0, 0]), tree_structure((0, 0, 0)), [(1, 2, 3), (4, 5, 6)])
+    ([1, 4], [2, 5], [3, 6])
+    """
+    what = "tree_transpose"
+    for treedef in (outer_treedef, inner_treedef):
+        if treedef is not None and not isinstance(treedef, PyTreeDef):
+            raise _not_a_treedef(what, treedef)
+    leaves, found = tree_flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = _first_inner(what, outer_treedef, pytree_to_transpose)
+    required = outer_treedef.compose(inner_treedef)
+    if found != required:
+        differences = explain_mismatch(required, pytree_to_transpose)
+        raise mismatch_error(what, _TRANSPOSE_RULES, differences)
+    size = inner_treedef.num_leaves
+    return inner_treedef.unflatten(outer_treedef.unflatten(leaves[i::size]) for i in range(size))
+
+
+def _first_inner(what: str, outer: PyTreeDef, tree: Any) -> PyTreeDef:
+    if not outer.num_leaves:
+        raise ValueError(
+            f"{what}: {outer} has no leaves; at least one is required to infer the inner structure; "
+            "give inner_treedef"
+        )
+    try:
+        return tree_structure(outer.flatten_up_to(tree)[0])
+    except ValueError:
+        raise mismatch_error(what, _TRANSPOSE_RULES, prefix_errors(outer, tree)) from None
+
+
+def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Each leaf of `prefix_tree` as often as its place in `full_tree` has leaves, in their order.
+
+    `is_leaf` is asked about the nodes of the prefix. ValueError with the key path where it is no prefix.
+
+    >>> broadcast_prefix([1, 2], [("a", "b"), "c"])
+    [1, 1, 2]
+    """
+    return _broadcast("broadcast_prefix", prefix_tree, full_tree, is_leaf)
+
+
+def _broadcast(what: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> list[Any]:
+    leaves, treedef = tree_flatten(prefix_tree, is_leaf)
+    try:
+        subtrees = treedef.flatten_up_to(full_tree)
+    except _REFUSED as error:
+        differences = prefix_errors(prefix_tree, full_tree, is_leaf)
+        if not differences:
+            raise flatten_error(what, full_tree, error) from None
+        raise mismatch_error(what, "the first tree must be a prefix of the second", differences) from None
+    return [leaf for leaf, sub in zip(leaves, subtrees, strict=True) for _ in tree_leaves(sub)]
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """`prefix_tree` spread over the structure of `full_tree`: each leaf repeated over the subtree at its place.
+
+    ValueError with the key path where it is no prefix.
+
+    >>> tree_broadcast([1, 2], [("a", "b"), "c"])
+    [(1, 1), 2]
+    """
+    leaves = _broadcast("tree_broadcast", prefix_tree, full_tree, is_leaf)
+    return tree_unflatten(tree_structure(full_tree), leaves)
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def flatten_axes(what: str, treedef: PyTreeDef, axes_tree: Any) -> list[Any]:
+    """One entry of `axes_tree`, a prefix of `treedef` in which None is a leaf, for each leaf of `treedef`.
+
+    `what` names the operation and argument in the ValueError, which tells the key path of each misfit. No value of the
+    full structure is made: custom nodes are not rebuilt around dummies.
+
+    >>> flatten_axes("vmap in_axes", tree_structure((1, {"k": 2, "l": [3, 4]})), (None, {"k": 0, "l": 1}))
+    [None, 0, 1, 1]
+    """
+    if axes_tree is None or not is_tree_node(type(axes_tree)):
+        return [axes_tree] * treedef.num_leaves
+    axes, prefix = tree_flatten(axes_tree, _is_none)
+    counts = _leaf_counts(prefix, treedef)
+    if counts is None:
+        differences = prefix_errors(axes_tree, treedef, _is_none)
+        advice = "the specification must be a prefix of the argument's structure: one entry serves all leaves below it"
+        raise mismatch_error(what, advice, differences)
+    return [axis for axis, count in zip(axes, counts, strict=True) for _ in range(count)]
+
+
+def _leaf_counts(prefix: PyTreeDef, full: PyTreeDef) -> list[int] | None:
+    """The number of leaves of `full` at each leaf of `prefix`; None where it is no prefix."""
+    counts: list[int] = []
+    stack = [(prefix, full)]
+    while stack:
+        part, whole = stack.pop()
+        data = part.node_data()
+        if data is None:
+            counts.append(whole.num_leaves)
+            continue
+        parts, wholes = part.children(), whole.children()
+        if data != whole.node_data() or len(parts) != len(wholes):
+            return None
+        stack += reversed(list(zip(parts, wholes, strict=True)))
+    return counts

@@ -1,0 +1,283 @@
+"""Where something is in a pytree: key paths, opening one level, and what differs between two trees.
+
+Flattening runs in C++ and reports little; when it fails, the functions here walk the trees once more in Python
+(with a stack: no depth limit) and say at which path, what was found and what is required.
+"""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from olympus._src.base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from olympus._src.types.tree_registry import PyTreeDef, registered_field_names, registry
+
+__all__ = [
+    "KeyEntry",
+    "KeyPath",
+    "explain_mismatch",
+    "flatten_error",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "keystr",
+    "mismatch_error",
+    "prefix_errors",
+]
+
+KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+KeyPath = tuple[KeyEntry, ...]
+IsLeaf = Callable[[Any], bool] | None
+
+SHOWN_DIFFERENCES = 5
+SHOWN_KEYS = 8
+
+
+def _key_name(key: Any) -> str:
+    if isinstance(key, SequenceKey):
+        return str(key.idx)
+    if isinstance(key, DictKey | FlattenedIndexKey):
+        return str(key.key)
+    return str(key.name) if isinstance(key, GetAttrKey) else str(key)
+
+
+def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+    """The key path as text: as Python would index, or with `simple` the bare names, joined by `separator`.
+
+    >>> path = (SequenceKey(1), DictKey("k"), GetAttrKey("name"))
+    >>> keystr(path), keystr(path, simple=True, separator="/")
+    ("[1]['k'].name", '1/k/name')
+    """
+    return separator.join(map(_key_name if simple else str, keys))
+
+
+def _is_namedtuple(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def _opened(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
+    """`((key, child) pairs, aux)` of a node, None of a leaf."""
+    opened = registry.flatten_one_level_with_keys(tree)
+    if opened is not None and registry.is_node(type(tree)) and opened[1] is type(tree):
+        # jaxlib 0.10.2 gives every child of a namedtuple the name of its first field.
+        if _is_namedtuple(type(tree)):
+            return tuple((GetAttrKey(n), c) for n, c in zip(tree._fields, tree, strict=True)), opened[1]
+    return opened
+
+
+def _not_a_node(what: str, tree: Any) -> ValueError:
+    return ValueError(
+        f"{what}: can't open a leaf of type {type(tree).__name__}; a registered container is required; "
+        "see tree_util.register_pytree_node"
+    )
+
+
+def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+    """`(children, aux)` of the outermost node of `tree`; ValueError for a leaf.
+
+    >>> flatten_one_level({"b": [1], "a": 2})
+    ((2, [1]), ('a', 'b'))
+    """
+    opened = registry.flatten_one_level(tree)
+    if opened is None:
+        raise _not_a_node("flatten_one_level", tree)
+    return opened
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
+    """`((key, child) pairs, aux)` of the outermost node of `tree`; ValueError for a leaf.
+
+    >>> flatten_one_level_with_keys([5])
+    (((SequenceKey(idx=0), 5),), None)
+    """
+    opened = _opened(tree)
+    if opened is None:
+        raise _not_a_node("flatten_one_level_with_keys", tree)
+    return opened
+
+
+class _Node(NamedTuple):
+    """One opened level; of a value or, equal to it, of a PyTreeDef."""
+
+    kind: type
+    aux: Any
+    keys: tuple[Any, ...]
+    children: tuple[Any, ...]
+
+
+def _open_value(tree: Any, is_leaf: IsLeaf) -> _Node | None:
+    if is_leaf is not None and is_leaf(tree):
+        return None
+    opened = _opened(tree)
+    if opened is None:
+        return None
+    pairs = tuple(opened[0])
+    return _Node(type(tree), opened[1], tuple(k for k, _ in pairs), tuple(c for _, c in pairs))
+
+
+def _open_treedef(treedef: PyTreeDef, is_leaf: IsLeaf) -> _Node | None:
+    data = treedef.node_data()
+    if data is None:
+        return None
+    kind, aux = data
+    children = tuple(treedef.children())
+    if kind is dict:
+        aux = tuple(aux)
+    elif _is_namedtuple(kind) and aux is None:
+        aux = kind
+    return _Node(kind, aux, _treedef_keys(kind, aux, len(children)), children)
+
+
+def _treedef_keys(kind: type, aux: Any, size: int) -> tuple[Any, ...]:
+    if kind is dict or kind is OrderedDict:
+        return tuple(map(DictKey, aux))
+    if kind is defaultdict:
+        return tuple(map(DictKey, aux[1]))
+    if kind is list or kind is tuple:
+        return tuple(map(SequenceKey, range(size)))
+    names = registered_field_names.get(kind) or getattr(kind, "_fields", ())
+    if len(names) == size:
+        return tuple(map(GetAttrKey, names))
+    return tuple(map(FlattenedIndexKey, range(size)))
+
+
+def _opener(tree: Any) -> Callable[[Any, IsLeaf], _Node | None]:
+    return _open_treedef if isinstance(tree, PyTreeDef) else _open_value
+
+
+def _same_aux(a: Any, b: Any) -> bool:
+    """Equality of aux data; what refuses to be compared counts as different."""
+    try:
+        return a is b or bool(a == b)
+    except Exception:
+        return False
+
+
+def _describe(node: _Node | None, value: Any) -> str:
+    """A few words for a subtree: its container and size, or the class of a leaf."""
+    if node is None:
+        return "a leaf" if isinstance(value, PyTreeDef) else f"a leaf of type {type(value).__name__}"
+    if node.kind is type(None):
+        return "None"
+    name, size = node.kind.__name__, len(node.children)
+    if issubclass(node.kind, dict):
+        keys = ", ".join(repr(getattr(k, "key", k)) for k in node.keys[:SHOWN_KEYS])
+        return f"{name} with keys [{keys}{', ...' if size > SHOWN_KEYS else ''}]"
+    if node.kind is list or node.kind is tuple or _is_namedtuple(node.kind):
+        return f"{name} of length {size}"
+    return f"{name} with {size} children and aux data {node.aux!r}"
+
+
+def _key_changes(want: _Node, have: _Node) -> str:
+    """Which dict keys are missing or too many, as a remark in parentheses; empty for other nodes."""
+    if not (issubclass(want.kind, dict) and issubclass(have.kind, dict)):
+        return ""
+    required = {getattr(k, "key", k) for k in want.keys}
+    present = {getattr(k, "key", k) for k in have.keys}
+    changes: list[str] = []
+    for word, keys in (("missing", required - present), ("unexpected", present - required)):
+        if keys:
+            shown = sorted(map(repr, keys))
+            changes.append(f"{word} keys [{', '.join(shown[:SHOWN_KEYS])}{', ...' * (len(shown) > SHOWN_KEYS)}]")
+    return f" ({', '.join(changes)})" if changes else ""
+
+
+def _matches(want: _Node, have: _Node) -> bool:
+    same_shape = want.kind is have.kind and len(want.children) == len(have.children)
+    return same_shape and _same_aux(want.aux, have.aux)
+
+
+def _difference(path: tuple[Any, ...], want: str, have: str, changes: str) -> str:
+    where = f"at {keystr(path)}" if path else "at the root"
+    twins = " (another class of the same name)" if want == have else ""
+    return f"{where}: found {have}{twins}; required {want}{changes}"
+
+
+def explain_mismatch(required: Any, found: Any, *, prefix: bool = False, is_leaf: IsLeaf = None) -> list[str]:
+    """Every place where the structure of `found` is not that of `required`; empty where they agree.
+
+    Each is a pytree or a PyTreeDef. With `prefix` a leaf of `required` stands for any subtree; `is_leaf` is asked about
+    the nodes of `required` (and of `found` unless `prefix`).
+
+    >>> explain_mismatch([1, {"k": (1, 2)}], [1, {"k": (1, 2, 3)}])
+    ["at [1]['k']: found tuple of length 3; required tuple of length 2"]
+    """
+    open_required, open_found = _opener(required), _opener(found)
+    differences: list[str] = []
+    stack: list[tuple[tuple[Any, ...], Any, Any]] = [((), required, found)]
+    while stack:
+        path, want_tree, have_tree = stack.pop()
+        want = open_required(want_tree, is_leaf)
+        if want is None and prefix:
+            continue
+        have = open_found(have_tree, None if prefix else is_leaf)
+        if want is None and have is None:
+            continue
+        if want is not None and have is not None and _matches(want, have):
+            # A PyTreeDef does not know the keys of custom nodes; a value does.
+            keys = have.keys if isinstance(required, PyTreeDef) else want.keys
+            pairs = zip(keys, want.children, have.children, strict=True)
+            stack += reversed([((*path, key), a, b) for key, a, b in pairs])
+            continue
+        changes = "" if want is None or have is None else _key_changes(want, have)
+        described = _describe(want, want_tree), _describe(have, have_tree)
+        differences.append(_difference(path, *described, changes))
+    return differences
+
+
+def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[str]:
+    """Every place where `prefix_tree` is not a prefix of `full_tree`; empty where it is.
+
+    >>> prefix_errors((1, None), ([2, 3], None)), prefix_errors([1], (1,))
+    ([], ['at the root: found tuple of length 1; required list of length 1'])
+    """
+    return explain_mismatch(prefix_tree, full_tree, prefix=True, is_leaf=is_leaf)
+
+
+def mismatch_error(what: str, advice: str, differences: list[str]) -> ValueError:
+    """The error for trees whose structures differ: operation, the first differences, what to do."""
+    shown = differences[:SHOWN_DIFFERENCES]
+    if len(differences) == 1:
+        return ValueError(f"{what}: tree structures differ {shown[0]}; {advice}")
+    if len(differences) > len(shown):
+        shown.append(f"and in {len(differences) - len(shown)} more places")
+    return ValueError("\n  ".join([f"{what}: tree structures differ in {len(differences)} places:", *shown, advice]))
+
+
+def flatten_error(what: str, tree: Any, error: Exception, is_leaf: IsLeaf = None) -> Exception:
+    """The exception to raise where C++ could not flatten `tree`: clearer where the cause is known, else `error`."""
+    if isinstance(error, SystemError | RecursionError):
+        return RecursionError(
+            f"{what}: the tree is nested deeper than Python's recursion limit, or contains itself; "
+            "a finite tree of moderate depth is required; break the cycle"
+        )
+    stack: list[tuple[tuple[Any, ...], Any]] = [((), tree)]
+    try:
+        while stack:
+            path, subtree = stack.pop()
+            if is_leaf is not None and is_leaf(subtree):
+                continue
+            if type(subtree) in (dict, defaultdict) and not _sortable(subtree):
+                return _unsortable_error(what, path, subtree)
+            node = _open_value(subtree, None)
+            if node is not None:
+                stack += reversed([((*path, k), c) for k, c in zip(node.keys, node.children, strict=True)])
+    except Exception:  # a node that cannot be opened: the first error is the one to show
+        return error
+    return error
+
+
+def _sortable(keys: Iterable[Any]) -> bool:
+    try:
+        sorted(keys)
+    except Exception:
+        return False
+    return True
+
+
+def _unsortable_error(what: str, path: tuple[Any, ...], keys: Iterable[Any]) -> ValueError:
+    where = f"at {keystr(path)}" if path else "at the root"
+    types = sorted({type(key).__name__ for key in keys})
+    shown = list(keys)[:SHOWN_KEYS]
+    return ValueError(
+        f"{what}: {where}: found a dict with keys {shown!r} of types {', '.join(types)}, which cannot be sorted; "
+        "the keys of a dict must be comparable with <; use keys of one type or an OrderedDict"
+    )
