@@ -1,0 +1,46 @@
+"""Types for signatures: what counts as an array, a dtype, a shape, an axis.
+
+NumPy's own typing module is not imported: it takes longer to load than this layer does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from .lib import Array
+
+__all__ = ["Array", "ArrayLike", "Axes", "Axis", "DType", "DTypeLike", "DimSize", "DuckTypedArray",
+           "PyTree", "Shape", "StaticScalar", "SupportsDType"]
+
+
+@runtime_checkable
+class SupportsDType(Protocol):
+    """Anything with a `dtype`: arrays and scalar types such as `olympus.numpy.float32`."""
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+
+@runtime_checkable
+class DuckTypedArray(Protocol):
+    """Anything with a dtype and a shape, which is all that tracing needs: ShapeDtypeStruct."""
+
+    @property
+    def dtype(self) -> Any: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+StaticScalar: TypeAlias = np.bool_ | np.number | bool | int | float | complex
+ArrayLike: TypeAlias = Array | np.ndarray | StaticScalar
+DType: TypeAlias = np.dtype
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
+DimSize: TypeAlias = int
+Shape: TypeAlias = Sequence[int]
+Axis: TypeAlias = int | Sequence[int] | None
+Axes: TypeAlias = int | Sequence[int]
+PyTree: TypeAlias = Any

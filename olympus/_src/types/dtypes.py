@@ -1,0 +1,622 @@
+"""The one dtype table, the promotion lattice and the scalar types of `olympus.numpy`.
+
+A dtype here is a `np.dtype` (NumPy's own or ml_dtypes') or an `ExtendedDType` such as `key<fry>`.
+Promotion is the join in a lattice whose starred nodes `i* f* c*` stand for the weakly typed
+dtypes of Python scalars: they give way to every strong dtype of their kind or a higher one.
+
+    bool - i* -+- u8 - u16 - u32 - u64 -+
+               |    \\     \\     \\       +- f* -+- bf16 -+- f32 -+- f64 -+
+               +- i8 - i16 - i32 - i64 -+      +- f16 --+        +- c64 -+- c128
+               +- i1 i2 i4 u1 u2 u4            +- c* ------------+
+                                               +- f4 f6 f8 (each alone)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+import ml_dtypes
+import numpy as np
+
+from ..base import config
+from ..base.errors import TypePromotionError
+
+__all__ = [
+    "ExtendedDType", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast", "canonical_dtype",
+    "canonicalize_dtype", "complex64", "complex128", "default_complex", "default_float",
+    "default_int", "extended", "finfo", "float0", "float16", "float32", "float64", "iinfo", "int8",
+    "int16", "int32", "int64", "is_bool", "is_complex", "is_extended", "is_float0", "is_floating",
+    "is_inexact", "is_integer", "is_key", "is_numeric", "is_python_scalar", "isdtype",
+    "issubdtype", "itemsize_bits", "long_name", "prng_key", "promote_many", "promote_types",
+    "python_scalar_dtype", "result_type", "scalar_kind", "scalar_type_of",
+    "set_scalar_constructor", "short_name", "tangent_dtype", "to_complex_dtype",
+    "to_inexact_dtype", "to_real_dtype", "uint8", "uint16", "uint32", "uint64",
+]
+
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
+
+
+class extended(np.generic):  # noqa: N801 - spelled as the public API spells it
+    """Abstract scalar type of every dtype that NumPy does not know."""
+
+
+class prng_key(extended):  # noqa: N801
+    """Abstract scalar type of typed random keys."""
+
+
+class ExtendedDType:
+    """Base of the dtypes that exist only in Olympus; instances are hashable and compare by value.
+
+    A subclass gives `type` (a subclass of `extended`), `name` (as printed: `key<fry>`), `itemsize`
+    (bytes of one element) and the physical form of one element, `physical_shape` and
+    `physical_dtype`: an array of shape `s` is stored as `physical_dtype[*s, *physical_shape]`.
+    """
+
+    __slots__ = ()
+    type: Any
+    name: str
+    itemsize: int
+    physical_shape: tuple[int, ...]
+    physical_dtype: np.dtype
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+float0: Final = np.dtype([("float0", np.void, 0)])
+
+# --- the table ------------------------------------------------------------------------------------
+
+# (names, kind, bits of one element); the order is the order in which messages list dtypes.
+_ROWS: Final = (
+    (("bool",), "b", (8,)),
+    (("uint1", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64"), "u",
+     (1, 2, 4, 8, 16, 32, 64)),
+    (("int1", "int2", "int4", "int8", "int16", "int32", "int64"), "i", (1, 2, 4, 8, 16, 32, 64)),
+    (("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"), "f", (4, 6, 6)),
+    (("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+      "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"), "f", (8,) * 8),
+    (("bfloat16", "float16", "float32", "float64"), "f", (16, 16, 32, 64)),
+    (("complex64", "complex128"), "c", (64, 128)),
+)
+
+
+def _table() -> dict[np.dtype, tuple[str, int]]:
+    """dtype -> (kind, bits)."""
+    table = {}
+    for names, kind, bits in _ROWS:
+        for name, width in zip(names, bits, strict=True):
+            scalar = getattr(ml_dtypes, name, None) or np.dtype(name).type
+            table[np.dtype(scalar)] = (kind, width)
+    return table
+
+
+_TABLE: Final = _table()
+_DTYPE: Final = {dtype.name: dtype for dtype in _TABLE}
+_KIND: Final[dict[Any, str]] = {d: k for d, (k, _) in _TABLE.items()} | {float0: "float0"}
+_SHORT: Final[dict[Any, str]] = {
+    d: d.name.replace("uint", "u").replace("int", "i").replace("float", "f").replace("complex", "c")
+    for d in _TABLE} | {float0: "float0"}
+_LONG: Final[dict[Any, str]] = {d: d.name for d in _TABLE} | {float0: "float0"}
+_NARROW: Final = {_DTYPE[a]: _DTYPE[b] for a, b in (
+    ("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"), ("complex128", "complex64"))}
+_PARENT: Final = {"b": np.generic, "i": np.signedinteger, "u": np.unsignedinteger,
+                  "f": np.floating, "c": np.complexfloating, "float0": np.void}
+_PYTHON: Final[dict[type, np.dtype]] = {
+    bool: _DTYPE["bool"], int: _DTYPE["int64"], float: _DTYPE["float64"],
+    complex: _DTYPE["complex128"]}
+_PYTHON_OF_KIND: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+# --- from anything to a dtype -----------------------------------------------------------------------
+
+# Memos hold only spellings of dtypes in the table, so they stay small.
+_AS_DTYPE: dict[Any, Any] = {}
+_CANONICAL: dict[bool, dict[Any, Any]] = {False: {}, True: {}}
+
+
+def as_dtype(dtype: Any) -> Any:
+    """The dtype that any spelling names (`"f4"`, `float`, `np.float32`, `jnp.float32`), as it is.
+
+    The x64 switch does not matter here; the byte order becomes native. Raises TypeError for what
+    names no dtype or a dtype that arrays cannot hold (object, str, datetime …).
+    """
+    try:
+        known = _AS_DTYPE.get(dtype)
+    except TypeError:
+        raise TypeError(f"dtype: a value of type {type(dtype).__name__} given; a dtype or its name "
+                        "is required; pass for example x.dtype.") from None
+    if known is not None:
+        return known
+    if isinstance(dtype, ExtendedDType):
+        return dtype
+    if isinstance(getattr(dtype, "dtype", None), ExtendedDType):
+        return dtype.dtype
+    found = np.dtype(dtype)
+    if not found.isnative:
+        found = found.newbyteorder("=")
+    if found not in _KIND:
+        raise TypeError(f"dtype: {found} given; arrays hold only numbers, booleans and keys; "
+                        "convert the data to a numeric dtype first.")
+    _AS_DTYPE[dtype] = found
+    return found
+
+
+def canonical_dtype(dtype: Any) -> Any:
+    """The dtype that arrays really have: 64-bit dtypes become 32-bit ones while x64 is off.
+
+    >>> canonical_dtype("float64"), canonical_dtype(int)
+    (dtype('float32'), dtype('int32'))
+    """
+    x64 = config.enable_x64.value
+    try:
+        return _CANONICAL[x64][dtype]
+    except (KeyError, TypeError):  # TypeError: unhashable, which as_dtype explains
+        pass
+    found = as_dtype(dtype)
+    if not x64:
+        found = _NARROW.get(found, found)
+    if found in _KIND:
+        _CANONICAL[x64][dtype] = found
+    return found
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """`canonical_dtype` for the public API, where extended dtypes are refused unless allowed.
+
+    Raises ValueError for an extended dtype such as `key<fry>` without `allow_extended_dtype`.
+    """
+    found = canonical_dtype(dtype)
+    if not allow_extended_dtype and isinstance(found, ExtendedDType):
+        raise ValueError(f"canonicalize_dtype: {found} given; a dtype that NumPy knows is required; "
+                         "pass allow_extended_dtype=True to let extended dtypes through.")
+    return found
+
+
+def python_scalar_dtype(kind: type) -> np.dtype:
+    """The dtype of a Python scalar type at the current x64 setting: `float -> float32`."""
+    return canonical_dtype(_PYTHON[kind])
+
+
+def is_python_scalar(x: Any) -> bool:
+    """Whether `x` is a bool, int, float or complex of Python itself (no NumPy scalar)."""
+    return type(x) in _PYTHON
+
+
+def default_int() -> np.dtype:
+    """int32, or int64 with x64 on."""
+    return canonical_dtype(_DTYPE["int64"])
+
+
+def default_float() -> np.dtype:
+    """float32, or float64 with x64 on."""
+    return canonical_dtype(_DTYPE["float64"])
+
+
+def default_complex() -> np.dtype:
+    """complex64, or complex128 with x64 on."""
+    return canonical_dtype(_DTYPE["complex128"])
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python scalar type (bool, int, float or complex) of an array, scalar or dtype."""
+    kind = scalar_kind(_typed(x)[0])
+    if kind not in _PYTHON_OF_KIND:
+        raise TypeError(f"scalar_type_of: dtype {long_name(_typed(x)[0])} given; a numeric or "
+                        "boolean dtype is required.")
+    return _PYTHON_OF_KIND[kind]
+
+
+# --- names and predicates ---------------------------------------------------------------------------
+
+def short_name(dtype: Any) -> str:
+    """The dtype as programs print it: `f32`, `i32`, `bool`, `bf16`, `f8_e4m3fn`, `key<fry>`."""
+    return _SHORT.get(dtype) or str(getattr(dtype, "name", dtype))
+
+
+def long_name(dtype: Any) -> str:
+    """The dtype as messages print it: `float32`, `bool`, `key<fry>`, `float0`."""
+    return _LONG.get(dtype) or str(getattr(dtype, "name", dtype))
+
+
+def scalar_kind(dtype: Any) -> str:
+    """`b`, `i`, `u`, `f`, `c`, `key`, `float0` or `extended`; unlike `dtype.kind` it knows bf16."""
+    kind = _KIND.get(dtype)
+    if kind is None:
+        dtype = as_dtype(dtype)
+        if isinstance(dtype, ExtendedDType):
+            return "key" if issubclass(dtype.type, prng_key) else "extended"
+        kind = _KIND[dtype]
+    return kind
+
+
+def is_bool(dtype: Any) -> bool:
+    """Whether the dtype is bool."""
+    return scalar_kind(dtype) == "b"
+
+
+def is_integer(dtype: Any) -> bool:
+    """Whether the dtype is a signed or unsigned integer (bool is not)."""
+    return scalar_kind(dtype) in ("i", "u")
+
+
+def is_floating(dtype: Any) -> bool:
+    """Whether the dtype is a real floating type, ml_dtypes' included."""
+    return scalar_kind(dtype) == "f"
+
+
+def is_complex(dtype: Any) -> bool:
+    """Whether the dtype is complex."""
+    return scalar_kind(dtype) == "c"
+
+
+def is_inexact(dtype: Any) -> bool:
+    """Whether the dtype is floating or complex, so that derivatives exist."""
+    return scalar_kind(dtype) in ("f", "c")
+
+
+def is_numeric(dtype: Any) -> bool:
+    """Whether the dtype is an integer, floating or complex one."""
+    return scalar_kind(dtype) in ("i", "u", "f", "c")
+
+
+def is_key(dtype: Any) -> bool:
+    """Whether the dtype is that of typed random keys."""
+    return scalar_kind(dtype) == "key"
+
+
+def is_extended(dtype: Any) -> bool:
+    """Whether the dtype exists only in Olympus."""
+    return isinstance(dtype, ExtendedDType)
+
+
+def is_float0(dtype: Any) -> bool:
+    """Whether the dtype is that of derivatives of integers and booleans."""
+    return dtype == float0
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """Bits of one element: 4 for int4, 32 for float32. Raises ValueError for extended and float0.
+
+    >>> itemsize_bits("float32")
+    32
+    """
+    if dtype is None:
+        raise ValueError("itemsize_bits: None given; a dtype is required.")
+    found = as_dtype(dtype)
+    if found not in _TABLE:
+        raise ValueError(f"itemsize_bits: {long_name(found)} given; a numeric or boolean dtype is "
+                         "required.")
+    return _TABLE[found][1]
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether dtype or abstract type `a` is `b` or below it; `np.issubdtype` with every dtype.
+
+    >>> issubdtype("bfloat16", np.floating), issubdtype("int32", np.inexact)
+    (True, False)
+    """
+    if isinstance(a, type) and issubclass(a, extended):
+        return isinstance(b, type) and issubclass(a, b)
+    found = a if _is_abstract(a) else as_dtype(a)
+    if isinstance(b, type) and issubclass(b, np.generic) and _is_abstract(b):
+        if isinstance(found, type):
+            return issubclass(found, b)
+        if isinstance(found, ExtendedDType):
+            return issubclass(found.type, b)
+        return issubclass(_PARENT[_KIND[found]], b)
+    return not isinstance(found, type) and found == as_dtype(b)
+
+
+_ABSTRACT: Final = frozenset((
+    np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact,
+    np.floating, np.complexfloating, np.flexible, np.character, np.void))
+
+
+def _is_abstract(t: Any) -> bool:
+    return isinstance(t, type) and (t in _ABSTRACT or issubclass(t, extended))
+
+
+_KINDS: Final = {
+    "bool": ("b",), "signed integer": ("i",), "unsigned integer": ("u",), "integral": ("i", "u"),
+    "real floating": ("f",), "complex floating": ("c",), "numeric": ("i", "u", "f", "c")}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether `dtype` is of `kind`: a dtype, a kind of the array API standard, or a tuple of them.
+
+    Raises ValueError for an unknown kind, TypeError for an abstract type such as `np.floating`.
+
+    >>> isdtype("bfloat16", "real floating"), isdtype("int8", ("bool", "unsigned integer"))
+    (True, False)
+    """
+    found = as_dtype(dtype)
+    return any(_is_of_kind(found, k) for k in (kind if isinstance(kind, tuple) else (kind,)))
+
+
+def _is_of_kind(dtype: Any, kind: Any) -> bool:
+    if isinstance(kind, str):
+        if kind in _KINDS:
+            return scalar_kind(dtype) in _KINDS[kind]
+        try:
+            return dtype == as_dtype(kind)
+        except TypeError:
+            raise ValueError(f"isdtype: kind {kind!r} given; one of {', '.join(map(repr, _KINDS))} "
+                             "or a dtype is required.") from None
+    if _is_abstract(kind) or not isinstance(kind, (type, np.dtype, ScalarType, ExtendedDType)):
+        raise TypeError(f"isdtype: kind {kind!r} given; a dtype, a string or a tuple of these is "
+                        "required; use issubdtype for abstract types.")
+    return dtype == as_dtype(kind)
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Whether NumPy's casting rule allows the conversion."""
+    return np.can_cast(as_dtype(from_), as_dtype(to), casting)  # type: ignore[arg-type]
+
+
+# --- related dtypes ---------------------------------------------------------------------------------
+
+def to_inexact_dtype(dtype: Any) -> np.dtype:
+    """The dtype itself if floating or complex; float64 for 64-bit integers, else float32."""
+    found = canonical_dtype(dtype)
+    if is_inexact(found):
+        return found
+    return _DTYPE["float64" if itemsize_bits(found) == 64 else "float32"]
+
+
+def to_real_dtype(dtype: Any) -> np.dtype:
+    """The dtype of the real part: `complex64 -> float32`; the dtype itself if not complex."""
+    found = canonical_dtype(dtype)
+    return _REAL.get(found, found)
+
+
+def to_complex_dtype(dtype: Any) -> np.dtype:
+    """The complex dtype of functions such as fft: `float32 -> complex64`, also for integers."""
+    found = to_inexact_dtype(dtype)
+    if is_complex(found):
+        return found
+    return _DTYPE["complex128" if itemsize_bits(found) == 64 else "complex64"]
+
+
+_REAL: Final = {_DTYPE["complex64"]: _DTYPE["float32"], _DTYPE["complex128"]: _DTYPE["float64"]}
+
+
+def tangent_dtype(dtype: Any) -> Any:
+    """The dtype of derivatives: the dtype itself if inexact, otherwise float0."""
+    return dtype if scalar_kind(dtype) in ("f", "c") else float0
+
+
+# --- promotion ----------------------------------------------------------------------------------------
+
+_SMALL_FLOATS: Final = tuple(d.name for d, (k, n) in _TABLE.items() if k == "f" and n < 16)
+_SMALL_INTS: Final = tuple(d.name for d, (k, n) in _TABLE.items() if k in "iu" and n < 8)
+
+# node -> the nodes directly above it; the picture is in the module docstring.
+_ABOVE: Final[dict[str, tuple[str, ...]]] = {
+    "bool": ("i*",),
+    "i*": ("uint8", "int8", *_SMALL_INTS),
+    "uint8": ("uint16", "int16"), "uint16": ("uint32", "int32"), "uint32": ("uint64", "int64"),
+    "uint64": ("f*",),
+    "int8": ("int16",), "int16": ("int32",), "int32": ("int64",), "int64": ("f*",),
+    "f*": ("c*", "bfloat16", "float16", *_SMALL_FLOATS),
+    "bfloat16": ("float32",), "float16": ("float32",), "float32": ("float64", "complex64"),
+    "float64": ("complex128",), "c*": ("complex64",), "complex64": ("complex128",),
+    "complex128": (),
+}
+# Strict promotion mixes only Python scalars with strong dtypes, and bool with nothing.
+_ABOVE_STRICT: Final[dict[str, tuple[str, ...]]] = {
+    "i*": ("f*", *(d.name for d, (k, _) in _TABLE.items() if k in "iu")),
+    "f*": ("c*", *(d.name for d, (k, _) in _TABLE.items() if k == "f")),
+    "c*": ("complex64", "complex128"),
+}
+_STAR: Final = {"i": "i*", "u": "i*", "f": "f*", "c": "c*"}
+_UNSTAR: Final = {"i*": "int64", "f*": "float64", "c*": "complex128"}
+_WIDEST: Final = {"i": "int64", "u": "uint64", "f": "float64", "c": "complex128"}
+
+
+def _upper_bounds(above: dict[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
+    """node -> itself and everything above it."""
+    bounds: dict[str, frozenset[str]] = {}
+
+    def visit(node: str) -> frozenset[str]:
+        if node not in bounds:
+            bounds[node] = frozenset({node}).union(*map(visit, above.get(node, ())))
+        return bounds[node]
+
+    for node in (*above, *_DTYPE):
+        visit(node)
+    return bounds
+
+
+_BOUNDS: Final = {"standard": _upper_bounds(_ABOVE), "strict": _upper_bounds(_ABOVE_STRICT)}
+_PROMOTED: dict[tuple, tuple[Any, bool]] = {}
+
+
+def promote_types(a: Any, b: Any, weak_a: bool = False, weak_b: bool = False) -> tuple[Any, bool]:
+    """The dtype and weak type of a result of operands with dtypes `a` and `b`.
+
+    `a` and `b` are dtypes (not their names). Raises TypePromotionError, a ValueError, where the
+    lattice has no join, and in strict mode where two strong dtypes differ.
+
+    >>> promote_types(np.dtype("int32"), np.dtype("float16"))
+    (dtype('float16'), False)
+    """
+    key = (a, b, weak_a, weak_b, config.enable_x64.value, config.numpy_dtype_promotion.value)
+    found = _PROMOTED.get(key)
+    if found is None:
+        found = promote_many(((a, weak_a), (b, weak_b)))
+        if a in _KIND and b in _KIND:
+            _PROMOTED[key] = found
+    return found
+
+
+def promote_many(typed: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
+    """The dtype and weak type of a result of operands given as (dtype, weak type) pairs."""
+    pairs = {(canonical_dtype(dtype), weak and not is_bool(dtype)): None for dtype, weak in typed}
+    dtypes = {dtype for dtype, _ in pairs}
+    if not dtypes <= _TABLE.keys():
+        if len(dtypes) == 1:
+            return next(iter(dtypes)), False
+        raise TypePromotionError(_promotion_message(tuple(pairs), "nothing"))
+    if len(pairs) == 1 and not next(iter(pairs))[1]:
+        return next(iter(dtypes)), False
+    mode = config.numpy_dtype_promotion.value
+    all_weak = all(weak for _, weak in pairs)
+    if all_weak and mode == "standard":
+        nodes = {dtype.name for dtype in dtypes}
+    else:
+        nodes = {_STAR[_KIND[dtype]] if weak else dtype.name for dtype, weak in pairs}
+    node = _join(nodes, _BOUNDS[mode])
+    if node is None:
+        raise TypePromotionError(_promotion_message(tuple(pairs), mode))
+    found = _DTYPE[_UNSTAR.get(node, node)]
+    if all_weak:
+        found = _DTYPE[_WIDEST[_KIND[found]]]
+    return canonical_dtype(found), all_weak or node in _UNSTAR
+
+
+def _join(nodes: set[str], bounds: dict[str, frozenset[str]]) -> str | None:
+    """The least node above all of `nodes`, or None."""
+    common = frozenset.intersection(*(bounds[node] for node in nodes))
+    for node in common:
+        if bounds[node] == common:
+            return node
+    return None
+
+
+def _promotion_message(pairs: tuple[tuple[Any, bool], ...], mode: str) -> str:
+    names = ", ".join(f"a Python {scalar_type_of(d).__name__}" if w else long_name(d)
+                      for d, w in pairs)
+    kinds = {scalar_kind(dtype) for dtype, _ in pairs}
+    narrow = sorted(d.name for d, _ in pairs if d in _TABLE and _TABLE[d][1] < 16
+                    and (d.name in _SMALL_INTS or d.name in _SMALL_FLOATS))
+    if kinds & {"key", "float0", "extended"}:
+        need = "keys and float0 never mix with another dtype"
+        remedy = "operate on operands of the same dtype"
+    elif mode == "strict":
+        need = ("operands of one dtype are required, or Python scalars of its kind, because "
+                "olympus_numpy_dtype_promotion is 'strict'")
+        remedy = "cast with x.astype(...), or set the option to 'standard'"
+    else:
+        need = f"{', '.join(narrow)} has no implicit promotion, so that none happens unnoticed"
+        remedy = "cast the operands to the dtype you want, for example x.astype('float32')"
+    return f"dtype promotion: {names} given; {need}; {remedy}."
+
+
+def _typed(x: Any) -> tuple[Any, bool]:
+    """(dtype, weak type) of an array, tracer, aval, scalar, dtype or name of one."""
+    python = _PYTHON.get(type(x))
+    if python is not None:
+        return python, python is not _PYTHON[bool]
+    if isinstance(x, type):
+        return as_dtype(x), x in _PYTHON and x is not bool
+    if isinstance(x, (str, np.dtype, ExtendedDType)) or x is None:
+        return as_dtype(x), False
+    typed = getattr(x, "aval", x)
+    dtype = getattr(typed, "dtype", None)
+    if dtype is None:
+        raise TypeError(f"dtype: {type(x).__name__} given; an array, a scalar or a dtype is "
+                        "required; convert lists with olympus.numpy.asarray.")
+    return as_dtype(dtype), bool(getattr(typed, "weak_type", False))
+
+
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+    """The dtype that operands promote to; with the flag, the pair (dtype, weak type).
+
+    Operands are arrays, scalars, dtypes or their names; `int`, `float` and `complex` count as
+    weakly typed. Raises ValueError without operands, TypePromotionError where there is no join.
+
+    >>> result_type(1, np.float16), result_type("int8", "uint8"), result_type(1.0)
+    (dtype('float16'), dtype('int16'), dtype('float32'))
+    """
+    if not args:
+        raise ValueError("result_type: nothing given; at least one array or dtype is required.")
+    found = promote_many(tuple(map(_typed, args)))
+    return found if return_weak_type_flag else found[0]
+
+
+# --- scalar types -------------------------------------------------------------------------------------
+
+class ScalarType:
+    """A dtype of `olympus.numpy` that makes arrays when called: `jnp.float32(72)`.
+
+    Not a class but usable wherever a dtype is: `np.dtype(jnp.float32)` works, and it equals and
+    hashes like that dtype. The numpy layer sets what a call does (`set_scalar_constructor`).
+    """
+
+    __slots__ = ("__name__", "dtype")
+    construct: ClassVar[Callable[[Any, np.dtype], Any] | None] = None
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+        self.dtype = _DTYPE[name]
+
+    def __call__(self, x: Any = 0) -> Any:
+        if ScalarType.construct is None:
+            raise TypeError(f"{self.__name__}: called; array constructors need olympus.numpy; "
+                            "import it first.")
+        return ScalarType.construct(x, self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ScalarType):
+            return self.dtype == other.dtype
+        if isinstance(other, np.dtype):
+            return self.dtype == other
+        return other is self.dtype.type
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"olympus.numpy.{self.__name__}"
+
+    def __reduce__(self) -> tuple:
+        return ScalarType, (self.__name__,)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        raise TypeError(f"isinstance: {self!r} given; a class is required; compare x.dtype == "
+                        f"{self.__name__}, or use isinstance(x, olympus.Array).")
+
+
+def set_scalar_constructor(construct: Callable[[Any, np.dtype], Any]) -> None:
+    """Say what calling a scalar type does: `construct(x, dtype)` makes the array."""
+    ScalarType.construct = staticmethod(construct)
+
+
+bool_ = ScalarType("bool")
+uint1 = ScalarType("uint1")
+uint2 = ScalarType("uint2")
+uint4 = ScalarType("uint4")
+uint8 = ScalarType("uint8")
+uint16 = ScalarType("uint16")
+uint32 = ScalarType("uint32")
+uint64 = ScalarType("uint64")
+int1 = ScalarType("int1")
+int2 = ScalarType("int2")
+int4 = ScalarType("int4")
+int8 = ScalarType("int8")
+int16 = ScalarType("int16")
+int32 = ScalarType("int32")
+int64 = ScalarType("int64")
+float4_e2m1fn = ScalarType("float4_e2m1fn")
+float6_e2m3fn = ScalarType("float6_e2m3fn")
+float6_e3m2fn = ScalarType("float6_e3m2fn")
+float8_e3m4 = ScalarType("float8_e3m4")
+float8_e4m3 = ScalarType("float8_e4m3")
+float8_e4m3b11fnuz = ScalarType("float8_e4m3b11fnuz")
+float8_e4m3fn = ScalarType("float8_e4m3fn")
+float8_e4m3fnuz = ScalarType("float8_e4m3fnuz")
+float8_e5m2 = ScalarType("float8_e5m2")
+float8_e5m2fnuz = ScalarType("float8_e5m2fnuz")
+float8_e8m0fnu = ScalarType("float8_e8m0fnu")
+bfloat16 = ScalarType("bfloat16")
+float16 = ScalarType("float16")
+float32 = ScalarType("float32")
+float64 = ScalarType("float64")
+complex64 = ScalarType("complex64")
+complex128 = ScalarType("complex128")
+
+single, double, float_ = float32, float64, float64
+csingle, cdouble, complex_ = complex64, complex128, complex128
+int_, uint = int64, uint64

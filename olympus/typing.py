@@ -1,0 +1,5 @@
+"""Types for annotations: `ArrayLike` and `DTypeLike`."""
+
+from ._src.base.typing import ArrayLike, DTypeLike
+
+__all__ = ["ArrayLike", "DTypeLike"]
