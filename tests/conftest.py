@@ -1,0 +1,54 @@
+"""What every test shares: quiet logs, a random generator seeded by the test's name, no network.
+
+Order is random (pytest-randomly); the closing lines say which option repeats it.
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, when jaxlib is loaded
+
+import socket
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """NumPy's generator, seeded by the test's own id: equal in any order and on any worker."""
+    return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def clear_caches() -> Iterator[Callable[[], None]]:
+    """Empties every cache of Olympus before and after the test, and on each call in between."""
+    import olympus
+
+    olympus.clear_caches()
+    yield olympus.clear_caches
+    olympus.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: socket.socket, address: object) -> None:
+        raise RuntimeError(f"test: connect to {address!r}; tests use no network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.fixture(autouse=True)
+def _no_jax() -> Iterator[None]:
+    yield
+    # None is how the seam hides jax from jaxlib's C++ for the length of one call.
+    assert sys.modules.get("jax") is None, "the test imported jax"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """`-q` hides pytest-randomly's header, so the seed that repeats this order is said here."""
+    seed = terminalreporter.config.getoption("randomly_seed", None)
+    if isinstance(seed, int):
+        terminalreporter.write_line(f"random order: repeat it with --randomly-seed={seed}")

@@ -1,0 +1,117 @@
+"""The public surface: façades hold names only, each name is JAX's, each signature too.
+
+tests/data/api.json (tools/freeze_api.py) holds the names and signatures of JAX 0.10.2 and 0.12.0.1
+under Olympus's names, and the list that this version must have.
+"""
+
+import enum
+import importlib
+import inspect
+import json
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import olympus
+
+API = json.loads((Path(__file__).parent / "data" / "api.json").read_text(encoding="utf-8"))
+CHECKED = [name for name in API["names"] if name != "olympus"]
+KINDS = ("pos", "pos_or_kw", "var_pos", "kw", "var_kw")  # in the order of inspect's kinds
+
+
+def public_modules():
+    """Every module that users import, by name."""
+    found = pkgutil.walk_packages(olympus.__path__, "olympus.")
+    return ["olympus", *(m.name for m in found if "._src" not in m.name)]
+
+
+def load(name):
+    """The public module, or a skip-free failure that names it."""
+    return importlib.import_module(name)
+
+
+@pytest.mark.parametrize("name", public_modules())
+def test_all_names_exist_and_are_sorted_out(name):
+    module = load(name)
+    listed = getattr(module, "__all__", None)
+    assert listed is not None, f"{name} has no __all__"
+    assert len(listed) == len(set(listed)), f"{name}.__all__ repeats a name"
+    missing = [n for n in listed if not hasattr(module, n)]
+    assert not missing, f"{name}.__all__ lists what is not there: {missing}"
+
+
+@pytest.mark.parametrize("name", public_modules())
+def test_functions_of_a_facade_are_documented(name):
+    module = load(name)
+    functions = {n: getattr(module, n) for n in module.__all__}
+    bare = [n for n, f in functions.items() if inspect.isfunction(f) and not f.__doc__]
+    assert not bare, f"{name}: no docstring on {bare}"
+
+
+@pytest.mark.parametrize("module", CHECKED)
+def test_no_name_of_our_own(module):
+    extra = set(load(module).__all__) - set(API["names"][module])
+    assert not extra, f"{module}: names that JAX has not got: {sorted(extra)}"
+
+
+def test_first_breadth_is_there():
+    splits = [name.rpartition(".") for name in API["needed"]]
+    missing = [f"{m}.{n}" for m, _, n in splits if not hasattr(load(m), n)]
+    assert not missing, f"{len(missing)} of {len(splits)} needed names are missing: {missing}"
+
+
+def spell(default):
+    """A default as the frozen file spells it; None for a required parameter."""
+    if default is inspect.Parameter.empty:
+        return None
+    if isinstance(default, enum.Enum):
+        return f"{type(default).__name__}.{default.name}"
+    if isinstance(default, type):
+        return getattr(getattr(default, "dtype", None), "name", default.__name__)
+    return repr(default)
+
+
+def is_literal(text):
+    """Is the frozen default a number, a string or a constant, so that spelling must agree?"""
+    return text[0].isdigit() or text[0] in "-'(" or text in ("None", "True", "False")
+
+
+def mismatches(expected, function):
+    """What differs between the frozen parameters and a function's own, in words."""
+    got = {p.name: p for p in inspect.signature(function).parameters.values()}
+    kinds = {KINDS[p.kind] for p in got.values()}
+    for name, kind, default in expected:
+        if kind in ("var_pos", "var_kw"):
+            if kind not in kinds:
+                yield f"no {'*' if kind == 'var_pos' else '**'}{name}"
+        elif name not in got:
+            if kind != "pos":  # the name of a positional-only parameter is free
+                yield f"no {name}"
+        else:
+            mine, own_default = KINDS[got[name].kind], spell(got[name].default)
+            if mine != kind and not (kind in ("pos", "kw") and mine == "pos_or_kw"):
+                yield f"{name} is {mine}, not {kind}"
+            if (default is None) != (own_default is None):
+                yield f"{name}: default {own_default}, not {default}"
+            elif default is not None and is_literal(default) and own_default != default:
+                yield f"{name}={own_default}, not {default}"
+    wanted = [name for name, kind, _ in expected if kind in ("pos", "pos_or_kw") and name in got]
+    if wanted != [name for name in got if name in wanted]:
+        yield f"order {list(got)}, not {wanted}"
+
+
+def signature_rows():
+    """(module, name) of each frozen signature of a name that we have."""
+    for module in API["names"]:
+        for name, (kind, *variants) in API["names"][module].items():
+            # A ufunc object's signature is its class's __call__; what it computes is an op row.
+            if kind == "function" and variants and hasattr(load(module), name):
+                yield pytest.param(module, name, variants, id=f"{module}.{name}")
+
+
+@pytest.mark.parametrize(("module", "name", "variants"), signature_rows())
+def test_signature_is_the_frozen_one(module, name, variants):
+    function = getattr(load(module), name)
+    found = [list(mismatches(expected, function)) for expected in variants]
+    assert [] in found, f"{module}.{name}{inspect.signature(function)}: {min(found, key=len)}"

@@ -1,0 +1,80 @@
+"""The static contracts as tests, and what `import olympus` brings into a process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+UNWANTED = ("jax", "scipy", "jaxlib.mlir", "opt_einsum", "hypothesis", "pytest")
+MODULE_CAP = 250  # modules of ours and jaxlib's that `import olympus` loads; NumPy's not counted
+
+
+def python(code, **env):
+    """Standard output of `code` in a fresh process in which every warning is an error."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | env,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def tool(*command):
+    """Run one of the static checks; its own output is the message."""
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_style_caps():
+    tool(sys.executable, "tools/check_style.py")
+
+
+def test_import_contracts():
+    pytest.importorskip("importlinter")
+    tool(sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()")
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """Names of the modules in a process that imported Olympus and nothing else."""
+    return set(json.loads(python("import sys, json, olympus; print(json.dumps([*sys.modules]))")))
+
+
+@pytest.mark.parametrize("name", UNWANTED)
+def test_import_does_not_load(loaded, name):
+    found = sorted(m for m in loaded if m == name or m.startswith(name + "."))
+    assert not found, f"import olympus loads {found[:5]}"
+
+
+def test_import_loads_few_modules(loaded):
+    ours = sorted(m for m in loaded if m.split(".")[0] in ("olympus", "jaxlib"))
+    assert len(ours) <= MODULE_CAP, f"{len(ours)} modules: {ours}"
+
+
+PROGRAM = """
+import olympus, olympus.numpy as onp
+f = olympus.jit(olympus.value_and_grad(lambda x: onp.sum(onp.sin(x) ** 2)))
+value, grad = f(onp.arange(3.0))
+assert grad.shape == (3,) and value.shape == ()
+assert olympus.vmap(lambda x: x @ x)(onp.ones((4, 3))).tolist() == [3.0] * 4
+assert olympus.random.normal(olympus.random.key(0), (2,)).shape == (2,)
+print(olympus.jit(lambda x: x + 1).lower(1.0).compile()(2.0))
+"""
+
+
+def test_works_where_import_jax_raises():
+    assert python("import sys; sys.modules['jax'] = None\n" + PROGRAM) == "3.0\n"
+
+
+def test_imports_no_jax_while_it_works():
+    code = PROGRAM + "import sys; print(sys.modules.get('jax'))"
+    assert python(code) == "3.0\nNone\n"
