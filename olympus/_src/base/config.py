@@ -1,0 +1,327 @@
+"""Every option of Olympus in one typed table, and the `config` object that reads and changes them by name.
+
+Each option is one module-level object: `enable_x64.value` reads it (in C++), `with enable_x64(True):` changes it in
+this thread for a while, `config.update("olympus_enable_x64", True)` changes it for the process, and the environment
+variable OLYMPUS_ENABLE_X64 sets it at import. Values live in C++ so that the call path of `jit` can key on them.
+"""
+
+import contextlib
+import difflib
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from olympus._src.base import lib
+
+_TRUE = ("1", "true", "yes", "on", "y", "t")
+_FALSE = ("0", "false", "no", "off", "n", "f")
+_MATMUL_PRECISIONS = (
+    "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
+    "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
+    "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
+    "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
+)  # fmt: skip
+
+
+class _NoValue:
+    """Says that no value was given; None is a value of some options."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<no value>"
+
+
+_no_value = _NoValue()
+
+
+class Kind:
+    """The legal values of an option: a test, a reader of environment text, and words for the error message."""
+
+    __slots__ = ("accepts", "legal", "parse", "when_entered")
+
+    def __init__(
+        self,
+        legal: str,
+        accepts: Callable[[Any], bool],
+        parse: Callable[[str], Any],
+        when_entered: Any = _no_value,
+    ) -> None:
+        self.legal = legal
+        self.accepts = accepts
+        self.parse = parse
+        self.when_entered = when_entered  # what `with option():` sets
+
+
+def _parse_bool(text: str) -> bool | None:
+    lowered = text.lower()
+    return True if lowered in _TRUE else False if lowered in _FALSE else None
+
+
+def _parse_int(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _choice(*values: str) -> Kind:
+    legal = "one of " + ", ".join(repr(v) for v in values)
+    return Kind(legal, lambda value: isinstance(value, str) and value in values, str)
+
+
+def _optional(kind: Kind) -> Kind:
+    def accepts(value: Any) -> bool:
+        return value is None or kind.accepts(value)
+
+    return Kind(f"None or {kind.legal}", accepts, kind.parse)
+
+
+def _int_between(low: int, high: int) -> Kind:
+    return Kind(
+        f"an int from {low} to {high}", lambda value: _is_int(value) and low <= value <= high, _parse_int
+    )
+
+
+_BOOL = Kind("True or False", lambda value: isinstance(value, bool), _parse_bool, when_entered=True)
+_INT = Kind("an int", _is_int, _parse_int)
+_STRING = Kind("a string", lambda value: isinstance(value, str), str)
+_DEVICE = Kind(
+    "a Device or a platform name", lambda value: isinstance(value, (str, lib.Device)), str
+)
+
+
+class Override(contextlib.ContextDecorator):
+    """A value of an option for the length of a `with` block (or a decorated call), in this thread."""
+
+    __slots__ = ("_option", "_previous", "_value")
+
+    def __init__(self, option: "Option", value: Any) -> None:
+        self._option = option
+        self._value = value
+        self._previous: list[Any] = []  # a stack, so that one object may be entered again inside itself
+
+    def __enter__(self) -> None:
+        self._previous.append(self._option.swap_local(self._value))
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._option.set_local(self._previous.pop())
+
+    def _recreate_cm(self) -> "Override":
+        return Override(self._option, self._value)
+
+
+class Option(lib.Config):
+    """One option. `.value` is what holds in this thread now; calling it gives a context manager."""
+
+    __slots__ = ("__doc__", "default", "kind", "name")
+
+    def __init__(
+        self, name: str, default: Any, kind: Kind, *, trace_key: bool, jit_key: bool, doc: str
+    ) -> None:
+        value = self._from_environment(name, default, kind)
+        super().__init__(
+            name, value, include_in_jit_key=jit_key, include_in_trace_context=trace_key
+        )
+        self.name = name
+        self.default = default
+        self.kind = kind
+        self.__doc__ = doc
+
+    @staticmethod
+    def _from_environment(name: str, default: Any, kind: Kind) -> Any:
+        text = os.environ.get(name.upper(), "")
+        if not text:
+            return default
+        value = kind.parse(text)
+        if not kind.accepts(value):
+            raise ValueError(f"{name.upper()}: got {text!r}; must be {kind.legal}.")
+        return value
+
+    def check(self, value: Any) -> Any:
+        """Return `value` if it is legal for this option; else TypeError or ValueError names what is."""
+        if self.kind.accepts(value):
+            return value
+        wrong_type = type(value) is not type(self.default) and self.default is not None
+        error = TypeError if wrong_type else ValueError
+        raise error(f"{self.name}: got {value!r}; must be {self.kind.legal}.")
+
+    def __call__(self, new_val: Any = _no_value) -> Override:
+        if new_val is _no_value:
+            new_val = self.kind.when_entered
+            if new_val is _no_value:
+                raise TypeError(f"{self.name}: got no value; pass {self.kind.legal}.")
+        return Override(self, self.check(new_val))
+
+    def __repr__(self) -> str:
+        return f"<option {self.name} = {self.value!r}>"
+
+
+_options: dict[str, Option] = {}
+
+
+def _option(
+    name: str, default: Any, kind: Kind, *, trace_key: bool = False, jit_key: bool = False, doc: str
+) -> Option:
+    """Add a row to the table.
+
+    `trace_key`: traced programs depend on it. `jit_key`: compiled calls do, so that C++ looks them up by it.
+    """
+    made = _options[name] = Option(
+        name, default, kind, trace_key=trace_key, jit_key=jit_key, doc=doc
+    )
+    return made
+
+
+enable_x64 = _option(
+    "olympus_enable_x64", False, _BOOL, trace_key=True, jit_key=True,
+    doc="Use 64-bit types where they are asked for or are NumPy's default; otherwise narrow them to 32 bits.",
+)  # fmt: skip
+jit_disabled = _option(
+    "olympus_disable_jit", False, _BOOL, trace_key=True, jit_key=True,
+    doc="Run jitted functions and control flow as plain Python, for debugging.",
+)  # fmt: skip
+debug_nans = _option(
+    "olympus_debug_nans", False, _BOOL, trace_key=True, jit_key=True,
+    doc="Raise FloatingPointError where an operation or a compiled call produces a NaN.",
+)  # fmt: skip
+debug_infs = _option(
+    "olympus_debug_infs", False, _BOOL, trace_key=True, jit_key=True,
+    doc="Raise FloatingPointError where an operation or a compiled call produces an infinity.",
+)  # fmt: skip
+log_compiles = _option(
+    "olympus_log_compiles", False, _BOOL,
+    doc="Log, at level WARNING, each function that is traced, lowered or compiled, and how long it took.",
+)  # fmt: skip
+explain_cache_misses = _option(
+    "olympus_explain_cache_misses", False, _BOOL,
+    doc="Log, at level WARNING, why a jitted function had to be traced again.",
+)  # fmt: skip
+check_tracer_leaks = _option(
+    "olympus_check_tracer_leaks", False, _BOOL, trace_key=True, jit_key=True,
+    doc="Raise where a tracer is still referred to after its transformation has ended.",
+)  # fmt: skip
+enable_checks = _option(
+    "olympus_enable_checks", False, _BOOL, trace_key=True, jit_key=True,
+    doc="Type-check every program after it is made; slow, for developing Olympus.",
+)  # fmt: skip
+numpy_dtype_promotion = _option(
+    "olympus_numpy_dtype_promotion", "standard", _choice("standard", "strict"),
+    trace_key=True, jit_key=True,
+    doc="'standard' promotes operands of different dtypes; 'strict' refuses them, weakly typed ones excepted.",
+)  # fmt: skip
+numpy_rank_promotion = _option(
+    "olympus_numpy_rank_promotion", "allow", _choice("allow", "warn", "raise"),
+    trace_key=True, jit_key=True,
+    doc="What numpy functions do with operands of different ranks: broadcast, broadcast and warn, or refuse.",
+)  # fmt: skip
+default_matmul_precision = _option(
+    "olympus_default_matmul_precision", None, _optional(_choice(*_MATMUL_PRECISIONS)),
+    trace_key=True, jit_key=True,
+    doc="Precision of matrix products and convolutions that do not say theirs; None is the platform's own.",
+)  # fmt: skip
+default_device = _option(
+    "olympus_default_device", None, _optional(_DEVICE), trace_key=True, jit_key=True,
+    doc="Where uncommitted values are put and computed: a Device, a platform name, or None for the first device.",
+)  # fmt: skip
+platforms = _option(
+    "olympus_platforms", None, _optional(_STRING),
+    doc="Platforms to start, separated by commas, the first being the default; None for what is found.",
+)  # fmt: skip
+traceback_filtering = _option(
+    "olympus_traceback_filtering", "auto",
+    _choice("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames"),
+    doc="How frames of Olympus itself are left out of the tracebacks that users see.",
+)  # fmt: skip
+traceback_depth = _option(
+    "olympus_traceback_depth", 1, _int_between(1, 4),
+    doc="How many frames of user code each equation remembers.",
+)  # fmt: skip
+default_prng_impl = _option(
+    "olympus_default_prng_impl", "threefry2x32", _choice("threefry2x32", "rbg", "unsafe_rbg"),
+    trace_key=True, jit_key=True,
+    doc="The random generator that `random.key` and `random.PRNGKey` use unless told.",
+)  # fmt: skip
+threefry_partitionable = _option(
+    "olympus_threefry_partitionable", True, _BOOL, trace_key=True, jit_key=True,
+    doc="Generate Threefry bits so that each element depends on its own index only, hence can be sharded.",
+)  # fmt: skip
+softmax_custom_jvp = _option(
+    "olympus_softmax_custom_jvp", False, _BOOL, trace_key=True, jit_key=True,
+    doc="Differentiate `nn.softmax` by its own rule, which saves memory.",
+)  # fmt: skip
+random_seed_offset = _option(
+    "olympus_random_seed_offset", 0, _INT, trace_key=True, jit_key=True,
+    doc="Added to every integer seed that makes a random key.",
+)  # fmt: skip
+
+# Not an option of users: C++ calls this function after each jitted call that needs no Python (None: nothing).
+post_hook: Any = lib.Config("olympus_post_hook", None, include_in_jit_key=True)
+lib.install_config_slots(enable_x64, jit_disabled, post_hook)
+
+trace_key: Callable[[], tuple[Any, ...]] = lib.trace_context
+"""Return the values, in this thread, of all options that traced programs depend on: part of every memo's key."""
+
+
+def disable_jit(disable: bool = True) -> Override:
+    """Context manager under which jitted functions and control flow run as plain Python.
+
+    >>> with disable_jit():
+    ...     jit_disabled.value
+    True
+    """
+    return jit_disabled(disable)
+
+
+checking_leaks: Callable[[], Override] = functools.partial(check_tracer_leaks, True)
+
+
+class Configuration:
+    """Reads and changes the options by name; `dir` lists them.
+
+    >>> config.update("olympus_numpy_rank_promotion", "raise")
+    >>> config.olympus_numpy_rank_promotion
+    'raise'
+    >>> config.update("olympus_numpy_rank_promotion", "allow")
+    """
+
+    __slots__ = ()
+
+    def _find(self, operation: str, name: str) -> Option:
+        found = _options.get(name)
+        if found is not None:
+            return found
+        near = difflib.get_close_matches(name, [*_options], n=3, cutoff=0.5)
+        # A name without its prefix is the commonest slip.
+        near = [f"olympus_{name}"] if f"olympus_{name}" in _options else near
+        hint = f"nearest names: {', '.join(near)}" if near else "dir(config) lists the options"
+        raise AttributeError(f"{operation}: got {name!r}; no option has this name; {hint}.")
+
+    def update(self, name: str, val: Any) -> None:
+        """Set option `name` for the whole process; a `with` block that is active in a thread still wins there."""
+        option = self._find("config.update", name)
+        option.set_global(option.check(val))
+
+    def read(self, name: str) -> Any:
+        """Return the value that option `name` has in this thread."""
+        return self._find("config.read", name).value
+
+    def __getattr__(self, name: str) -> Any:
+        return self._find("config", name).value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"config: got an assignment to {name!r}; use config.update({name!r}, {value!r}).")
+
+    def __dir__(self) -> list[str]:
+        return [*_options, "read", "update"]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name} = {option.value!r}" for name, option in _options.items())
+
+
+config = Configuration()

@@ -1,0 +1,165 @@
+"""The seam: the only package of Olympus that imports jaxlib.
+
+It names what Olympus uses of jaxlib, gives each use one documented function, and hides how the versions differ
+by testing for features. MLIR is behind `mlir`, loaded on first use.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from jaxlib import _pretty_printer as pretty_printer
+from olympus._src.base.lib.arrays import (
+    Array,
+    ArrayImpl,
+    Device,
+    DeviceList,
+    GSPMDSharding,
+    HloSharding,
+    ShardAval,
+    Sharding,
+    SingleDeviceSharding,
+    block_until_ready,
+    copy_to_device,
+    copy_to_host_async,
+    device_put,
+    make_array,
+    result_handler,
+    rewrap,
+    shard_slices,
+    shards,
+    single_device_sharding,
+    to_numpy,
+    unsafe_buffer_pointer,
+)
+from olympus._src.base.lib.calls import lapack_target, python_callback_target, register_custom_call
+from olympus._src.base.lib.clients import Client, make_cpu_client, make_gpu_client
+from olympus._src.base.lib.dlpack import from_dlpack, to_dlpack
+from olympus._src.base.lib.executables import (
+    FastPath,
+    LoadedExecutable,
+    MemoryStats,
+    XlaRuntimeError,
+    compile,
+    cost_analysis,
+    deserialize_executable,
+    execute,
+    execute_with_tokens,
+    fastpath,
+    hlo_cost_analysis,
+    hlo_text,
+    memory_stats,
+    output_shardings,
+    serialize_executable,
+)
+from olympus._src.base.lib.loading import (
+    _jax,
+    jaxlib_version,
+    no_jax,
+    utils,
+    warn_if_jax_loaded,
+)
+from olympus._src.base.lib.loading import weakref_lru_cache as _weakref_lru_cache
+from olympus._src.base.util import lazy_module
+
+if TYPE_CHECKING:
+    from olympus._src.base.lib import mlir
+else:
+    mlir = lazy_module("olympus._src.base.lib.mlir")
+
+Config: Any = _jax.config.Config
+config_unset: Any = _jax.config.unset
+trace_context: Any = _jax.config.trace_context
+
+PyTreeRegistry: Any = _jax.pytree.PyTreeRegistry
+PyTreeDef: Any = _jax.pytree.PyTreeDef
+DictKey: Any = _jax.pytree.DictKey
+SequenceKey: Any = _jax.pytree.SequenceKey
+GetAttrKey: Any = _jax.pytree.GetAttrKey
+FlattenedIndexKey: Any = _jax.pytree.FlattenedIndexKey
+treedef_tuple: Any = _jax.pytree.treedef_tuple
+all_leaves: Any = _jax.pytree.all_leaves
+
+pjit: Any = _jax.pjit
+PjitFunctionCache: Any = _jax.PjitFunctionCache
+set_tracer_class: Any = _jax.set_tracer_class
+Traceback: Any = _jax.Traceback
+weakref_lru_cache: Any = _weakref_lru_cache.weakref_lru_cache
+safe_map: Any = utils.safe_map
+safe_zip: Any = utils.safe_zip
+
+
+def install_config_slots(enable_x64: Any, disable_jit: Any, post_hook: Any) -> None:
+    """Give C++ the three configuration objects that it reads by itself on every call of a jitted function."""
+    _jax.jax_jit.set_enable_x64_state(enable_x64)
+    _jax.jax_jit.set_disable_jit_state(disable_jit)
+    _jax.jax_jit.set_post_hook_state(post_hook)
+
+
+__all__ = [
+    "Array",
+    "ArrayImpl",
+    "Client",
+    "Config",
+    "Device",
+    "DeviceList",
+    "DictKey",
+    "FastPath",
+    "FlattenedIndexKey",
+    "GSPMDSharding",
+    "GetAttrKey",
+    "HloSharding",
+    "LoadedExecutable",
+    "MemoryStats",
+    "PjitFunctionCache",
+    "PyTreeDef",
+    "PyTreeRegistry",
+    "SequenceKey",
+    "ShardAval",
+    "Sharding",
+    "SingleDeviceSharding",
+    "Traceback",
+    "XlaRuntimeError",
+    "all_leaves",
+    "block_until_ready",
+    "compile",
+    "config_unset",
+    "copy_to_device",
+    "copy_to_host_async",
+    "cost_analysis",
+    "deserialize_executable",
+    "device_put",
+    "execute",
+    "execute_with_tokens",
+    "fastpath",
+    "from_dlpack",
+    "hlo_cost_analysis",
+    "hlo_text",
+    "install_config_slots",
+    "jaxlib_version",
+    "lapack_target",
+    "make_array",
+    "make_cpu_client",
+    "make_gpu_client",
+    "memory_stats",
+    "mlir",
+    "no_jax",
+    "output_shardings",
+    "pjit",
+    "python_callback_target",
+    "register_custom_call",
+    "result_handler",
+    "rewrap",
+    "safe_map",
+    "safe_zip",
+    "serialize_executable",
+    "set_tracer_class",
+    "shard_slices",
+    "shards",
+    "single_device_sharding",
+    "to_dlpack",
+    "to_numpy",
+    "trace_context",
+    "treedef_tuple",
+    "unsafe_buffer_pointer",
+    "warn_if_jax_loaded",
+    "weakref_lru_cache",
+]

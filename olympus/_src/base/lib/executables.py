@@ -1,0 +1,181 @@
+"""Compiled programs: compile, run, analyse, store, and hand over to the C++ fast path of `jit`."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus._src.base.lib.loading import _jax, xla_client
+
+LoadedExecutable: Any = _jax.LoadedExecutable
+XlaRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
+_UNKNOWN_OPTION = re.compile(r"No such compile option: '?([^'\s]+?)'?(?:\s|$)")
+
+CompilerOptions = Mapping[str, str | bool | int | float]
+
+
+def _compile_options(
+    devices: Sequence[Any], options: CompilerOptions | None, num_replicas: int = 1
+) -> Any:
+    """One program on each device: `num_replicas` copies of it, each cut into equal partitions."""
+    num_partitions = len(devices) // num_replicas
+    made = _jax.CompileOptions()
+    build = made.executable_build_options
+    made.num_replicas = build.num_replicas = num_replicas
+    made.num_partitions = build.num_partitions = num_partitions
+    ids = np.array([d.id for d in devices], np.int32).reshape(num_replicas, num_partitions)
+    build.device_assignment = _jax.DeviceAssignment.create(ids)
+    build.use_spmd_partitioning = num_partitions > 1
+    build.use_shardy_partitioner = num_partitions > 1
+    if options:
+        made.env_option_overrides = list(options.items())
+    return made
+
+
+def compile(
+    client: Any,
+    module: Any,
+    devices: Sequence[Any],
+    *,
+    options: CompilerOptions | None = None,
+    host_callbacks: Sequence[Callable[..., Any]] = (),
+    num_replicas: int = 1,
+) -> Any:
+    """Compile an MLIR module for `devices` and load it.
+
+    `module` is an `ir.Module` or MLIR bytecode. `options` are XLA flags by name; an unknown one raises ValueError.
+    `host_callbacks` are the Python functions that the module's callback custom calls name by index.
+    """
+    made = _compile_options(devices, options, num_replicas)
+    device_list = _jax.DeviceList(tuple(devices))
+    try:
+        return client.compile_and_load(module, device_list, made, host_callbacks=list(host_callbacks))
+    except XlaRuntimeError as error:
+        unknown = _UNKNOWN_OPTION.search(str(error)) if options else None
+        if unknown is None:
+            raise
+        raise ValueError(
+            f"compile: got compiler option {unknown[1]!r}; the names must be flags of this XLA "
+            f"(xla_…); remove it or correct its spelling."
+        ) from error
+
+
+def execute(executable: Any, arrays: Sequence[Any], handlers: Sequence[Any]) -> list[Any]:
+    """Start `executable` on device arrays and return its outputs, which may not have their values yet."""
+    return executable.execute_sharded(arrays).consume_with_handlers(handlers)
+
+
+def execute_with_tokens(
+    executable: Any, arrays: Sequence[Any], handlers: Sequence[Any]
+) -> tuple[list[Any], Any]:
+    """Like `execute`; also return a token whose `block_until_ready` waits for the side effects."""
+    results = executable.execute_sharded(arrays, with_tokens=True)
+    token = results.consume_token()
+    return results.consume_with_handlers(handlers), token
+
+
+class FastPath(NamedTuple):
+    """What the C++ `pjit` needs for running a program without Python; it reads these fields by name."""
+
+    xla_executable: Any
+    out_pytree_def: Any
+    in_shardings: Sequence[Any]  # one per kept argument
+    out_shardings: Sequence[Any]
+    out_avals: Sequence[Any]
+    out_committed: Sequence[bool]
+    kept_var_bitvec: Sequence[bool]  # one per flat argument
+    in_device_local_layouts: Sequence[Any]  # one per kept argument
+    const_args: Sequence[Any]
+
+
+def fastpath(
+    executable: Any,
+    out_tree: Any,
+    in_shardings: Sequence[Any],
+    out_shardings: Sequence[Any],
+    out_avals: Sequence[Any],
+    out_committed: Sequence[bool],
+    kept: Sequence[bool],
+    const_args: Sequence[Any] = (),
+) -> FastPath:
+    """Build the record that a cache miss of `pjit` returns; `kept` marks the flat arguments the program uses."""
+    layouts = [None] * len(in_shardings)
+    return FastPath(
+        executable, out_tree, list(in_shardings), list(out_shardings), list(out_avals),
+        list(out_committed), list(kept), layouts, list(const_args),
+    )  # fmt: skip
+
+
+class MemoryStats(NamedTuple):
+    """How much memory a compiled program needs, in bytes; 0 where the backend does not say."""
+
+    generated_code_size_in_bytes: int
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    alias_size_in_bytes: int
+    temp_size_in_bytes: int
+    host_generated_code_size_in_bytes: int
+    host_argument_size_in_bytes: int
+    host_output_size_in_bytes: int
+    host_alias_size_in_bytes: int
+    host_temp_size_in_bytes: int
+    peak_memory_in_bytes: int
+
+
+def memory_stats(executable: Any) -> MemoryStats | None:
+    """Return the memory a compiled program needs, or None where the backend cannot tell."""
+    try:
+        stats = executable.get_compiled_memory_stats()
+    except (XlaRuntimeError, NotImplementedError):
+        return None
+    return MemoryStats(*(getattr(stats, field, 0) for field in MemoryStats._fields))
+
+
+def cost_analysis(executable: Any) -> dict[str, float] | None:
+    """Return XLA's estimates ('flops', 'bytes accessed', …), or None where the backend has none."""
+    try:
+        return dict(executable.cost_analysis())
+    except (XlaRuntimeError, NotImplementedError):
+        return None
+
+
+def hlo_cost_analysis(client: Any, hlo_module: Any) -> dict[str, float] | None:
+    """Return XLA's estimates for a program that is not compiled (see `mlir.hlo_module`), or None."""
+    try:
+        return dict(_jax.hlo_module_cost_analysis(client, hlo_module))
+    except (XlaRuntimeError, NotImplementedError):
+        return None
+
+
+def hlo_text(executable: Any) -> str | None:
+    """Return the optimised HLO of a compiled program, or None where the backend does not keep it."""
+    try:
+        return "\n\n".join(module.to_string() for module in executable.hlo_modules())
+    except (XlaRuntimeError, NotImplementedError):
+        return None
+
+
+def serialize_executable(executable: Any) -> bytes:
+    """Return a compiled program as bytes, good for this jaxlib version and kind of machine only."""
+    return executable.serialize()
+
+
+def deserialize_executable(
+    client: Any,
+    blob: bytes,
+    devices: Sequence[Any],
+    *,
+    host_callbacks: Sequence[Callable[..., Any]] = (),
+    num_replicas: int = 1,
+) -> Any:
+    """Load what `serialize_executable` wrote, with fresh callbacks."""
+    made = _compile_options(devices, None, num_replicas)
+    device_list = _jax.DeviceList(tuple(devices))
+    return client.deserialize_executable(blob, device_list, made, host_callbacks=list(host_callbacks))
+
+
+def output_shardings(executable: Any) -> list[Any] | None:
+    """Return the HloSharding of each output, or None for a program of one device."""
+    protos = executable.get_output_shardings()
+    return None if protos is None else [xla_client.HloSharding.from_proto(p) for p in protos]

@@ -1,0 +1,87 @@
+"""Loads jaxlib's C++ library, says what is wrong with it, and keeps it from loading `jax`.
+
+jaxlib's C++ imports the Python package `jax` by itself on some paths, where it is installed; `jax` then replaces
+methods on the C++ classes both packages share. Every such path runs inside `no_jax`.
+"""
+
+import contextlib
+import importlib.util
+import os
+import re
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+
+# XLA reads this while its library is loaded; without it every client prints INFO lines on stderr.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+TESTED = ((0, 10, 2), (0, 12, 0, 1))
+INSTALL = 'pip install "jaxlib>=0.10.2,<=0.12.0.1"'
+
+if importlib.util.find_spec("jaxlib") is None:
+    raise ImportError(f"olympus: needs jaxlib, which is not installed; install it with: {INSTALL}")
+
+# These imports follow what must come before them.
+from jaxlib import _jax, utils, weakref_lru_cache, xla_client
+from jaxlib.version import __version__ as jaxlib_version
+
+__all__ = [
+    "INSTALL", "TESTED", "_jax", "check_version", "jaxlib_version", "no_jax", "utils", "warn_if_jax_loaded",
+    "weakref_lru_cache", "xla_client",
+]  # fmt: skip
+
+
+def check_version(version: str) -> None:
+    """Warn if this jaxlib is outside the range that Olympus is tested with."""
+    numbers = tuple(int(n) for n in re.match(r"\d+(?:\.\d+)*", version)[0].split("."))  # type: ignore[index]
+    lowest, highest = TESTED
+    if not lowest <= numbers <= highest:
+        warnings.warn(
+            f"olympus: found jaxlib {version}; tested with jaxlib 0.10.2 to 0.12.0.1. If something fails, "
+            f"install a tested one: {INSTALL}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+_jax_seen = False
+
+
+def warn_if_jax_loaded() -> None:
+    """Warn, once for the process, if `jax` is imported beside Olympus."""
+    global _jax_seen
+    if _jax_seen or sys.modules.get("jax") is None:
+        return
+    _jax_seen = True
+    warnings.warn(
+        "olympus: jax is imported in the same process; the two share jaxlib's C++ state (array methods, "
+        "configuration slots, tracer class), so the one loaded last wins. Use them in separate processes.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+_guard = threading.RLock()
+
+
+@contextlib.contextmanager
+def no_jax() -> Iterator[None]:
+    """While inside, an `import jax` from C++ fails at once, and C++ falls back to what needs no jax.
+
+    Held under one lock, since it changes `sys.modules`. It does nothing where jax is loaded already.
+    """
+    with _guard:
+        if "jax" in sys.modules:
+            yield
+            return
+        sys.modules["jax"] = None  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            if "jax" in sys.modules and sys.modules["jax"] is None:
+                del sys.modules["jax"]
+
+
+check_version(jaxlib_version)
+warn_if_jax_loaded()

@@ -1,0 +1,111 @@
+"""MLIR from jaxlib: its Python classes, the one context that all programs live in, and whole-module operations.
+
+Import this only through `lib.mlir`, which loads it on first use: it costs a hundred milliseconds.
+"""
+
+import functools
+import io
+import threading
+from typing import Any
+
+from jaxlib import _jax
+from jaxlib.mlir import ir, passmanager
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+from jaxlib.mlir.dialects import chlo, func, sdy
+from jaxlib.mlir.dialects import stablehlo as hlo
+
+__all__ = [
+    "TracebackToLocationCache", "bytecode", "chlo", "context", "deserialize_portable_artifact", "eval_module", "func",
+    "hlo", "hlo_module", "hlo_module_text", "ir", "legalize_chlo", "parse", "passmanager", "sdy",
+    "serialize_portable_artifact",
+]  # fmt: skip
+
+TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
+_lock = threading.Lock()
+
+
+@functools.cache
+def _make_context() -> ir.Context:
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    made = ir.Context()
+    made.append_dialect_registry(registry)
+    made.load_all_available_dialects()
+    for dialect in (hlo, chlo, sdy):
+        dialect.register_dialect(made)
+    return made
+
+
+def context() -> ir.Context:
+    """Return the process's MLIR context, with every dialect loaded; safe from any thread."""
+    with _lock:
+        return _make_context()
+
+
+def parse(text: str | bytes) -> ir.Module:
+    """Return the module that MLIR text or bytecode describes; MLIRError if it is malformed."""
+    return ir.Module.parse(text, context())
+
+
+def bytecode(module: ir.Module) -> bytes:
+    """Return `module` as MLIR bytecode (no promise across versions: see `serialize_portable_artifact`)."""
+    out = io.BytesIO()
+    module.operation.write_bytecode(out)
+    return out.getvalue()
+
+
+@functools.cache
+def _chlo_pipeline() -> Any:
+    hlo.register_stablehlo_passes()
+    return passmanager.PassManager.parse(
+        "builtin.module(func.func(chlo-legalize-to-stablehlo))", context()
+    )
+
+
+def legalize_chlo(module: ir.Module) -> None:
+    """Replace, in place, the operations of the chlo dialect by StableHLO."""
+    with _lock_passes:
+        _chlo_pipeline().run(module.operation)
+
+
+_lock_passes = threading.Lock()
+
+
+def serialize_portable_artifact(module: ir.Module, target: str | None = None) -> bytes:
+    """Return `module` (StableHLO only) in the form that other versions read.
+
+    `target` is a StableHLO version; by default one that readers of the last twelve weeks know.
+    """
+    if target is None:
+        target = hlo.get_version_from_compatibility_requirement(
+            hlo.StablehloCompatibilityRequirement.WEEK_12
+        )
+    return _jax.mlir.serialize_portable_artifact(module, target)
+
+
+def deserialize_portable_artifact(artifact: bytes) -> ir.Module:
+    """Return the module that `serialize_portable_artifact` wrote, here or in another version."""
+    return hlo.deserialize_portable_artifact(context(), artifact)
+
+
+def _computation(module: ir.Module) -> Any:
+    return _jax.mlir.mlir_module_to_xla_computation(
+        bytecode(module), use_tuple_args=False, return_tuple=False
+    )
+
+
+def hlo_module(module: ir.Module) -> Any:
+    """Return the XLA HLO of `module` before optimisation, as `hlo_cost_analysis` takes it."""
+    return _computation(module).get_hlo_module()
+
+
+def hlo_module_text(module: ir.Module) -> str:
+    """Return the text of the XLA HLO of `module` before optimisation."""
+    return _computation(module).as_hlo_text()
+
+
+def eval_module(module: ir.Module, arguments: list[Any]) -> list[Any]:
+    """Run `module` in StableHLO's reference interpreter: NumPy arrays in, NumPy arrays out."""
+    with context(), ir.Location.unknown():
+        attributes = [ir.DenseElementsAttr.get(argument) for argument in arguments]
+        return hlo.eval_module(module, attributes)
