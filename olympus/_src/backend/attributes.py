@@ -1,0 +1,111 @@
+"""MLIR types, attributes and locations of the one context, cached: making them costs microseconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base import source
+from ..base.lib import mlir
+from ..base.util import Memo
+from ..types import dtypes
+from ..types.avals import AbstractToken, physical_aval
+
+__all__ = ["attr", "constant_attr", "element_type", "i64s", "location", "tensor_type"]
+
+_types: Memo = Memo(65536)
+_attrs: Memo = Memo(65536)
+_locations: Memo = Memo(65536)
+
+_ELEMENTS = {
+    "bool": "i1", "int2": "i2", "int4": "i4", "int8": "i8", "int16": "i16", "int32": "i32",
+    "int64": "i64", "uint2": "ui2", "uint4": "ui4", "uint8": "ui8", "uint16": "ui16",
+    "uint32": "ui32", "uint64": "ui64", "float16": "f16", "bfloat16": "bf16", "float32": "f32",
+    "float64": "f64", "complex64": "complex<f32>", "complex128": "complex<f64>",
+    "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2", "float8_e4m3": "f8E4M3",
+    "float8_e3m4": "f8E3M4", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
+    "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2fnuz": "f8E5M2FNUZ",
+    "float8_e8m0fnu": "f8E8M0FNU", "float4_e2m1fn": "f4E2M1FN", "float0": "i1",
+}
+
+
+def element_type(dtype: Any) -> Any:
+    """The MLIR element type of a dtype."""
+    key = dtype
+    found = _types.get(key)
+    if found is None:
+        name = "float0" if dtype == dtypes.float0 else dtype.name
+        found = _types[key] = mlir.ir.Type.parse(_ELEMENTS[name], mlir.context())
+    return found
+
+
+def tensor_type(aval: Any) -> Any:
+    """The MLIR type of an aval; of a typed key or other extended dtype, its physical type."""
+    found = _types.get(aval)
+    if found is None:
+        if isinstance(aval, AbstractToken):
+            found = mlir.ir.Type.parse("!stablehlo.token", mlir.context())
+        else:
+            physical = physical_aval(aval)
+            with mlir.context():
+                found = mlir.ir.RankedTensorType.get(
+                    list(physical.shape), element_type(physical.dtype), None,
+                    mlir.ir.Location.unknown())
+        _types[aval] = found
+    return found
+
+
+def attr(text: str) -> Any:
+    """The attribute that MLIR text spells."""
+    found = _attrs.get(text)
+    if found is None:
+        found = _attrs[text] = mlir.ir.Attribute.parse(text, mlir.context())
+    return found
+
+
+def i64s(values: Any) -> Any:
+    """An array attribute of 64-bit integers."""
+    key = tuple(values)
+    found = _attrs.get(key)
+    if found is None:
+        found = _attrs[key] = mlir.ir.DenseI64ArrayAttr.get(list(key), mlir.context())
+    return found
+
+
+def constant_attr(array: np.ndarray) -> Any:
+    """A dense elements attribute with the array's values; a splat where all are the same bits."""
+    ir = mlir.ir
+    shape, dtype = array.shape, array.dtype
+    array = np.ascontiguousarray(array)
+    kind = element_type(dtype)
+    with mlir.context():
+        if dtype == np.bool_:
+            packed = np.packbits(array, bitorder="little")
+            if array.size and (array.all() or not array.any()):
+                value = ir.BoolAttr.get(bool(array.flat[0]))
+                return ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get(shape, kind), value)
+            return ir.DenseElementsAttr.get(packed, type=kind, shape=shape)
+        if dtype.name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
+            view = array.view(np.int8)
+            return ir.DenseElementsAttr.get(view, type=kind, shape=shape)
+        if dtype.kind not in "biufc":
+            array = array.view(f"u{dtype.itemsize}")
+        return ir.DenseElementsAttr.get(array, type=kind, shape=shape)
+
+
+def location(name: str, where: Any) -> Any:
+    """A named location, at the user's line if `where` (code, offset) is given."""
+    key = (name, where)
+    found = _locations.get(key)
+    if found is None:
+        ir = mlir.ir
+        with mlir.context():
+            child = ir.Location.unknown()
+            if where is not None:
+                at = source.location(where)
+                child = ir.Location.name(
+                    at.function, childLoc=ir.Location.file(at.file, at.line, at.column))
+            found = ir.Location.name(name, childLoc=child) if name else child
+        _locations[key] = found
+    return found

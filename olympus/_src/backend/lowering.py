@@ -1,0 +1,408 @@
+"""Lowering: an olympuspr to a StableHLO module, one operation of MLIR per equation.
+
+`Builder` is what lowering rules get as `b`: typed operations, attributes, constants, structured
+control flow and calls. Types, attributes and locations are cached per process; operations are made
+with `ir.Operation.create`, which costs a third of the generated wrappers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+
+from ..base import lib
+from ..base.lib import mlir
+from ..core.ir import ClosedOlympuspr, Literal
+from ..core.staging import stage
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval, physical_aval
+from .attributes import attr, constant_attr, element_type, i64s, location, tensor_type
+
+BOOL = dtypes.as_dtype(bool)
+
+__all__ = ["Builder", "ModuleContext", "lower_program"]
+
+
+def _as_list(x: Any) -> list[Any]:
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+class ModuleContext:
+    """What all functions of one module share."""
+
+    __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "keepalives",
+                 "name", "hoisted")
+
+    def __init__(self, platform: str, name: str) -> None:
+        self.platform, self.name = platform, name
+        self.module: Any = None
+        self.symbols: dict[str, int] = {"main": 0}
+        self.functions: dict[Any, tuple[Any, list[Any]]] = {}
+        self.host_callbacks: list[Callable] = []
+        self.keepalives: list[Any] = []
+        self.hoisted: dict[int, Any] = {}
+
+    def symbol(self, name: str) -> str:
+        """A function name that the module does not have yet: name, name_0, name_1 …"""
+        name = name.replace("<", "_").replace(">", "_") or "fn"
+        count = self.symbols.get(name)
+        self.symbols[name] = 0 if count is None else count + 1
+        return name if count is None else self.symbol(f"{name}_{count}")
+
+
+class Builder:
+    """Emits operations at the current insertion point.
+
+    `avals_in`, `avals_out` and `eqn` are those of the equation being lowered.
+    """
+
+    __slots__ = ("module", "avals_in", "avals_out", "eqn", "loc", "ip", "constants", "prefix")
+
+    def __init__(self, module: ModuleContext, ip: Any, prefix: str) -> None:
+        self.module, self.ip, self.prefix = module, ip, prefix
+        self.avals_in: Sequence[Any] = ()
+        self.avals_out: Sequence[Any] = ()
+        self.eqn: Any = None
+        self.loc = location(prefix, None)
+        self.constants: dict[Any, Any] = {}
+
+    @property
+    def platform(self) -> str:
+        return self.module.platform
+
+    # Types and attributes
+
+    def type(self, aval: Any) -> Any:
+        """The MLIR type of an aval."""
+        return tensor_type(aval)
+
+    attr = staticmethod(attr)
+    i64s = staticmethod(i64s)
+    element_type = staticmethod(element_type)
+
+    # Operations
+
+    def ops(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
+            types: Sequence[Any] | None = None, regions: int = 0) -> Any:
+        """Emit an operation and return it; result types default to the equation's."""
+        if types is None:
+            types = [tensor_type(a) for a in self.avals_out]
+        return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
+                                        self.ip)
+
+    def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
+           aval: Any = None) -> Any:
+        """Emit an operation of one result and return that; its aval defaults to the equation's."""
+        kind = tensor_type(self.avals_out[0] if aval is None else aval)
+        return mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
+                                        self.ip).result
+
+    def constant(self, value: Any, aval: ShapedArray) -> Any:
+        """A dense constant of the aval's dtype."""
+        attribute = constant_attr(np.asarray(value, aval.dtype))
+        return self.op("stablehlo.constant", [], {"value": attribute}, aval)
+
+    def scalar(self, value: Any, dtype: np.dtype) -> Any:
+        """A rank-0 constant, emitted once per block."""
+        key = (type(value), repr(value), dtype)
+        if key not in self.constants:
+            self.constants[key] = self.constant(value, make_aval((), dtype))
+        return self.constants[key]
+
+    def full(self, aval: ShapedArray, value: Any) -> Any:
+        """An array with every element equal to `value`."""
+        aval = physical_aval(aval)
+        scalar = self.scalar(value, aval.dtype)
+        return scalar if not aval.shape else self.broadcast(scalar, aval, ())
+
+    def broadcast(self, x: Any, aval: ShapedArray, dims: Sequence[int]) -> Any:
+        """broadcast_in_dim to an aval."""
+        return self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(dims)},
+                       aval)
+
+    def expand(self, xs: Sequence[Any]) -> list[Any]:
+        """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
+        shape = self.avals_out[0].shape
+        if not shape:
+            return list(xs)
+        return [x if a.shape else self.broadcast(x, a.update(shape=shape), ())
+                for x, a in zip(xs, self.avals_in)]
+
+    def convert(self, x: Any, aval: ShapedArray) -> Any:
+        """stablehlo.convert to an aval."""
+        return self.op("stablehlo.convert", [x], None, aval)
+
+    def compare(self, direction: str, x: Any, y: Any, kind: str, aval: ShapedArray) -> Any:
+        """stablehlo.compare; `kind` is FLOAT, SIGNED, UNSIGNED or TOTALORDER, aval the result's."""
+        return self.op("stablehlo.compare", [x, y], {
+            "comparison_direction": attr(f"#stablehlo<comparison_direction {direction}>"),
+            "compare_type": attr(f"#stablehlo<comparison_type {kind}>")}, aval)
+
+    def dot_general(self, lhs: Any, rhs: Any, numbers: Any, precision: Any) -> Any:
+        """stablehlo.dot_general."""
+        (lc, rc), (lb, rb) = numbers
+        dims = attr(
+            f"#stablehlo.dot<{_dot_field('lhs_batching', lb)}{_dot_field('rhs_batching', rb)}"
+            f"lhs_contracting_dimensions = {list(lc)}, rhs_contracting_dimensions = {list(rc)}>")
+        attributes = {"dot_dimension_numbers": dims}
+        if precision is not None:
+            attributes |= precision.lowering_attributes(attr)
+        return self.op("stablehlo.dot_general", [lhs, rhs], attributes)
+
+    # Regions
+
+    def region(self, op: Any, index: int, types: Sequence[Any],
+               body: Callable[..., Sequence[Any]]) -> None:
+        """Fill a region of `op`: `body(*block arguments)` returns what it yields."""
+        ir = mlir.ir
+        block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
+        outer_ip, outer_constants = self.ip, self.constants
+        outer_eqn = self.avals_in, self.avals_out, self.eqn, self.loc
+        self.ip, self.constants = ir.InsertionPoint(block), {}
+        try:
+            outs = body(*block.arguments)
+            ir.Operation.create("stablehlo.return", [], list(outs), None, None, 0, self.loc, self.ip)
+        finally:
+            self.ip, self.constants = outer_ip, outer_constants
+            self.avals_in, self.avals_out, self.eqn, self.loc = outer_eqn
+
+    def reduce(self, combiner: str, x: Any, init: Any, axes: Sequence[int]) -> Any:
+        """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
+        aval = make_aval((), self.avals_out[0].dtype)
+        kind = tensor_type(aval)
+        op = self.ops("stablehlo.reduce", [x, self.scalar(init, aval.dtype)],
+                      {"dimensions": i64s(axes)}, regions=1)
+        self.region(op, 0, [kind, kind], lambda p, q: [self.op(combiner, [p, q], None, aval)])
+        return op.result
+
+    def while_loop(self, init: Sequence[Any], cond: Callable[..., Any],
+                   body: Callable[..., Sequence[Any]]) -> list[Any]:
+        """stablehlo.while: `cond(*values) -> i1`, `body(*values) -> values`."""
+        types = [x.type for x in init]
+        op = self.ops("stablehlo.while", init, types=types, regions=2)
+        self.region(op, 0, types, lambda *xs: [cond(*xs)])
+        self.region(op, 1, types, lambda *xs: body(*xs))
+        return list(op.results)
+
+    def case(self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
+             types: Sequence[Any]) -> list[Any]:
+        """stablehlo.case on an i32 index: one function of no arguments per branch."""
+        op = self.ops("stablehlo.case", [index], types=types, regions=len(branches))
+        for i, branch in enumerate(branches):
+            self.region(op, i, [], branch)
+        return list(op.results)
+
+    def counted_loop(self, length: int, init: Sequence[Any],
+                     body: Callable[[Any, Sequence[Any]], Sequence[Any]],
+                     unroll: int = 1) -> list[Any]:
+        """Run `body(index, values)` for index 0 … length-1 (i32)."""
+        i32 = dtypes.as_dtype("int32")
+        index_aval, flag = make_aval((), i32), make_aval((), BOOL)
+        if length <= max(unroll, 1):
+            values: Sequence[Any] = init
+            for i in range(length):
+                values = body(self.scalar(i, i32), values)
+            return list(values)
+        whole = length - length % unroll
+
+        def step(index: Any, *values: Any) -> list[Any]:
+            for k in range(unroll):
+                at = index if k == 0 else self.op("stablehlo.add", [index, self.scalar(k, i32)],
+                                                  None, index_aval)
+                values = tuple(body(at, values))
+            return [self.op("stablehlo.add", [index, self.scalar(unroll, i32)], None, index_aval),
+                    *values]
+
+        out = self.while_loop(
+            [self.constant(0, index_aval), *init],
+            lambda index, *_: self.compare("LT", index, self.scalar(whole, i32), "SIGNED", flag),
+            step)[1:]
+        for i in range(whole, length):
+            out = list(body(self.scalar(i, i32), out))
+        return out
+
+    def reverse_index(self, index: Any, length: int) -> Any:
+        """length - 1 - index."""
+        i32 = dtypes.as_dtype("int32")
+        return self.op("stablehlo.subtract", [self.scalar(length - 1, i32), index], None,
+                       make_aval((), i32))
+
+    def slice_at(self, x: Any, index: Any) -> Any:
+        """x[index] along axis 0."""
+        ir = mlir.ir
+        kind = ir.RankedTensorType(x.type)
+        shape = kind.shape
+        zero = self.scalar(0, dtypes.as_dtype("int32"))
+        one = ir.RankedTensorType.get([1, *shape[1:]], kind.element_type)
+        cut = ir.Operation.create(
+            "stablehlo.dynamic_slice", [one], [x, index, *[zero] * (len(shape) - 1)],
+            {"slice_sizes": i64s([1, *shape[1:]])}, None, 0, self.loc, self.ip).result
+        flat = ir.RankedTensorType.get(shape[1:], kind.element_type)
+        return ir.Operation.create("stablehlo.reshape", [flat], [cut], None, None, 0, self.loc,
+                                   self.ip).result
+
+    def update_at(self, x: Any, index: Any, value: Any) -> Any:
+        """x with x[index] = value along axis 0."""
+        ir = mlir.ir
+        kind = ir.RankedTensorType(x.type)
+        zero = self.scalar(0, dtypes.as_dtype("int32"))
+        one = ir.RankedTensorType.get([1, *kind.shape[1:]], kind.element_type)
+        row = ir.Operation.create("stablehlo.reshape", [one], [value], None, None, 0, self.loc,
+                                  self.ip).result
+        return ir.Operation.create(
+            "stablehlo.dynamic_update_slice", [x.type],
+            [x, row, index, *[zero] * (len(kind.shape) - 1)], None, None, 0, self.loc,
+            self.ip).result
+
+    def custom_call(self, target: str, operands: Sequence[Any], types: Sequence[Any],
+                    attributes: dict[str, Any]) -> list[Any]:
+        """stablehlo.custom_call of an FFI target (api_version 4 unless given)."""
+        attributes = {"api_version": attr("4 : i32"), **attributes,
+                      "call_target_name": mlir.ir.StringAttr.get(target)}
+        return list(self.ops("stablehlo.custom_call", operands, attributes, types).results)
+
+    # Programs
+
+    def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
+        """Call a program as a private function of the module: one function per program."""
+        symbol, types = self._function(closed, name)
+        op = self.ops("func.call", args, {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types)
+        return list(op.results)
+
+    def call_inline(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+        """Emit a program's equations here."""
+        saved = self.avals_in, self.avals_out, self.eqn, self.loc
+        try:
+            return lower_equations(self, closed, args)
+        finally:
+            self.avals_in, self.avals_out, self.eqn, self.loc = saved
+
+    def inline(self, fun: Callable[..., Any], *xs: Any, **params: Any) -> Any:
+        """Trace `fun(*xs, **params)`, a function of lax operations, and emit it here."""
+        avals = self.avals_in
+        program = stage(lambda *args: _as_list(fun(*args, **params)), avals)
+        outs = self.call_inline(program, xs)
+        return outs if self.eqn.primitive.multiple_results else outs[0]
+
+    def _function(self, closed: ClosedOlympuspr, name: str) -> tuple[str, list[Any]]:
+        key = (id(closed.olympuspr), tuple(map(id, closed.consts)))
+        found = self.module.functions.get(key)
+        if found is None:
+            self.module.keepalives.append(closed)
+            symbol = self.module.symbol(name)
+            emit_function(self.module, closed, symbol, "private", self.prefix)
+            found = symbol, [tensor_type(a) for a in closed.out_avals]
+            self.module.functions[key] = found
+        return found
+
+
+def _dot_field(name: str, dims: Sequence[int]) -> str:
+    return f"{name}_dimensions = {list(dims)}, " if dims else ""
+
+
+def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+    """Lower each equation of a program in turn; return the MLIR values of its outputs."""
+    pr = closed.olympuspr
+    env: dict[Any, Any] = dict(zip(pr.invars, args))
+    for var, value in zip(pr.constvars, closed.consts):
+        env[var] = emit_constant(b, value, var.aval)
+    for eqn in pr.eqns:
+        ins = [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in eqn.invars]
+        b.avals_in = [a.aval for a in eqn.invars]
+        b.avals_out = [v.aval for v in eqn.outvars]
+        b.eqn = eqn
+        prim = eqn.primitive
+        b.loc = location(f"{b.prefix}{eqn.ctx.path}{prim.name}", eqn.source)
+        rule = prim.platform_rules.get(b.platform) if prim.platform_rules else None
+        out = (rule or prim.lower)(b, *ins, **eqn.params)
+        if prim.multiple_results:
+            env.update(zip(eqn.outvars, out))
+        else:
+            env[eqn.outvars[0]] = out
+    return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
+
+
+def host_value(value: Any) -> np.ndarray:
+    """The elements of a closed-over constant, as its physical NumPy array."""
+    if isinstance(value, lib.ArrayImpl):
+        return lib.to_numpy(value)
+    physical = getattr(value, "__olympus_physical__", None)
+    return np.asarray(value) if physical is None else host_value(physical())
+
+
+def emit_constant(b: Builder, value: Any, aval: Any) -> Any:
+    """The MLIR value of a closed-over array: an argument of main if hoisted, else a constant."""
+    hoisted = b.module.hoisted.get(id(value))
+    if hoisted is not None and hoisted[0] == id(b.ip.block.owner):
+        return hoisted[1]
+    aval = physical_aval(aval)
+    array = host_value(value).astype(aval.dtype, copy=False)
+    if array.size > 1 and array.strides and not any(array.strides):
+        return b.full(aval, array.flat[0])      # a broadcast scalar: do not write it out
+    return b.constant(array, aval)
+
+
+def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
+                  prefix: str) -> Any:
+    """Emit a program as a function of the module and return the `func.func`."""
+    ir, func = mlir.ir, mlir.func
+    ins = [tensor_type(a) for a in closed.in_avals]
+    outs = [tensor_type(a) for a in closed.out_avals]
+    loc = location(prefix, None)
+    with loc:
+        fn = func.FuncOp(symbol, ir.FunctionType.get(ins, outs),
+                         ip=ir.InsertionPoint(module.module.body))
+        fn.attributes["sym_visibility"] = ir.StringAttr.get(visibility)
+        names = closed.olympuspr.debug_info.arg_names
+        locs = [ir.Location.name(n, childLoc=loc) for n in names] if len(names) == len(ins) else \
+            [loc] * len(ins)
+        block = fn.add_entry_block(locs)
+    b = Builder(module, ir.InsertionPoint(block), prefix)
+    results = lower_equations(b, closed, block.arguments)
+    ir.Operation.create("func.return", [], results, None, None, 0, loc, b.ip)
+    return fn
+
+
+def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
+                  donated: Sequence[bool] = (), aliases: Sequence[int | None] = (),
+                  result_paths: Sequence[str] = ()) -> tuple[Any, ModuleContext]:
+    """The verified StableHLO module of a program, with the module's context.
+
+    Args:
+      closed: the program; its inputs are main's arguments.
+      name: what the user's function is called.
+      platform: "cpu", "gpu" or "tpu".
+      donated: per input, whether its buffer may be reused for any result.
+      aliases: per input, the result that takes over its buffer, or None.
+      result_paths: per output, where it is in the user's result ("result[0]['a']").
+    """
+    ir = mlir.ir
+    context = ModuleContext(platform, name)
+    with mlir.context(), ir.Location.unknown():
+        context.module = module = ir.Module.create()
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(
+            "jit_" + name.replace("<", "_").replace(">", "_"))
+        one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
+        module.operation.attributes["mhlo.num_partitions"] = one
+        module.operation.attributes["mhlo.num_replicas"] = one
+        main = emit_function(context, closed, "main", "public", f"jit({name})/")
+        arg_attrs = []
+        for i in range(len(closed.in_avals)):
+            attributes = {}
+            if aliases and aliases[i] is not None:
+                attributes["tf.aliasing_output"] = attr(f"{aliases[i]} : i32")
+            elif donated and donated[i]:
+                attributes["jax.buffer_donor"] = attr("true")
+            arg_attrs.append(ir.DictAttr.get(attributes))
+        main.arg_attrs = ir.ArrayAttr.get(arg_attrs)
+        paths = list(result_paths) or [""] * len(closed.out_avals)
+        main.result_attrs = ir.ArrayAttr.get([
+            ir.DictAttr.get({"olympus.result_info": ir.StringAttr.get(p)} if p else {})
+            for p in paths])
+        module.operation.verify()
+    return module, context
+
+

@@ -1,0 +1,156 @@
+"""`jit`'s primitive: apply a closed olympuspr. Every rule transforms the body and calls the result.
+
+Interpreters never name it: they read its rules like any other primitive's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.trace import ctx
+from ..interpreters.batching import batch_program
+from ..interpreters.dce import dce_closed
+from ..interpreters.jvp import jvp_flat, jvp_program
+from ..interpreters.partial_eval import Split, partial_eval_program, split_program
+from ..interpreters.transpose import transpose_program
+from ..core.evaluate import eval_closed
+
+__all__ = ["call_p"]
+
+
+class Call(Higher):
+    """Apply `olympuspr` to the operands; `name` is what the program is called."""
+
+    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        return olympuspr.out_avals
+
+    def effects(self, *, olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
+        return olympuspr.effects
+
+    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str,
+              **params: Any) -> list[Any]:
+        return b.call(olympuspr, args, name)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
+            **params: Any) -> Any:
+        nonzero = tuple(type(t) is not Zero for t in tangents)
+        body, nonzero_out = jvp_program(olympuspr, nonzero)
+        given = [t for t in tangents if type(t) is not Zero]
+        out = self.bind(*primals, *given, olympuspr=body, **_params(params, body))
+        n = len(olympuspr.out_avals)
+        rest = iter(out[n:])
+        return out[:n], [next(rest) if nz else Zero(a.to_tangent_aval())
+                         for nz, a in zip(nonzero_out, olympuspr.out_avals)]
+
+    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
+                  olympuspr: ClosedOlympuspr, **params: Any) -> Any:
+        """jvp and the cut in one pass over the body, unless tangents are partly known."""
+        active = [t for t in tangents if type(t) is not Zero]
+        if not all(map(tape.owns, active)) or any(map(tape.owns, primals)):
+            return self.jvp(primals, tangents, olympuspr=olympuspr, **params)
+        nonzero = tuple(type(t) is not Zero for t in tangents)
+        split, nonzero_out = linearize_program(olympuspr, nonzero)
+        outs = _apply_split(self, tape, split, primals, active, params)
+        n = len(olympuspr.out_avals)
+        rest = iter(outs[n:])
+        return outs[:n], [next(rest) if nz else Zero(a.to_tangent_aval())
+                          for nz, a in zip(nonzero_out, olympuspr.out_avals)]
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
+                     olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        split = partial_eval_program(olympuspr, unknown)
+        known = [a for a, u in zip(args, unknown) if not u]
+        ctx.trace = tape
+        return _apply_split(self, tape, split, known, [a for a, u in zip(args, unknown) if u],
+                            params)
+
+    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
+                  **params: Any) -> list[Any]:
+        linear = tuple(type(a) is Linear for a in args)
+        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        body, nonzero_out = transpose_program(olympuspr, linear, nonzero, instantiate_out=False)
+        known = [a for a in args if type(a) is not Linear]
+        out = iter(self.bind(*known, *[ct for ct in cts if type(ct) is not Zero], olympuspr=body,
+                             **_params(params, body)))
+        flags = iter(nonzero_out)
+        return [(next(out) if next(flags) else Zero(a.aval)) if type(a) is Linear else None
+                for a in args]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, **params: Any) -> Any:
+        body, out_dims = batch_program(olympuspr, axis, dims)
+        return self.bind(*args, olympuspr=body, **_params(params, body)), out_dims
+
+    vmap_named = vmap
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return program_uses_axis(params["olympuspr"], name)
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        params = eqn.params
+        body, used_in = dce_closed(params["olympuspr"], used, keep_inputs=False)
+        return eqn.replace(invars=[v for v, u in zip(eqn.invars, used_in) if u],
+                           outvars=[v for v, u in zip(eqn.outvars, used) if u],
+                           params={**params, "olympuspr": body, **_params(params, body)},
+                           effects=body.effects)
+
+
+def _params(params: dict[str, Any], body: ClosedOlympuspr) -> dict[str, Any]:
+    return {k: v for k, v in params.items() if k != "olympuspr"}
+
+
+def program_uses_axis(closed: ClosedOlympuspr, name: Any) -> bool:
+    """Whether any equation of the program communicates along the named axis; cached."""
+    pr = closed.olympuspr
+    key = ("uses_axis", name)
+    if key not in pr.cache:
+        pr.cache[key] = any(e.primitive.uses_axis(name, e.params) for e in pr.eqns)
+    return pr.cache[key]
+
+
+def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
+                      ) -> tuple[Split, tuple[bool, ...]]:
+    """Cut into primal part and tangent part; which outputs have a tangent. Cached."""
+    pr = closed.olympuspr
+    key = ("linearize", nonzero, tuple(map(id, closed.consts)))
+    if key not in pr.cache:
+        nonzero_out: tuple[bool, ...] = ()
+
+        def body(staging: Any, tape: Any, primals: list, given: list) -> list[Any]:
+            nonlocal nonzero_out
+            rest = iter(given)
+            tangents = [next(rest) if nz else Zero(v.aval.to_tangent_aval())
+                        for nz, v in zip(nonzero, pr.invars)]
+            outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
+            nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
+            return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+
+        avals = [v.aval for v in pr.invars]
+        tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero) if nz]
+        pr.cache[key] = split_program(body, avals, tangent_avals), nonzero_out
+    return pr.cache[key]
+
+
+def _apply_split(prim: Call, tape: Any, split: Split, known: Sequence[Any],
+                 unknown: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Call the known half now, record the unknown half, and merge their outputs."""
+    outer = ctx.trace
+    ctx.trace = tape.parent
+    try:
+        known_outs = prim.bind(*known, olympuspr=split.known, **_params(params, split.known))
+    finally:
+        ctx.trace = outer
+    num_outs = len(known_outs) - split.num_computed
+    residuals = split.residual_values(known, known_outs[num_outs:])
+    unknown_outs: list[Any] = []
+    if any(split.unknown_out):
+        unknown_outs = tape.record(prim, [*residuals, *unknown],
+                                   {**_params(params, split.unknown), "olympuspr": split.unknown})
+    known_it, unknown_it = iter(known_outs[:num_outs]), iter(unknown_outs)
+    return [next(unknown_it) if u else next(known_it) for u in split.unknown_out]
+
+
+call_p = Call("jit")

@@ -1,0 +1,29 @@
+"""Fixpoints over loop carries, shared by scan and while.
+
+A property of carry elements ("has a tangent", "is mapped", "is unknown") spreads through the body:
+what goes out with it must come in with it. Flags only ever turn on, so at most as many rounds as
+there are carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["carry_fixpoint"]
+
+
+def carry_fixpoint(start: tuple[bool, ...],
+                   step: Callable[[tuple[bool, ...]], tuple[Any, tuple[bool, ...]]]
+                   ) -> tuple[Any, tuple[bool, ...]]:
+    """Iterate `step(flags in) -> (result, flags out)` until nothing is added.
+
+    Returns the last result with the flags that hold for carries both going in and coming out.
+    """
+    flags = start
+    while True:
+        result, out = step(flags)
+        grown = tuple(a or b for a, b in zip(flags, out))
+        if grown == flags:
+            return result, flags
+        flags = grown

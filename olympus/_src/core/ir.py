@@ -1,0 +1,221 @@
+"""The olympuspr: a typed, first-order program in static single assignment form.
+
+    Olympuspr(constvars, invars, eqns, outvars)      open: its constants are named, not given
+    ClosedOlympuspr(olympuspr, consts)               with the constants' values
+
+An equation binds a primitive to atoms (a `Var` or a `Literal`). Nothing here runs anything: see
+`trace` for how programs are recorded and `evaluate` for how they are interpreted.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..types.avals import AbstractValue, ShapedArray
+from . import printing
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
+__all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
+           "NO_EFFECTS"]
+
+NO_EFFECTS: frozenset[Any] = frozenset()
+
+
+class Var:
+    """A name bound once: by the program's inputs or by one equation."""
+
+    __slots__ = ("aval", "__weakref__")
+    dropped = False
+
+    def __init__(self, aval: AbstractValue) -> None:
+        self.aval: Any = aval
+
+    def __repr__(self) -> str:
+        return f"Var(id={id(self)}):{self.aval.str_short()}"
+
+
+class DropVar(Var):
+    """An equation's output that nothing reads; printed as `_`."""
+
+    __slots__ = ()
+    dropped = True
+
+
+class Literal:
+    """A rank-0 constant written into the program.
+
+    Equal when aval and bits are: 0.0 and -0.0 differ, NaN equals itself.
+    """
+
+    __slots__ = ("val", "aval", "_key")
+
+    def __init__(self, val: Any, aval: ShapedArray) -> None:
+        self.val, self.aval = val, aval
+        self._key: tuple | None = None
+
+    @property
+    def key(self) -> tuple:
+        """(aval, bits): hashable, and equal only for the same constant."""
+        key = self._key
+        if key is None:
+            val = self.val
+            if type(val) is float:
+                bits: Any = struct.pack("d", val)
+            elif type(val) in (int, bool):
+                bits = val
+            else:
+                bits = np.asarray(val).tobytes()
+            key = self._key = (self.aval, type(val), bits)
+        return key
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    def value(self) -> np.ndarray:
+        """The constant as a rank-0 array of its dtype."""
+        return np.asarray(self.val).astype(self.aval.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Literal and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"{self.val}:{self.aval.str_short(short_dtypes=True)}"
+
+
+Atom = Var | Literal
+
+
+class OlympusprEqn:
+    """`outs = primitive[params] ins`, with effects, the user's line and the naming context."""
+
+    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "ctx")
+
+    def __init__(self, primitive: Primitive, invars: Sequence[Any], outvars: Sequence[Var],
+                 params: dict[str, Any], effects: frozenset[Any] = NO_EFFECTS, source: Any = None,
+                 ctx: Any = None) -> None:
+        self.primitive, self.invars, self.outvars = primitive, list(invars), list(outvars)
+        self.params, self.effects, self.source, self.ctx = params, effects, source, ctx
+
+    @property
+    def source_info(self) -> Any:
+        return self.source
+
+    def replace(self, **changes: Any) -> OlympusprEqn:
+        """A copy with the named fields changed."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return OlympusprEqn(**{**fields, **changes})
+
+
+class DebugInfo:
+    """What a program is called and where its inputs and outputs came from."""
+
+    __slots__ = ("func_name", "arg_names", "result_paths")
+
+    def __init__(self, func_name: str, arg_names: tuple[str, ...] = (),
+                 result_paths: tuple[str, ...] = ()) -> None:
+        self.func_name, self.arg_names, self.result_paths = func_name, arg_names, result_paths
+
+
+NO_DEBUG_INFO = DebugInfo("<unknown>")
+
+
+class Olympuspr:
+    """Inputs, equations, outputs. `constvars` come before `invars` and get their values on closing.
+
+    `cache` holds what passes computed of this program, so results live exactly as long as it does.
+    """
+
+    __slots__ = ("constvars", "invars", "eqns", "outvars", "effects", "debug_info", "cache",
+                 "__weakref__")
+
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Any],
+                 eqns: Sequence[OlympusprEqn], effects: frozenset[Any] = NO_EFFECTS,
+                 debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
+        self.constvars, self.invars, self.outvars = list(constvars), list(invars), list(outvars)
+        self.eqns, self.effects, self.debug_info = list(eqns), effects, debug_info
+        self.cache: dict[Any, Any] = {}
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return [v.aval for v in self.outvars]
+
+    def replace(self, **changes: Any) -> Olympuspr:
+        """A copy with the named fields changed and an empty cache."""
+        names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
+        return Olympuspr(**{**{name: getattr(self, name) for name in names}, **changes})
+
+    def __str__(self) -> str:
+        return self.pretty_print()
+
+    __repr__ = __str__
+
+    def pretty_print(self, **options: Any) -> str:
+        return printing.pretty_print(self, **options)
+
+
+class ClosedOlympuspr:
+    """A program with the values of its constants."""
+
+    __slots__ = ("olympuspr", "consts", "__weakref__")
+
+    def __init__(self, olympuspr: Olympuspr, consts: Sequence[Any] = ()) -> None:
+        if len(consts) != len(olympuspr.constvars):
+            raise ValueError(f"ClosedOlympuspr: {len(consts)} constants given; the program names "
+                             f"{len(olympuspr.constvars)}; pass one value per constvar.")
+        self.olympuspr, self.consts = olympuspr, list(consts)
+
+    @property
+    def in_avals(self) -> list[Any]:
+        return [v.aval for v in self.olympuspr.invars]
+
+    @property
+    def out_avals(self) -> list[Any]:
+        return [v.aval for v in self.olympuspr.outvars]
+
+    @property
+    def eqns(self) -> list[OlympusprEqn]:
+        return self.olympuspr.eqns
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        return self.olympuspr.effects
+
+    @property
+    def literals(self) -> list[Any]:
+        return self.consts
+
+    def replace(self, *, olympuspr: Olympuspr | None = None,
+                consts: Sequence[Any] | None = None) -> ClosedOlympuspr:
+        """A copy with the named fields changed."""
+        return ClosedOlympuspr(self.olympuspr if olympuspr is None else olympuspr,
+                               self.consts if consts is None else consts)
+
+    def __str__(self) -> str:
+        return str(self.olympuspr)
+
+    __repr__ = __str__
+
+    def pretty_print(self, **options: Any) -> str:
+        return self.olympuspr.pretty_print(**options)

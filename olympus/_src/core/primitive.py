@@ -1,0 +1,164 @@
+"""Primitive: an operation together with every rule the interpreters read.
+
+Each rule is a method. A class that forgets one fails when it is defined; a rule that does not exist
+on purpose is `None`. Families (`lax.elementwise` …) derive several rules from one fact.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .ir import NO_EFFECTS
+from .trace import ctx
+
+__all__ = ["Axis", "Higher", "Linear", "Primitive", "RuleTable", "Zero"]
+
+_MEMO_LIMIT = 8192
+
+
+class Zero:
+    """A tangent or cotangent known to be zero: no array is made for it."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    @staticmethod
+    def from_primal_value(value: Any) -> Zero:
+        """The zero tangent of a primal value."""
+        return Zero(value.aval.to_tangent_aval())
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval})"
+
+
+class Linear:
+    """Marks, in a transpose rule, an operand that the cotangent is wanted for."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Linear({self.aval})"
+
+
+class Axis:
+    """The axis that vmap adds: its size and the name that collectives call it by."""
+
+    __slots__ = ("size", "name")
+
+    def __init__(self, size: int, name: Any = None) -> None:
+        self.size, self.name = size, name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Axis) and (self.size, self.name) == (other.size, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.name))
+
+
+class Primitive:
+    """Subclass (or call a family's constructor) to declare an operation.
+
+    infer(*avals, **params)                 -> aval, or list of avals if `multiple_results`
+    lower(b, *xs, **params)                 -> MLIR value or list; `b` is the lowering builder
+    jvp(primals, tangents, **params)        -> out, tangent (lists if several); tangents may be Zero
+    transpose(ct, *args, **params)          -> cotangents, None for operands that are not Linear
+    vmap(axis, args, dims, **params)        -> out, dim (lists if several); dim None: not mapped
+    effects(**params)                       -> what it does besides computing
+    """
+
+    RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")
+    multiple_results = False
+    platform_rules: ClassVar[dict[str, Any]] = {}
+    infer: Any
+    lower: Any
+    jvp: Any
+    transpose: Any
+    vmap: Any
+
+    def __init_subclass__(cls, abstract: bool = False) -> None:
+        missing = [rule for rule in cls.RULES if not hasattr(cls, rule)]
+        if missing and not abstract:
+            raise TypeError(f"primitive {cls.__name__}: no rule {', '.join(missing)}; every rule "
+                            "must be defined or set to None on purpose; add it to the class.")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._inferred: dict[Any, Any] = {}
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the operation in the current trace."""
+        return ctx.trace.process(self, args, params)
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        """Whether the operation communicates along the named axis (collectives do)."""
+        return False
+
+    def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
+        """Apply an equation's operation to new operands in the current trace."""
+        return ctx.trace.process(self, tuple(args), params)
+
+    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+        """`infer`, memoised: avals are interned and params hashable."""
+        key = (avals, *params.items()) if params else avals
+        try:
+            return self._inferred[key]
+        except KeyError:
+            out = self.infer(*avals, **params)
+            if len(self._inferred) >= _MEMO_LIMIT:
+                self._inferred.clear()
+            self._inferred[key] = out
+            return out
+
+    def effects(self, **params: Any) -> frozenset[Any]:
+        return NO_EFFECTS
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Higher(Primitive, abstract=True):
+    """A primitive that carries a body: every rule transforms the body and binds again.
+
+    partial_eval(trace, args, unknown, **params)   split into what is known now and what is not
+    dce(used, eqn)                                 drop outputs, then inputs, that nothing needs
+    """
+
+    RULES = (*Primitive.RULES, "partial_eval", "dce")
+    multiple_results = True
+    partial_eval: Any
+    dce: Any
+
+    def linearize(self, tape: Any, primals: list, tangents: list, **params: Any) -> Any:
+        """Outputs and tangents with the tangent part on `tape`.
+
+        The general way binds the jvp program to the tape (the current trace), which cuts it by
+        what is known.
+        """
+        return self.jvp(primals, tangents, **params)
+
+    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+        """Not memoised: the key would keep bodies alive."""
+        return self.infer(*avals, **params)
+
+
+class RuleTable(dict):
+    """Rules of a third-party interpreter, keyed by primitive.
+
+    >>> from olympus._src.core.primitive import Primitive, RuleTable
+    >>> costs = RuleTable("cost")
+    >>> costs.name
+    'cost'
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def __missing__(self, prim: Primitive) -> Any:
+        raise NotImplementedError(f"{self.name}: primitive {prim} has no rule; add one with "
+                                  f"table[{prim}_p] = rule.")

@@ -1,0 +1,240 @@
+"""The tracing machine: the current trace, tracers, and the one dispatch rule.
+
+A primitive is bound in the current trace and nowhere else:
+
+    prim.bind(*args, **params)  ->  ctx.trace.process(prim, args, params)
+
+Transformations put their own trace into `ctx.trace` while they run the user's function and put the
+outer one back after. The base trace, which evaluates, is installed by `backend.dispatch`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base import errors, lib, source
+from ..types import dtypes
+from ..types.avals import AbstractValue, ShapedArray, make_aval, scalar_aval
+from .ir import Literal
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
+__all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "typeof"]
+
+
+class EqnContext:
+    """Configuration that changes what an equation means or is called; one object per setting."""
+
+    __slots__ = ("names", "path", "_children")
+
+    def __init__(self, names: tuple[str, ...] = ()) -> None:
+        self.names = names
+        self.path = "".join(f"{name}/" for name in names)
+        self._children: dict[str, EqnContext] = {}
+
+    def extend(self, name: str) -> EqnContext:
+        """The context of a `named_scope(name)` inside this one."""
+        child = self._children.get(name)
+        if child is None:
+            child = self._children[name] = EqnContext((*self.names, name))
+        return child
+
+
+class Trace:
+    """What happens when a primitive is bound. Final subclasses: one per transformation."""
+
+    __slots__ = ("alive", "thread", "__weakref__")
+
+    def __init__(self) -> None:
+        self.alive, self.thread = True, threading.get_ident()
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """The result (or list of results) of binding `prim` under this trace."""
+        raise NotImplementedError
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        """Call `fun(*args)`, a flat Python function with derivative rules of its own."""
+        raise NotImplementedError
+
+
+class Context(threading.local):
+    """The tracing state of one thread. Class attributes are the defaults of a new thread."""
+
+    trace: Any = None
+    eqn: EqnContext = EqnContext()
+    axes: dict[Any, int] = {}
+
+
+ctx = Context()
+
+
+def install_base_trace(trace: Trace) -> None:
+    """Make `trace` the one that every thread starts with. Called once, by `backend.dispatch`."""
+    Context.trace = trace
+
+
+class ArrayBase:
+    """What arrays and tracers share. Operators are installed by `numpy.array_methods`."""
+
+    __slots__ = ()
+
+
+class Tracer(ArrayBase):
+    """A stand-in for an array while a function is transformed.
+
+    Each trace has a final subclass, named for what it does.
+    """
+
+    __slots__ = ("_trace", "aval", "__weakref__")
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, trace: Trace, aval: AbstractValue) -> None:
+        self._trace: Any = trace
+        self.aval: Any = aval
+
+    def _is_traced_array(self) -> bool:
+        """Asked by jaxlib's metaclass: is this an instance of `olympus.Array`?"""
+        return isinstance(self.aval, ShapedArray)
+
+    def origin(self) -> str:
+        """One sentence on where the value came from, for error messages."""
+        return ""
+
+    def concrete(self) -> Any:
+        """The value itself where the trace knows it (grad, jvp), else None."""
+        return None
+
+    shape = property(lambda self: self.aval.shape, doc="Tuple of axis sizes.")
+    dtype = property(lambda self: self.aval.dtype, doc="Element type.")
+    ndim = property(lambda self: self.aval.ndim, doc="Number of axes.")
+    size = property(lambda self: self.aval.size, doc="Number of elements.")
+    weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype is weak.")
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __bool__(self) -> bool:
+        return bool(_concrete(self, errors.TracerBoolConversionError, "bool", BOOL_REMEDY))
+
+    def __int__(self) -> int:
+        return int(_concrete(self, errors.ConcretizationTypeError, "int", INT_REMEDY))
+
+    def __float__(self) -> float:
+        return float(_concrete(self, errors.ConcretizationTypeError, "float", VALUE_REMEDY))
+
+    def __complex__(self) -> complex:
+        return complex(_concrete(self, errors.ConcretizationTypeError, "complex", VALUE_REMEDY))
+
+    def __index__(self) -> int:
+        value = _concrete(self, errors.TracerIntegerConversionError, "__index__", INT_REMEDY)
+        return value.__index__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise errors.TracerArrayConversionError(
+            f"numpy.asarray: {describe(self)} given; a concrete array is required, because NumPy "
+            "needs the values now; use the olympus.numpy function of the same name, or keep NumPy "
+            "out of the transformed function.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval}>"
+
+
+BOOL_REMEDY = ("use olympus.numpy.where, olympus.lax.cond or olympus.lax.while_loop, or mark the "
+               "argument static (static_argnums, static_argnames)")
+INT_REMEDY = "mark the argument static (static_argnums, static_argnames) or compute it with NumPy"
+VALUE_REMEDY = "keep the computation in olympus.numpy, or do this outside the transformed function"
+
+lib.set_tracer_class(Tracer)
+
+
+def describe(tracer: Tracer) -> str:
+    """`traced array float32[3] of grad (…origin…)`: how messages name a tracer."""
+    origin = tracer.origin()
+    kind = type(tracer).__name__
+    return f"a traced value {tracer.aval} ({kind}{', ' + origin if origin else ''})"
+
+
+def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
+    value = tracer.concrete()
+    if value is not None:
+        return value
+    raise error(f"{what}(): {describe(tracer)} given at {source.summarize(source.user_frame())}; "
+                f"a concrete value is required, because Python needs it while the program is "
+                f"still being traced; {remedy}.")
+
+
+def check_usable(tracer: Tracer, user: Trace | None = None) -> None:
+    """Raise UnexpectedTracerError if the tracer's trace has ended or belongs to another thread."""
+    trace = tracer._trace
+    here = source.summarize(source.user_frame())
+    if trace.thread != threading.get_ident():
+        raise errors.UnexpectedTracerError(
+            f"leaked tracer: {describe(tracer)} is used at {here} in another thread than the one "
+            "that traces it; a trace belongs to one thread; pass concrete arrays between threads, "
+            "or start the transformation inside the thread.")
+    if not trace.alive:
+        raise errors.UnexpectedTracerError(
+            f"leaked tracer: {describe(tracer)} is used at {here} after its transformation ended; "
+            "a traced value may not outlive the function it belongs to; return it from the "
+            "function instead of storing it in a global, an attribute or a closure.")
+
+
+def _foreign_aval(x: Any) -> Any:
+    """The aval of a value that has no `aval` attribute."""
+    kind = type(x)
+    if kind in SCALAR_TYPES:
+        return scalar_aval(kind)
+    lookup = FOREIGN_AVALS.get(kind)
+    if lookup is not None:
+        return lookup(x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return make_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    for base in kind.__mro__:
+        if base in FOREIGN_AVALS:
+            return FOREIGN_AVALS[base](x)
+        if base in SCALAR_TYPES:
+            return scalar_aval(base)
+    if hasattr(x, "__olympus_array__"):
+        return typeof(x.__olympus_array__())
+    raise TypeError(f"typeof: a value of type {kind.__module__}.{kind.__qualname__} given: "
+                    f"{_clip(repr(x))}; an array, a NumPy array or a Python number is required; "
+                    "convert it with olympus.numpy.asarray, or mark the argument static.")
+
+
+def _clip(text: str, length: int = 60) -> str:
+    return text if len(text) <= length else text[:length] + "…"
+
+
+SCALAR_TYPES = frozenset((bool, int, float, complex))
+FOREIGN_AVALS: dict[type, Callable[[Any], Any]] = {}
+
+
+def typeof(x: Any) -> Any:
+    """The aval of any value that operations take.
+
+    >>> import olympus
+    >>> olympus.typeof(1.0)
+    ShapedArray(float32[], weak_type=True)
+    """
+    try:
+        return x.aval
+    except AttributeError:
+        return _foreign_aval(x)
+
+
+def is_literal(x: Any) -> bool:
+    """Whether `x` is a rank-0 constant that programs write down in place."""
+    kind = type(x)
+    return kind is Literal or kind in SCALAR_TYPES or isinstance(x, np.generic)
+
+
+def literal(value: Any, dtype: np.dtype, weak_type: bool = False) -> Literal:
+    """A Python or NumPy scalar as a constant of the given dtype."""
+    return Literal(value, make_aval((), dtype, weak_type))

@@ -1,0 +1,151 @@
+"""vmap: carry the mapped axis through every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Axis, Primitive
+from ..core.staging import stage
+from ..core.trace import Trace, Tracer, check_usable, ctx, typeof
+from ..lax.shape import broadcast_axis, move_axis
+
+__all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
+
+
+class BatchTracer(Tracer):
+    """One element of a mapped array: `val` holds all of them along axis `dim`."""
+
+    __slots__ = ("val", "dim")
+
+    def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
+        self._trace = trace
+        aval = typeof(val)
+        shape = aval.shape
+        self.aval = aval.update(shape=(*shape[:dim], *shape[dim + 1:]))
+        self.val, self.dim = val, dim
+
+    def origin(self) -> str:
+        return f"one of {self._trace.axis.size} mapped elements"
+
+
+class BatchTrace(Trace):
+    """Applies `prim.vmap` where an operand is mapped."""
+
+    __slots__ = ("parent", "axis")
+
+    def __init__(self, parent: Trace, axis: Axis) -> None:
+        super().__init__()
+        self.parent, self.axis = parent, axis
+
+    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        """(values, mapped axes or None, whether any is mapped)."""
+        vals, dims, active = [], [], False
+        for a in args:
+            if type(a) is BatchTracer and a._trace is self:
+                vals.append(a.val)
+                dims.append(a.dim)
+                active = True
+            else:
+                if isinstance(a, Tracer):
+                    check_usable(a)
+                vals.append(a)
+                dims.append(None)
+        return vals, dims, active
+
+    def wrap(self, val: Any, dim: int | None) -> Any:
+        return val if dim is None else BatchTracer(self, val, dim)
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        vals, dims, active = self.split(args)
+        parent = self.parent
+        ctx.trace = parent
+        try:
+            if self.axis.name is not None and prim.uses_axis(self.axis.name, params):
+                outs, out_dims = prim.vmap_named(self.axis, vals, dims, **params)
+            elif not active:
+                return parent.process(prim, tuple(vals), params)
+            elif prim.vmap is None:
+                raise NotImplementedError(f"{prim.name}: mapped by vmap; it has no vmap rule; use "
+                                          "olympus.lax.map instead of vmap here.")
+            else:
+                outs, out_dims = prim.vmap(self.axis, vals, dims, **params)
+        finally:
+            ctx.trace = self
+        if prim.multiple_results:
+            return [self.wrap(x, d) for x, d in zip(outs, out_dims)]
+        return self.wrap(outs, out_dims)
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        vals, dims, active = self.split(args)
+        ctx.trace = self.parent
+        try:
+            if not active and self.axis.name is None:
+                return self.parent.process_custom(prim, fun, rules, tuple(vals), params)
+            outs = prim.vmap(self, fun, rules, vals, dims, **params)
+        finally:
+            ctx.trace = self
+        return [BatchTracer(self, x, 0) for x in outs]
+
+
+def to_axis(x: Any, src: int | None, dst: int, size: int) -> Any:
+    """`x` with its mapped axis at `dst`; repeated along a new axis if it is not mapped."""
+    return broadcast_axis(x, size, dst) if src is None else move_axis(x, src, dst)
+
+
+def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any],
+               dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+    """Outputs and their mapped axes of a flat function of mapped values, in the current trace."""
+    parent = ctx.trace
+    trace = BatchTrace(parent, axis)
+    ctx.trace = trace
+    names = ctx.axes
+    if axis.name is not None:
+        ctx.axes = {**names, axis.name: axis.size}
+    try:
+        outs = fun(*[trace.wrap(x, d) for x, d in zip(vals, dims)])
+        out_vals, out_dims, _ = trace.split(outs)
+    finally:
+        ctx.trace = parent
+        ctx.axes = names
+        trace.alive = False
+    return out_vals, out_dims
+
+
+def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None],
+                  force: bool | Sequence[bool] = False
+                  ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
+    """The program on mapped inputs, and the mapped axis of each output; cached on the program.
+
+    Args:
+      closed: a program without tracers among its constants.
+      axis: size and name of the mapped axis.
+      dims: per input, its mapped axis or None.
+      force: per output, whether it must be mapped (along axis 0) even if it need not be.
+    """
+    pr = closed.olympuspr
+    if isinstance(force, bool):
+        force = (force,) * len(pr.outvars)
+    key = ("batch", axis, tuple(dims), tuple(force), tuple(map(id, closed.consts)))
+    if key in pr.cache:
+        return pr.cache[key]
+    out_dims: tuple[int | None, ...] = ()
+
+    def body(*args: Any) -> list[Any]:
+        nonlocal out_dims
+        outs, found = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
+        outs = [to_axis(x, d, 0, axis.size) if f else x for x, d, f in zip(outs, found, force)]
+        out_dims = tuple(0 if f else d for d, f in zip(found, force))
+        return outs
+
+    def batched(aval: Any, dim: int | None) -> Any:
+        if dim is None:
+            return aval
+        return aval.update(shape=(*aval.shape[:dim], axis.size, *aval.shape[dim:]))
+
+    avals = [batched(v.aval, d) for v, d in zip(pr.invars, dims)]
+    pr.cache[key] = stage(body, avals, pr.debug_info), out_dims
+    return pr.cache[key]

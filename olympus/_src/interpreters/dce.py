@@ -1,0 +1,60 @@
+"""Dead-code elimination: drop equations whose outputs nothing reads, in one backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Literal, Olympuspr
+from ..core.primitive import Higher
+
+__all__ = ["dce_closed", "dce_program"]
+
+
+def dce_program(pr: Olympuspr, used_out: Sequence[bool],
+                keep_inputs: bool = True) -> tuple[Olympuspr, list[bool], list[bool]]:
+    """The program without dead equations, which constvars and which invars it still reads.
+
+    Args:
+      pr: an open program.
+      used_out: per output, whether it is wanted; the others are dropped.
+      keep_inputs: keep unused invars in the signature (the flags say which are unused).
+    """
+    outvars = [v for v, used in zip(pr.outvars, used_out) if used]
+    live: set[Any] = {v for v in outvars if type(v) is not Literal}
+    kept = []
+    for eqn in reversed(pr.eqns):
+        used = [v in live for v in eqn.outvars]
+        if not any(used) and not eqn.effects:
+            continue
+        if isinstance(eqn.primitive, Higher) and not all(used):
+            eqn = eqn.primitive.dce(used, eqn)
+        elif not all(used):
+            eqn = eqn.replace(outvars=[v if u else DropVar(v.aval)
+                                       for v, u in zip(eqn.outvars, used)])
+        kept.append(eqn)
+        live.update(v for v in eqn.invars if type(v) is not Literal)
+    kept.reverse()
+    used_consts = [v in live for v in pr.constvars]
+    used_in = [v in live for v in pr.invars]
+    invars = pr.invars if keep_inputs else [v for v, used in zip(pr.invars, used_in) if used]
+    effects = frozenset().union(*(e.effects for e in kept)) if kept else NO_EFFECTS
+    new = pr.replace(constvars=[v for v, used in zip(pr.constvars, used_consts) if used],
+                     invars=invars, outvars=outvars, eqns=kept, effects=effects)
+    return new, used_consts, used_in
+
+
+def dce_closed(closed: ClosedOlympuspr, used_out: Sequence[bool],
+               keep_inputs: bool = True) -> tuple[ClosedOlympuspr, list[bool]]:
+    """`dce_program` of a closed program; constants that are no longer read are dropped."""
+    source = closed.olympuspr
+    key = ("dce", tuple(used_out), keep_inputs, tuple(map(id, closed.consts)))
+    if key not in source.cache:
+        pr, used_consts, used_in = dce_program(source, used_out, keep_inputs)
+        if len(pr.eqns) == len(source.eqns) and all(used_out) and len(pr.invars) == len(used_in):
+            source.cache[key] = None, used_in       # nothing dropped: the same program object
+        else:
+            consts = [c for c, used in zip(closed.consts, used_consts) if used]
+            source.cache[key] = ClosedOlympuspr(pr, consts), used_in
+    program, used_in = source.cache[key]
+    return closed if program is None else program, used_in

@@ -1,0 +1,158 @@
+"""Forward mode: every value travels with its tangent.
+
+A tangent is an array, a tracer, or a symbolic `Zero`. Rules run in the enclosing trace, so forward
+mode nests and composes with whatever that trace does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Higher, Primitive, Zero
+from ..core.staging import stage
+from ..core.trace import Trace, Tracer, check_usable, ctx, typeof
+from ..lax.shape import zeros_of
+from .partial_eval import TapeTrace
+
+__all__ = ["JVPTrace", "JVPTracer", "instantiate", "jvp_flat", "jvp_program"]
+
+
+class JVPTracer(Tracer):
+    """A primal value with its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
+        self._trace = trace
+        self.aval = typeof(primal)
+        self.primal, self.tangent = primal, tangent
+
+    def concrete(self) -> Any:
+        primal = self.primal
+        return primal.concrete() if isinstance(primal, Tracer) else primal
+
+    def origin(self) -> str:
+        primal = self.primal
+        return primal.origin() if isinstance(primal, Tracer) else "differentiated"
+
+
+class JVPTrace(Trace):
+    """Applies `prim.jvp`; where the parent is a tape, `prim.linearize` of primitives with bodies."""
+
+    __slots__ = ("parent",)
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__()
+        self.parent = parent
+
+    def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
+        """(primals, tangents, whether any tangent is not zero)."""
+        primals, tangents, active = [], [], False
+        for a in args:
+            if type(a) is JVPTracer and a._trace is self:
+                primals.append(a.primal)
+                tangents.append(a.tangent)
+                active = True
+            else:
+                if isinstance(a, Tracer):
+                    check_usable(a)
+                primals.append(a)
+                tangents.append(Zero(typeof(a).to_tangent_aval()))
+        return primals, tangents, active
+
+    def wrap(self, primal: Any, tangent: Any) -> Any:
+        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        primals, tangents, active = self.split(args)
+        parent = self.parent
+        ctx.trace = parent
+        try:
+            if not active:
+                return parent.process(prim, tuple(primals), params)
+            if isinstance(prim, Higher) and isinstance(parent, TapeTrace):
+                outs, out_tangents = prim.linearize(parent, primals, tangents, **params)
+            else:
+                if prim.jvp is None:
+                    raise NotImplementedError(
+                        f"{prim.name}: differentiated; it has no derivative; apply "
+                        "olympus.lax.stop_gradient to its operands, or wrap the function that "
+                        "uses it in olympus.custom_jvp.")
+                outs, out_tangents = prim.jvp(primals, tangents, **params)
+        finally:
+            ctx.trace = self
+        if prim.multiple_results:
+            return [self.wrap(p, t) for p, t in zip(outs, out_tangents)]
+        return self.wrap(outs, out_tangents)
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        primals, tangents, active = self.split(args)
+        ctx.trace = self.parent
+        try:
+            if not active:
+                return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
+            outs, out_tangents = prim.jvp(fun, rules, primals, tangents, **params)
+        finally:
+            ctx.trace = self
+        return [self.wrap(p, t) for p, t in zip(outs, out_tangents)]
+
+
+def instantiate(tangent: Any) -> Any:
+    """The tangent as an array: zeros are made if it is symbolic."""
+    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
+
+
+def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
+             tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Primal outputs and their tangents (maybe `Zero`) of a flat function, in the current trace."""
+    parent = ctx.trace
+    trace = JVPTrace(parent)
+    args = [trace.wrap(p, t) for p, t in zip(primals, tangents)]
+    ctx.trace = trace
+    try:
+        outs = fun(*args)
+        out_primals, out_tangents, _ = trace.split(outs)
+    finally:
+        ctx.trace = parent
+        trace.alive = False
+    return out_primals, out_tangents
+
+
+def jvp_program(closed: ClosedOlympuspr, nonzero: Sequence[bool],
+                instantiate_out: bool | Sequence[bool] = False
+                ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    """The program (primals, nonzero tangents) -> (outs, nonzero out tangents), and which those are.
+
+    Args:
+      closed: a program without tracers among its constants.
+      nonzero: per input, whether it has a tangent.
+      instantiate_out: per output, whether its tangent must be made even if zero.
+    """
+    pr = closed.olympuspr
+    if isinstance(instantiate_out, bool):
+        instantiate_out = (instantiate_out,) * len(pr.outvars)
+    key = ("jvp", tuple(nonzero), tuple(instantiate_out), tuple(map(id, closed.consts)))
+    if key in pr.cache:
+        return pr.cache[key]
+    n, nonzero_out = len(pr.invars), ()
+
+    def jvp_body(*args: Any) -> list[Any]:
+        nonlocal nonzero_out
+        given = iter(args[n:])
+        tangents = [next(given) if nz else Zero(v.aval.to_tangent_aval())
+                    for nz, v in zip(nonzero, pr.invars)]
+        outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), args[:n], tangents)
+        out_tangents = [instantiate(t) if force else t
+                        for t, force in zip(out_tangents, instantiate_out)]
+        nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
+        return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+
+    in_avals = [v.aval for v in pr.invars]
+    tangent_avals = [a.to_tangent_aval() for a, nz in zip(in_avals, nonzero) if nz]
+    program = stage(jvp_body, [*in_avals, *tangent_avals], pr.debug_info)
+    pr.cache[key] = program, nonzero_out
+    return pr.cache[key]

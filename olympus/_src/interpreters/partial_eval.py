@@ -1,0 +1,169 @@
+"""Partial evaluation: run what is known, record what is not.
+
+`TapeTrace` is a staging trace with a parent. An operation on known values runs at once in the
+parent; one that touches an unknown is recorded. Linearisation is forward mode above such a tape,
+with tangents unknown: primal values stay concrete (so Python `if` works), tangent equations pile up,
+and `transpose` walks them backwards.
+
+      user's function  ──►  JVPTrace  ──primal ops──►  parent of the tape (evaluate, stage, …)
+                               └───────tangent ops──►  tape
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.evaluate import eval_closed
+from ..core.ir import NO_EFFECTS, ClosedOlympuspr
+from ..core.primitive import Higher, Primitive
+from ..core.staging import StagingTrace, StagingTracer
+from ..core.trace import Trace, ctx, typeof
+from .dce import dce_closed
+
+__all__ = ["Split", "TapeTrace", "TapeTracer", "partial_eval_program"]
+
+
+class TapeTracer(StagingTracer):
+    """An unknown value: a tangent, as a rule."""
+
+    __slots__ = ()
+
+
+class TapeTrace(StagingTrace):
+    """Records operations on unknowns; passes the others on to `parent`."""
+
+    __slots__ = ("parent",)
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__()
+        self.parent = parent
+
+    def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
+        tracer = super().new_input(aval, name)
+        tracer.__class__ = TapeTracer
+        return tracer
+
+    def owns(self, x: Any) -> bool:
+        return type(x) is TapeTracer and x._trace is self
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        unknown = [type(a) is TapeTracer and a._trace is self for a in args]
+        if True in unknown and not isinstance(prim, Higher):
+            return self.record(prim, args, params)
+        ctx.trace = self.parent
+        try:
+            if True not in unknown:
+                return self.parent.process(prim, args, params)
+            return prim.partial_eval(self, args, unknown, **params)
+        finally:
+            ctx.trace = self
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        if any(map(self.owns, args)):
+            return fun(*args)       # linear in the unknowns: no rule is needed any more
+        ctx.trace = self.parent
+        try:
+            return self.parent.process_custom(prim, fun, rules, args, params)
+        finally:
+            ctx.trace = self
+
+    def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Append one equation whose outputs are all unknown."""
+        avals = tuple([typeof(a) for a in args])
+        result = prim.result_avals(avals, params)
+        effects = NO_EFFECTS
+        if prim.multiple_results:
+            effects = prim.effects(**params)
+            out: Any = [TapeTracer(self, aval) for aval in result]
+        else:
+            out = TapeTracer(self, result)
+        self.records.append((prim, tuple(args), out, params, effects, None, ctx.eqn))
+        return out
+
+
+class Split:
+    """A program cut in two by what is known.
+
+    known:    known inputs -> known outputs, then residuals that are computed
+    unknown:  residuals, then unknown inputs -> unknown outputs
+    residuals[i]: an int k: the k-th known input itself; None: the next computed one
+    """
+
+    __slots__ = ("known", "unknown", "unknown_out", "residuals")
+
+    def __init__(self, known: ClosedOlympuspr, unknown: ClosedOlympuspr,
+                 unknown_out: tuple[bool, ...], residuals: tuple[int | None, ...]) -> None:
+        self.known, self.unknown = known, unknown
+        self.unknown_out, self.residuals = unknown_out, residuals
+
+    @property
+    def num_computed(self) -> int:
+        return sum(r is None for r in self.residuals)
+
+    def residual_values(self, known_args: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
+        """The residuals, in the order that `unknown` takes them."""
+        rest = iter(computed)
+        return [next(rest) if r is None else known_args[r] for r in self.residuals]
+
+
+def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[Any]],
+                  known_avals: Sequence[Any], unknown_avals: Sequence[Any],
+                  instantiate: Sequence[bool] | bool = False) -> Split:
+    """Stage `fun(staging, tape, known inputs, unknown inputs)` under a tape above a staging trace.
+
+    Args:
+      fun: returns a flat list of outputs; it runs with the tape as current trace.
+      known_avals, unknown_avals: avals of the two groups of inputs.
+      instantiate: per output, whether it counts as unknown even if it is known.
+    """
+    outer = ctx.trace
+    staging = StagingTrace()
+    tape = TapeTrace(staging)
+    known_in = [staging.new_input(a) for a in known_avals]
+    unknown_in = [tape.new_input(a) for a in unknown_avals]
+    ctx.trace = tape
+    try:
+        outs = fun(staging, tape, known_in, unknown_in)
+        if isinstance(instantiate, bool):
+            instantiate = (instantiate,) * len(outs)
+        unknown_out = tuple(force or tape.owns(o) for o, force in zip(outs, instantiate))
+        unknown = tape.close([o for o, u in zip(outs, unknown_out) if u])
+        unknown = dce_closed(unknown, [True] * len(unknown.olympuspr.outvars))[0]
+        ctx.trace = staging
+        fixed, values = [], []
+        for var, value in zip(unknown.olympuspr.constvars, unknown.consts):
+            mine = isinstance(value, StagingTracer) and value._trace is staging
+            (values if mine else fixed).append((var, value))
+        positions = {id(t): i for i, t in enumerate(known_in)}
+        residuals = tuple(positions.get(id(value)) for _, value in values)
+        computed = [value for (_, value), r in zip(values, residuals) if r is None]
+        known_outs = [o for o, u in zip(outs, unknown_out) if not u]
+        known = staging.close([*known_outs, *computed])
+        pr = unknown.olympuspr.replace(
+            constvars=[v for v, _ in fixed],
+            invars=[*(v for v, _ in values), *unknown.olympuspr.invars])
+        return Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out, residuals)
+    finally:
+        ctx.trace = outer
+        tape.end()
+        staging.end()
+
+
+def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
+                         instantiate: Sequence[bool] | bool = False) -> Split:
+    """Cut a program by which of its inputs are unknown; cached on the program."""
+    pr = closed.olympuspr
+    if not isinstance(instantiate, bool):
+        instantiate = tuple(instantiate)
+    key = ("partial_eval", tuple(unknown_in), instantiate, tuple(map(id, closed.consts)))
+    if key not in pr.cache:
+        def body(staging: Any, tape: Any, known: list, unknown: list) -> Sequence[Any]:
+            known_it, unknown_it = iter(known), iter(unknown)
+            return eval_closed(closed, *[next(unknown_it if u else known_it) for u in unknown_in])
+
+        avals = [v.aval for v in pr.invars]
+        pr.cache[key] = split_program(body, [a for a, u in zip(avals, unknown_in) if not u],
+                                      [a for a, u in zip(avals, unknown_in) if u], instantiate)
+    return pr.cache[key]

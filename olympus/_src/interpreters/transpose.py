@@ -1,0 +1,109 @@
+"""Reverse mode: walk a linear program backwards, from cotangents of outputs to those of inputs.
+
+A program may mix linear equations with others that only compute coefficients; those run forward
+first. Only equations that a cotangent reaches are transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
+from ..core.primitive import Linear, Zero
+from ..core.staging import closure_convert, stage
+from ..lax.elementwise import add
+from .jvp import instantiate
+
+__all__ = ["backward_pass", "transpose_program"]
+
+
+def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
+                  cts: Sequence[Any]) -> list[Any]:
+    """Cotangents (maybe `Zero`) of the inputs given as `Linear`; None for the others.
+
+    Args:
+      pr: an open program, linear in the inputs whose entry of `args` is `Linear`.
+      consts: values of its constvars.
+      args: per input, `Linear(aval)` or the value.
+      cts: per output, its cotangent or `Zero`.
+    """
+    env: dict[Any, Any] = dict(zip(pr.constvars, consts))
+    linear = {v for v, a in zip(pr.invars, args) if type(a) is Linear}
+    env.update((v, a) for v, a in zip(pr.invars, args) if type(a) is not Linear)
+    pending = []
+    for eqn in pr.eqns:
+        if any(type(v) is not Literal and v in linear for v in eqn.invars):
+            linear.update(eqn.outvars)
+            pending.append(eqn)
+            continue
+        ins = [v if type(v) is Literal else env[v] for v in eqn.invars]
+        out = eqn.primitive.bind_eqn(ins, eqn.params)
+        env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
+
+    acc: dict[Any, Any] = {}
+
+    def accumulate(var: Any, ct: Any) -> None:
+        if ct is None or type(ct) is Zero or type(var) is Literal or var not in linear:
+            return
+        acc[var] = add(acc[var], ct) if var in acc else ct
+
+    for var, ct in zip(pr.outvars, cts):
+        accumulate(var, ct)
+    for eqn in reversed(pending):
+        prim = eqn.primitive
+        out_cts = [acc.pop(v, None) for v in eqn.outvars]
+        if all(ct is None for ct in out_cts):
+            continue
+        ins = [v if type(v) is Literal else Linear(v.aval) if v in linear else env[v]
+               for v in eqn.invars]
+        if prim.transpose is None:
+            raise NotImplementedError(
+                f"{prim.name}: transposed with respect to an operand in which it is not linear; "
+                "reverse mode needs a linear function here; check the custom_jvp rule that uses "
+                "it, or the function given to linear_transpose.")
+        if prim.multiple_results:
+            full = [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, out_cts)]
+            in_cts = prim.transpose(full, *ins, **eqn.params)
+        else:
+            in_cts = prim.transpose(out_cts[0], *ins, **eqn.params)
+        for var, ct in zip(eqn.invars, in_cts):
+            accumulate(var, ct)
+    return [acc.get(v, Zero(v.aval)) if type(a) is Linear else None
+            for v, a in zip(pr.invars, args)]
+
+
+def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
+                      nonzero_ct: Sequence[bool], instantiate_out: bool = True
+                      ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    """The program (values of the other inputs, nonzero cotangents) -> cotangents of linear inputs.
+
+    Returns it with, per linear input, whether its cotangent is among the outputs (all are if
+    `instantiate_out`). Cached on the program.
+    """
+    pr = closed.olympuspr
+    key = ("transpose", tuple(linear_in), tuple(nonzero_ct), instantiate_out,
+           tuple(map(id, closed.consts)))
+    if key in pr.cache:
+        return pr.cache[key]
+    nonzero_out: tuple[bool, ...] = ()
+    num_known = len(linear_in) - sum(linear_in)
+
+    def body(*args: Any) -> list[Any]:
+        nonlocal nonzero_out
+        known, given = iter(args[:num_known]), iter(args[num_known:])
+        ins = [Linear(v.aval) if lin else next(known) for v, lin in zip(pr.invars, linear_in)]
+        cts = [next(given) if nz else Zero(v.aval) for v, nz in zip(pr.outvars, nonzero_ct)]
+        out = backward_pass(pr, closed.consts, ins, cts)
+        out = [ct for ct, lin in zip(out, linear_in) if lin]
+        if instantiate_out:
+            out = [instantiate(ct) for ct in out]
+        nonzero_out = tuple(type(ct) is not Zero for ct in out)
+        return [ct for ct in out if type(ct) is not Zero]
+
+    known_avals = [v.aval for v, lin in zip(pr.invars, linear_in) if not lin]
+    ct_avals = [v.aval.to_tangent_aval() for v, nz in zip(pr.outvars, nonzero_ct) if nz]
+    program, tracers = closure_convert(stage(body, [*known_avals, *ct_avals]))
+    assert not tracers, "a program carried by a primitive closes over no tracers"
+    pr.cache[key] = program, nonzero_out
+    return pr.cache[key]

@@ -1,0 +1,133 @@
+"""Contractions: dot_general and its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.trace import typeof
+from ..types.avals import ShapedArray, make_aval
+from .elementwise import add
+from .shape import move_axis, transpose
+
+__all__ = ["dot_general"]
+
+Dims = tuple[int, ...]
+DimensionNumbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
+
+
+def _free(ndim: int, *taken: Dims) -> Dims:
+    return tuple([i for i in range(ndim) if not any(i in t for t in taken)])
+
+
+class DotGeneral(Primitive):
+    """Sum of products over contracting axes, in parallel over batch axes.
+
+    Result axes: batch axes, then free axes of lhs, then free axes of rhs.
+    """
+
+    def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DimensionNumbers,
+              precision: Any, preferred_element_type: Any, out_sharding: Any) -> ShapedArray:
+        (lc, rc), (lb, rb) = dimension_numbers
+        for what, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
+            _check_axes(what, lhs, rhs, left, right)
+        if preferred_element_type is None and lhs.dtype != rhs.dtype:
+            raise TypeError(f"dot_general: operands {lhs} and {rhs} given; equal dtypes are "
+                            "required unless preferred_element_type is set; convert one of them.")
+        shape = (*[lhs.shape[i] for i in lb], *[lhs.shape[i] for i in _free(lhs.ndim, lc, lb)],
+                 *[rhs.shape[i] for i in _free(rhs.ndim, rc, rb)])
+        dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
+        return make_aval(shape, dtype, lhs.weak_type and rhs.weak_type)
+
+    def lower(self, b: Any, lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
+              precision: Any, preferred_element_type: Any, out_sharding: Any) -> Any:
+        return b.dot_general(lhs, rhs, dimension_numbers, precision)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, y), (tx, ty) = primals, tangents
+        out = self.bind(x, y, **params)
+        total = None
+        for t, pair in ((tx, (tx, y)), (ty, (x, ty))):
+            if type(t) is not Zero:
+                term = self.bind(*pair, **params)
+                total = term if total is None else add(total, term)
+        return out, total
+
+    def transpose(self, ct: Any, lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
+                  precision: Any, preferred_element_type: Any, out_sharding: Any) -> list[Any]:
+        (lc, rc), (lb, rb) = dimension_numbers
+        params = {"precision": precision, "preferred_element_type": preferred_element_type,
+                  "out_sharding": out_sharding}
+        if type(lhs) is Linear and type(rhs) is Linear:
+            raise NotImplementedError("dot_general: transposed in both operands, in which it is "
+                                      "bilinear; reverse mode needs a linear function.")
+        if type(lhs) is Linear:
+            return [self._cotangent(ct, lhs.aval, rhs, ((lc, rc), (lb, rb)), params), None]
+        # Put rhs's free axes first in ct, so that the roles of the operands are exchanged.
+        nb = len(lb)
+        split = typeof(ct).ndim - len(_free(rhs.aval.ndim, rc, rb))
+        swapped = transpose(ct, (*range(nb), *range(split, typeof(ct).ndim), *range(nb, split)))
+        return [None, self._cotangent(swapped, rhs.aval, lhs, ((rc, lc), (rb, lb)), params)]
+
+    def _cotangent(self, ct: Any, x: ShapedArray, y: Any, dims: DimensionNumbers,
+                   params: dict[str, Any]) -> Any:
+        """Cotangent of operand x, given y: contract ct with y's free axes."""
+        (xc, yc), (xb, yb) = dims
+        x_free, y_free, nb = _free(x.ndim, xc, xb), _free(typeof(y).ndim, yc, yb), len(xb)
+        ct_free_y = tuple(range(nb + len(x_free), nb + len(x_free) + len(y_free)))
+        numbers = ((ct_free_y, y_free), (tuple(range(nb)), yb))
+        if params["preferred_element_type"] is not None:
+            params = {**params, "preferred_element_type": x.dtype}
+        out = self.bind(ct, y, dimension_numbers=numbers, **params)
+        # Axis k of out belongs at axis axes[k] of x.
+        axes = [*xb, *x_free, *[c for _, c in sorted(zip(yc, xc))]]
+        return transpose(out, tuple([axes.index(i) for i in range(x.ndim)]))
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             dimension_numbers: DimensionNumbers, **params: Any) -> Any:
+        (x, y), (dx, dy) = args, dims
+        (lc, rc), (lb, rb) = dimension_numbers
+        if dx is not None and dy is not None:
+            x, y = move_axis(x, dx, 0), move_axis(y, dy, 0)
+            numbers = ((_up(lc), _up(rc)), ((0, *_up(lb)), (0, *_up(rb))))
+            return self.bind(x, y, dimension_numbers=numbers, **params), 0
+        # One operand mapped: its axis is one more free axis of that operand.
+        if dx is not None:
+            x = move_axis(x, dx, typeof(x).ndim - 1)
+            out = self.bind(x, y, dimension_numbers=dimension_numbers, **params)
+            return out, typeof(out).ndim - 1 - len(_free(typeof(y).ndim, rc, rb))
+        y = move_axis(y, dy, typeof(y).ndim - 1)
+        out = self.bind(x, y, dimension_numbers=dimension_numbers, **params)
+        return out, typeof(out).ndim - 1
+
+
+def _up(axes: Dims) -> Dims:
+    return tuple([i + 1 for i in axes])
+
+
+def _check_axes(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Dims, right: Dims) -> None:
+    if len(left) != len(right):
+        raise TypeError(f"dot_general: {what} axes {left} of {lhs} and {right} of {rhs} given; as "
+                        "many of one as of the other are required.")
+    for i, j in zip(left, right):
+        if not (0 <= i < lhs.ndim and 0 <= j < rhs.ndim):
+            raise TypeError(f"dot_general: {what} axes {left} of {lhs} and {right} of {rhs} given; "
+                            "each must be an axis of its operand.")
+        if lhs.shape[i] != rhs.shape[j]:
+            raise TypeError(f"dot_general: {what} axis {i} of {lhs} and axis {j} of {rhs} given; "
+                            "their sizes must be equal.")
+
+
+dot_general_p = DotGeneral("dot_general")
+
+
+def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None,
+                preferred_element_type: Any = None) -> Any:
+    """Contract `lhs` and `rhs` over the axes that `dimension_numbers` pairs."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    numbers = ((tuple(lc), tuple(rc)), (tuple(lb), tuple(rb)))
+    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, precision=precision,
+                              preferred_element_type=preferred_element_type, out_sharding=None)
+
+

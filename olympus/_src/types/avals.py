@@ -1,0 +1,221 @@
+"""Abstract values: what a program knows of an array before it runs.
+
+`ShapedArray` is interned: equal avals are one object, so `x.aval is y.aval` is the fast test for "no
+promotion needed". Interning is an optimisation only; `==` and `hash` stay structural.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from . import dtypes
+from .shape import canonical_shape, prod
+
+__all__ = ["AbstractToken", "AbstractValue", "ShapeDtypeStruct", "ShapedArray", "abstract_token",
+           "make_aval", "physical_aval", "scalar_aval"]
+
+_EMPTY: frozenset[str] = frozenset()
+
+
+class AbstractValue:
+    """Base of all avals: arrays, typed keys, references and tokens."""
+
+    __slots__ = ("__weakref__",)
+
+    def to_tangent_aval(self) -> AbstractValue:
+        """The aval of a tangent of such a value."""
+        raise NotImplementedError(type(self).__name__)
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """The text that printed programs and messages show."""
+        return type(self).__name__
+
+
+class ShapedArray(AbstractValue):
+    """Shape, dtype and weak type of an array, with sharding, varying axes and memory space if set.
+
+    Args:
+      shape: sequence of non-negative ints.
+      dtype: anything that names a dtype.
+      weak_type: whether the dtype gives way to any other in promotion, as a Python scalar's does.
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "vma", "memory_space", "ndim", "size",
+                 "_hash", "_tangent")
+    array_abstraction_level = 0
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak_type: bool
+    sharding: Any
+    vma: frozenset[str]
+    memory_space: Any
+    ndim: int
+    size: int
+
+    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None,
+                vma: frozenset[str] = _EMPTY, memory_space: Any = None) -> ShapedArray:
+        return make_aval(canonical_shape(shape), dtypes.as_dtype(dtype), bool(weak_type),
+                         sharding, frozenset(vma), memory_space)
+
+    def update(self, **changes: Any) -> ShapedArray:
+        """The aval with the named fields changed: the one way to derive an aval from another."""
+        get = changes.get
+        return make_aval(get("shape", self.shape), get("dtype", self.dtype),
+                         get("weak_type", self.weak_type), get("sharding", self.sharding),
+                         get("vma", self.vma), get("memory_space", self.memory_space))
+
+    def strong(self) -> ShapedArray:
+        """The aval without weak type."""
+        return self.update(weak_type=False) if self.weak_type else self
+
+    def to_tangent_aval(self) -> ShapedArray:
+        """Same shape; dtype float0 where derivatives do not exist."""
+        tangent = self._tangent
+        if tangent is None:
+            tangent = self._tangent = self.update(dtype=dtypes.tangent_dtype(self.dtype))
+        return tangent
+
+    to_cotangent_aval = to_tangent_aval
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.long_name(self.dtype)
+        dims = ",".join(map(str, self.shape))
+        space = "" if self.memory_space is None else f"<{self.memory_space}>"
+        where = "" if self.sharding is None else f"@{self.sharding}"
+        vma = "" if not self.vma else "{" + ",".join(sorted(self.vma)) + "}"
+        return f"{name}{space}[{dims}]{vma}{where}"
+
+    def __str__(self) -> str:
+        return self.str_short()
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.str_short()}{weak})"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def _key(self) -> tuple:
+        return (self.shape, self.dtype, self.weak_type, self.sharding, self.vma, self.memory_space)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(other) is ShapedArray and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple:
+        return make_aval, self._key()
+
+
+_table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()
+
+
+def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False, sharding: Any = None,
+              vma: frozenset[str] = _EMPTY, memory_space: Any = None) -> ShapedArray:
+    """The interned aval of fields that are canonical already (the constructor canonicalises)."""
+    key = (shape, dtype, weak_type, sharding, vma, memory_space)
+    aval = _table.get(key)
+    if aval is not None:
+        return aval
+    self = object.__new__(ShapedArray)
+    self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
+    self.sharding, self.vma, self.memory_space = sharding, vma, memory_space
+    self.ndim, self.size = len(shape), prod(shape)
+    self._hash, self._tangent = hash(key), None
+    return _table.setdefault(key, self)
+
+
+def physical_aval(aval: Any) -> Any:
+    """The aval of the array that holds an extended dtype's elements; any other aval as it is."""
+    dtype = aval.dtype
+    if not isinstance(dtype, dtypes.ExtendedDType):
+        return aval
+    return make_aval((*aval.shape, *dtype.physical_shape), dtype.physical_dtype)
+
+
+def scalar_aval(kind: type) -> ShapedArray:
+    """The weakly typed aval of a Python scalar type, at the current x64 setting."""
+    return make_aval((), dtypes.python_scalar_dtype(kind), kind is not bool)
+
+
+class AbstractToken(AbstractValue):
+    """A value without data that orders side effects."""
+
+    __slots__ = ()
+
+    def to_tangent_aval(self) -> AbstractToken:
+        return self
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        return "Tok"
+
+
+abstract_token = AbstractToken()
+
+
+class ShapeDtypeStruct:
+    """Shape and dtype of an array that need not exist: an argument for tracing and lowering.
+
+    >>> import olympus
+    >>> olympus.ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "is_ref", "__weakref__")
+
+    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+                 vma: frozenset[str] | None = None, is_ref: bool = False) -> None:
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: dtype is None; a dtype is required; pass one, "
+                             "e.g. 'float32'.")
+        self.shape, self.dtype = canonical_shape(shape), dtypes.as_dtype(dtype)
+        self.sharding, self.weak_type = sharding, weak_type
+        self.vma = frozenset() if vma is None else frozenset(vma)
+        self.is_ref = is_ref
+
+    @property
+    def aval(self) -> ShapedArray:
+        dtype = dtypes.canonicalize_dtype(self.dtype)
+        return make_aval(self.shape, dtype, self.weak_type)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """A copy with the named fields changed."""
+        fields = {"shape": self.shape, "dtype": self.dtype, "sharding": self.sharding,
+                  "weak_type": self.weak_type, "vma": self.vma, "is_ref": self.is_ref}
+        return ShapeDtypeStruct(**{**fields, **changes})
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        extra = "" if self.sharding is None else f", sharding={self.sharding}"
+        extra += ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{extra})"
+
+    def _key(self) -> tuple:
+        return (self.shape, self.dtype, self.sharding, self.weak_type, self.vma, self.is_ref)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
