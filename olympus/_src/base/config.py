@@ -119,7 +119,7 @@ class Override(contextlib.ContextDecorator):
 class Option(lib.Config):
     """One option. `.value` is what holds in this thread now; calling it gives a context manager."""
 
-    __slots__ = ("__doc__", "default", "kind", "name")
+    __slots__ = ("default", "doc", "kind", "name")
 
     def __init__(
         self, name: str, default: Any, kind: Kind, *, trace_key: bool, jit_key: bool, doc: str
@@ -131,7 +131,7 @@ class Option(lib.Config):
         self.name = name
         self.default = default
         self.kind = kind
-        self.__doc__ = doc
+        self.doc = doc
 
     @staticmethod
     def _from_environment(name: str, default: Any, kind: Kind) -> Any:
