@@ -35,10 +35,10 @@ from .lib import XlaRuntimeError as OlympusRuntimeError
 __all__ = [
     "ConcretizationTypeError", "DonatedArgumentError", "InconclusiveDimensionOperation",
     "KeyReuseError", "LeakError", "NonConcreteBooleanIndexError", "OLYMPUSIndexError",
-    "OLYMPUSTypeError", "OlympusIndexError", "OlympusRuntimeError", "OlympusTypeError", "OlympusprTypeError", "ResourceExhaustedError",
-    "RuleMissingError", "ShardingTypeError", "TracerArrayConversionError",
-    "TracerBoolConversionError", "TracerIntegerConversionError", "TypePromotionError",
-    "UnexpectedTracerError",
+    "OLYMPUSTypeError", "OlympusIndexError", "OlympusRuntimeError", "OlympusTypeError",
+    "OlympusprTypeError", "ResourceExhaustedError", "RuleMissingError", "ShardingTypeError",
+    "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
+    "TypePromotionError", "UnexpectedTracerError",
 ]
 
 
@@ -125,7 +125,7 @@ class RuleMissingError(NotImplementedError):
     """A transformation needs a rule that the primitive does not have."""
 
 
-class InconclusiveDimensionOperation(Exception):  # noqa: N818 - the public name
+class InconclusiveDimensionOperation(Exception):
     """A comparison of symbolic dimensions has no answer that holds for all their values."""
 
 

@@ -7,13 +7,16 @@ one line if it fits into the width, else all its breaks become newlines.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .lib import pretty_printer
 
 __all__ = ["Doc", "annotated", "brk", "concat", "format", "group", "join", "nest", "text"]
 
-Doc = pretty_printer.Doc
+if TYPE_CHECKING:
+    Doc: TypeAlias = Any  # jaxlib has no stub for it
+else:
+    Doc = pretty_printer.Doc
 
 
 def text(s: str, annotation: str | None = None) -> Doc:
@@ -60,4 +63,5 @@ def format(doc: Doc, width: int = 80, *, use_color: bool = False,
            annotation_prefix: str = " # ", source_map: Any = None) -> str:
     """The text of a document at a line width."""
     return doc._format(width, use_color=use_color, annotation_prefix=annotation_prefix,
-                       source_map=source_map)
+                       source_map=source_map, output_format=pretty_printer.OutputFormat.TEXT,
+                       separable_lines=False)

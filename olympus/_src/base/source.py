@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import linecache
 import os
 import sys
@@ -104,12 +105,9 @@ def location(source: Source) -> Location:
     """File, function, line and column of a source, read from the code object's position table."""
     code, lasti = source
     # Two bytes an instruction; the table has one entry for each.
-    for i, position in enumerate(code.co_positions()):
-        if i == lasti // 2:
-            break
-    else:
-        position = (None, None, None, None)
-    line, end_line, column, end_column = position
+    nowhere = (None, None, None, None)
+    line, end_line, column, end_column = next(
+        itertools.islice(code.co_positions(), lasti // 2, None), nowhere)
     line = line or code.co_firstlineno
     return Location(code.co_filename, code.co_qualname, line, column or 0, end_line or line,
                     end_column or 0)
@@ -145,7 +143,7 @@ def summarize(source: Source | None) -> str:
     return f"{format_source(source)}: {line}" if line else format_source(source)
 
 
-# --- traceback filtering ------------------------------------------------------------------------------
+# --- traceback filtering ----------------------------------------------------------------------
 
 _HIDE = "__tracebackhide__"
 

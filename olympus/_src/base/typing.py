@@ -36,7 +36,7 @@ class DuckTypedArray(Protocol):
 
 
 StaticScalar: TypeAlias = np.bool_ | np.number | bool | int | float | complex
-ArrayLike: TypeAlias = Array | np.ndarray | StaticScalar
+ArrayLike: TypeAlias = Array | np.ndarray | StaticScalar  # pyright: ignore[reportInvalidTypeForm]
 DType: TypeAlias = np.dtype
 DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
 DimSize: TypeAlias = int

@@ -38,11 +38,11 @@ finfo = ml_dtypes.finfo
 iinfo = ml_dtypes.iinfo
 
 
-class extended(np.generic):  # noqa: N801 - spelled as the public API spells it
+class extended(np.generic):
     """Abstract scalar type of every dtype that NumPy does not know."""
 
 
-class prng_key(extended):  # noqa: N801
+class prng_key(extended):
     """Abstract scalar type of typed random keys."""
 
 
@@ -67,7 +67,7 @@ class ExtendedDType:
 
 float0: Final = np.dtype([("float0", np.void, 0)])
 
-# --- the table ------------------------------------------------------------------------------------
+# --- the table --------------------------------------------------------------------------------
 
 # (names, kind, bits of one element); the order is the order in which messages list dtypes.
 _ROWS: Final = (
@@ -96,6 +96,7 @@ def _table() -> dict[np.dtype, tuple[str, int]]:
 _TABLE: Final = _table()
 _DTYPE: Final = {dtype.name: dtype for dtype in _TABLE}
 _KIND: Final[dict[Any, str]] = {d: k for d, (k, _) in _TABLE.items()} | {float0: "float0"}
+_INTERNED: Final = {d: d for d in _KIND}
 _SHORT: Final[dict[Any, str]] = {
     d: d.name.replace("uint", "u").replace("int", "i").replace("float", "f").replace("complex", "c")
     for d in _TABLE} | {float0: "float0"}
@@ -109,7 +110,7 @@ _PYTHON: Final[dict[type, np.dtype]] = {
     complex: _DTYPE["complex128"]}
 _PYTHON_OF_KIND: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
-# --- from anything to a dtype -----------------------------------------------------------------------
+# --- from anything to a dtype -----------------------------------------------------------------
 
 # Memos hold only spellings of dtypes in the table, so they stay small.
 _AS_DTYPE: dict[Any, Any] = {}
@@ -136,9 +137,10 @@ def as_dtype(dtype: Any) -> Any:
     found = np.dtype(dtype)
     if not found.isnative:
         found = found.newbyteorder("=")
-    if found not in _KIND:
-        raise TypeError(f"dtype: {found} given; arrays hold only numbers, booleans and keys; "
-                        "convert the data to a numeric dtype first.")
+    found = _INTERNED.get(found)
+    if found is None:
+        raise TypeError(f"dtype: {np.dtype(dtype)} given; arrays hold only numbers, booleans "
+                        "and keys; convert the data to a numeric dtype first.")
     _AS_DTYPE[dtype] = found
     return found
 
@@ -169,8 +171,8 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """
     found = canonical_dtype(dtype)
     if not allow_extended_dtype and isinstance(found, ExtendedDType):
-        raise ValueError(f"canonicalize_dtype: {found} given; a dtype that NumPy knows is required; "
-                         "pass allow_extended_dtype=True to let extended dtypes through.")
+        raise ValueError(f"canonicalize_dtype: {found} given; a dtype that NumPy knows is "
+                         "required; pass allow_extended_dtype=True to let extended dtypes through.")
     return found
 
 
@@ -208,7 +210,7 @@ def scalar_type_of(x: Any) -> type:
     return _PYTHON_OF_KIND[kind]
 
 
-# --- names and predicates ---------------------------------------------------------------------------
+# --- names and predicates ---------------------------------------------------------------------
 
 def short_name(dtype: Any) -> str:
     """The dtype as programs print it: `f32`, `i32`, `bool`, `bf16`, `f8_e4m3fn`, `key<fry>`."""
@@ -355,7 +357,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     return np.can_cast(as_dtype(from_), as_dtype(to), casting)  # type: ignore[arg-type]
 
 
-# --- related dtypes ---------------------------------------------------------------------------------
+# --- related dtypes ---------------------------------------------------------------------------
 
 def to_inexact_dtype(dtype: Any) -> np.dtype:
     """The dtype itself if floating or complex; float64 for 64-bit integers, else float32."""
@@ -368,7 +370,7 @@ def to_inexact_dtype(dtype: Any) -> np.dtype:
 def to_real_dtype(dtype: Any) -> np.dtype:
     """The dtype of the real part: `complex64 -> float32`; the dtype itself if not complex."""
     found = canonical_dtype(dtype)
-    return _REAL.get(found, found)
+    return _REAL[found] if found in _REAL else found
 
 
 def to_complex_dtype(dtype: Any) -> np.dtype:
@@ -387,7 +389,7 @@ def tangent_dtype(dtype: Any) -> Any:
     return dtype if scalar_kind(dtype) in ("f", "c") else float0
 
 
-# --- promotion ----------------------------------------------------------------------------------------
+# --- promotion --------------------------------------------------------------------------------
 
 _SMALL_FLOATS: Final = tuple(d.name for d, (k, n) in _TABLE.items() if k == "f" and n < 16)
 _SMALL_INTS: Final = tuple(d.name for d, (k, n) in _TABLE.items() if k in "iu" and n < 8)
@@ -532,11 +534,16 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     if not args:
         raise ValueError("result_type: nothing given; at least one array or dtype is required.")
-    found = promote_many(tuple(map(_typed, args)))
+    typed = tuple(map(_typed, args))
+    if len(typed) == 2:  # memoised
+        (a, weak_a), (b, weak_b) = typed
+        found = promote_types(a, b, weak_a, weak_b)
+    else:
+        found = promote_many(typed)
     return found if return_weak_type_flag else found[0]
 
 
-# --- scalar types -------------------------------------------------------------------------------------
+# --- scalar types -----------------------------------------------------------------------------
 
 class ScalarType:
     """A dtype of `olympus.numpy` that makes arrays when called: `jnp.float32(72)`.

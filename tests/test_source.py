@@ -1,0 +1,185 @@
+"""User frames, their formatting, and traceback filtering; the pretty printer; error classes."""
+
+import gc
+import traceback
+import types
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from olympus import errors as public
+from olympus._src.base import errors, pretty, source, typing
+
+
+def internal(code, **names):
+    """Compile functions as if they were in the package: their frames count as ours."""
+    module = dict(names)
+    exec(compile(code, source._PACKAGE + "_src/imaginary.py", "exec"), module)
+    return module
+
+
+LIBRARY = internal("""
+def op(): return user_frame()
+def deep(n): return deep(n - 1) if n else user_frame()
+def fail(): raise ValueError("bad")
+def call(f): return f()
+def verb(f):
+    try:
+        return call(f)
+    except Exception as error:
+        filter_traceback(error)
+        raise
+""", user_frame=source.user_frame, filter_traceback=source.filter_traceback)
+
+
+@pytest.fixture
+def filtering(monkeypatch):
+    def set_mode(mode):
+        monkeypatch.setattr(source, "config", SimpleNamespace(
+            traceback_filtering=SimpleNamespace(value=mode)))
+    return set_mode
+
+
+def test_user_frame_is_the_innermost_outside_the_package():
+    for found in (LIBRARY["op"](), LIBRARY["deep"](20), LIBRARY["call"](LIBRARY["op"])):
+        code, lasti = found
+        assert isinstance(code, types.CodeType) and type(lasti) is int
+        assert code is test_user_frame_is_the_innermost_outside_the_package.__code__
+
+
+def test_location_names_line_column_and_function():
+    found = LIBRARY["op"]()
+    where = source.location(found)
+    assert where.line == source.location(found).line and where.column == 12
+    assert source.source_line(found) == 'found = LIBRARY["op"]()'
+    text = source.format_source(found)
+    assert text.endswith(f"test_source.py:{where.line}:12 ({where.function})")
+    assert source.summarize(found) == f'{text}: found = LIBRARY["op"]()'
+    assert source.format_source(None) == source.summarize(None) == "<unknown>"
+
+
+def test_user_frames_skips_ours_between_the_users():
+    def user():
+        return source.user_frames(2)
+    found = LIBRARY["call"](user)
+    names = [code.co_name for code, _ in found]
+    assert names == ["user", "test_user_frames_skips_ours_between_the_users"]
+    assert source.user_frames(0) == ()
+
+
+def test_source_of_a_lambda_keeps_no_values_alive():
+    class Thing:
+        pass
+
+    def make():
+        thing = Thing()
+        return LIBRARY["op"](), weakref.ref(thing)
+    found, ref = make()
+    gc.collect()
+    assert ref() is None and found is not None
+
+
+def test_source_without_a_file():
+    module = {"op": LIBRARY["op"]}
+    exec(compile("found = op()", "<generated>", "exec"), module)
+    assert source.summarize(module["found"]) == "<generated>:1:8 (<module>)"
+
+
+def frames_of(error):
+    return [entry.name for entry in traceback.extract_tb(error.__traceback__)]
+
+
+def raised_by(f):
+    with pytest.raises(ValueError, match="bad") as info:
+        LIBRARY["verb"](f)
+    return info.value
+
+
+def user_function():
+    return LIBRARY["fail"]()
+
+
+def test_filtering_leaves_the_users_frames(filtering):
+    filtering("remove_frames")
+    assert frames_of(raised_by(user_function)) == ["raised_by", "user_function"]
+
+
+def test_filtering_off(filtering):
+    filtering("off")
+    assert frames_of(raised_by(user_function)) == [
+        "raised_by", "verb", "call", "user_function", "fail"]
+
+
+def test_filtering_marks_frames_for_ipython(filtering):
+    filtering("tracebackhide")
+    error = raised_by(user_function)
+    assert "fail" in frames_of(error)
+    entry = error.__traceback__
+    while entry.tb_next is not None:
+        entry = entry.tb_next
+    assert entry.tb_frame.f_locals["__tracebackhide__"] is True
+
+
+def test_filtering_reaches_causes_and_stops_at_cycles(filtering):
+    filtering("auto")
+
+    def user():
+        try:
+            LIBRARY["fail"]()
+        except ValueError as error:
+            raise ValueError("bad") from error
+    error = raised_by(user)
+    assert frames_of(error.__cause__) == ["user"]
+    error.__cause__.__cause__ = error
+    source.filter_traceback(error)
+
+
+def test_api_boundary(filtering):
+    filtering("auto")
+
+    def verb(x, *, y=0):
+        """A verb."""
+        return x + y
+    wrapped = source.api_boundary(verb)
+    assert wrapped(1, y=2) == 3 and wrapped.__doc__ == "A verb." and wrapped.__wrapped__ is verb
+    with pytest.raises(ValueError, match="bad") as info:
+        source.api_boundary(user_function)()
+    assert "fail" not in frames_of(info.value)
+
+
+def test_error_classes_are_public_and_name_their_public_home():
+    for name in public.__all__:
+        cls = getattr(public, name)
+        assert issubclass(cls, Exception)
+        if cls is not public.OlympusRuntimeError:
+            assert (cls.__module__, cls.__name__) == ("olympus.errors", name)
+    assert issubclass(errors.TracerBoolConversionError, errors.ConcretizationTypeError)
+    assert issubclass(errors.ConcretizationTypeError, errors.OlympusTypeError)
+    assert issubclass(errors.NonConcreteBooleanIndexError, IndexError)
+    assert issubclass(errors.LeakError, errors.UnexpectedTracerError)
+    assert str(errors.ConcretizationTypeError("what", "where")) == "what\nwhere"
+    assert str(errors.TracerArrayConversionError("what")) == "what"
+
+
+def test_runtime_errors_are_subclasses_of_the_runtimes_own():
+    with pytest.raises(public.OlympusRuntimeError, match="RESOURCE_EXHAUSTED"):
+        raise errors.ResourceExhaustedError("RESOURCE_EXHAUSTED: 10 TB")
+    assert issubclass(errors.DonatedArgumentError, RuntimeError)
+
+
+def test_pretty_breaks_a_group_only_if_it_must():
+    words = pretty.join(pretty.brk(), map(pretty.text, ("alpha", "beta", "gamma")))
+    doc = pretty.group(pretty.concat([pretty.text("f("), pretty.nest(2, words),
+                                      pretty.text(")")]))
+    assert pretty.format(doc) == "f(alpha beta gamma)"
+    assert pretty.format(doc, width=10) == "f(alpha\n  beta\n  gamma)"
+    noted = pretty.concat([pretty.annotated(pretty.text("x"), "note"), pretty.brk("")])
+    assert "x # note" in pretty.format(noted)
+
+
+def test_typing():
+    assert isinstance(np.ones(2), typing.DuckTypedArray)
+    assert isinstance(np.float32(1), typing.ArrayLike) and isinstance(1j, typing.ArrayLike)
+    assert not isinstance([1], typing.ArrayLike)
