@@ -370,7 +370,7 @@ def to_inexact_dtype(dtype: Any) -> np.dtype:
 def to_real_dtype(dtype: Any) -> np.dtype:
     """The dtype of the real part: `complex64 -> float32`; the dtype itself if not complex."""
     found = canonical_dtype(dtype)
-    return _REAL[found] if found in _REAL else found
+    return _REAL.get(found, found)
 
 
 def to_complex_dtype(dtype: Any) -> np.dtype:
@@ -381,7 +381,7 @@ def to_complex_dtype(dtype: Any) -> np.dtype:
     return _DTYPE["complex128" if itemsize_bits(found) == 64 else "complex64"]
 
 
-_REAL: Final = {_DTYPE["complex64"]: _DTYPE["float32"], _DTYPE["complex128"]: _DTYPE["float64"]}
+_REAL: Final[dict[Any, Any]] = {_DTYPE["complex64"]: _DTYPE["float32"], _DTYPE["complex128"]: _DTYPE["float64"]}
 
 
 def tangent_dtype(dtype: Any) -> Any:
