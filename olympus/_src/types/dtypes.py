@@ -381,7 +381,9 @@ def to_complex_dtype(dtype: Any) -> np.dtype:
     return _DTYPE["complex128" if itemsize_bits(found) == 64 else "complex64"]
 
 
-_REAL: Final[dict[Any, Any]] = {_DTYPE["complex64"]: _DTYPE["float32"], _DTYPE["complex128"]: _DTYPE["float64"]}
+_REAL: Final[dict[Any, Any]] = {
+    _DTYPE["complex64"]: _DTYPE["float32"],
+    _DTYPE["complex128"]: _DTYPE["float64"]}
 
 
 def tangent_dtype(dtype: Any) -> Any:
