@@ -1,8 +1,9 @@
-"""Every option of Olympus in one typed table, and the `config` object that reads and changes them by name.
+"""Every option of Olympus in one typed table, and `config`, which reads and changes them by name.
 
-Each option is one module-level object: `enable_x64.value` reads it (in C++), `with enable_x64(True):` changes it in
-this thread for a while, `config.update("olympus_enable_x64", True)` changes it for the process, and the environment
-variable OLYMPUS_ENABLE_X64 sets it at import. Values live in C++ so that the call path of `jit` can key on them.
+Each option is one module-level object: `enable_x64.value` reads it (in C++), `enable_x64(True)` is
+a context manager that changes it in this thread, `config.update("olympus_enable_x64", True)`
+changes it for the process, and the environment variable OLYMPUS_ENABLE_X64 sets it at import.
+Values live in C++ so that the call path of `jit` can key on them.
 """
 
 import contextlib
@@ -18,9 +19,10 @@ _TRUE = ("1", "true", "yes", "on", "y", "t")
 _FALSE = ("0", "false", "no", "off", "n", "f")
 _MATMUL_PRECISIONS = (
     "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
-    "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM",
-    "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6",
-    "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
+    "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
+    "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
+    "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
+    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
 )  # fmt: skip
 
 
@@ -37,7 +39,7 @@ _no_value = _NoValue()
 
 
 class Kind:
-    """The legal values of an option: a test, a reader of environment text, and words for the error message."""
+    """The legal values of an option: a test, a reader of environment text, words for messages."""
 
     __slots__ = ("accepts", "legal", "parse", "when_entered")
 
@@ -84,7 +86,9 @@ def _optional(kind: Kind) -> Kind:
 
 def _int_between(low: int, high: int) -> Kind:
     return Kind(
-        f"an int from {low} to {high}", lambda value: _is_int(value) and low <= value <= high, _parse_int
+        f"an int from {low} to {high}",
+        lambda value: _is_int(value) and low <= value <= high,
+        _parse_int,
     )
 
 
@@ -97,14 +101,15 @@ _DEVICE = Kind(
 
 
 class Override(contextlib.ContextDecorator):
-    """A value of an option for the length of a `with` block (or a decorated call), in this thread."""
+    """An option's value for the length of a `with` block or a decorated call, in this thread."""
 
     __slots__ = ("_option", "_previous", "_value")
 
     def __init__(self, option: "Option", value: Any) -> None:
         self._option = option
         self._value = value
-        self._previous: list[Any] = []  # a stack, so that one object may be entered again inside itself
+        # A stack, so that one object may be entered again inside itself.
+        self._previous: list[Any] = []
 
     def __enter__(self) -> None:
         self._previous.append(self._option.swap_local(self._value))
@@ -144,7 +149,7 @@ class Option(lib.Config):
         return value
 
     def check(self, value: Any) -> Any:
-        """Return `value` if it is legal for this option; else TypeError or ValueError names what is."""
+        """Return `value` if it is legal here; else TypeError or ValueError says what is."""
         if self.kind.accepts(value):
             return value
         wrong_type = type(value) is not type(self.default) and self.default is not None
@@ -170,7 +175,8 @@ def _option(
 ) -> Option:
     """Add a row to the table.
 
-    `trace_key`: traced programs depend on it. `jit_key`: compiled calls do, so that C++ looks them up by it.
+    `trace_key`: traced programs depend on it. `jit_key`: compiled calls do, so that C++ looks them
+    up by it.
     """
     made = _options[name] = Option(
         name, default, kind, trace_key=trace_key, jit_key=jit_key, doc=doc
@@ -180,7 +186,8 @@ def _option(
 
 enable_x64 = _option(
     "olympus_enable_x64", False, _BOOL, trace_key=True, jit_key=True,
-    doc="Use 64-bit types where they are asked for or are NumPy's default; otherwise narrow them to 32 bits.",
+    doc="Use 64-bit types where they are asked for or are NumPy's default; otherwise narrow them "
+    "to 32 bits.",
 )  # fmt: skip
 jit_disabled = _option(
     "olympus_disable_jit", False, _BOOL, trace_key=True, jit_key=True,
@@ -196,7 +203,8 @@ debug_infs = _option(
 )  # fmt: skip
 log_compiles = _option(
     "olympus_log_compiles", False, _BOOL,
-    doc="Log, at level WARNING, each function that is traced, lowered or compiled, and how long it took.",
+    doc="Log, at level WARNING, each function that is traced, lowered or compiled, and how long "
+    "it took.",
 )  # fmt: skip
 explain_cache_misses = _option(
     "olympus_explain_cache_misses", False, _BOOL,
@@ -213,25 +221,30 @@ enable_checks = _option(
 numpy_dtype_promotion = _option(
     "olympus_numpy_dtype_promotion", "standard", _choice("standard", "strict"),
     trace_key=True, jit_key=True,
-    doc="'standard' promotes operands of different dtypes; 'strict' refuses them, weakly typed ones excepted.",
+    doc="'standard' promotes operands of different dtypes; 'strict' refuses them, weakly typed "
+    "ones excepted.",
 )  # fmt: skip
 numpy_rank_promotion = _option(
     "olympus_numpy_rank_promotion", "allow", _choice("allow", "warn", "raise"),
     trace_key=True, jit_key=True,
-    doc="What numpy functions do with operands of different ranks: broadcast, broadcast and warn, or refuse.",
+    doc="What numpy functions do with operands of different ranks: broadcast, broadcast and warn, "
+    "or refuse.",
 )  # fmt: skip
 default_matmul_precision = _option(
     "olympus_default_matmul_precision", None, _optional(_choice(*_MATMUL_PRECISIONS)),
     trace_key=True, jit_key=True,
-    doc="Precision of matrix products and convolutions that do not say theirs; None is the platform's own.",
+    doc="Precision of matrix products and convolutions that do not say theirs; None is the "
+    "platform's own.",
 )  # fmt: skip
 default_device = _option(
     "olympus_default_device", None, _optional(_DEVICE), trace_key=True, jit_key=True,
-    doc="Where uncommitted values are put and computed: a Device, a platform name, or None for the first device.",
+    doc="Where uncommitted values are put and computed: a Device, a platform name, or None for "
+    "the first device.",
 )  # fmt: skip
 platforms = _option(
     "olympus_platforms", None, _optional(_STRING),
-    doc="Platforms to start, separated by commas, the first being the default; None for what is found.",
+    doc="Platforms to start, separated by commas, the first being the default; None for what is "
+    "found.",
 )  # fmt: skip
 traceback_filtering = _option(
     "olympus_traceback_filtering", "auto",
@@ -249,7 +262,8 @@ default_prng_impl = _option(
 )  # fmt: skip
 threefry_partitionable = _option(
     "olympus_threefry_partitionable", True, _BOOL, trace_key=True, jit_key=True,
-    doc="Generate Threefry bits so that each element depends on its own index only, hence can be sharded.",
+    doc="Generate Threefry bits so that each element depends on its own index only, hence can be "
+    "sharded.",
 )  # fmt: skip
 softmax_custom_jvp = _option(
     "olympus_softmax_custom_jvp", False, _BOOL, trace_key=True, jit_key=True,
@@ -260,12 +274,12 @@ random_seed_offset = _option(
     doc="Added to every integer seed that makes a random key.",
 )  # fmt: skip
 
-# Not an option of users: C++ calls this function after each jitted call that needs no Python (None: nothing).
+# Not an option of users: a function that C++ calls after each jitted call that needs no Python.
 post_hook: Any = lib.Config("olympus_post_hook", None, include_in_jit_key=True)
 lib.install_config_slots(enable_x64, jit_disabled, post_hook)
 
 trace_key: Callable[[], tuple[Any, ...]] = lib.trace_context
-"""Return the values, in this thread, of all options that traced programs depend on: part of every memo's key."""
+"""Return the values, in this thread, of all options that traced programs depend on."""
 
 
 def disable_jit(disable: bool = True) -> Override:
@@ -303,7 +317,7 @@ class Configuration:
         raise AttributeError(f"{operation}: got {name!r}; no option has this name; {hint}.")
 
     def update(self, name: str, val: Any) -> None:
-        """Set option `name` for the whole process; a `with` block that is active in a thread still wins there."""
+        """Set option `name` for the process; a `with` block active in a thread still wins there."""
         option = self._find("config.update", name)
         option.set_global(option.check(val))
 
@@ -315,7 +329,9 @@ class Configuration:
         return self._find("config", name).value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"config: got an assignment to {name!r}; use config.update({name!r}, {value!r}).")
+        raise AttributeError(
+            f"config: got an assignment to {name!r}; use config.update({name!r}, {value!r})."
+        )
 
     def __dir__(self) -> list[str]:
         return [*_options, "read", "update"]

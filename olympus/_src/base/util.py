@@ -1,6 +1,8 @@
-"""Small helpers without a subject of their own: lazy modules, bit-exact keys, bounded caches, list splitting.
+"""Small helpers without a subject of their own: lazy modules, bit-exact keys, bounded caches, list
+splitting.
 
-Every cache of Olympus is bounded and known to `clear_all`, so that nothing a user made is kept alive for long.
+Every cache of Olympus is bounded and known to `clear_all`, so that nothing a user made is kept
+alive for long.
 """
 
 import functools
@@ -43,11 +45,11 @@ def lazy_module(name: str) -> types.ModuleType:
 def bit_key(value: Any) -> tuple[type, Hashable]:
     """Return a key under which `value` equals only itself: its type and its bit pattern.
 
-    Python's `==` calls 1, 1.0 and True equal, 0.0 and -0.0 too, and NaN unequal to itself; as constants of a
-    program it is the other way round.
+    Python's `==` calls 1, 1.0 and True equal, 0.0 and -0.0 too, and NaN unequal to itself; as
+    constants of a program it is the other way round.
 
-    >>> bit_key(1) == bit_key(1.0), bit_key(0.0) == bit_key(-0.0), bit_key(float("nan")) == bit_key(float("nan"))
-    (False, False, True)
+    >>> bit_key(1) == bit_key(1.0), bit_key(0.0) == bit_key(-0.0)
+    (False, False)
     """
     kind = type(value)
     if kind is float:
@@ -67,7 +69,7 @@ _caches: weakref.WeakSet[_Clearable] = weakref.WeakSet()
 
 
 class Memo(dict[Any, Any]):
-    """A dict that holds at most `maxsize` entries and drops the oldest; reading costs what a dict costs."""
+    """A dict of at most `maxsize` entries that drops the oldest; it reads as fast as a dict."""
 
     __slots__ = ("__weakref__", "_lock", "maxsize")
 
@@ -96,7 +98,7 @@ class Memo(dict[Any, Any]):
 
 
 def memoize(maxsize: int = 4096) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: keep the last `maxsize` results by arguments (hashable; see `bit_key` for scalars)."""
+    """Decorator: keep the last `maxsize` results by (hashable) arguments and their types."""
 
     def decorate(fun: Callable[P, R]) -> Callable[P, R]:
         cached = functools.lru_cache(maxsize=maxsize, typed=True)(fun)
@@ -152,6 +154,6 @@ def split_at(xs: Sequence[A], sizes: Sequence[int]) -> list[list[A]]:
     [[1, 2], [], [3]]
     """
     if sum(sizes) != len(xs):
-        raise ValueError(f"split_at: got {len(xs)} items for sizes {list(sizes)}; sizes must add up.")
+        raise ValueError(f"split_at: got {len(xs)} items, sizes {list(sizes)}; they must add up.")
     it = iter(xs)
     return [[next(it) for _ in range(size)] for size in sizes]

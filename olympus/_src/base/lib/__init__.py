@@ -1,12 +1,11 @@
 """The seam: the only package of Olympus that imports jaxlib.
 
-It names what Olympus uses of jaxlib, gives each use one documented function, and hides how the versions differ
-by testing for features. MLIR is behind `mlir`, loaded on first use.
+It names what Olympus uses of jaxlib, gives each use one documented function, and hides how the
+versions differ by testing for features. MLIR is behind `mlir`, loaded on first use.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from jaxlib import _pretty_printer as pretty_printer
 from olympus._src.base.lib.arrays import (
     Array,
     ArrayImpl,
@@ -54,6 +53,7 @@ from olympus._src.base.lib.loading import (
     _jax,
     jaxlib_version,
     no_jax,
+    pretty_printer,
     utils,
     warn_if_jax_loaded,
 )
@@ -88,7 +88,7 @@ safe_zip: Any = utils.safe_zip
 
 
 def install_config_slots(enable_x64: Any, disable_jit: Any, post_hook: Any) -> None:
-    """Give C++ the three configuration objects that it reads by itself on every call of a jitted function."""
+    """Give C++ the three configuration objects that it reads in every call of a jitted function."""
     _jax.jax_jit.set_enable_x64_state(enable_x64)
     _jax.jax_jit.set_disable_jit_state(disable_jit)
     _jax.jax_jit.set_post_hook_state(post_hook)
@@ -144,6 +144,7 @@ __all__ = [
     "no_jax",
     "output_shardings",
     "pjit",
+    "pretty_printer",
     "python_callback_target",
     "register_custom_call",
     "result_handler",

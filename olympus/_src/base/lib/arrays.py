@@ -26,7 +26,9 @@ _REUSE = _jax.ArrayCopySemantics.REUSE_INPUT
 _ALWAYS_COPY = _jax.ArrayCopySemantics.ALWAYS_COPY
 # What this jaxlib can do; see the feature tests' reasons where they are used.
 _HANDLER_KEYWORDS: dict[str, Any] = (
-    {"_skip_checks": True} if "_skip_checks" in _jax.array_result_handler.__nb_signature__[0][0] else {}
+    {"_skip_checks": True}
+    if "_skip_checks" in _jax.array_result_handler.__nb_signature__[0][0]
+    else {}
 )
 _READS_ALL_TO_NUMPY = hasattr(ArrayImpl, "_to_np_array_did_copy")
 _COPIES_BATCHES_TO_HOST = hasattr(_jax, "batched_copy_to_host_async")
@@ -66,8 +68,8 @@ def device_put(
 ) -> Any:
     """Put a NumPy array or an array of one device on `device` and return the new array.
 
-    The dtype of `value` must be the aval's: C++ keeps the one it finds. With `copy`, later writes to a NumPy
-    `value` do not show; without, the array may share its memory (64-byte-aligned data on CPU).
+    The dtype of `value` must be the aval's: C++ keeps the one it finds. With `copy`, later writes
+    to a NumPy `value` do not show; without, the array may share its memory (aligned data on CPU).
     """
     semantics = _COPY_NOW if copy else _ZERO_COPY
     force = copy and type(value) is ArrayImpl
@@ -78,7 +80,7 @@ def device_put(
 
 
 def make_array(aval: AvalLike, sharding: Any, shards: Sequence[Any], committed: bool = True) -> Any:
-    """Assemble one array from its single-device shards, in the order of the sharding's own devices."""
+    """Assemble one array from its single-device shards, in the order of the sharding's devices."""
     return ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
 
 
@@ -130,7 +132,7 @@ def shard_slices(sharding: Any, shape: Sequence[int]) -> list[tuple[slice, ...]]
 
 
 def shards(array: Any, aval: AvalLike | None = None) -> list[Any]:
-    """Return the single-device arrays of `array`, one per addressable device; `aval` is one shard's, if given."""
+    """Return the parts of `array`, one per addressable device; `aval`, if given, is each part's."""
     if type(array._sharding) is SingleDeviceSharding:
         return [array]
     if aval is None:
@@ -161,8 +163,8 @@ def _assemble_numpy(array: Any) -> np.ndarray[Any, Any]:
         return _single_to_numpy(parts[0])
     if len(parts) != len(sharding._internal_device_list):
         raise RuntimeError(
-            f"to_numpy: the array spans {len(sharding._internal_device_list)} devices of which this process sees "
-            f"{len(parts)}; gather it first."
+            f"to_numpy: the array spans {len(sharding._internal_device_list)} devices of which "
+            f"this process sees {len(parts)}; gather it first."
         )
     whole = np.empty(aval.shape, aval.dtype)
     for index, part in zip(shard_slices(sharding, aval.shape), parts, strict=True):
@@ -172,7 +174,7 @@ def _assemble_numpy(array: Any) -> np.ndarray[Any, Any]:
 
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:
-    """Wait for `array` and return its value: read-only, sharing the array's memory where that is possible."""
+    """Wait for `array` and return its value, read-only, sharing memory where that is possible."""
     if _READS_ALL_TO_NUMPY:
         return array._to_np_array_did_copy()[0]
     cached = array._npy_value
@@ -195,15 +197,17 @@ def copy_to_host_async(array: Any) -> None:
 
 
 def copy_to_device(array: Any, device: Any, *, copy: bool = False) -> Any:
-    """Return `array` on `device`, committed; one that lies there already is shared unless `copy`."""
+    """Return `array` on `device`, committed; one already there is shared unless `copy`."""
     semantics = _ALWAYS_COPY if copy else _REUSE
     devices = DeviceList((device,))
     sharding = single_device_sharding(device)
-    return _jax.batched_copy_array_to_devices_with_sharding([array], [devices], [sharding], [semantics])[0]
+    return _jax.batched_copy_array_to_devices_with_sharding(
+        [array], [devices], [sharding], [semantics]
+    )[0]
 
 
 def block_until_ready(arrays: Sequence[Any]) -> None:
-    """Wait until every array of `arrays` holds its value; an error of its computation is raised here."""
+    """Wait until all of `arrays` hold their values; errors of their computation are raised here."""
     _jax.batched_block_until_ready(list(arrays))
 
 

@@ -1,4 +1,4 @@
-"""Custom calls: foreign functions, LAPACK and Python callbacks, by the names that StableHLO refers to."""
+"""Custom calls: foreign functions, LAPACK and Python callbacks, by their names in StableHLO."""
 
 import functools
 import importlib
@@ -16,9 +16,13 @@ _CALLBACK = {
 }
 
 
-def register_custom_call(name: str, capsule: Any, platform: str = "cpu", api_version: int = 1) -> None:
+def register_custom_call(
+    name: str, capsule: Any, platform: str = "cpu", api_version: int = 1
+) -> None:
     """Make a function pointer (a PyCapsule) callable from programs as custom call `name`."""
-    xla_client.register_custom_call_target(name, capsule, platform=platform, api_version=api_version)
+    xla_client.register_custom_call_target(
+        name, capsule, platform=platform, api_version=api_version
+    )
 
 
 @functools.cache
@@ -41,8 +45,8 @@ def lapack_target(kernel: str, dtype: Any) -> str:
     name = f"lapack_{_PREFIX.get(dtype.name, '?')}{kernel}_ffi"
     if name not in _lapack_names():
         raise TypeError(
-            f"lapack_target: got kernel {kernel!r} for {dtype.name}; jaxlib has no such LAPACK function; convert "
-            f"to one of {', '.join(_PREFIX)}."
+            f"lapack_target: got kernel {kernel!r} for {dtype.name}; jaxlib has no such LAPACK "
+            f"function; convert to one of {', '.join(_PREFIX)}."
         )
     return name
 
@@ -51,6 +55,7 @@ def python_callback_target(platform: str) -> str:
     """Return the custom-call name by which programs on `platform` call Python."""
     if platform not in _CALLBACK:
         raise NotImplementedError(
-            f"python_callback_target: got platform {platform!r}; Python callbacks exist on {', '.join(_CALLBACK)}."
+            f"python_callback_target: got platform {platform!r}; Python callbacks exist on "
+            f"{', '.join(_CALLBACK)} only."
         )
     return _CALLBACK[platform]

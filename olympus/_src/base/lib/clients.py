@@ -9,19 +9,25 @@ import os
 from pathlib import Path
 from typing import Any
 
-from olympus._src.base.lib.loading import _jax, warn_if_jax_loaded, xla_client
+from olympus._src.base.lib.loading import (
+    _jax,
+    jaxlib_version,
+    warn_if_jax_loaded,
+    xla_client,
+)
 
 Client: Any = _jax.Client
-# Libraries of the NVIDIA wheels that the plugin links by name, in the order in which they need each other.
+# Libraries of the NVIDIA wheels that the plugin links by name, in the order they need each other.
 _PRELOAD = (
-    "libcudart.so", "libnvrtc.so", "libcublasLt.so", "libcublas.so", "libcupti.so", "libnvJitLink.so",
-    "libcusparse.so", "libcusolver.so", "libcufft.so", "libnccl.so", "libnvshmem_host.so", "libcudnn.so",
+    "libcudart.so", "libnvrtc.so", "libcublasLt.so", "libcublas.so", "libcupti.so",
+    "libnvJitLink.so", "libcusparse.so", "libcusolver.so", "libcufft.so", "libnccl.so",
+    "libnvshmem_host.so", "libcudnn.so",
 )  # fmt: skip
 _CUDA_VERSIONS = ("13", "12")
 
 
 def make_cpu_client(num_devices: int | None = None) -> Any:
-    """Start the CPU backend with `num_devices` virtual devices (None: what XLA_FLAGS asks for, or one)."""
+    """Start the CPU backend with `num_devices` devices (None: as XLA_FLAGS says, or one)."""
     warn_if_jax_loaded()
     # This also connects the queue of custom calls registered so far.
     return xla_client.make_cpu_client(asynchronous=True, num_devices=num_devices)
@@ -40,14 +46,14 @@ def _find_cuda_plugin() -> tuple[str, Path]:
         if library.exists():
             return version, library
     raise RuntimeError(
-        "make_gpu_client: found no CUDA plugin; a GPU needs the wheels jax-cuda13-pjrt and jax-cuda13-plugin of "
-        "jaxlib's own version; install them with: "
-        f'pip install "jax-cuda13-plugin[with-cuda]=={importlib.import_module("jaxlib.version").__version__}"'
+        "make_gpu_client: found no CUDA plugin; a GPU needs the wheels jax-cuda13-pjrt and "
+        "jax-cuda13-plugin of jaxlib's own version; install them with: "
+        f'pip install "jax-cuda13-plugin[with-cuda]=={jaxlib_version}"'
     )
 
 
 def _preload_nvidia_libraries() -> None:
-    """Load the CUDA libraries of the NVIDIA wheels, so that the plugin finds them without LD_LIBRARY_PATH."""
+    """Load the NVIDIA wheels' libraries, so that the plugin finds them without LD_LIBRARY_PATH."""
     spec = importlib.util.find_spec("nvidia")
     roots = list(spec.submodule_search_locations or ()) if spec is not None else []
     for name in _PRELOAD:
@@ -86,7 +92,7 @@ def _load_cuda_plugin() -> None:
 
 
 def make_gpu_client() -> Any:
-    """Start the CUDA backend; RuntimeError where the plugin or a device is absent, naming what to install."""
+    """Start the CUDA backend; RuntimeError where the plugin or a device is absent."""
     warn_if_jax_loaded()
     _load_cuda_plugin()
     options: dict[str, Any] = dict(xla_client.generate_pjrt_gpu_plugin_options())

@@ -52,7 +52,7 @@ def _describe(capsule: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     if tensor.code in _FOREIGN:
         return shape, np.dtype(_FOREIGN[tensor.code])
     if tensor.code not in _KINDS:
-        raise TypeError(f"from_dlpack: got DLPack type code {tensor.code}; no dtype corresponds to it.")
+        raise TypeError(f"from_dlpack: got DLPack type code {tensor.code}; no dtype has this code.")
     return shape, np.dtype(f"{_KINDS[tensor.code]}{tensor.bits}")
 
 

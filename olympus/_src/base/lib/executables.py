@@ -44,13 +44,15 @@ def compile(
 ) -> Any:
     """Compile an MLIR module for `devices` and load it.
 
-    `module` is an `ir.Module` or MLIR bytecode. `options` are XLA flags by name; an unknown one raises ValueError.
-    `host_callbacks` are the Python functions that the module's callback custom calls name by index.
+    `module` is an `ir.Module` or MLIR bytecode. `options` are XLA flags by name; an unknown one
+    raises ValueError. `host_callbacks` are the Python functions that the module's callback custom
+    calls name by index.
     """
     made = _compile_options(devices, options, num_replicas)
     device_list = _jax.DeviceList(tuple(devices))
+    callbacks = list(host_callbacks)
     try:
-        return client.compile_and_load(module, device_list, made, host_callbacks=list(host_callbacks))
+        return client.compile_and_load(module, device_list, made, host_callbacks=callbacks)
     except XlaRuntimeError as error:
         unknown = _UNKNOWN_OPTION.search(str(error)) if options else None
         if unknown is None:
@@ -62,7 +64,7 @@ def compile(
 
 
 def execute(executable: Any, arrays: Sequence[Any], handlers: Sequence[Any]) -> list[Any]:
-    """Start `executable` on device arrays and return its outputs, which may not have their values yet."""
+    """Start `executable` on device arrays and return its outputs, whose values may come later."""
     return executable.execute_sharded(arrays).consume_with_handlers(handlers)
 
 
@@ -76,7 +78,7 @@ def execute_with_tokens(
 
 
 class FastPath(NamedTuple):
-    """What the C++ `pjit` needs for running a program without Python; it reads these fields by name."""
+    """What the C++ `pjit` needs to run a program without Python; it reads these fields by name."""
 
     xla_executable: Any
     out_pytree_def: Any
@@ -99,7 +101,7 @@ def fastpath(
     kept: Sequence[bool],
     const_args: Sequence[Any] = (),
 ) -> FastPath:
-    """Build the record that a cache miss of `pjit` returns; `kept` marks the flat arguments the program uses."""
+    """Build what a cache miss of `pjit` returns; `kept` marks the flat arguments that are used."""
     layouts = [None] * len(in_shardings)
     return FastPath(
         executable, out_tree, list(in_shardings), list(out_shardings), list(out_avals),
@@ -141,7 +143,7 @@ def cost_analysis(executable: Any) -> dict[str, float] | None:
 
 
 def hlo_cost_analysis(client: Any, hlo_module: Any) -> dict[str, float] | None:
-    """Return XLA's estimates for a program that is not compiled (see `mlir.hlo_module`), or None."""
+    """Return XLA's estimates for a program not compiled yet (see `mlir.hlo_module`), or None."""
     try:
         return dict(_jax.hlo_module_cost_analysis(client, hlo_module))
     except (XlaRuntimeError, NotImplementedError):
@@ -149,7 +151,7 @@ def hlo_cost_analysis(client: Any, hlo_module: Any) -> dict[str, float] | None:
 
 
 def hlo_text(executable: Any) -> str | None:
-    """Return the optimised HLO of a compiled program, or None where the backend does not keep it."""
+    """Return the optimised HLO of a compiled program, or None where it is not kept."""
     try:
         return "\n\n".join(module.to_string() for module in executable.hlo_modules())
     except (XlaRuntimeError, NotImplementedError):
@@ -172,7 +174,8 @@ def deserialize_executable(
     """Load what `serialize_executable` wrote, with fresh callbacks."""
     made = _compile_options(devices, None, num_replicas)
     device_list = _jax.DeviceList(tuple(devices))
-    return client.deserialize_executable(blob, device_list, made, host_callbacks=list(host_callbacks))
+    callbacks = list(host_callbacks)
+    return client.deserialize_executable(blob, device_list, made, host_callbacks=callbacks)
 
 
 def output_shardings(executable: Any) -> list[Any] | None:

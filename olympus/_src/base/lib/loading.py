@@ -1,7 +1,7 @@
 """Loads jaxlib's C++ library, says what is wrong with it, and keeps it from loading `jax`.
 
-jaxlib's C++ imports the Python package `jax` by itself on some paths, where it is installed; `jax` then replaces
-methods on the C++ classes both packages share. Every such path runs inside `no_jax`.
+jaxlib's C++ imports the Python package `jax` by itself on some paths, where it is installed; `jax`
+then replaces methods on the C++ classes both packages share. Every such path runs inside `no_jax`.
 """
 
 import contextlib
@@ -23,23 +23,25 @@ if importlib.util.find_spec("jaxlib") is None:
     raise ImportError(f"olympus: needs jaxlib, which is not installed; install it with: {INSTALL}")
 
 # These imports follow what must come before them.
-from jaxlib import _jax, utils, weakref_lru_cache, xla_client
-from jaxlib.version import __version__ as jaxlib_version
+from jaxlib import _jax, utils, weakref_lru_cache, xla_client  # noqa: E402
+from jaxlib import _pretty_printer as pretty_printer  # noqa: E402
+from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
 
 __all__ = [
-    "INSTALL", "TESTED", "_jax", "check_version", "jaxlib_version", "no_jax", "utils", "warn_if_jax_loaded",
-    "weakref_lru_cache", "xla_client",
+    "INSTALL", "TESTED", "_jax", "check_version", "jaxlib_version", "no_jax", "pretty_printer",
+    "utils", "warn_if_jax_loaded", "weakref_lru_cache", "xla_client",
 ]  # fmt: skip
 
 
 def check_version(version: str) -> None:
     """Warn if this jaxlib is outside the range that Olympus is tested with."""
-    numbers = tuple(int(n) for n in re.match(r"\d+(?:\.\d+)*", version)[0].split("."))  # type: ignore[index]
+    found = re.match(r"[\d.]*\d", version)
+    numbers = tuple(int(n) for n in found[0].split(".")) if found else ()
     lowest, highest = TESTED
     if not lowest <= numbers <= highest:
         warnings.warn(
-            f"olympus: found jaxlib {version}; tested with jaxlib 0.10.2 to 0.12.0.1. If something fails, "
-            f"install a tested one: {INSTALL}",
+            f"olympus: found jaxlib {version}; tested with jaxlib 0.10.2 to 0.12.0.1. "
+            f"If something fails, install a tested one: {INSTALL}",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -55,8 +57,9 @@ def warn_if_jax_loaded() -> None:
         return
     _jax_seen = True
     warnings.warn(
-        "olympus: jax is imported in the same process; the two share jaxlib's C++ state (array methods, "
-        "configuration slots, tracer class), so the one loaded last wins. Use them in separate processes.",
+        "olympus: jax is imported in the same process; the two share jaxlib's C++ state (array "
+        "methods, configuration slots, tracer class), so the one loaded last wins. Use them in "
+        "separate processes.",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -67,9 +70,10 @@ _guard = threading.RLock()
 
 @contextlib.contextmanager
 def no_jax() -> Iterator[None]:
-    """While inside, an `import jax` from C++ fails at once, and C++ falls back to what needs no jax.
+    """While inside, an `import jax` from C++ fails at once, and C++ falls back to its own.
 
-    Held under one lock, since it changes `sys.modules`. It does nothing where jax is loaded already.
+    Held under one lock, since it changes `sys.modules`. It does nothing where jax is loaded
+    already.
     """
     with _guard:
         if "jax" in sys.modules:

@@ -1,4 +1,4 @@
-"""MLIR from jaxlib: its Python classes, the one context that all programs live in, and whole-module operations.
+"""MLIR from jaxlib: its classes, the context all programs live in, whole-module operations.
 
 Import this only through `lib.mlir`, which loads it on first use: it costs a hundred milliseconds.
 """
@@ -15,9 +15,9 @@ from jaxlib.mlir.dialects import chlo, func, sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 __all__ = [
-    "TracebackToLocationCache", "bytecode", "chlo", "context", "deserialize_portable_artifact", "eval_module", "func",
-    "hlo", "hlo_module", "hlo_module_text", "ir", "legalize_chlo", "parse", "passmanager", "sdy",
-    "serialize_portable_artifact",
+    "TracebackToLocationCache", "bytecode", "chlo", "context", "deserialize_portable_artifact",
+    "eval_module", "func", "hlo", "hlo_module", "hlo_module_text", "ir", "legalize_chlo", "parse",
+    "passmanager", "sdy", "serialize_portable_artifact",
 ]  # fmt: skip
 
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
@@ -48,7 +48,7 @@ def parse(text: str | bytes) -> ir.Module:
 
 
 def bytecode(module: ir.Module) -> bytes:
-    """Return `module` as MLIR bytecode (no promise across versions: see `serialize_portable_artifact`)."""
+    """Return `module` as MLIR bytecode, which other versions need not be able to read."""
     out = io.BytesIO()
     module.operation.write_bytecode(out)
     return out.getvalue()
