@@ -50,6 +50,6 @@ def docstrings():
                     yield pytest.param(test, id=test.name.removeprefix("olympus._src."))
 
 
-@pytest.mark.parametrize("test", docstrings())
+@pytest.mark.parametrize("test", list(docstrings()))
 def test_docstring(test):
     run(test)

@@ -22,7 +22,8 @@ MODULES = (
 )
 NEEDED = {name for name in MODULES if name != "olympus.stages"}
 FIRST = 301  # the most used names, which cover 95 % of all uses
-LATER = {"pmap", "process_index", "process_count", "with_sharding_constraint"}  # they come with sharding
+# These come with sharding.
+LATER = {"pmap", "process_index", "process_count", "with_sharding_constraint"}
 
 
 def needed(path):
