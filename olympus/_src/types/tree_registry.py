@@ -1,8 +1,9 @@
 """Which types are containers: Olympus's own pytree registry, and the ways to add a type to it.
 
-A pytree is a value seen as a tree: the containers are its nodes, everything else a leaf. The registry is jaxlib's
-C++ table, so flattening enters Python only for custom nodes. It is apart from the table that jaxlib's other users
-share: a registration here cannot clash with theirs. Read next: `tree` (the verbs) and `tree_paths`.
+A pytree is a value seen as a tree: the containers are its nodes, everything else a leaf. The
+registry is jaxlib's C++ table, so flattening enters Python only for custom nodes. It is apart from
+the table that jaxlib's other users share: a registration here cannot clash with theirs. Read next:
+`tree` (the verbs) and `tree_paths`.
 """
 
 import dataclasses
@@ -39,7 +40,9 @@ Unflatten = Callable[[Any, Any], Any]
 if TYPE_CHECKING:
 
     class PyTreeDef:
-        """The structure of a pytree: what remains of it without its leaves (a C++ class; these are its types)."""
+        """The structure of a pytree: what remains of it without its leaves (a C++ class; these are
+        its types).
+        """
 
         num_leaves: int
         num_nodes: int
@@ -60,6 +63,13 @@ registry: Any = lib.PyTreeRegistry(
 # A PyTreeDef pickles its registry by name: these two attributes say under which name this one is found.
 registry.__module__ = __name__
 registry.__name__ = "registry"
+
+# What C++ flattens the arguments of a jitted call with: the same nodes, and typed key arrays besides,
+# which hold an array that C++ can pass on. To users a key array is a leaf.
+dispatch_registry: Any = lib.PyTreeRegistry(
+    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
+)
+_registries = (registry, dispatch_registry)
 
 # Field names of registered dataclasses, in child order: a PyTreeDef alone does not tell them to error messages.
 registered_field_names: dict[type, tuple[str, ...]] = {}
@@ -91,9 +101,15 @@ def _register(what: str, nodetype: Any, *functions: Any) -> None:
                 f"{what}: got {function!r} for {nodetype.__name__}; flatten and unflatten must be callable"
             )
     try:
-        registry.register_node(nodetype, *functions)
+        for table in _registries:
+            table.register_node(nodetype, *functions)
     except ValueError:
         raise _duplicate(what, nodetype) from None
+
+
+def register_dispatch_node(nodetype: type, flatten: Flatten, unflatten: Unflatten) -> None:
+    """Let C++ look into a class of array-like leaves when it dispatches a jitted call."""
+    dispatch_registry.register_node(nodetype, flatten, unflatten)
 
 
 def _duplicate(what: str, nodetype: type) -> ValueError:
@@ -111,11 +127,14 @@ def register_pytree_node(
 ) -> None:
     """Make values of class `nodetype` (not of its subclasses) nodes of pytrees.
 
-    `flatten_func(value)` gives `(children, aux)`, aux hashable and comparable; `unflatten_func(aux, children)`
-    rebuilds the value and must accept any objects as children. `flatten_with_keys_func(value)` gives
-    `((key, child) pairs, aux)`; without it the keys are `FlattenedIndexKey`. ValueError for a class registered before.
+    `flatten_func(value)` gives `(children, aux)`, aux hashable and comparable; `unflatten_func(aux,
+    children)` rebuilds the value and must accept any objects as children.
+    `flatten_with_keys_func(value)` gives `((key, child) pairs, aux)`; without it the keys are
+    `FlattenedIndexKey`. ValueError for a class registered before.
     """
-    _register("register_pytree_node", nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    _register(
+        "register_pytree_node", nodetype, flatten_func, unflatten_func, flatten_with_keys_func
+    )
 
 
 def register_pytree_with_keys(
@@ -126,7 +145,8 @@ def register_pytree_with_keys(
 ) -> None:
     """Like `register_pytree_node`, from the function that also names the children.
 
-    `flatten_with_keys(value)` gives `((key, child) pairs, aux)`. `flatten_func`, the same without keys, is only faster.
+    `flatten_with_keys(value)` gives `((key, child) pairs, aux)`. `flatten_func`, the same without
+    keys, is only faster.
     """
 
     def without_keys(value: Any) -> tuple[Iterable[Any], Hashable]:
@@ -140,11 +160,14 @@ def register_pytree_with_keys(
 def _require_methods(what: str, cls: type, names: Sequence[str]) -> None:
     missing = [name for name in names if not hasattr(cls, name)]
     if missing:
-        raise AttributeError(f"{what}: class {cls.__name__} lacks {', '.join(missing)}; define {' and '.join(names)}")
+        raise AttributeError(
+            f"{what}: class {cls.__name__} lacks {', '.join(missing)}; define {' and '.join(names)}"
+        )
 
 
 def register_pytree_node_class(cls: Typ) -> Typ:
-    """Class decorator: a node by its own `tree_flatten(self)` and classmethod `tree_unflatten(aux, children)`.
+    """Class decorator: a node by its own `tree_flatten(self)` and classmethod `tree_unflatten(aux,
+    children)`.
 
     >>> @register_pytree_node_class
     ... class Span:
@@ -161,12 +184,13 @@ def register_pytree_node_class(cls: Typ) -> Typ:
     what = "register_pytree_node_class"
     _require_class(what, cls)
     _require_methods(what, cls, ("tree_flatten", "tree_unflatten"))
-    _register(what, cls, operator.methodcaller("tree_flatten"), getattr(cls, "tree_unflatten"))
+    _register(what, cls, operator.methodcaller("tree_flatten"), cls.tree_unflatten)
     return cls
 
 
 def register_pytree_with_keys_class(cls: Typ) -> Typ:
-    """Class decorator: a node by its own `tree_flatten_with_keys(self)` and classmethod `tree_unflatten(aux, children)`.
+    """Class decorator: a node by its own `tree_flatten_with_keys(self)` and classmethod
+    `tree_unflatten(aux, children)`.
 
     A method `tree_flatten`, where there is one, is used when no keys are asked for.
     """
@@ -175,12 +199,13 @@ def register_pytree_with_keys_class(cls: Typ) -> Typ:
     _require_methods(what, cls, ("tree_flatten_with_keys", "tree_unflatten"))
     plain = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
     with_keys = operator.methodcaller("tree_flatten_with_keys")
-    register_pytree_with_keys(cls, with_keys, getattr(cls, "tree_unflatten"), plain)
+    register_pytree_with_keys(cls, with_keys, cls.tree_unflatten, plain)
     return cls
 
 
 def register_static(cls: Typ) -> Typ:
-    """Class decorator: values are nodes without children, wholly structure; they need `==` and `hash`.
+    """Class decorator: values are nodes without children, wholly structure; they need `==` and
+    `hash`.
 
     >>> @register_static
     ... class Mode(str):
@@ -188,7 +213,13 @@ def register_static(cls: Typ) -> Typ:
     >>> registry.flatten([Mode("train"), 1])[0]
     [1]
     """
-    _register("register_static", cls, lambda value: ((), value), lambda value, _: value, lambda value: ((), value))
+    _register(
+        "register_static",
+        cls,
+        lambda value: ((), value),
+        lambda value, _: value,
+        lambda value: ((), value),
+    )
     return cls
 
 
@@ -208,11 +239,13 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> Typ:
-    """Make a dataclass, or a class built by keyword arguments, a node; returns it (usable as a decorator).
+    """Make a dataclass, or a class built by keyword arguments, a node; returns it (usable as a
+    decorator).
 
-    `data_fields` are the children, `meta_fields` the static part (hashable, compared by ==), `drop_fields` are left to
-    their defaults when a value is rebuilt. Without them every `init` field is data, but for those made by
-    `field(metadata=dict(static=True))`. ValueError where the lists are not exactly the dataclass's `init` fields.
+    `data_fields` are the children, `meta_fields` the static part (hashable, compared by ==),
+    `drop_fields` are left to their defaults when a value is rebuilt. Without them every `init`
+    field is data, but for those made by `field(metadata=dict(static=True))`. ValueError where the
+    lists are not exactly the dataclass's `init` fields.
 
     >>> @register_dataclass
     ... @dataclasses.dataclass
@@ -233,7 +266,8 @@ def register_dataclass(
         data_fields, meta_fields = _inferred_fields(what, nodetype, drop_fields)
     _check_fields(what, nodetype, data_fields, meta_fields, drop_fields)
     try:
-        registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+        for table in _registries:
+            table.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
     except ValueError:
         raise _duplicate(what, nodetype) from None
     registered_field_names[nodetype] = tuple(data_fields)
@@ -256,15 +290,21 @@ def _inferred_fields(what: str, nodetype: type, drop: Sequence[str]) -> tuple[li
 
 
 def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
-    """Refuse field lists that are strings, repeat a name, or do not cover the dataclass's init fields."""
+    """Refuse field lists that are strings, repeat a name, or do not cover the dataclass's init
+    fields.
+    """
     for group in groups:
         if isinstance(group, str):
-            raise TypeError(f"{what}: got the string {group!r}; a sequence of field names is required; write [{group!r}]")
+            raise TypeError(
+                f"{what}: got the string {group!r}; a sequence of field names is required; write [{group!r}]"
+            )
     data, meta, drop = groups
     named = [*data, *meta]
     repeated = sorted({name for name in named if named.count(name) > 1})
     if repeated:
-        raise ValueError(f"{what}: fields {repeated} of {nodetype.__name__} are named twice; a field is data or metadata")
+        raise ValueError(
+            f"{what}: fields {repeated} of {nodetype.__name__} are named twice; a field is data or metadata"
+        )
     if not dataclasses.is_dataclass(nodetype):
         return
     init = {f.name for f in _init_fields(nodetype)}
@@ -278,7 +318,8 @@ def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
 
 
 class _Static:
-    """A callable held whole: it keeps functools.partial from unpacking a partial that Partial is given.
+    """A callable held whole: it keeps functools.partial from unpacking a partial that Partial is
+    given.
 
     The inner one's arguments must not become children of the outer node.
     """
@@ -302,10 +343,11 @@ class _Static:
 
 
 class Partial(functools.partial[Any]):
-    """`functools.partial` that is a pytree: the bound arguments are children, the function is structure.
+    """`functools.partial` that is a pytree: the bound arguments are children, the function is
+    structure.
 
-    So a function closed over arrays passes through transformations as an argument. A `partial` given as `func` is
-    kept whole, with its arguments as structure.
+    So a function closed over arrays passes through transformations as an argument. A `partial`
+    given as `func` is kept whole, with its arguments as structure.
 
     >>> scale = Partial(max, 1, 5)
     >>> registry.flatten(scale)[0], scale(3)

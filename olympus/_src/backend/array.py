@@ -1,0 +1,211 @@
+"""`Array`: jaxlib's C++ array class, given its attributes, conversions and text here.
+
+Operators and NumPy methods come from `numpy.array_methods`. Everything here is at the level of one
+device array: making one from NumPy, reading it back, printing it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base import config, errors, lib
+from ..base.util import Memo
+from ..core.ir import Literal
+from ..types import dtypes
+from ..types.avals import make_aval
+from . import devices
+
+__all__ = ["Array", "array_from_numpy", "literal_array"]
+
+Array = lib.Array
+ArrayImpl = lib.ArrayImpl
+
+_literals: Memo = Memo(4096)
+
+
+def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = None,
+                     copy: bool = True) -> Any:
+    """Put a NumPy array on a device; its dtype is narrowed if x64 is off.
+
+    Args:
+      value: a NumPy array or scalar of any supported dtype.
+      weak_type: whether the result's dtype is weak.
+      device: where to put it (then the array is committed there); the default device if None.
+      copy: whether later writes to `value` must not show.
+    """
+    value = np.asarray(value)
+    dtype = dtypes.canonicalize_dtype(value.dtype)
+    if dtype != value.dtype:
+        value, copy = value.astype(dtype), False
+    target = devices.default_device() if device is None else device
+    committed = device is not None or config.default_device.value is not None
+    try:
+        return lib.device_put(make_aval(value.shape, dtype, weak_type), value, target,
+                              committed=committed, copy=copy)
+    except lib.XlaRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise errors.ResourceExhaustedError(
+            f"array: {value.nbytes} bytes given; they do not fit on {target}; a smaller array is "
+            "required.") from None
+    except MemoryError:
+        raise errors.ResourceExhaustedError(
+            f"array: {value.nbytes} bytes given; they do not fit on {target}; a smaller array is "
+            "required.") from None
+
+
+def literal_array(literal: Literal) -> Any:
+    """The device array of a program constant; the last few thousand are kept."""
+    device = config.default_device.value
+    key = (literal.key, device)
+    found = _literals.get(key)
+    if found is None or found.is_deleted():
+        found = _literals[key] = array_from_numpy(literal.value(), literal.aval.weak_type)
+    return found
+
+
+def numpy_value(self: Any) -> np.ndarray:
+    """The elements as a read-only NumPy array; waits for them."""
+    return lib.to_numpy(self)
+
+
+def _format(self: Any) -> str:
+    dtype = self.aval.dtype
+    name = dtypes.long_name(dtype)
+    weak = ", weak_type=True" if self.aval.weak_type else ""
+    if self.is_deleted():
+        return f"Array(shape={self.aval.shape}, dtype={name}{weak}) with deleted buffer"
+    value = numpy_value(self)
+    if not value.size:
+        text = f"[], shape={self.aval.shape}" if self.aval.shape != (0,) else "[]"
+    else:
+        text = np.array2string(value, separator=", ", prefix="Array(")
+    last = len(text) - text.rfind("\n") - 1 if "\n" in text else len(text) + len("Array(")
+    suffix = f"dtype={name}{weak})"
+    width = np.get_printoptions()["linewidth"]
+    gap = ",\n      " if last + len(suffix) + 2 > width else ", "
+    return f"Array({text}{gap}{suffix}"
+
+
+def _to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    value = numpy_value(self)
+    if dtype is not None and np.dtype(dtype) != value.dtype:
+        if copy is False:
+            raise ValueError("numpy.asarray: copy=False and another dtype given; a conversion "
+                             "copies; leave copy unset.")
+        return value.astype(dtype)
+    return value.copy() if copy else value
+
+
+def _scalar(self: Any, what: str) -> Any:
+    if self.aval.size != 1 or self.aval.ndim:
+        if self.aval.size != 1:
+            raise TypeError(f"{what}(): {self.aval} given; only arrays of one element convert to "
+                            "Python scalars; index the array first.")
+        if what != "bool":
+            raise TypeError(f"{what}(): {self.aval} given; only 0-dimensional arrays convert to "
+                            "Python scalars; use x.item() or x[0].")
+    return numpy_value(self).reshape(())[()]
+
+
+def _bool(self: Any) -> bool:
+    if self.aval.size != 1:
+        raise ValueError(f"bool(): {self.aval} given; the truth value of an array of "
+                         f"{self.aval.size} elements is ambiguous; use x.any() or x.all().")
+    return bool(_scalar(self, "bool"))
+
+
+def _int(self: Any) -> int:
+    return int(_scalar(self, "int"))
+
+
+def _float(self: Any) -> float:
+    return float(_scalar(self, "float"))
+
+
+def _complex(self: Any) -> complex:
+    return complex(_scalar(self, "complex"))
+
+
+def _index(self: Any) -> int:
+    if not dtypes.is_integer(self.aval.dtype):
+        raise TypeError(f"__index__: {self.aval} given; an integer array of rank 0 is required; "
+                        "convert it with astype(int).")
+    return int(_scalar(self, "__index__"))
+
+
+def _item(self: Any, *args: Any) -> Any:
+    """The element (of a one-element array, or at an index) as a Python scalar."""
+    return numpy_value(self).item(*args)
+
+
+def _len(self: Any) -> int:
+    if not self.aval.shape:
+        raise TypeError("len() of unsized object")
+    return self.aval.shape[0]
+
+
+def _devices(self: Any) -> set[Any]:
+    """The devices that hold the array."""
+    sharding = self._sharding
+    if type(sharding) is lib.SingleDeviceSharding:
+        return {sharding._device}
+    return set(sharding._internal_device_list)
+
+
+def _device(self: Any) -> Any:
+    found = _devices(self)
+    return next(iter(found)) if len(found) == 1 else self._sharding
+
+
+def _unpickle(value: np.ndarray, weak_type: bool) -> Any:
+    return array_from_numpy(value, weak_type)
+
+
+def _hash(self: Any) -> int:
+    raise TypeError("unhashable type: 'Array'; arrays have no hash, because == is elementwise; use "
+                    "a static argument's hashable equivalent, such as tuple(x.tolist()).")
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "__array__": _to_array, "__bool__": _bool, "__int__": _int, "__float__": _float,
+    "__complex__": _complex, "__index__": _index, "__len__": _len, "__repr__": _format,
+    "__str__": lambda self: str(numpy_value(self)),
+    "__format__": lambda self, spec: format(numpy_value(self)[()], spec) if not self.aval.ndim
+    else format(numpy_value(self), spec),
+    "__hash__": _hash, "__reduce__": lambda self: (_unpickle, (numpy_value(self),
+                                                               self.aval.weak_type)),
+    "item": _item, "tolist": lambda self: numpy_value(self).tolist(),
+    "tobytes": lambda self, order="C": numpy_value(self).tobytes(order),
+    "devices": _devices, "copy_to_host_async": lib.copy_to_host_async,
+    "__dlpack__": lambda self, **kwargs: lib.to_dlpack(self, **kwargs),
+    "__dlpack_device__": lambda self: (1 if self.platform() == "cpu" else 2, _device(self).id),
+    "unsafe_buffer_pointer": lib.unsafe_buffer_pointer,
+}
+PROPERTIES: dict[str, Any] = {
+    "shape": operator.attrgetter("aval.shape"), "dtype": operator.attrgetter("aval.dtype"),
+    "ndim": operator.attrgetter("aval.ndim"), "size": operator.attrgetter("aval.size"),
+    "weak_type": operator.attrgetter("aval.weak_type"), "_value": numpy_value,
+    "sharding": operator.attrgetter("_sharding"), "device": _device,
+    "committed": operator.attrgetter("_committed"),
+    "itemsize": operator.attrgetter("aval.dtype.itemsize"),
+    "nbytes": lambda self: self.aval.size * self.aval.dtype.itemsize,
+    "is_fully_addressable": lambda self: True,
+    "is_fully_replicated": lambda self: len(_devices(self)) == 1,
+}
+
+
+def _install() -> None:
+    for name, method in METHODS.items():
+        setattr(ArrayImpl, name, method)
+    for name, getter in PROPERTIES.items():
+        setattr(ArrayImpl, name, property(getter))
+    ArrayImpl.__array_priority__ = 100
+    Array.__module__ = "olympus"
+
+
+_install()

@@ -1,0 +1,106 @@
+"""Backends and their devices: made on first use, one client per platform and process."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from typing import Any
+
+from ..base import config, lib
+
+__all__ = ["client", "default_backend", "default_device", "device_count", "devices",
+           "host_count", "local_device_count", "local_devices", "process_count", "process_index"]
+
+_clients: dict[str, Any] = {}
+_lock = threading.RLock()
+_MAKERS = {"cpu": lib.make_cpu_client, "gpu": lib.make_gpu_client, "cuda": lib.make_gpu_client}
+_ALIASES = {"cuda": "gpu", "rocm": "gpu"}
+
+
+def _gpu_plugin_installed() -> bool:
+    return any(importlib.util.find_spec(name) for name in
+               ("jax_cuda13_plugin", "jax_cuda12_plugin"))
+
+
+def default_platform() -> str:
+    """The platform that arrays go to if nothing else is said."""
+    chosen = config.platforms.value
+    if chosen:
+        return _ALIASES.get(name := chosen.split(",")[0], name)
+    return "gpu" if _gpu_plugin_installed() else "cpu"
+
+
+def client(backend: str | None = None) -> Any:
+    """The client of a platform ('cpu', 'gpu'); the default one if None."""
+    name = default_platform() if backend is None else _ALIASES.get(backend, backend)
+    found = _clients.get(name)
+    if found is not None:
+        return found
+    with _lock:
+        if name not in _clients:
+            maker = _MAKERS.get(name)
+            if maker is None:
+                raise RuntimeError(f"backend: {name!r} given; known platforms are "
+                                   f"{', '.join(sorted(_MAKERS))}; choose one of them.")
+            lib.warn_if_jax_loaded()
+            _clients[name] = maker()
+        return _clients[name]
+
+
+def devices(backend: str | None = None) -> list[Any]:
+    """All devices of a backend.
+
+    >>> import olympus
+    >>> olympus.devices("cpu")[0].platform
+    'cpu'
+    """
+    return list(client(backend).devices())
+
+
+def local_devices(process_index: int | None = None, backend: str | None = None,
+                  host_id: int | None = None) -> list[Any]:
+    """The devices of one process (this one by default)."""
+    wanted = process_index if process_index is not None else host_id
+    owner = client(backend)
+    if wanted is None:
+        return list(owner.local_devices())
+    if not 0 <= wanted < process_count(backend):
+        raise ValueError(f"local_devices: process_index {wanted} given; it must be in "
+                         f"range({process_count(backend)}).")
+    return [d for d in owner.devices() if d.process_index == wanted]
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices a backend has in all processes."""
+    return int(client(backend).device_count())
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices of a backend belong to this process."""
+    return int(client(backend).local_device_count())
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process among `process_count()`."""
+    return int(client(backend).process_index())
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes share the backend."""
+    return max((d.process_index for d in client(backend).devices()), default=0) + 1
+
+
+host_count = process_count
+
+
+def default_backend() -> str:
+    """The platform name of the default backend: 'cpu', 'gpu' or 'tpu'."""
+    return _ALIASES.get(name := client().platform, name)
+
+
+def default_device() -> Any:
+    """Where new arrays go: the option `default_device`, else the first local device."""
+    chosen = config.default_device.value
+    if chosen is None:
+        return client().local_devices()[0]
+    return client(chosen).local_devices()[0] if isinstance(chosen, str) else chosen

@@ -1,0 +1,151 @@
+"""Evaluation: the base trace, which compiles each operation once and runs it.
+
+An operation with given params has one C++ pjit object; it finds the executable for the operands'
+types by itself, so an eager call costs one dict hit above C++.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, lib
+from ..base.config import debug_infs, debug_nans
+from ..base.util import Memo
+from ..core.ir import Literal
+from ..core.primitive import Primitive
+from ..core.staging import stage
+from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
+from ..types import dtypes
+from ..types.tree_registry import dispatch_registry
+from . import devices
+from .array import array_from_numpy, literal_array
+from .compile import compile_program
+
+KEY_TYPES: set[type] = set()    # filled by `random.keys`: array classes that hold an array
+
+__all__ = ["EvalTrace", "argument_array", "check_nans", "device_of"]
+
+ArrayImpl = lib.ArrayImpl
+
+
+def argument_array(x: Any) -> Any:
+    """Any value that operations take as a device array (or a key array, which holds one)."""
+    kind = type(x)
+    if kind is ArrayImpl or kind in KEY_TYPES:
+        return x
+    if kind is Literal:
+        return literal_array(x)
+    if isinstance(x, Tracer):
+        check_usable(x)
+        raise errors.UnexpectedTracerError(
+            f"leaked tracer: {x!r} is used where its transformation is not the current one; a "
+            "traced value may be used only by the function that is traced; return it instead.")
+    if kind in SCALAR_TYPES:
+        return array_from_numpy(np.asarray(x, dtypes.python_scalar_dtype(kind)), kind is not bool)
+    typeof(x)   # raises the teaching error for what is no array
+    if hasattr(x, "__olympus_array__"):
+        return argument_array(x.__olympus_array__())
+    return array_from_numpy(np.asarray(x))
+
+
+def device_of(args: Any) -> tuple[Any, bool]:
+    """Where a program on these arrays runs, and whether its results are committed there."""
+    found = None
+    for x in args:
+        if type(x) in KEY_TYPES:
+            x = x._base_array
+        if type(x) is ArrayImpl and x._committed:
+            where = x.device
+            if found is not None and found is not where:
+                raise ValueError(f"jit: arguments are committed to {found} and {where}; one device "
+                                 "is required; move them with device_put.")
+            found = where
+    return (devices.default_device(), False) if found is None else (found, True)
+
+
+def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
+    """The C++ callable of an operation with given params."""
+    def run(*args: Any) -> Any:
+        raise AssertionError("disable_jit applies to jitted functions, not to operations")
+
+    def miss(*args: Any) -> tuple[Any, Any, bool]:
+        values = list(map(argument_array, args))
+        device, committed = device_of(values)
+        avals = [typeof(v) for v in values]
+        several = prim.multiple_results
+
+        def program(*xs: Any) -> list[Any]:
+            out = prim.bind(*xs, **params)
+            return list(out) if several else [out]
+
+        executable = compile_program(stage(program, avals), prim.name, device, committed)
+        leaves = dispatch_registry.flatten(values)[0]
+        outs = wrap_keys(executable(leaves), executable.out_avals)
+        result = outs if several else outs[0]
+        return result, executable.fastpath(dispatch_registry.flatten(result)[1], committed), False
+
+    return lib.pjit(prim.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
+
+
+def shard_fallback(*args: Any) -> Any:
+    """C++ asks for an argument that it cannot place itself; single-device programs never need it."""
+    return argument_array(args[0])
+
+
+def wrap_keys(outs: list[Any], avals: list[Any]) -> list[Any]:
+    """Result arrays with those of an extended dtype wrapped in the dtype's array class."""
+    return [a.dtype.wrap(x) if isinstance(getattr(a, "dtype", None), dtypes.ExtendedDType) else x
+            for x, a in zip(outs, avals)]
+
+
+_by_params: Memo = Memo(16384)
+
+
+class EvalTrace(Trace):
+    """Compiles (on the first call) and runs."""
+
+    __slots__ = ()
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        for a in args:
+            if type(a) is not ArrayImpl:
+                args = tuple(map(argument_array, args))
+                break
+        if params:
+            body = params.get("olympuspr")
+            cache = _by_params if body is None else body.olympuspr.cache
+            key = (prim, *params.items())
+        else:
+            cache, key = _by_params, prim
+        call = cache.get(key)
+        if call is None:
+            call = cache[key] = _eager(prim, params)
+        out = call(*args)
+        if debug_nans.value or debug_infs.value:
+            check_nans(prim.name, out if prim.multiple_results else [out])
+        return out
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        return fun(*args)
+
+
+def check_nans(name: str, outs: Any) -> None:
+    """Raise FloatingPointError if a result has a NaN (or an infinity, if so configured)."""
+    nans, infs = debug_nans.value, debug_infs.value
+    for x in outs:
+        if type(x) is not ArrayImpl or not dtypes.is_inexact(x.dtype) or not (nans or infs):
+            continue
+        value = lib.to_numpy(x)
+        if nans and np.isnan(value).any():
+            raise FloatingPointError(f"{name}: the result {x.aval} has a NaN, and debug_nans is "
+                                     "on; look at the operands at this line.")
+        if infs and np.isinf(value).any():
+            raise FloatingPointError(f"{name}: the result {x.aval} has an infinity, and debug_infs "
+                                     "is on; look at the operands at this line.")
+
+
+install_base_trace(EvalTrace())
