@@ -12,7 +12,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Memo(dict[Any, Any]):
         self._lock = threading.Lock()
         _caches.add(self)
 
-    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def __hash__(self) -> int:
         return id(self)
 
     def __eq__(self, other: object) -> bool:
@@ -103,7 +103,7 @@ def memoize(maxsize: int = 4096) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(fun: Callable[P, R]) -> Callable[P, R]:
         cached = functools.lru_cache(maxsize=maxsize, typed=True)(fun)
         _caches.add(cached)
-        return cached
+        return cast(Callable[P, R], cached)
 
     return decorate
 

@@ -33,9 +33,11 @@ _HANDLER_KEYWORDS: dict[str, Any] = (
 _READS_ALL_TO_NUMPY = hasattr(ArrayImpl, "_to_np_array_did_copy")
 _COPIES_BATCHES_TO_HOST = hasattr(_jax, "batched_copy_to_host_async")
 
+# C++ asks shardings for their HLO form by this name; older versions ask even their own classes.
 if not hasattr(SingleDeviceSharding, "_to_xla_hlo_sharding"):
-    # Older C++ asks every sharding for its HLO form by this name, its own class included.
     SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: HloSharding.replicate()
+if not hasattr(GSPMDSharding, "_to_xla_hlo_sharding"):
+    GSPMDSharding._to_xla_hlo_sharding = lambda self, ndim: self._hlo_sharding
 
 
 class AvalLike(Protocol):
@@ -148,8 +150,17 @@ def shards(array: Any, aval: AvalLike | None = None) -> list[Any]:
     ]
 
 
+def _check_alive(operation: str, array: Any) -> None:
+    """Raise where C++ of some versions would crash: on the missing buffer of a deleted array."""
+    if array.is_deleted():
+        raise RuntimeError(
+            f"{operation}: the array was deleted, by delete() or as a donated argument of a call; "
+            "its value is gone; keep a copy, or do not donate it."
+        )
+
+
 def _single_to_numpy(array: Any) -> np.ndarray[Any, Any]:
-    if array.aval.dtype.kind in "biufc" and array.platform() == "cpu":
+    if array.aval.dtype.isbuiltin == 1 and array.platform() == "cpu":
         # The buffer protocol shares memory and meets no guard; it knows NumPy's own dtypes only.
         return np.asarray(memoryview(array))
     with no_jax():
@@ -175,6 +186,7 @@ def _assemble_numpy(array: Any) -> np.ndarray[Any, Any]:
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     """Wait for `array` and return its value, read-only, sharing memory where that is possible."""
+    _check_alive("to_numpy", array)
     if _READS_ALL_TO_NUMPY:
         return array._to_np_array_did_copy()[0]
     cached = array._npy_value
@@ -198,6 +210,7 @@ def copy_to_host_async(array: Any) -> None:
 
 def copy_to_device(array: Any, device: Any, *, copy: bool = False) -> Any:
     """Return `array` on `device`, committed; one already there is shared unless `copy`."""
+    _check_alive("copy_to_device", array)
     semantics = _ALWAYS_COPY if copy else _REUSE
     devices = DeviceList((device,))
     sharding = single_device_sharding(device)

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus._src.base.lib.loading import _jax, xla_client
+from olympus._src.base.util import lazy_module
 
 LoadedExecutable: Any = _jax.LoadedExecutable
 XlaRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
+_mlir: Any = lazy_module("olympus._src.base.lib.mlir")
 _UNKNOWN_OPTION = re.compile(r"No such compile option: '?([^'\s]+?)'?(?:\s|$)")
 
 CompilerOptions = Mapping[str, str | bool | int | float]
@@ -50,9 +52,11 @@ def compile(
     """
     made = _compile_options(devices, options, num_replicas)
     device_list = _jax.DeviceList(tuple(devices))
-    callbacks = list(host_callbacks)
+    if host_callbacks and isinstance(module, bytes):
+        module = _mlir.parse(module)  # C++ takes callbacks with a module only
+    callbacks = {"host_callbacks": list(host_callbacks)} if host_callbacks else {}
     try:
-        return client.compile_and_load(module, device_list, made, host_callbacks=callbacks)
+        return client.compile_and_load(module, device_list, made, **callbacks)
     except XlaRuntimeError as error:
         unknown = _UNKNOWN_OPTION.search(str(error)) if options else None
         if unknown is None:

@@ -1,0 +1,216 @@
+"""Options: reading, overriding by thread and block, the environment, illegal values and names."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from olympus._src.base import config as table
+from olympus._src.base import lib
+from olympus._src.base.config import config
+
+NAMES = [name for name in dir(config) if name.startswith("olympus_")]
+BOOLS = [name for name in NAMES if isinstance(config.read(name), bool)]
+
+
+def test_every_option_has_its_prefix_doc_and_legal_default():
+    assert len(NAMES) == len(table._options) == 19
+    for option in table._options.values():
+        assert option.doc.endswith(".")
+        assert option.check(option.default) == option.default
+        assert repr(option) == f"<option {option.name} = {option.value!r}>"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_read_by_name_and_by_attribute(name):
+    assert config.read(name) == getattr(config, name) == table._options[name].default
+
+
+@pytest.mark.parametrize("name", BOOLS)
+def test_bool_options_switch_on_without_argument_and_restore(name):
+    option = table._options[name]
+    before = option.value
+    with option():
+        assert option.value is True
+        with option(False):
+            assert option.value is False
+        assert option.value is True
+    assert option.value is before
+
+
+def test_update_sets_the_process_and_a_block_wins():
+    try:
+        with table.enable_x64(False):
+            config.update("olympus_enable_x64", True)
+            assert not table.enable_x64.value
+        assert config.olympus_enable_x64
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(table.enable_x64.value))
+        thread.start()
+        thread.join()
+        assert seen == [True]
+    finally:
+        config.update("olympus_enable_x64", False)
+
+
+def test_a_block_is_of_its_thread():
+    seen = []
+    with table.debug_nans(True):
+        thread = threading.Thread(target=lambda: seen.append(table.debug_nans.value))
+        thread.start()
+        thread.join()
+    assert seen == [False]
+
+
+def test_a_block_is_left_by_an_exception():
+    with pytest.raises(KeyError), table.numpy_rank_promotion("raise"):
+        raise KeyError
+    assert table.numpy_rank_promotion.value == "allow"
+
+
+def test_a_block_can_be_entered_again_and_decorates():
+    block = table.default_prng_impl("rbg")
+    with block, block:
+        assert table.default_prng_impl.value == "rbg"
+    assert table.default_prng_impl.value == "threefry2x32"
+
+    @table.default_prng_impl("unsafe_rbg")
+    def inside():
+        return table.default_prng_impl.value
+
+    assert [inside(), inside()] == ["unsafe_rbg"] * 2
+    assert table.default_prng_impl.value == "threefry2x32"
+
+
+def test_disable_jit_and_checking_leaks():
+    with table.disable_jit():
+        assert config.olympus_disable_jit
+        with table.disable_jit(False):
+            assert not config.olympus_disable_jit
+    with table.checking_leaks():
+        assert config.olympus_check_tracer_leaks
+
+
+TRACE_KEYS = {
+    "enable_x64", "disable_jit", "numpy_dtype_promotion", "numpy_rank_promotion",
+    "default_matmul_precision", "default_device", "default_prng_impl", "threefry_partitionable",
+    "softmax_custom_jvp", "random_seed_offset", "enable_checks", "check_tracer_leaks",
+    "debug_nans", "debug_infs",
+}  # fmt: skip
+OTHER = {"olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn"}
+OTHER |= {"olympus_default_matmul_precision": "high", "olympus_default_device": "cpu"}
+OTHER |= {"olympus_default_prng_impl": "rbg", "olympus_random_seed_offset": 1}
+OTHER |= {"olympus_platforms": "cpu", "olympus_traceback_filtering": "off"}
+OTHER |= {"olympus_traceback_depth": 2}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trace_key_changes_exactly_with_what_programs_depend_on(name):
+    option = table._options[name]
+    before = table.trace_key()
+    with option(OTHER.get(name, not option.value)):
+        changed = table.trace_key() != before
+    depends = name.removeprefix("olympus_") in TRACE_KEYS
+    assert changed is depends
+    assert table.trace_key() == before
+    hash(before)
+
+
+ILLEGAL = [
+    ("olympus_enable_x64", 1, TypeError, "must be True or False"),
+    ("olympus_enable_x64", "yes", TypeError, "must be True or False"),
+    ("olympus_numpy_dtype_promotion", "loose", ValueError, "'standard', 'strict'"),
+    ("olympus_numpy_rank_promotion", None, TypeError, "'allow', 'warn', 'raise'"),
+    ("olympus_default_matmul_precision", "double", ValueError, "None or one of 'default', 'high'"),
+    ("olympus_default_device", 3, ValueError, "None or a Device or a platform name"),
+    ("olympus_traceback_depth", 5, ValueError, "an int from 1 to 4"),
+    ("olympus_traceback_depth", True, TypeError, "an int from 1 to 4"),
+    ("olympus_random_seed_offset", 1.5, TypeError, "an int"),
+    ("olympus_traceback_filtering", "on", ValueError, "'auto', 'off', 'remove_frames'"),
+    ("olympus_default_prng_impl", "philox", ValueError, "'threefry2x32', 'rbg', 'unsafe_rbg'"),
+]
+
+
+@pytest.mark.parametrize("name, value, error, legal", ILLEGAL)
+def test_illegal_values_are_told_the_legal_ones(name, value, error, legal):
+    option = table._options[name]
+    for attempt in (lambda: config.update(name, value), lambda: option(value)):
+        with pytest.raises(error) as info:
+            attempt()
+        assert str(info.value).startswith(f"{name}: got {value!r}; must be ")
+        assert legal in str(info.value)
+    assert option.value == option.default
+
+
+def test_an_option_without_default_switch_wants_a_value():
+    with pytest.raises(TypeError, match="olympus_default_prng_impl: got no value; pass one of"):
+        table.default_prng_impl()
+
+
+@pytest.mark.parametrize("slip", ["olympus_enable_x46", "enable_x64"])
+def test_unknown_names_are_told_the_nearest(slip):
+    for attempt in (
+        lambda: config.update(slip, True), lambda: config.read(slip), lambda: getattr(config, slip),
+    ):  # fmt: skip
+        with pytest.raises(AttributeError, match=f"got '{slip}'; no option .*olympus_enable_x64"):
+            attempt()
+
+
+def test_a_name_like_no_other():
+    with pytest.raises(AttributeError, match="dir\\(config\\) lists the options"):
+        config.read("zzzz")
+
+
+def test_assignment_is_refused():
+    with pytest.raises(AttributeError, match="use config.update\\('olympus_enable_x64', True\\)"):
+        config.olympus_enable_x64 = True
+
+
+def test_repr_lists_all_values():
+    assert "olympus_numpy_dtype_promotion = 'standard'" in repr(config).split("\n")
+
+
+def test_default_device_takes_a_device():
+    device = lib.make_cpu_client().devices()[0]
+    with table.default_device(device):
+        assert config.olympus_default_device is device
+        hash(table.trace_key())
+
+
+def environment(**variables):
+    code = "from olympus._src.base.config import config as c; print(c)"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+        env={**os.environ, **variables},
+    )  # fmt: skip
+
+
+def test_environment_is_read_at_import():
+    done = environment(
+        OLYMPUS_ENABLE_X64="1", OLYMPUS_DEBUG_NANS="False", OLYMPUS_TRACEBACK_DEPTH="3",
+        OLYMPUS_NUMPY_RANK_PROMOTION="raise", OLYMPUS_PLATFORMS="cpu", OLYMPUS_LOG_COMPILES="",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "olympus_enable_x64 = True" in lines
+    assert "olympus_debug_nans = False" in lines
+    assert "olympus_traceback_depth = 3" in lines
+    assert "olympus_numpy_rank_promotion = 'raise'" in lines
+    assert "olympus_platforms = 'cpu'" in lines
+    assert "olympus_log_compiles = False" in lines
+
+
+@pytest.mark.parametrize(
+    "variable, text, legal",
+    [
+        ("OLYMPUS_ENABLE_X64", "maybe", "True or False"),
+        ("OLYMPUS_TRACEBACK_DEPTH", "many", "an int from 1 to 4"),
+        ("OLYMPUS_NUMPY_RANK_PROMOTION", "x", "one of 'allow', 'warn', 'raise'"),
+    ],
+)
+def test_environment_with_an_illegal_value_is_an_error(variable, text, legal):
+    done = environment(**{variable: text})
+    assert done.returncode == 1
+    assert f"ValueError: {variable}: got {text!r}; must be {legal}" in done.stderr
