@@ -23,7 +23,7 @@ from .ir import (
     Var,
 )
 from .primitive import Primitive
-from .trace import SCALAR_TYPES, Trace, Tracer, check_usable, ctx, typeof
+from .trace import SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
 
 __all__ = ["StagingTrace", "StagingTracer", "stage"]
 
@@ -139,16 +139,16 @@ class StagingTrace(Trace):
 def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
           debug_info: DebugInfo = NO_DEBUG_INFO) -> ClosedOlympuspr:
     """Record `fun`, a function of flat arguments that returns a flat list of values."""
-    trace, outer = StagingTrace(debug_info), ctx.trace
+    trace = StagingTrace(debug_info)
     names = debug_info.arg_names
     inputs = [trace.new_input(aval, names[i] if i < len(names) else None)
               for i, aval in enumerate(in_avals)]
-    ctx.trace = trace
+    outer = enter(trace)
     try:
         outs = fun(*inputs)
         return trace.close(outs)
     finally:
-        ctx.trace = outer
+        leave(outer)
         trace.end()
 
 

@@ -73,10 +73,27 @@ class Context(threading.local):
 
 ctx = Context()
 
+# Part of the key of C++'s calls: a jitted function that is called while another is traced must come
+# to us, even if its arguments are arrays. Whoever runs a user's function under a new trace sets it.
+TRACING = lib.Config("olympus_tracing", False, include_in_jit_key=True)
+
 
 def install_base_trace(trace: Trace) -> None:
     """Make `trace` the one that every thread starts with. Called once, by `backend.dispatch`."""
     Context.trace = trace
+
+
+def enter(trace: Any) -> tuple[Any, Any]:
+    """Make `trace` the current one while a user's function runs; give the result to `leave`."""
+    outer = ctx.trace, TRACING.swap_local(trace is not Context.trace)
+    ctx.trace = trace
+    return outer
+
+
+def leave(outer: tuple[Any, Any]) -> None:
+    """Undo `enter`; belongs into a `finally`."""
+    ctx.trace = outer[0]
+    TRACING.set_local(outer[1])
 
 
 class ArrayBase:

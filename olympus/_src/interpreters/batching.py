@@ -9,7 +9,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
-from ..core.trace import Trace, Tracer, check_usable, ctx, typeof
+from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
@@ -101,7 +101,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
     """Outputs and their mapped axes of a flat function of mapped values, in the current trace."""
     parent = ctx.trace
     trace = BatchTrace(parent, axis)
-    ctx.trace = trace
+    outer = enter(trace)
     names = ctx.axes
     if axis.name is not None:
         ctx.axes = {**names, axis.name: axis.size}
@@ -109,7 +109,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
         outs = fun(*[trace.wrap(x, d) for x, d in zip(vals, dims)])
         out_vals, out_dims, _ = trace.split(outs)
     finally:
-        ctx.trace = parent
+        leave(outer)
         ctx.axes = names
         trace.alive = False
     return out_vals, out_dims

@@ -13,7 +13,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Higher, Primitive, Zero
 from ..core.staging import stage
-from ..core.trace import Trace, Tracer, check_usable, ctx, typeof
+from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import zeros_of
 from .partial_eval import TapeTrace
 
@@ -112,12 +112,12 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
     parent = ctx.trace
     trace = JVPTrace(parent)
     args = [trace.wrap(p, t) for p, t in zip(primals, tangents)]
-    ctx.trace = trace
+    outer = enter(trace)
     try:
         outs = fun(*args)
         out_primals, out_tangents, _ = trace.split(outs)
     finally:
-        ctx.trace = parent
+        leave(outer)
         trace.alive = False
     return out_primals, out_tangents
 

@@ -18,7 +18,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import NO_EFFECTS, ClosedOlympuspr
 from ..core.primitive import Higher, Primitive
 from ..core.staging import StagingTrace, StagingTracer
-from ..core.trace import Trace, ctx, typeof
+from ..core.trace import Trace, ctx, enter, leave, typeof
 from .dce import dce_closed
 
 __all__ = ["Split", "TapeTrace", "TapeTracer", "partial_eval_program"]
@@ -118,12 +118,11 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
       known_avals, unknown_avals: avals of the two groups of inputs.
       instantiate: per output, whether it counts as unknown even if it is known.
     """
-    outer = ctx.trace
     staging = StagingTrace()
     tape = TapeTrace(staging)
     known_in = [staging.new_input(a) for a in known_avals]
     unknown_in = [tape.new_input(a) for a in unknown_avals]
-    ctx.trace = tape
+    outer = enter(tape)
     try:
         outs = fun(staging, tape, known_in, unknown_in)
         if isinstance(instantiate, bool):
@@ -146,7 +145,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
             invars=[*(v for v, _ in values), *unknown.olympuspr.invars])
         return Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out, residuals)
     finally:
-        ctx.trace = outer
+        leave(outer)
         tape.end()
         staging.end()
 

@@ -1,0 +1,494 @@
+"""`jit`: trace once per type, compile, and let C++ make the calls.
+
+    C++ pjit object  ──hit──►  executable                      (no Python of ours)
+         └──miss──►  JitFunction.miss ─► trace ─► lower ─► compile ─► run, hand C++ the fast path
+         └──miss under another trace──►  JitFunction.miss ─► bind `call` with the traced program
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backend import devices
+from ..backend.compile import Executable, compile_module
+from ..backend.dispatch import (
+    KEY_TYPES,
+    argument_array,
+    check_nans,
+    device_of,
+    shard_fallback,
+    wrap_keys,
+)
+from ..backend.lowering import lower_program
+from ..base import config, errors, lib, source
+from ..base.util import bit_key
+from ..control.call import call_p
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, DebugInfo
+from ..core.staging import closure_convert, stage
+from ..core.trace import Context, Tracer, ctx, typeof
+from ..interpreters.dce import dce_closed
+from ..types import dtypes
+from ..types.avals import ShapeDtypeStruct, ShapedArray, make_aval
+from ..types.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ..types.tree_registry import dispatch_registry
+from .stages import Lowered, Traced
+
+__all__ = ["JitFunction", "jit"]
+
+
+class Unspecified:
+    """The default of shardings: what the arguments say."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = Unspecified()
+
+
+def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: Any = UNSPECIFIED,
+        out_shardings: Any = UNSPECIFIED, static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
+        device: Any = None, backend: str | None = None, inline: bool = False,
+        compiler_options: dict[str, Any] | None = None) -> Any:
+    """Compile a function: traced and compiled by XLA once per type of its arguments.
+
+    Args:
+      fun: a function of pytrees of arrays that returns one; it must not depend on anything else
+        that changes. Without it, a decorator with these options is returned.
+      static_argnums, static_argnames: arguments that are Python values of the program: hashable;
+        one compilation for each value (1, 1.0 and True are three).
+      donate_argnums, donate_argnames: arguments whose buffers the program may reuse; the arrays are
+        deleted by the call.
+      keep_unused: pass arguments to the program that it does not read.
+      device, backend: where to run, if the arguments do not say.
+      inline: put the equations into the caller's program instead of a call.
+      compiler_options: XLA flags for this function.
+
+    Returns:
+      A function with the methods `trace`, `lower` and `eval_shape`.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> @olympus.jit
+    ... def f(x):
+    ...     return onp.sin(x) * 2
+    >>> f(0.)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    options = dict(static_argnums=static_argnums, static_argnames=static_argnames,
+                   donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+                   keep_unused=keep_unused, device=device, backend=backend, inline=inline,
+                   compiler_options=compiler_options)
+    if fun is UNSPECIFIED:
+        return lambda f: _make(f, options)
+    return _make(fun, options)
+
+
+def _make(fun: Callable, options: dict[str, Any]) -> Any:
+    if not callable(fun):
+        raise TypeError(f"jit: {fun!r} given; a callable is required; write olympus.jit(f), or "
+                        "olympus.jit(**options) as a decorator.")
+    info = JitFunction(fun, **options)
+    wrapped = lib.pjit(info.name, fun, info.miss, list(info.static_argnums),
+                       list(info.static_argnames), object(), dispatch_registry, shard_fallback)
+    functools.update_wrapper(wrapped, fun)
+    wrapped.trace, wrapped.lower = info.trace, info.lower
+    wrapped.eval_shape, wrapped.clear_cache = info.eval_shape, wrapped._clear_cache
+    return wrapped
+
+
+def _indices(value: Any, what: str) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    try:
+        return tuple(i.__index__() for i in values)
+    except AttributeError:
+        raise TypeError(f"jit: {what}={value!r} given; an int or a sequence of ints is required; "
+                        "name arguments with static_argnames instead.") from None
+
+
+def _names(value: Any, what: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    values = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(v, str) for v in values):
+        raise TypeError(f"jit: {what}={value!r} given; a string or strings are required.")
+    return values
+
+
+class Call:
+    """One call's arguments, flattened: what tracing and the program's key are made of."""
+
+    __slots__ = ("leaves", "avals", "in_tree", "statics", "static_kwargs", "arity", "key",
+                 "cacheable")
+
+
+class Program:
+    """A traced function for one key, with what is made from it later."""
+
+    __slots__ = ("closed", "tracers", "out_tree", "in_tree", "positions", "arg_names", "donated",
+                 "name", "executables", "keep_unused", "options")
+
+    def __init__(self, closed: ClosedOlympuspr, tracers: list[Any], out_tree: Any, call: Call,
+                 arg_names: tuple[str, ...], donated: tuple[bool, ...], name: str,
+                 keep_unused: bool, options: dict[str, Any] | None) -> None:
+        self.closed, self.tracers, self.out_tree = closed, tracers, out_tree
+        self.in_tree = call.in_tree
+        self.positions = tuple(i for i in range(call.arity) if i not in call.statics)
+        self.arg_names, self.donated, self.name = arg_names, donated, name
+        self.keep_unused, self.options = keep_unused, options
+        self.executables: dict[Any, Executable] = {}
+
+    def lower(self, platform: str) -> tuple[Any, Any, tuple[bool, ...]]:
+        """(verified module, its context, which inputs it takes)."""
+        closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
+        kept = tuple(self.keep_unused or u or d for u, d in zip(used, self.donated))
+        pr = closed.olympuspr
+        info = pr.debug_info
+        names = tuple(n for n, k in zip(self.arg_names, kept) if k)
+        pr = pr.replace(invars=[v for v, k in zip(pr.invars, kept) if k],
+                        debug_info=DebugInfo(info.func_name, names, info.result_paths))
+        donated = tuple(d for d, k in zip(self.donated, kept) if k)
+        program = ClosedOlympuspr(pr, closed.consts)
+        aliases = _aliases(program, donated) if any(donated) else ()
+        module, context = lower_program(program, self.name, platform, donated=donated,
+                                        aliases=aliases, result_paths=info.result_paths)
+        return module, context, kept
+
+    def executable(self, device: Any, committed: bool,
+                   options: dict[str, Any] | None = None) -> Executable:
+        """Compile for a device; once."""
+        options = {**(self.options or {}), **(options or {})}
+        key = (device, committed, tuple(sorted((k, repr(v)) for k, v in options.items())))
+        found = self.executables.get(key)
+        if found is None:
+            module, context, kept = self.lower(device.platform)
+            xla = compile_module(module, context, device, options)
+            found = self.executables[key] = Executable(
+                xla, self.name, self.closed.in_avals, self.closed.out_avals, kept, device,
+                committed, context.keepalives)
+        return found
+
+
+def _aliases(program: ClosedOlympuspr, donated: Sequence[bool]) -> list[int | None]:
+    """For each donated input the first free result of the same type."""
+    free = {}
+    for i, aval in enumerate(program.out_avals):
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
+    aliases: list[int | None] = []
+    unused = []
+    for aval, d in zip(program.in_avals, donated):
+        found = free.get((aval.shape, aval.dtype)) if d else None
+        aliases.append(found.pop(0) if found else None)
+        if d and not found and aliases[-1] is None:
+            unused.append(str(aval))
+    if unused:
+        warnings.warn(f"Some donated buffers were not usable: {', '.join(unused)}; no result has "
+                      "their shape and dtype. They are deleted all the same.", stacklevel=2)
+    return aliases
+
+
+class JitFunction:
+    """A function with its options and its programs; C++ calls `miss` when it has no executable."""
+
+    def __init__(self, fun: Callable, *, static_argnums: Any, static_argnames: Any,
+                 donate_argnums: Any, donate_argnames: Any, keep_unused: bool, device: Any,
+                 backend: str | None, inline: bool, compiler_options: Any) -> None:
+        self.fun = fun
+        self.name = getattr(fun, "__name__", None) or type(fun).__name__
+        try:
+            self.signature: Any = inspect.signature(fun)
+        except (ValueError, TypeError):
+            self.signature = None
+        nums, names = (_indices(static_argnums, "static_argnums"),
+                       _names(static_argnames, "static_argnames"))
+        self.static_argnums, self.static_argnames = self._resolve(nums, names, "static")
+        nums, names = (_indices(donate_argnums, "donate_argnums"),
+                       _names(donate_argnames, "donate_argnames"))
+        self.donate_argnums, self.donate_argnames = self._resolve(nums, names, "donate")
+        self.keep_unused, self.inline, self.options = keep_unused, inline, compiler_options
+        self.device = device
+        if backend is not None:
+            self.device = devices.client(backend).local_devices()[0]
+        self.programs: dict[Any, Program] = {}
+
+    def _resolve(self, nums: tuple[int, ...], names: tuple[str, ...], what: str
+                 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        """Argnums and argnames completed from each other by the signature; validated."""
+        if self.signature is None or not (nums or names):
+            return nums, names
+        parameters = list(self.signature.parameters.values())
+        positional = [p.name for p in parameters
+                      if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        for i in nums:
+            if not variadic and not -len(positional) <= i < len(positional):
+                raise ValueError(f"jit: {what}_argnums has {i}; {self.name} has {len(positional)} "
+                                 "positional arguments; give an index in that range.")
+        nums = tuple(i + len(positional) if i < 0 else i for i in nums)
+        known = {p.name for p in parameters}
+        for name in names:
+            if name not in known and not keywords:
+                raise ValueError(f"jit: {what}_argnames has {name!r}; {self.name} has arguments "
+                                 f"{', '.join(known)}; name one of them.")
+        more = tuple(positional.index(n) for n in names if n in positional)
+        named = tuple(positional[i] for i in nums if i < len(positional)
+                      and parameters[i].kind is not inspect.Parameter.POSITIONAL_ONLY)
+        return tuple(dict.fromkeys((*nums, *more))), tuple(dict.fromkeys((*names, *named)))
+
+    # From arguments to a program
+
+    def call(self, args: tuple, kwargs: dict[str, Any]) -> Call:
+        """Flatten a call: dynamic leaves with their avals, static values, and the key."""
+        call = Call()
+        if self.static_argnums or self.static_argnames:
+            dynamic = tuple([a for i, a in enumerate(args) if i not in self.static_argnums])
+            call.statics = {i: args[i] for i in self.static_argnums if i < len(args)}
+            call.static_kwargs = {k: kwargs[k] for k in self.static_argnames if k in kwargs}
+            kwargs = {k: v for k, v in kwargs.items() if k not in call.static_kwargs}
+        else:
+            dynamic, call.statics, call.static_kwargs = args, {}, {}
+        call.arity = len(args)
+        call.leaves, call.in_tree = tree_flatten((dynamic, kwargs))
+        try:
+            call.avals = tuple([_abstract(x) for x in call.leaves])
+        except TypeError:
+            raise self._leaf_error(args, kwargs, dynamic) from None
+        static_key, call.cacheable = (), True
+        if call.statics or call.static_kwargs:
+            static_key, call.cacheable = self._static_key(call)
+        call.key = (call.in_tree, call.avals, call.arity, static_key, config.trace_key(),
+                    tuple(ctx.axes.items()))
+        return call
+
+    def _static_key(self, call: Call) -> tuple[tuple, bool]:
+        items = [*call.statics.items(), *sorted(call.static_kwargs.items())]
+        for where, value in items:
+            try:
+                hash(value)
+            except TypeError:
+                name = self._argument_name(where) if isinstance(where, int) else where
+                raise ValueError(
+                    f"jit: static argument {name} of {self.name} is {value!r} of type "
+                    f"{type(value).__name__}, which is not hashable; static arguments must be "
+                    "hashable; pass a tuple or another hashable, or make it dynamic.") from None
+        return (tuple((where, _exact_key(value)) for where, value in items),
+                all(_exact(value) for _, value in items))
+
+    def _argument_name(self, position: int) -> str:
+        if self.signature is not None:
+            parameters = list(self.signature.parameters.values())
+            for i, p in enumerate(parameters):
+                if p.kind is p.VAR_POSITIONAL:
+                    return f"{p.name}[{position - i}]"
+                if i == position:
+                    return p.name
+        return f"args[{position}]"
+
+    def leaf_names(self, call: Call) -> tuple[str, ...]:
+        """A name for each dynamic leaf: the parameter and the path below it."""
+        dynamic, kwargs = tree_unflatten(call.in_tree, call.leaves)
+        positions = [i for i in range(call.arity) if i not in call.statics]
+        names = []
+        for position, arg in zip(positions, dynamic):
+            base = self._argument_name(position)
+            names += [base + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
+        for key in sorted(kwargs):
+            names += [key + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
+        return tuple(names)
+
+    def _leaf_error(self, args: tuple, kwargs: dict[str, Any], dynamic: tuple) -> TypeError:
+        positions = [i for i in range(len(args)) if i not in self.static_argnums]
+        trees = [(self._argument_name(i), a) for i, a in zip(positions, dynamic)]
+        for name, arg in (*trees, *kwargs.items()):
+            for path, leaf in tree_flatten_with_path(arg)[0]:
+                try:
+                    _abstract(leaf)
+                except TypeError:
+                    return TypeError(
+                        f"jit: argument {name}{keystr(path)} of {self.name} is {leaf!r} of type "
+                        f"{type(leaf).__name__}; arrays and Python numbers are required; mark it "
+                        "static (static_argnums, static_argnames), or put it into the aux data of "
+                        "a pytree node.")
+        return TypeError(f"jit: an argument of {self.name} is not an array")
+
+    def program(self, call: Call) -> Program:
+        """The traced program of a call, from the cache or new."""
+        found = self.programs.get(call.key)
+        if found is not None:
+            return found
+        if config.log_compiles.value:
+            _log_tracing(self.name, call.avals)
+        out_tree: Any = None
+        paths: tuple[str, ...] = ()
+
+        def flat(*leaves: Any) -> list[Any]:
+            nonlocal out_tree, paths
+            dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
+            out = self.fun(*_merge(dynamic, call), **kwargs, **call.static_kwargs)
+            outs, out_tree = tree_flatten(out)
+            self._check_outputs(out, outs)
+            paths = tuple(f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0])
+            return outs
+
+        names = self.leaf_names(call)
+        closed = stage(flat, call.avals, DebugInfo(self.name, names))
+        closed.olympuspr.debug_info = DebugInfo(self.name, names, paths)
+        closed, tracers = closure_convert(closed)
+        names = ("",) * len(tracers) + names
+        program = Program(closed, tracers, out_tree, call, names,
+                          (False,) * len(tracers) + self._donated(call), self.name,
+                          self.keep_unused, self.options)
+        if not tracers:
+            if len(self.programs) >= 4096:
+                self.programs.clear()
+            self.programs[call.key] = program
+        return program
+
+    def _check_outputs(self, out: Any, outs: Sequence[Any]) -> None:
+        for leaf in outs:
+            if isinstance(leaf, (Tracer, lib.ArrayImpl, np.ndarray, float, int)):
+                continue
+            try:
+                typeof(leaf)
+            except TypeError:
+                path = next(p for p, x in tree_flatten_with_path(out)[0] if x is leaf)
+                raise TypeError(
+                    f"jit: {self.name} returned {leaf!r} of type {type(leaf).__name__} at "
+                    f"result{keystr(path)}; arrays and Python numbers are required; return only "
+                    "those, or None.") from None
+
+    def _donated(self, call: Call) -> tuple[bool, ...]:
+        if not (self.donate_argnums or self.donate_argnames):
+            return (False,) * len(call.leaves)
+        dynamic, kwargs = tree_unflatten(call.in_tree, call.leaves)
+        positions = [i for i in range(call.arity) if i not in call.statics]
+        flags: list[bool] = []
+        for position, arg in zip(positions, dynamic):
+            flags += [position in self.donate_argnums] * len(tree_flatten(arg)[0])
+        for key in sorted(kwargs):
+            flags += [key in self.donate_argnames] * len(tree_flatten(kwargs[key])[0])
+        return tuple(flags)
+
+    # Calls
+
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
+        try:
+            return self._miss(args, kwargs)
+        except Exception as error:
+            source.filter_traceback(error)
+            raise
+
+    def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        call = self.call(args, kwargs)
+        program = self.program(call)
+        if ctx.trace is not Context.trace or program.tracers:
+            operands = (*program.tracers, *call.leaves)
+            if self.inline:
+                outs = eval_closed(program.closed, *operands)
+            else:
+                outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
+            return tree_unflatten(program.out_tree, outs), None, False
+        arrays = [argument_array(x) for x in call.leaves]
+        self._check_donated(program, arrays)
+        device, committed = device_of(arrays)
+        if not committed and self.device is not None:
+            device, committed = self.device, True
+        executable = program.executable(device, committed)
+        flat = [x._base_array if type(x) in KEY_TYPES else x for x in arrays]
+        outs = wrap_keys(executable(flat), executable.out_avals)
+        result = tree_unflatten(program.out_tree, outs)
+        if config.debug_nans.value or config.debug_infs.value:
+            check_nans(f"jit({self.name})", outs)
+            return result, None, False
+        if not call.cacheable or self.device is not None or ctx.axes:
+            return result, None, False
+        out_tree = dispatch_registry.flatten(result)[1]
+        return result, executable.fastpath(out_tree, committed), False
+
+    def _check_donated(self, program: Program, arrays: Sequence[Any]) -> None:
+        for name, x in zip(program.arg_names, arrays):
+            if type(x) is lib.ArrayImpl and x.is_deleted():
+                raise errors.DonatedArgumentError(
+                    f"jit: argument {name} of {self.name} is an array {x.aval} that has been "
+                    f"deleted, by delete() or because it was donated to an earlier call, at "
+                    f"{source.summarize(source.user_frame())}; a donated argument may not be used "
+                    "again; use the call's result, or do not donate it.")
+
+    # Stages
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for these arguments (arrays, or anything with shape and dtype)."""
+        call = self.call(args, kwargs)
+        return Traced(self.program(call), self.name, self.device)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """`trace(…).lower()`."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result's shapes and dtypes, without running anything."""
+        return self.trace(*args, **kwargs).out_info
+
+
+def _merge(dynamic: Sequence[Any], call: Call) -> list[Any]:
+    """Positional arguments with the static ones back in their places."""
+    if not call.statics:
+        return list(dynamic)
+    rest = iter(dynamic)
+    return [call.statics[i] if i in call.statics else next(rest) for i in range(call.arity)]
+
+
+def _abstract(x: Any) -> Any:
+    """The aval of an argument: of a value, or of what only has a shape and a dtype."""
+    try:
+        return x.aval
+    except AttributeError:
+        pass
+    if isinstance(x, (ShapedArray, ShapeDtypeStruct)):
+        return x
+    try:
+        return typeof(x)
+    except TypeError:
+        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+            raise
+        return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))
+
+
+def _exact_key(value: Any) -> Any:
+    """A key under which a static value equals only itself, also inside tuples."""
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_exact_key, value))
+    return bit_key(value)
+
+
+def _exact(value: Any) -> bool:
+    """Whether C++'s comparison (type and ==) tells such a value from every other."""
+    if isinstance(value, tuple):
+        return all(not isinstance(v, (int, float, complex, tuple, np.generic)) for v in value)
+    if isinstance(value, (float, complex)):
+        return value == value and value != 0
+    return not isinstance(value, np.generic)
+
+
+def _log_tracing(name: str, avals: Sequence[Any]) -> None:
+    from_avals = ", ".join(map(str, avals))
+    LOGGER.warning("Compiling %s with global shapes and types [%s].", name, from_avals)
+
+
+LOGGER = logging.getLogger("olympus")

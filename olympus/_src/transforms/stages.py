@@ -1,0 +1,275 @@
+"""Ahead of time: `Traced`, `Lowered` and `Compiled`, the stages that `jit` goes through by itself.
+
+Each stage is made from the one before and shows what it holds. None can be pickled: `export` makes
+programs for other processes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ..backend import devices
+from ..backend.compile import Executable, compile_module
+from ..backend.dispatch import KEY_TYPES, argument_array, wrap_keys
+from ..base import errors, lib, source
+from ..base.lib import mlir
+from ..core.trace import Tracer, typeof
+
+from ..types.avals import ShapeDtypeStruct
+from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
+
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced"]
+
+CompilerOptions = dict[str, str | bool | int | float]
+
+@dataclasses.dataclass(frozen=True)
+class ArgInfo:
+    """Type of one argument, and whether it is donated."""
+
+    _aval: Any
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._aval.dtype
+
+def _struct(aval: Any) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+class Stage:
+    """What all stages know: the trees and types of arguments and results."""
+
+    __slots__ = ("_program",)
+
+    def __init__(self, program: Any) -> None:
+        self._program = program
+
+    @property
+    def in_tree(self) -> Any:
+        """The tree of (positional arguments, keyword arguments)."""
+        return self._program.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The tree of the result."""
+        return self._program.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The avals of the arguments, in their tree."""
+        return tree_unflatten(self.in_tree, self._program.closed.in_avals)
+
+    @property
+    def out_avals(self) -> Any:
+        """The avals of the result, in its tree."""
+        return tree_unflatten(self.out_tree, self._program.closed.out_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` per argument, in their tree."""
+        program = self._program
+        return tree_unflatten(self.in_tree, list(map(ArgInfo, program.closed.in_avals,
+                                                     program.donated)))
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Flat positions of the donated arguments."""
+        return tuple(i for i, d in enumerate(self._program.donated) if d)
+
+    @property
+    def out_info(self) -> Any:
+        """A `ShapeDtypeStruct` per result, in its tree."""
+        return tree_unflatten(self.out_tree, list(map(_struct, self._program.closed.out_avals)))
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"pickle: a {type(self).__name__} given; it lives in the process that made "
+                        "it; use olympus.export to move programs between processes.")
+
+class Traced(Stage):
+    """A function traced for given types: the program, not lowered yet."""
+
+    __slots__ = ("fun_name", "_device")
+
+    def __init__(self, program: Any, name: str, device: Any) -> None:
+        super().__init__(program)
+        self.fun_name, self._device = name, device
+
+    @property
+    def olympuspr(self) -> Any:
+        """The traced program."""
+        return self._program.closed
+
+    @property
+    def effects(self) -> Any:
+        """What the program does besides computing."""
+        return self._program.closed.effects
+
+    def lower(self, *, lowering_platforms: tuple[str, ...] | None = None,
+              _private_parameters: Any = None) -> Lowered:
+        """Lower to StableHLO for one platform (the default backend's); the module is verified."""
+        if self._program.tracers:
+            raise errors.UnexpectedTracerError(
+                f"lower: {self.fun_name} closes over values that are being traced; a program of "
+                "its own is required; pass them as arguments.")
+        if lowering_platforms is not None and len(lowering_platforms) != 1:
+            raise NotImplementedError(f"lower: platforms {lowering_platforms} given; one platform "
+                                      "is required; export lowers for several.")
+        target = self._device or devices.default_device()
+        platform = lowering_platforms[0] if lowering_platforms else target.platform
+        module, context, kept = self._program.lower(platform)
+        return Lowered(self._program, module, context, kept, target)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compile and call."""
+        return self.lower().compile()(*args, **kwargs)
+
+class Lowered(Stage):
+    """A traced function as a verified StableHLO module."""
+
+    __slots__ = ("_module", "_context", "_kept", "_device", "_cost")
+
+    def __init__(self, program: Any, module: Any, context: Any, kept: Any, device: Any) -> None:
+        super().__init__(program)
+        self._module, self._context, self._kept, self._device = module, context, kept, device
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module as text.
+
+        Args:
+          dialect: "stablehlo" (default) or "hlo".
+          debug_info: whether to print source locations.
+        """
+        if dialect in (None, "stablehlo"):
+            return self._module.operation.get_asm(enable_debug_info=debug_info)
+        if dialect == "hlo":
+            return mlir.hlo_module_text(self._module)
+        raise _unknown_dialect("as_text", dialect)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module as the compiler's object: MLIR's for "stablehlo", XLA's for "hlo"."""
+        if dialect in (None, "stablehlo"):
+            return self._module
+        if dialect == "hlo":
+            return mlir.hlo_module(self._module)
+        raise _unknown_dialect("compiler_ir", dialect)
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimates before optimisation, or None."""
+        return lib.hlo_cost_analysis(devices.client(self._device.platform),
+                                     mlir.hlo_module(self._module))
+
+    def compile(self, compiler_options: CompilerOptions | None = None, *,
+                device_assignment: Any = None) -> Compiled:
+        """Compile for the device that the module was lowered for.
+
+        Args:
+          compiler_options: XLA flags by name; an unknown one raises ValueError.
+          device_assignment: a sequence of one device, to compile for another one.
+        """
+        device = self._device if device_assignment is None else tuple(device_assignment)[0]
+        program = self._program
+        options = {**(program.options or {}), **(compiler_options or {})}
+        xla = compile_module(self._module, self._context, device, options)
+        closed = program.closed
+        executable = Executable(xla, program.name, closed.in_avals, closed.out_avals, self._kept,
+                                device, False, self._context.keepalives)
+        return Compiled(program, executable)
+
+def _unknown_dialect(what: str, dialect: Any) -> ValueError:
+    return ValueError(f"{what}: dialect {dialect!r} given; 'stablehlo' or 'hlo' is required.")
+
+class Compiled(Stage):
+    """A compiled function of one signature: call it with arguments of exactly those types."""
+
+    __slots__ = ("_executable",)
+
+    def __init__(self, program: Any, executable: Executable) -> None:
+        super().__init__(program)
+        self._executable = executable
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program on the dynamic arguments (static ones are part of it)."""
+        try:
+            return self._call(args, kwargs)
+        except Exception as error:
+            source.filter_traceback(error)
+            raise
+
+    call = __call__
+
+    def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != self.in_tree:
+            raise self._structure_error(args, kwargs)
+        for x in leaves:
+            if isinstance(x, Tracer):
+                raise TypeError(
+                    "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
+                    f"particular signature. Detected argument of Tracer type {type(x)}")
+        arrays = list(map(argument_array, leaves))
+        expected = self._program.closed.in_avals
+        avals = list(map(typeof, arrays))
+        if any(a is not b and not _compatible(a, b) for a, b in zip(avals, expected)):
+            raise self._type_error(avals)
+        for name, x in zip(self._program.arg_names, arrays):
+            if type(x) is lib.ArrayImpl and x.is_deleted():
+                raise errors.DonatedArgumentError(
+                    f"Compiled: argument {name} of {self._program.name} is an array {x.aval} that "
+                    "has been deleted, by delete() or because it was donated, at "
+                    f"{source.summarize(source.user_frame())}; it may not be used again.")
+        flat = [x._base_array if type(x) in KEY_TYPES else x for x in arrays]
+        return tree_unflatten(self.out_tree, wrap_keys(self._executable(flat),
+                                                       self._executable.out_avals))
+
+    def _structure_error(self, args: tuple, kwargs: dict[str, Any]) -> TypeError:
+        expected = tree_unflatten(self.in_tree, self._program.closed.in_avals)
+        differences = explain_mismatch(expected, (args, kwargs))
+        return TypeError("Function compiled with input pytree does not match the input pytree it "
+                         "was called with: " + "; ".join(differences) + ". Call it with the "
+                         "dynamic arguments that it was traced with, in the same structure.")
+
+    def _type_error(self, avals: list[Any]) -> TypeError:
+        program = self._program
+        lines = [f"Argument '{name}' compiled with {want} and called with {have}"
+                 for name, want, have in zip(program.arg_names, program.closed.in_avals, avals)
+                 if not _compatible(have, want)]
+        return TypeError("Argument types differ from the types for which this computation was "
+                         "compiled. The mismatches are:\n" + "\n".join(lines))
+
+    def as_text(self) -> str | None:
+        """The optimised program as text, or None where the backend does not keep it."""
+        return lib.hlo_text(self._executable.xla)
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimates ('flops', 'bytes accessed', …), or None."""
+        return lib.cost_analysis(self._executable.xla)
+
+    def memory_analysis(self) -> Any:
+        """Bytes that the program needs for arguments, results, temporaries and code, or None."""
+        return lib.memory_stats(self._executable.xla)
+
+    def runtime_executable(self) -> Any:
+        """The runtime's own object."""
+        return self._executable.xla
+
+    @property
+    def input_shardings(self) -> Any:
+        """The sharding of each argument, in their tree."""
+        return tree_map(lambda _: self._executable.sharding, self.in_avals)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The sharding of each result, in its tree."""
+        return tree_map(lambda _: self._executable.sharding, self.out_avals)
+
+def _compatible(have: Any, want: Any) -> bool:
+    """Whether an argument fits a compiled program: shape and dtype; weak types may differ."""
+    return have.shape == want.shape and have.dtype == want.dtype
+
