@@ -1,20 +1,61 @@
-"""Structural primitives: those that the interpreters themselves call."""
+"""Structural primitives: operations that only move, repeat or sum elements.
+
+The interpreters themselves call these, so nothing here imports another operation. All are linear
+in one operand: the tangent moves as the primal does. On typed keys each acts on the physical array,
+whose trailing axes it leaves alone (`Structural.lower`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.ir import Literal
+from ..core.primitive import Axis, Primitive
 from ..core.trace import literal, typeof
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_shape, prod
+from ..types.avals import ShapedArray, make_aval, physical_aval
+from ..types.shape import canonical_axes, canonical_shape, prod
 
-__all__ = ["broadcast_axis", "broadcast_in_dim", "move_axis", "reshape", "transpose", "zeros_of"]
+__all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_to_rank", "collapse",
+           "expand_dims", "move_axis", "reduce_sum", "reshape", "rev", "shifted", "squeeze", "tile",
+           "transpose", "zeros_of"]
+
+Dims = tuple[int, ...]
 
 
-class Structural(Primitive, abstract=True):
+def shifted(axes: Sequence[int], dim: int = 0) -> Dims:
+    """Axes of an array after a new axis is inserted at `dim`."""
+    return tuple([a + (a >= dim) for a in axes])
+
+
+def inserted(values: Sequence[Any], dim: int, value: Any) -> tuple[Any, ...]:
+    """A per-axis tuple after a new axis, whose entry is `value`, is inserted at `dim`."""
+    return (*values[:dim], value, *values[dim:])
+
+
+class Physical(Primitive, abstract=True):
+    """Lowers operations on typed keys as operations on their physical arrays.
+
+    physical(element, avals, **params)  -> params with the trailing axes of `element` appended
+    emit(b, *xs, **params)              -> lower, on avals that are physical
+    """
+
+    emit: Any
+
+    def physical(self, element: Dims, avals: Sequence[Any], **params: Any) -> dict[str, Any]:
+        return params
+
+    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+        dtype = b.avals_out[0].dtype
+        if isinstance(dtype, dtypes.ExtendedDType):
+            params = self.physical(dtype.physical_shape, b.avals_in, **params)
+            b.avals_in = [physical_aval(a) for a in b.avals_in]
+            b.avals_out = [physical_aval(a) for a in b.avals_out]
+        return self.emit(b, *xs, **params)
+
+
+class Structural(Physical, abstract=True):
     """Linear operations on one operand that only move elements: the tangent moves likewise."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -24,148 +65,388 @@ class Structural(Primitive, abstract=True):
 class BroadcastInDim(Structural):
     """Put operand axis i at result axis broadcast_dimensions[i]; repeat along the others."""
 
-    def infer(self, x: ShapedArray, *, shape: tuple[int, ...],
-              broadcast_dimensions: tuple[int, ...], sharding: Any) -> ShapedArray:
+    def infer(self, x: ShapedArray, *, shape: Dims, broadcast_dimensions: Dims,
+              sharding: Any) -> ShapedArray:
         dims = broadcast_dimensions
         ok = (len(dims) == x.ndim and all(0 <= d < len(shape) for d in dims)
               and all(d < e for d, e in zip(dims, dims[1:])))
         if not ok or any(n not in (1, shape[d]) for n, d in zip(x.shape, dims)):
             raise TypeError(f"broadcast_in_dim: operand {x}, shape {shape}, broadcast_dimensions "
                             f"{dims} given; one increasing result axis per operand axis is "
-                            "required, each of size 1 or the result's size.")
+                            "required, each of size 1 or the result's size; reshape the operand, "
+                            "or name other axes.")
         return make_aval(shape, x.dtype, x.weak_type)
 
-    def lower(self, b: Any, x: Any, *, shape: tuple[int, ...],
-              broadcast_dimensions: tuple[int, ...], sharding: Any) -> Any:
+    def physical(self, element: Dims, avals: Sequence[Any], *, shape: Dims,
+                 broadcast_dimensions: Dims, sharding: Any) -> dict[str, Any]:
+        more = tuple(range(len(shape), len(shape) + len(element)))
+        return {"shape": (*shape, *element), "sharding": None,
+                "broadcast_dimensions": (*broadcast_dimensions, *more)}
+
+    def emit(self, b: Any, x: Any, *, shape: Dims, broadcast_dimensions: Dims,
+             sharding: Any) -> Any:
         return b.broadcast(x, b.avals_out[0], broadcast_dimensions)
 
-    def transpose(self, ct: Any, x: Any, *, shape: tuple[int, ...],
-                  broadcast_dimensions: tuple[int, ...], sharding: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, shape: Dims, broadcast_dimensions: Dims,
+                  sharding: Any) -> list[Any]:
         dims = broadcast_dimensions
         ones = [i for i, (n, d) in enumerate(zip(x.aval.shape, dims)) if n != shape[d]]
         repeated = [d for d in range(len(shape)) if d not in dims]
-        ct = reduce_sum_p.bind(ct, axes=tuple(sorted([*repeated, *(dims[i] for i in ones)])),
-                               out_sharding=None)
-        return [reshape_p.bind(ct, new_sizes=x.aval.shape, dimensions=None, sharding=None)
-                if ones else ct]
+        ct = reduce_sum(ct, sorted([*repeated, *(dims[i] for i in ones)]))
+        return [reshape(ct, x.aval.shape)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...], sharding: Any) -> Any:
+             shape: Dims, broadcast_dimensions: Dims, sharding: Any) -> Any:
         x = move_axis(args[0], dims[0], 0)
         return self.bind(x, shape=(axis.size, *shape), sharding=None,
-                         broadcast_dimensions=(0, *(d + 1 for d in broadcast_dimensions))), 0
+                         broadcast_dimensions=(0, *shifted(broadcast_dimensions))), 0
 
 
 class Transpose(Structural):
     """Permute axes: result axis i is operand axis permutation[i]."""
 
-    def infer(self, x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
+    def infer(self, x: ShapedArray, *, permutation: Dims) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
             raise TypeError(f"transpose: operand {x}, permutation {permutation} given; a "
-                            f"permutation of range({x.ndim}) is required.")
+                            f"permutation of range({x.ndim}) is required; name each axis once.")
         return make_aval(tuple([x.shape[p] for p in permutation]), x.dtype, x.weak_type)
 
-    def lower(self, b: Any, x: Any, *, permutation: tuple[int, ...]) -> Any:
+    def physical(self, element: Dims, avals: Sequence[Any], *, permutation: Dims
+                 ) -> dict[str, Any]:
+        n = len(permutation)
+        return {"permutation": (*permutation, *range(n, n + len(element)))}
+
+    def emit(self, b: Any, x: Any, *, permutation: Dims) -> Any:
         return b.op("stablehlo.transpose", [x], {"permutation": b.i64s(permutation)})
 
-    def transpose(self, ct: Any, x: Any, *, permutation: tuple[int, ...]) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, permutation: Dims) -> list[Any]:
         return [self.bind(ct, permutation=_inverse(permutation))]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             permutation: tuple[int, ...]) -> Any:
-        x = move_axis(args[0], dims[0], 0)
-        return self.bind(x, permutation=(0, *(p + 1 for p in permutation))), 0
+             permutation: Dims) -> Any:
+        dim = dims[0]
+        return self.bind(args[0], permutation=(dim, *shifted(permutation, dim))), 0
 
 
 class Reshape(Structural):
     """The same elements in row-major order under another shape."""
 
-    def infer(self, x: ShapedArray, *, new_sizes: tuple[int, ...], dimensions: None,
+    def infer(self, x: ShapedArray, *, new_sizes: Dims, dimensions: None,
               sharding: Any) -> ShapedArray:
-        if prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
+        if prod(new_sizes) != x.size:
             raise TypeError(f"reshape: {x} given, of {x.size} elements; the new shape {new_sizes} "
-                            f"has {prod(new_sizes)}; the numbers must be equal.")
+                            f"has {prod(new_sizes)}; the numbers must be equal; change a size.")
         return make_aval(new_sizes, x.dtype, x.weak_type)
 
-    def lower(self, b: Any, x: Any, **params: Any) -> Any:
+    def emit(self, b: Any, x: Any, **params: Any) -> Any:
         return b.op("stablehlo.reshape", [x])
 
     def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
         return [self.bind(ct, new_sizes=x.aval.shape, dimensions=None, sharding=None)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             new_sizes: tuple[int, ...], dimensions: None, sharding: Any) -> Any:
+             new_sizes: Dims, dimensions: None, sharding: Any) -> Any:
         x = move_axis(args[0], dims[0], 0)
         return self.bind(x, new_sizes=(axis.size, *new_sizes), dimensions=None, sharding=None), 0
 
 
-class ReduceSum(Structural):
-    """Sum over axes."""
+class Squeeze(Structural):
+    """Drop axes of size 1."""
 
-    def infer(self, x: ShapedArray, *, axes: tuple[int, ...], out_sharding: Any) -> ShapedArray:
+    def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
+        if any(x.shape[d] != 1 for d in dimensions):
+            raise ValueError(f"squeeze: operand {x}, axes {dimensions} given; cannot select an "
+                             "axis to squeeze out which has size not equal to one; name axes of "
+                             "size 1.")
+        return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in dimensions]), x.dtype,
+                         x.weak_type)
+
+    def emit(self, b: Any, x: Any, *, dimensions: Dims) -> Any:
+        return b.op("stablehlo.reshape", [x])
+
+    def transpose(self, ct: Any, x: Any, *, dimensions: Dims) -> list[Any]:
+        return [reshape(ct, x.aval.shape)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             dimensions: Dims) -> Any:
+        dim = dims[0]
+        gone = shifted(dimensions, dim)
+        return self.bind(args[0], dimensions=gone), dim - sum(d < dim for d in gone)
+
+
+class Rev(Structural):
+    """Reverse the order of elements along axes."""
+
+    def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
+        return x
+
+    def emit(self, b: Any, x: Any, *, dimensions: Dims) -> Any:
+        return b.op("stablehlo.reverse", [x], {"dimensions": b.i64s(dimensions)})
+
+    def transpose(self, ct: Any, x: Any, *, dimensions: Dims) -> list[Any]:
+        return [self.bind(ct, dimensions=dimensions)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             dimensions: Dims) -> Any:
+        return self.bind(args[0], dimensions=shifted(dimensions, dims[0])), dims[0]
+
+
+class Tile(Structural):
+    """Repeat the whole array reps[i] times along axis i."""
+
+    def infer(self, x: ShapedArray, *, reps: Dims) -> ShapedArray:
+        if len(reps) != x.ndim:
+            raise TypeError(f"tile: operand {x}, reps {reps} given; one number of repeats per axis "
+                            "is required; pass 1 for axes that stay.")
+        return make_aval(tuple([n * r for n, r in zip(x.shape, reps)]), x.dtype, x.weak_type)
+
+    def physical(self, element: Dims, avals: Sequence[Any], *, reps: Dims) -> dict[str, Any]:
+        return {"reps": (*reps, *[1] * len(element))}
+
+    def emit(self, b: Any, x: Any, *, reps: Dims) -> Any:
+        aval = b.avals_in[0]
+        pairs = make_aval(_interleaved(reps, aval.shape), aval.dtype)
+        return b.op("stablehlo.reshape", [b.broadcast(x, pairs, range(1, 2 * aval.ndim, 2))])
+
+    def transpose(self, ct: Any, x: Any, *, reps: Dims) -> list[Any]:
+        pairs = reshape(ct, _interleaved(reps, x.aval.shape))
+        return [reduce_sum(pairs, range(0, 2 * len(reps), 2))]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             reps: Dims) -> Any:
+        return self.bind(args[0], reps=inserted(reps, dims[0], 1)), dims[0]
+
+
+class ReduceSum(Structural):
+    """Sum over axes. Here and not in `reduce`, as the transpose of broadcasting."""
+
+    def infer(self, x: ShapedArray, *, axes: Dims, out_sharding: Any) -> ShapedArray:
         if dtypes.scalar_kind(x.dtype) not in "iufc":
             raise TypeError(f"reduce_sum: operand {x} given; a numeric dtype is required; convert "
                             "it with astype.")
         return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype,
                          x.weak_type)
 
-    def lower(self, b: Any, x: Any, *, axes: tuple[int, ...], out_sharding: Any) -> Any:
+    def emit(self, b: Any, x: Any, *, axes: Dims, out_sharding: Any) -> Any:
         return b.reduce("stablehlo.add", x, 0, axes)
 
-    def transpose(self, ct: Any, x: Any, *, axes: tuple[int, ...], out_sharding: Any) -> list[Any]:
+    def transpose(self, ct: Any, x: Any, *, axes: Dims, out_sharding: Any) -> list[Any]:
         kept = tuple(i for i in range(x.aval.ndim) if i not in axes)
         return [broadcast_in_dim(ct, x.aval.shape, kept)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             axes: tuple[int, ...], out_sharding: Any) -> Any:
-        x = move_axis(args[0], dims[0], 0)
-        return self.bind(x, axes=tuple(a + 1 for a in axes), out_sharding=None), 0
+             axes: Dims, out_sharding: Any) -> Any:
+        dim = dims[0]
+        gone = shifted(axes, dim)
+        return (self.bind(args[0], axes=gone, out_sharding=None),
+                dim - sum(a < dim for a in gone))
 
 
 broadcast_in_dim_p = BroadcastInDim("broadcast_in_dim")
 transpose_p = Transpose("transpose")
 reshape_p = Reshape("reshape")
+squeeze_p = Squeeze("squeeze")
+rev_p = Rev("rev")
+tile_p = Tile("tile")
 reduce_sum_p = ReduceSum("reduce_sum")
 
 
-def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+def _inverse(permutation: Sequence[int]) -> Dims:
     inverse = [0] * len(permutation)
     for i, p in enumerate(permutation):
         inverse[p] = i
     return tuple(inverse)
 
 
+def _interleaved(xs: Sequence[int], ys: Sequence[int]) -> Dims:
+    return tuple([n for pair in zip(xs, ys) for n in pair])
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array or tracer, which an operation without effect may return as it is."""
+    return hasattr(x, "aval") and type(x) is not Literal
+
+
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """Repeat an array along new leading axes of the given sizes.
+
+    Args:
+      operand: array of any dtype, shape [...].
+      sizes: sizes of the new axes.
+      out_sharding: sharding of the result.
+
+    Returns:
+      An array of shape [*sizes, ...].
+
+    >>> import olympus
+    >>> olympus.lax.broadcast(olympus.numpy.arange(2), (3,)).shape
+    (3, 2)
+    """
+    shape = typeof(operand).shape
+    sizes = canonical_shape(sizes, "broadcast")
+    dims = tuple(range(len(sizes), len(sizes) + len(shape)))
+    return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
+
+
 def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *,
                      out_sharding: Any = None) -> Any:
-    """Broadcast to `shape`, operand axis i becoming result axis `broadcast_dimensions[i]`."""
-    shape = canonical_shape(shape)
+    """Broadcast to `shape`, operand axis i becoming result axis `broadcast_dimensions[i]`.
+
+    Args:
+      operand: array; each axis has size 1 or the size of its result axis.
+      shape: the result's shape.
+      broadcast_dimensions: per operand axis its result axis, increasing.
+      out_sharding: sharding of the result.
+
+    Raises TypeError where the operand does not fit.
+
+    >>> import olympus
+    >>> olympus.lax.broadcast_in_dim(olympus.numpy.arange(2), (2, 3), (0,)).shape
+    (2, 3)
+    """
+    shape = canonical_shape(shape, "broadcast_in_dim")
     dims = tuple(broadcast_dimensions)
-    if typeof(operand).shape == shape and dims == tuple(range(len(shape))):
+    if (is_array(operand) and typeof(operand).shape == shape and dims == tuple(range(len(shape)))
+            and out_sharding is None):
         return operand
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims,
                                    sharding=out_sharding)
 
 
-def reshape(operand: Any, new_sizes: Any) -> Any:
-    """The same elements in row-major order under the shape `new_sizes`."""
-    shape = canonical_shape(new_sizes)
-    if typeof(operand).shape == shape:
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """Prepend axes of size 1 until the array has `rank` axes.
+
+    Raises ValueError if it has more already.
+    """
+    ndim = typeof(x).ndim
+    if ndim > rank:
+        raise ValueError(f"broadcast_to_rank: operand {typeof(x)}, rank {rank} given; at least "
+                         f"{ndim} is required; squeeze the operand to lower its rank.")
+    return expand_dims(x, range(rank - ndim))
+
+
+def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
+            out_sharding: Any = None) -> Any:
+    """The same elements in row-major order under another shape.
+
+    Args:
+      operand: array of any shape.
+      new_sizes: the result's shape, as many elements as the operand has; unlike
+        `numpy.reshape` it takes no -1.
+      dimensions: the order in which to read the operand's axes, slowest first.
+      out_sharding: sharding of the result.
+
+    Raises TypeError if the numbers of elements differ.
+
+    >>> import olympus
+    >>> olympus.lax.reshape(olympus.numpy.arange(6), (2, 3)).shape
+    (2, 3)
+    """
+    shape = canonical_shape(new_sizes, "reshape")
+    if dimensions is not None:
+        operand = transpose(operand, canonical_axes(dimensions, typeof(operand).ndim, "reshape"))
+    if is_array(operand) and typeof(operand).shape == shape and out_sharding is None:
         return operand
-    return reshape_p.bind(operand, new_sizes=shape, dimensions=None, sharding=None)
+    return reshape_p.bind(operand, new_sizes=shape, dimensions=None, sharding=out_sharding)
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
-    """Permute axes."""
+    """Permute axes: result axis i is operand axis `permutation[i]`.
+
+    Raises TypeError unless each axis is named once.
+
+    >>> import olympus
+    >>> olympus.lax.transpose(olympus.numpy.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     permutation = tuple(permutation)
-    if permutation == tuple(range(len(permutation))):
+    if is_array(operand) and permutation == tuple(range(typeof(operand).ndim)):
         return operand
     return transpose_p.bind(operand, permutation=permutation)
 
 
-def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
-    """Sum over `axes`."""
-    axes = tuple(axes)
-    return reduce_sum_p.bind(operand, axes=axes, out_sharding=None) if axes else operand
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Drop axes of size 1; negative axes count from the end.
+
+    Raises ValueError for an axis that is out of bounds, named twice or not of size 1.
+
+    >>> import olympus
+    >>> olympus.lax.squeeze(olympus.numpy.ones((1, 3, 1)), (0, -1)).shape
+    (3,)
+    """
+    dims = tuple(sorted(canonical_axes(dimensions, typeof(array).ndim, "squeeze")))
+    return array if not dims and is_array(array) else squeeze_p.bind(array, dimensions=dims)
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """Insert axes of size 1 at the given axes of the result; negative ones count from its end.
+
+    >>> import olympus
+    >>> olympus.lax.expand_dims(olympus.numpy.ones((2, 3)), (0, -1)).shape
+    (1, 2, 3, 1)
+    """
+    shape, dims = typeof(array).shape, tuple(dimensions)
+    if not dims and is_array(array):
+        return array
+    new = canonical_axes(dims, len(shape) + len(dims), "expand_dims")
+    sizes = iter(shape)
+    kept = tuple([i for i in range(len(shape) + len(new)) if i not in new])
+    result = tuple([1 if i in new else next(sizes) for i in range(len(shape) + len(new))])
+    return broadcast_in_dim_p.bind(array, shape=result, broadcast_dimensions=kept, sharding=None)
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """Merge axes start_dimension … stop_dimension-1 into one.
+
+    Args:
+      operand: array.
+      start_dimension: the first axis to merge; may be negative.
+      stop_dimension: the axis after the last one to merge; may be negative; None is the end.
+
+    >>> import olympus
+    >>> olympus.lax.collapse(olympus.numpy.ones((2, 3, 4)), 1, 3).shape
+    (2, 12)
+    """
+    shape = typeof(operand).shape
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if not start < stop:
+        raise ValueError(f"collapse: operand {typeof(operand)}, axes {start_dimension} to "
+                         f"{stop_dimension} given; at least one axis is required; raise "
+                         "stop_dimension.")
+    return reshape(operand, (*shape[:start], prod(shape[start:stop]), *shape[stop:]))
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """Reverse the order of elements along axes.
+
+    Raises ValueError for an axis that is out of bounds or named twice.
+    """
+    dims = canonical_axes(tuple(dimensions), typeof(operand).ndim, "rev")
+    return operand if not dims and is_array(operand) else rev_p.bind(operand, dimensions=dims)
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """Repeat the whole array `reps[i]` times along axis i; one entry per axis is required."""
+    reps = canonical_shape(tuple(reps), "tile")
+    if is_array(operand) and len(reps) == typeof(operand).ndim and all(r == 1 for r in reps):
+        return operand
+    return tile_p.bind(operand, reps=reps)
+
+
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """Sum over axes.
+
+    Args:
+      operand: array of a numeric dtype; the sum has the same dtype.
+      axes: axes to sum over; the result lacks them.
+      out_sharding: sharding of the result.
+
+    Raises TypeError for bool, ValueError for an axis out of bounds or named twice.
+    """
+    axes = canonical_axes(tuple(axes), typeof(operand).ndim, "reduce_sum")
+    if not axes and is_array(operand):
+        return operand
+    return reduce_sum_p.bind(operand, axes=axes, out_sharding=out_sharding)
 
 
 def broadcast_axis(x: Any, size: int, dim: int) -> Any:
@@ -183,6 +464,14 @@ def move_axis(x: Any, src: int, dst: int) -> Any:
     permutation = [i for i in range(typeof(x).ndim) if i != src]
     permutation.insert(dst, src)
     return transpose_p.bind(x, permutation=tuple(permutation))
+
+
+def align(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], dst: int | None = None
+          ) -> tuple[list[Any], int]:
+    """Every operand with the mapped axis at `dst` (else where the first mapped one has it)."""
+    dim = next(d for d in dims if d is not None) if dst is None else dst
+    return [broadcast_axis(x, axis.size, dim) if d is None else move_axis(x, d, dim)
+            for x, d in zip(args, dims)], dim
 
 
 def zeros_of(aval: ShapedArray) -> Any:
