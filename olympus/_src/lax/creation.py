@@ -1,0 +1,114 @@
+"""Arrays made from a shape: iota, full and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.primitive import Primitive
+from ..core.trace import is_literal, literal, typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_axis, canonical_shape
+from . import elementwise as ew
+from .shape import Dims, broadcast_in_dim_p
+
+__all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
+
+
+class Iota(Primitive):
+    """0, 1, 2 … along one axis."""
+
+    jvp = transpose = vmap = None       # it has no operands
+
+    def infer(self, *, dtype: Any, shape: Dims, dimension: int, sharding: Any) -> ShapedArray:
+        if dtypes.scalar_kind(dtype) not in "iufc":
+            raise TypeError(f"iota: dtype {dtypes.long_name(dtype)} given; a numeric dtype is "
+                            "required; convert the result instead.")
+        return make_aval(shape, dtype)
+
+    def lower(self, b: Any, *, dtype: Any, shape: Dims, dimension: int, sharding: Any) -> Any:
+        return b.op("stablehlo.iota", [], {"iota_dimension": b.attr(f"{dimension} : i64")})
+
+
+iota_p = Iota("iota")
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0, 1 … size-1 as a vector of the dtype.
+
+    >>> import olympus
+    >>> print(olympus.lax.iota("int32", 3))
+    [0 1 2]
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
+    """An array of the shape whose elements are their own positions along `dimension`.
+
+    Raises TypeError for dtypes that are not numeric, ValueError for an axis out of bounds.
+
+    >>> import olympus
+    >>> print(olympus.lax.broadcasted_iota("int32", (2, 2), 0))
+    [[0 0]
+     [1 1]]
+    """
+    shape = canonical_shape(shape, "iota")
+    return iota_p.bind(dtype=dtypes.canonicalize_dtype(dtype), shape=shape,
+                       dimension=canonical_axis(dimension, len(shape), "iota"),
+                       sharding=out_sharding)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array with every element equal to a scalar.
+
+    Args:
+      shape: the result's shape.
+      fill_value: a scalar; it may be traced.
+      dtype: the result's dtype; None is that of the fill value, weakly typed if that is.
+      sharding: sharding of the result.
+
+    Raises TypeError if the fill value is not a scalar.
+
+    >>> import olympus
+    >>> print(olympus.lax.full((2,), 3.0))
+    [3. 3.]
+    """
+    shape, aval = canonical_shape(shape, "full"), typeof(fill_value)
+    if aval.ndim:
+        raise TypeError(f"full: fill_value {aval} given; a scalar is required; use "
+                        "lax.broadcast_in_dim for arrays.")
+    weak = dtype is None and aval.weak_type
+    dtype = aval.dtype if dtype is None else dtypes.canonicalize_dtype(dtype, True)
+    return broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
+                                   broadcast_dimensions=(), sharding=sharding)
+
+
+def _scalar(value: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
+    """A scalar at the dtype: a literal if it is one, so that no conversion is recorded."""
+    if is_literal(value) and not dtypes.is_extended(dtype):
+        return literal(getattr(value, "val", value), dtype, weak)
+    return value if aval.dtype == dtype else ew.convert_element_type(value, dtype)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
+              sharding: Any = None) -> Any:
+    """`full` with the shape, dtype and weak type of `x` where they are not given.
+
+    >>> import olympus
+    >>> print(olympus.lax.full_like(olympus.numpy.ones(2), 7))
+    [7. 7.]
+    """
+    like, aval = typeof(x), typeof(fill_value)
+    if aval.ndim:
+        raise TypeError(f"full_like: fill_value {aval} given; a scalar is required.")
+    weak = dtype is None and like.weak_type
+    dtype = like.dtype if dtype is None else dtypes.canonicalize_dtype(dtype, True)
+    shape = like.shape if shape is None else canonical_shape(shape, "full_like")
+    return broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
+                                   broadcast_dimensions=(), sharding=sharding)
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+    """An array whose elements are unspecified (zeros here)."""
+    return full(shape, 0, dtype, sharding=out_sharding)

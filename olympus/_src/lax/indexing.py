@@ -1,0 +1,674 @@
+"""gather and scatter: windows read from, or combined into, an array at computed places.
+
+    gather    out[batch…, offset…] = operand[start(batch…) + offset…]
+    scatter   operand[start(batch…) + offset…] ⊕= updates[batch…, offset…]
+
+`start(batch…)` is a vector along the last axis of the indices, whose component k is a place on
+operand axis `start_index_map[k]`. vmap pairs an axis of the operand with one of the indices
+("batching dims"), so that mapped indexing stays one operation and its cost linear.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Axis, Linear, Zero
+from ..core.staging import stage
+from ..core.trace import literal, typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_shape, prod
+from . import elementwise as ew
+from .creation import iota
+from .shape import (
+    Dims,
+    Physical,
+    align,
+    broadcast_in_dim,
+    expand_dims,
+    move_axis,
+    reshape,
+    shifted,
+    zeros_of,
+)
+
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather",
+           "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub",
+           "take_along"]
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which axes of operand, indices and result of a gather belong together.
+
+    Attributes:
+      offset_dims: axes of the result that run through a window; the others are batch axes.
+      collapsed_slice_dims: operand axes whose window has size 1 and is dropped from the result.
+      start_index_map: per component of an index vector, the operand axis that it is a place on.
+      operand_batching_dims: operand axes paired with axes of the indices.
+      start_indices_batching_dims: the axes of the indices that those are paired with.
+    """
+
+    offset_dims: Dims
+    collapsed_slice_dims: Dims
+    start_index_map: Dims
+    operand_batching_dims: Dims = ()
+    start_indices_batching_dims: Dims = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """Which axes of operand, indices and updates of a scatter belong together.
+
+    Attributes:
+      update_window_dims: axes of the updates that run through a window; the others are batch axes.
+      inserted_window_dims: operand axes whose window has size 1 and is absent from the updates.
+      scatter_dims_to_operand_dims: per component of an index vector, the operand axis it is on.
+      operand_batching_dims: operand axes paired with axes of the indices.
+      scatter_indices_batching_dims: the axes of the indices that those are paired with.
+    """
+
+    update_window_dims: Dims
+    inserted_window_dims: Dims
+    scatter_dims_to_operand_dims: Dims
+    operand_batching_dims: Dims = ()
+    scatter_indices_batching_dims: Dims = ()
+
+
+class GatherScatterMode(enum.Enum):
+    """What happens where a window reaches outside of the operand.
+
+    CLIP moves the window inside. FILL_OR_DROP reads a fill value, and drops what is written.
+    PROMISE_IN_BOUNDS: the caller promises that it does not happen; the result is undefined if so.
+    """
+
+    CLIP = 1
+    FILL_OR_DROP = 2
+    PROMISE_IN_BOUNDS = 3
+
+    __repr__ = enum.Enum.__str__
+
+    @staticmethod
+    def from_any(mode: Any) -> GatherScatterMode:
+        """A mode from itself, its name ("clip", "fill", "drop", "promise_in_bounds") or None."""
+        if isinstance(mode, GatherScatterMode):
+            return mode
+        try:
+            return _MODES[mode]
+        except (KeyError, TypeError):
+            raise ValueError(f"gather/scatter: mode {mode!r} given; 'clip', 'fill', 'drop' or "
+                             "'promise_in_bounds' is required.") from None
+
+
+_MODES = {"clip": GatherScatterMode.CLIP, "fill": GatherScatterMode.FILL_OR_DROP,
+          "drop": GatherScatterMode.FILL_OR_DROP, None: GatherScatterMode.FILL_OR_DROP,
+          "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS}
+CLIP, FILL, PROMISE = GatherScatterMode
+BOOL, _U32 = dtypes.as_dtype(bool), dtypes.as_dtype("uint32")
+
+
+def _fields(**dims: Dims) -> str:
+    return ", ".join(f"{name} = {list(axes)}" for name, axes in dims.items())
+
+
+def _last_inside(shape: Dims, window: Sequence[int], axes: Dims, dtype: Any) -> np.ndarray:
+    """Per index component the largest start whose window is inside, or the dtype's maximum."""
+    most = [min(shape[a] - window[a], int(dtypes.iinfo(dtype).max)) for a in axes]
+    return np.array(most, dtype)
+
+
+def _per_component(b: Any, values: np.ndarray, index: ShapedArray) -> Any:
+    """Emit one constant per index component, repeated to the shape of the indices."""
+    row = b.constant(values, make_aval(values.shape, index.dtype))
+    return b.broadcast(row, index, (index.ndim - 1,))
+
+
+# Gather -----------------------------------------------------------------------------------------
+
+
+class Gather(Physical):
+    """Windows of `slice_sizes` read at `indices`."""
+
+    def infer(self, x: ShapedArray, indices: ShapedArray, *,
+              dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
+              indices_are_sorted: bool, mode: GatherScatterMode, fill_value: Any) -> ShapedArray:
+        dn = dimension_numbers
+        _check_indices("gather", x, indices, dn.start_index_map, dn.operand_batching_dims,
+                       dn.start_indices_batching_dims)
+        dropped = (*dn.collapsed_slice_dims, *dn.operand_batching_dims)
+        if len(slice_sizes) != x.ndim or any(
+                not 0 <= s <= n for s, n in zip(slice_sizes, x.shape)):
+            raise TypeError(f"gather: operand {x}, slice_sizes {slice_sizes} given; one size per "
+                            "axis, at most the axis's, is required.")
+        if any(slice_sizes[d] > 1 for d in dropped):
+            raise TypeError(f"gather: slice_sizes {slice_sizes} given, axes {dropped} collapsed or "
+                            "batching; size 1 is required of those.")
+        window = [s for d, s in enumerate(slice_sizes) if d not in dropped]
+        if len(dn.offset_dims) != len(window):
+            raise TypeError(f"gather: offset_dims {dn.offset_dims} given for {len(window)} window "
+                            "axes that remain; one offset axis of the result for each is required.")
+        return make_aval(_weave(indices.shape[:-1], window, dn.offset_dims), x.dtype, x.weak_type)
+
+    def physical(self, element: Dims, avals: Sequence[Any], *,
+                 dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, **params: Any
+                 ) -> dict[str, Any]:
+        dn = dimension_numbers
+        ndim = avals[1].ndim - 1 + len(dn.offset_dims)
+        offset = (*dn.offset_dims, *range(ndim, ndim + len(element)))
+        return {"dimension_numbers": dn._replace(offset_dims=offset),
+                "slice_sizes": (*slice_sizes, *element), **params}
+
+    def emit(self, b: Any, x: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,
+             slice_sizes: Dims, unique_indices: bool, indices_are_sorted: bool,
+             mode: GatherScatterMode, fill_value: Any) -> Any:
+        dn = dimension_numbers
+        fields = _fields(
+            offset_dims=dn.offset_dims, collapsed_slice_dims=dn.collapsed_slice_dims,
+            operand_batching_dims=dn.operand_batching_dims,
+            start_indices_batching_dims=dn.start_indices_batching_dims,
+            start_index_map=dn.start_index_map)
+        last = b.avals_in[1].ndim - 1
+        out = b.op("stablehlo.gather", [x, indices], {      # it clips starts by itself
+            "dimension_numbers": b.attr(f"#stablehlo.gather<{fields}, index_vector_dim = {last}>"),
+            "slice_sizes": b.i64s(slice_sizes),
+            "indices_are_sorted": b.attr("true" if indices_are_sorted else "false")})
+        if mode is not FILL:
+            return out
+        return _fill_outside(b, out, indices, b.avals_in[0], dn, slice_sizes, fill_value)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, fill_value: Any,
+            **params: Any) -> Any:
+        x, indices = primals
+        zero = 0 if params["mode"] is FILL else None
+        return (self.bind(x, indices, fill_value=fill_value, **params),
+                self.bind(tangents[0], indices, fill_value=zero, **params))
+
+    def transpose(self, ct: Any, x: Any, indices: Any, *, fill_value: Any,
+                  dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims,
+                  unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode
+                  ) -> list[Any]:
+        dn = dimension_numbers
+        numbers = ScatterDimensionNumbers(
+            dn.offset_dims, dn.collapsed_slice_dims, dn.start_index_map, dn.operand_batching_dims,
+            dn.start_indices_batching_dims)
+        return [_scatter(scatter_add_p, zeros_of(x.aval), indices, ct, numbers,
+                         indices_are_sorted, unique_indices, mode), None]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
+             indices_are_sorted: bool, **params: Any) -> Any:
+        (x, indices), (dx, di), dn = args, dims, dimension_numbers
+        x = x if dx is None else move_axis(x, dx, 0)
+        indices = indices if di is None else move_axis(indices, di, 0)
+        offset = shifted(dn.offset_dims)
+        if di is None:
+            numbers = GatherDimensionNumbers(
+                (0, *offset), shifted(dn.collapsed_slice_dims), shifted(dn.start_index_map),
+                shifted(dn.operand_batching_dims), dn.start_indices_batching_dims)
+            sizes = (axis.size, *slice_sizes)
+        elif dx is None:
+            numbers = dn._replace(offset_dims=offset, start_indices_batching_dims=shifted(
+                dn.start_indices_batching_dims))
+            # Mapped elements may read the same place, in any order.
+            sizes, unique_indices, indices_are_sorted = slice_sizes, False, False
+        else:
+            numbers = GatherDimensionNumbers(
+                offset, shifted(dn.collapsed_slice_dims), shifted(dn.start_index_map),
+                (0, *shifted(dn.operand_batching_dims)),
+                (0, *shifted(dn.start_indices_batching_dims)))
+            sizes = (min(1, axis.size), *slice_sizes)
+        return self.bind(x, indices, dimension_numbers=numbers, slice_sizes=sizes,
+                         unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
+                         **params), 0
+
+
+def _weave(batch: Sequence[int], window: Sequence[int], offset_dims: Dims) -> Dims:
+    """The result's shape: window sizes at offset_dims, batch sizes at the other axes in order."""
+    sizes, offsets = iter(batch), dict(zip(offset_dims, window))
+    ndim = len(batch) + len(window)
+    if len(offsets) != len(window) or any(not 0 <= d < ndim for d in offsets):
+        raise TypeError(f"gather: offset_dims {offset_dims} given for a result of rank {ndim}; "
+                        "distinct axes of the result are required.")
+    return tuple([offsets[d] if d in offsets else next(sizes) for d in range(ndim)])
+
+
+def _check_indices(name: str, x: ShapedArray, indices: ShapedArray, index_map: Dims,
+                   x_batching: Dims, index_batching: Dims) -> None:
+    """TypeError unless the indices are integers whose last axis has one entry per mapped axis."""
+    if dtypes.scalar_kind(indices.dtype) not in "iu":
+        raise TypeError(f"{name}: indices {indices} given; an integer dtype is required; convert "
+                        "them with astype.")
+    if indices.ndim == 0 or indices.shape[-1] != len(index_map):
+        raise TypeError(f"{name}: indices {indices} given for operand axes {index_map}; a last "
+                        f"axis of size {len(index_map)} is required; reshape the indices.")
+    named = (*index_map, *x_batching)
+    if len(set(named)) != len(named) or any(not 0 <= d < x.ndim for d in named):
+        raise TypeError(f"{name}: operand {x}, indexed axes {index_map}, batching axes "
+                        f"{x_batching} given; distinct axes of the operand are required.")
+    if [x.shape[d] for d in x_batching] != [indices.shape[d] for d in index_batching]:
+        raise TypeError(f"{name}: batching axes {x_batching} of {x} and {index_batching} of "
+                        f"{indices} given; equal sizes are required.")
+
+
+def _default_fill(dtype: Any) -> Any:
+    """NaN, the lowest signed integer, the highest unsigned one, or True."""
+    kind = dtypes.scalar_kind(dtype)
+    if kind in "iu":
+        info = dtypes.iinfo(dtype)
+        return int(info.min if kind == "i" else info.max)
+    return True if kind == "b" else float("nan")
+
+
+def _fill_outside(b: Any, out: Any, indices: Any, x: ShapedArray, dn: GatherDimensionNumbers,
+                  slice_sizes: Dims, fill_value: Any) -> Any:
+    """Emit: `out` where the window is inside of the operand, else the fill value."""
+    index, result = b.avals_in[1], b.avals_out[0]
+    signed = dtypes.scalar_kind(index.dtype) == "i"
+    kind, flags = "SIGNED" if signed else "UNSIGNED", index.update(dtype=BOOL)
+    last = _last_inside(x.shape, slice_sizes, dn.start_index_map, index.dtype)
+    inside = b.compare("LE", indices, _per_component(b, last, index), kind, flags)
+    if signed:
+        low = b.compare("GE", indices, b.full(index, 0), kind, flags)
+        inside = b.op("stablehlo.and", [inside, low], None, flags)
+    flag, batch = make_aval((), BOOL), make_aval(index.shape[:-1], BOOL)
+    op = b.ops("stablehlo.reduce", [inside, b.scalar(True, BOOL)],
+               {"dimensions": b.i64s((index.ndim - 1,))}, [b.type(batch)], regions=1)
+    b.region(op, 0, [b.type(flag)] * 2, lambda p, q: [b.op("stablehlo.and", [p, q], None, flag)])
+    batch_dims = [d for d in range(result.ndim) if d not in dn.offset_dims]
+    mask = b.broadcast(op.result, result.update(dtype=BOOL), batch_dims)
+    value = _default_fill(x.dtype) if fill_value is None else getattr(fill_value, "val", fill_value)
+    return b.op("stablehlo.select", [mask, out, b.full(result, value)])
+
+
+gather_p = Gather("gather")
+
+
+def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
+           slice_sizes: Any, *, unique_indices: bool = False, indices_are_sorted: bool = False,
+           mode: Any = None, fill_value: Any = None) -> Any:
+    """Read windows of an array at computed places.
+
+    Args:
+      operand: the array to read, of any dtype.
+      start_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
+      dimension_numbers: how the axes of operand, indices and result belong together.
+      slice_sizes: the window's size along each operand axis.
+      unique_indices: a promise that no element is read twice (used by the derivative).
+      indices_are_sorted: a promise that the places ascend.
+      mode: "clip", "fill" or "promise_in_bounds" (`GatherScatterMode`); None is the last, or
+        "fill" if a fill value is given.
+      fill_value: what "fill" reads outside of the operand; None is NaN, the lowest signed
+        integer, the highest unsigned one, or True.
+
+    Raises TypeError where ranks, sizes or dtypes do not fit together.
+    """
+    if mode is None:
+        mode = PROMISE if fill_value is None else FILL
+    mode = GatherScatterMode.from_any(mode)
+    if fill_value is not None:
+        fill_value = literal(fill_value, typeof(operand).dtype) if mode is FILL else None
+    return gather_p.bind(operand, start_indices, dimension_numbers=dimension_numbers,
+                         slice_sizes=canonical_shape(slice_sizes, "gather"),
+                         unique_indices=bool(unique_indices),
+                         indices_are_sorted=bool(indices_are_sorted), mode=mode,
+                         fill_value=fill_value)
+
+
+def take_along(x: Any, indices: Any, axis: int) -> Any:
+    """out[..., j, ...] = x[..., indices[..., j, ...], ...] along `axis`; indices in bounds."""
+    ndim = typeof(x).ndim
+    others = tuple([d for d in range(ndim) if d != axis])
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    return gather_p.bind(x, expand_dims(indices, (ndim,)), dimension_numbers=numbers,
+                         slice_sizes=(1,) * ndim, unique_indices=False, indices_are_sorted=False,
+                         mode=PROMISE, fill_value=None)
+
+
+# Scatter ----------------------------------------------------------------------------------------
+
+
+class Scatter(Physical):
+    """Windows of `updates` written at `indices`: the last written stays. Base of the others."""
+
+    def __init__(self, name: str, combine: Any = None) -> None:
+        super().__init__(name)
+        self.combine = combine
+
+    def infer(self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
+              dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool,
+              unique_indices: bool, mode: GatherScatterMode, update_olympuspr: Any,
+              update_consts: tuple) -> ShapedArray:
+        dn = dimension_numbers
+        _check_indices(self.name, x, indices, dn.scatter_dims_to_operand_dims,
+                       dn.operand_batching_dims, dn.scatter_indices_batching_dims)
+        if updates.dtype != x.dtype:
+            raise TypeError(f"{self.name}: operand {x}, updates {updates} given; one dtype is "
+                            "required; convert the updates with astype.")
+        window = _window_sizes(x.ndim, updates, dn)
+        if window is None or any(s > n for s, n in zip(window, x.shape)):
+            raise TypeError(f"{self.name}: operand {x}, updates {updates}, update_window_dims "
+                            f"{dn.update_window_dims} given; per operand axis that is neither "
+                            "inserted nor batching one window axis, not larger, is required.")
+        batch = tuple([n for d, n in enumerate(updates.shape) if d not in dn.update_window_dims])
+        if batch != indices.shape[:-1]:
+            raise TypeError(f"{self.name}: indices {indices}, updates {updates} given; the axes of "
+                            f"the updates outside of windows must be {indices.shape[:-1]}; "
+                            "broadcast the updates.")
+        return x
+
+    def physical(self, element: Dims, avals: Sequence[Any], *,
+                 dimension_numbers: ScatterDimensionNumbers, **params: Any) -> dict[str, Any]:
+        dn, ndim = dimension_numbers, avals[2].ndim
+        window = (*dn.update_window_dims, *range(ndim, ndim + len(element)))
+        return {"dimension_numbers": dn._replace(update_window_dims=window), **params}
+
+    def emit(self, b: Any, x: Any, indices: Any, updates: Any, *,
+             dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool,
+             unique_indices: bool, mode: GatherScatterMode, update_olympuspr: Any,
+             update_consts: tuple) -> Any:
+        dn, (operand, index, update) = dimension_numbers, b.avals_in
+        if mode is CLIP:
+            window = _window_sizes(operand.ndim, update, dn)
+            last = _last_inside(operand.shape, window, dn.scatter_dims_to_operand_dims,
+                                index.dtype)
+            indices = b.op("stablehlo.clamp", [b.full(index, 0), indices,
+                                               _per_component(b, last, index)], None, index)
+        fields = _fields(
+            update_window_dims=dn.update_window_dims, inserted_window_dims=dn.inserted_window_dims,
+            input_batching_dims=dn.operand_batching_dims,
+            scatter_indices_batching_dims=dn.scatter_indices_batching_dims,
+            scatter_dims_to_operand_dims=dn.scatter_dims_to_operand_dims)
+        op = b.ops("stablehlo.scatter", [x, indices, updates], {
+            "scatter_dimension_numbers": b.attr(
+                f"#stablehlo.scatter<{fields}, index_vector_dim = {index.ndim - 1}>"),
+            "indices_are_sorted": b.attr("true" if indices_are_sorted else "false"),
+            "unique_indices": b.attr("true" if unique_indices else "false")}, regions=1)
+
+        def combine(old: Any, new: Any) -> list[Any]:
+            if update_olympuspr is None:
+                return [new]
+            return b.call_inline(ClosedOlympuspr(update_olympuspr), [old, new])
+
+        b.region(op, 0, [b.type(make_aval((), operand.dtype))] * 2, combine)
+        return op.result
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
+            unique_indices: bool, **params: Any) -> Any:
+        (x, indices, updates), (tx, _, tu) = primals, tangents
+        params["unique_indices"] = unique_indices
+        if unique_indices or type(tu) is Zero:
+            return (self.bind(x, indices, updates, **params),
+                    self.bind(materialize(tx), indices, materialize(tu), **params))
+        # Several windows may hit one element. Which write stays is the backend's choice, so number
+        # the updates, see which number stays where, and add up only those.
+        kept, touched = _winners(x, indices, updates, params)
+        dtype = typeof(x).dtype             # x + -0.0 is x, even for x = -0.0
+        hole = literal(complex(-0.0, -0.0) if dtypes.is_complex(dtype) else -0.0, dtype)
+
+        def chosen(base: Any, new: Any) -> Any:
+            add_params = _add_params(base, params)
+            return scatter_add_p.bind(_where(touched, hole, base), indices,
+                                      _where(kept, new, hole), **add_params)
+
+        return chosen(x, updates), chosen(materialize(tx), materialize(tu))
+
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, *, unique_indices: bool,
+                  **params: Any) -> list[Any]:
+        params["unique_indices"] = unique_indices
+        x_ct = u_ct = None
+        if type(x) is Linear:
+            zeros = zeros_of(updates.aval if type(updates) is Linear else typeof(updates))
+            x_ct = self.bind(ct, indices, zeros, **params)
+        if type(updates) is Linear:
+            u_ct = _read_back(ct, indices, updates.aval, params)
+            if not unique_indices:
+                kept, _ = _winners(ct, indices, u_ct, params)
+                u_ct = _where(kept, u_ct, literal(0, updates.aval.dtype))
+        return [x_ct, None, u_ct]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             dimension_numbers: ScatterDimensionNumbers, **params: Any) -> Any:
+        (x, indices, updates), (dx, di, du), dn = args, dims, dimension_numbers
+        (x, updates), _ = align(axis, (x, updates), (dx, du), 0)
+        window, inserted = shifted(dn.update_window_dims), shifted(dn.inserted_window_dims)
+        named, batching = (shifted(dn.scatter_dims_to_operand_dims),
+                           shifted(dn.operand_batching_dims))
+        if di is None:
+            numbers = ScatterDimensionNumbers((0, *window), inserted, named, batching,
+                                              dn.scatter_indices_batching_dims)
+        else:
+            indices = move_axis(indices, di, 0)
+            numbers = ScatterDimensionNumbers(
+                window, inserted, named, (0, *batching),
+                (0, *shifted(dn.scatter_indices_batching_dims)))
+        return self.bind(x, indices, updates, dimension_numbers=numbers, **params), 0
+
+
+class ScatterAdd(Scatter):
+    """Windows added to the operand: linear in operand and updates."""
+
+    sign = 1
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, indices, updates), (tx, _, tu) = primals, tangents
+        out = self.bind(x, indices, updates, **params)
+        if type(tu) is Zero:
+            return out, tx
+        return out, self.bind(materialize(tx), indices, tu, **params)
+
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+        u_ct = None
+        if type(updates) is Linear:
+            u_ct = _read_back(ct, indices, updates.aval, params)
+            u_ct = u_ct if self.sign == 1 else ew.neg(u_ct)
+        return [ct if type(x) is Linear else None, None, u_ct]
+
+
+class ScatterSub(ScatterAdd):
+    """Windows subtracted from the operand."""
+
+    sign = -1
+
+
+class ScatterMul(Scatter):
+    """Windows multiplied into the operand: linear in the operand."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, indices, updates), (tx, _, tu) = primals, tangents
+        out = self.bind(x, indices, updates, **params)
+        tangent = None if type(tx) is Zero else self.bind(tx, indices, updates, **params)
+        if type(tu) is Zero:
+            return out, tangent
+        if not params["unique_indices"]:
+            raise NotImplementedError(
+                "scatter_mul: differentiated with respect to its updates; that requires "
+                "unique_indices=True, as the derivative of one factor is the product of the "
+                "others; promise it if no element is updated twice.")
+        factor = ew.mul(tu, _read_back(x, indices, typeof(updates), params))
+        base = zeros_of(typeof(x)) if tangent is None else tangent
+        return out, scatter_add_p.bind(base, indices, factor, **_add_params(x, params))
+
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+        if type(updates) is not Linear:
+            return [self.bind(ct, indices, updates, **params), None, None]
+        if type(x) is Linear or not params["unique_indices"]:
+            raise NotImplementedError("scatter_mul: transposed in its updates; it is linear in "
+                                      "them only if the operand is known and unique_indices=True.")
+        u_ct = ew.mul(_read_back(x, indices, updates.aval, params),
+                      _read_back(ct, indices, updates.aval, params))
+        return [None, None, u_ct]
+
+
+class ScatterExtremum(Scatter):
+    """The smaller or larger of operand and windows; ties share the tangent equally."""
+
+    transpose = None
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, indices, updates), (tx, _, tu) = primals, tangents
+        out = self.bind(x, indices, updates, **params)
+        add_params, dtype = _add_params(x, params), typeof(x).dtype
+        one, zero = literal(1, dtype), literal(0, dtype)
+        at_base = ew.eq(x, out)
+        at_update = ew.eq(updates, _read_back(out, indices, typeof(updates), params))
+        # How many of operand and updates attain the extremum; NaN equals nothing: at least 1.
+        ones = _where(at_update, broadcast_in_dim(one, typeof(updates).shape, ()), zero)
+        base = _where(at_base, broadcast_in_dim(one, typeof(x).shape, ()), zero)
+        count = scatter_add_p.bind(base, indices, ones, **add_params)
+        total = scatter_add_p.bind(_where(at_base, materialize(tx), zero), indices,
+                                   _where(at_update, materialize(tu), zero), **add_params)
+        return out, ew.div(total, ew.max(count, one))
+
+
+scatter_p = Scatter("scatter")
+scatter_add_p = ScatterAdd("scatter-add", ew.add)
+scatter_sub_p = ScatterSub("scatter-sub", ew.sub)
+scatter_mul_p = ScatterMul("scatter-mul", ew.mul)
+scatter_min_p = ScatterExtremum("scatter-min", lambda x, y: ew.min(x, y))
+scatter_max_p = ScatterExtremum("scatter-max", lambda x, y: ew.max(x, y))
+
+
+def materialize(tangent: Any) -> Any:
+    """The tangent as an array."""
+    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
+
+
+def _where(mask: Any, x: Any, y: Any) -> Any:
+    """x where the mask is set, else y; either may be a literal."""
+    shape = typeof(mask).shape
+    x, y = [broadcast_in_dim(v, shape, ()) if typeof(v).ndim == 0 else v for v in (x, y)]
+    return ew.select_n(mask, y, x)
+
+
+def _window_sizes(ndim: int, updates: ShapedArray, dn: ScatterDimensionNumbers) -> Any:
+    """The window's size along each operand axis; None if the axes do not match."""
+    dropped = {*dn.inserted_window_dims, *dn.operand_batching_dims}
+    if len(dn.update_window_dims) + len(dropped) != ndim or any(
+            not 0 <= d < updates.ndim for d in dn.update_window_dims):
+        return None
+    sizes = iter([updates.shape[d] for d in dn.update_window_dims])
+    return tuple([1 if d in dropped else next(sizes) for d in range(ndim)])
+
+
+@lru_cache(maxsize=256)
+def _update_body(prim: Scatter, dtype: Any) -> Any:
+    """The scalar program (old, new) -> element; None keeps the new."""
+    if prim.combine is None:
+        return None
+    scalar = make_aval((), dtype)
+    return stage(lambda x, y: [prim.combine(x, y)], [scalar, scalar]).olympuspr
+
+
+def _scatter(prim: Scatter, x: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers,
+             indices_are_sorted: bool, unique_indices: bool, mode: Any) -> Any:
+    return prim.bind(
+        x, indices, updates, dimension_numbers=numbers, indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode),
+        update_olympuspr=_update_body(prim, typeof(x).dtype), update_consts=())
+
+
+def _add_params(x: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """A scatter's params, for scatter_add on operands of x's dtype."""
+    return {**params, "update_olympuspr": _update_body(scatter_add_p, typeof(x).dtype)}
+
+
+def _winners(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> tuple[Any, Any]:
+    """Masks: which elements of the updates stay in the result, and which of `x` they replace."""
+    shape = typeof(updates).shape
+    numbers = ew.add(reshape(iota(_U32, prod(shape)), shape), literal(1, _U32))
+    params = {**params, "update_olympuspr": None}
+    written = scatter_p.bind(zeros_of(make_aval(typeof(x).shape, _U32)), indices, numbers, **params)
+    kept = ew.eq(numbers, _read_back(written, indices, typeof(updates), params))
+    return kept, ew.ne(written, literal(0, _U32))
+
+
+def _read_back(x: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]) -> Any:
+    """Gather from `x` what a scatter with these params would write; 0 where it is dropped."""
+    dn, mode = params["dimension_numbers"], params["mode"]
+    numbers = GatherDimensionNumbers(
+        dn.update_window_dims, dn.inserted_window_dims, dn.scatter_dims_to_operand_dims,
+        dn.operand_batching_dims, dn.scatter_indices_batching_dims)
+    return gather_p.bind(
+        x, indices, dimension_numbers=numbers, unique_indices=params["unique_indices"],
+        slice_sizes=_window_sizes(typeof(x).ndim, updates, dn), mode=mode,
+        indices_are_sorted=params["indices_are_sorted"], fill_value=0 if mode is FILL else None)
+
+
+def scatter(operand: Any, scatter_indices: Any, updates: Any,
+            dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+            unique_indices: bool = False, mode: Any = None) -> Any:
+    """The operand with windows replaced; of several writes to one element one stays.
+
+    Args:
+      operand: the array to write into; it is not changed.
+      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
+      updates: what to write, of the operand's dtype.
+      dimension_numbers: how the axes of operand, indices and updates belong together.
+      indices_are_sorted: a promise that the places ascend.
+      unique_indices: a promise that no element is written twice.
+      mode: "drop" (also None) leaves out windows that are not inside of the operand, "clip" moves
+        them inside, "promise_in_bounds" promises that there are none.
+
+    Raises TypeError where ranks, sizes or dtypes do not fit together.
+    """
+    return _scatter(scatter_p, operand, scatter_indices, updates, dimension_numbers,
+                    indices_are_sorted, unique_indices, mode)
+
+
+def scatter_add(operand: Any, scatter_indices: Any, updates: Any,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Any = None) -> Any:
+    """The operand with windows added to it.
+
+    Arguments, modes and errors as of `scatter`.
+    """
+    return _scatter(scatter_add_p, operand, scatter_indices, updates, dimension_numbers,
+                    indices_are_sorted, unique_indices, mode)
+
+
+def scatter_sub(operand: Any, scatter_indices: Any, updates: Any,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Any = None) -> Any:
+    """The operand with windows subtracted from it.
+
+    Arguments, modes and errors as of `scatter`.
+    """
+    return _scatter(scatter_sub_p, operand, scatter_indices, updates, dimension_numbers,
+                    indices_are_sorted, unique_indices, mode)
+
+
+def scatter_mul(operand: Any, scatter_indices: Any, updates: Any,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Any = None) -> Any:
+    """The operand with windows multiplied into it.
+
+    Arguments, modes and errors as of `scatter`.
+    """
+    return _scatter(scatter_mul_p, operand, scatter_indices, updates, dimension_numbers,
+                    indices_are_sorted, unique_indices, mode)
+
+
+def scatter_min(operand: Any, scatter_indices: Any, updates: Any,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Any = None) -> Any:
+    """The smaller of the operand and each window.
+
+    Arguments, modes and errors as of `scatter`.
+    """
+    return _scatter(scatter_min_p, operand, scatter_indices, updates, dimension_numbers,
+                    indices_are_sorted, unique_indices, mode)
+
+
+def scatter_max(operand: Any, scatter_indices: Any, updates: Any,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Any = None) -> Any:
+    """The larger of the operand and each window.
+
+    Arguments, modes and errors as of `scatter`.
+    """
+    return _scatter(scatter_max_p, operand, scatter_indices, updates, dimension_numbers,
+                    indices_are_sorted, unique_indices, mode)

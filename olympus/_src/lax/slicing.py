@@ -1,0 +1,601 @@
+"""Pieces of arrays: slices at static and computed places, padding, concatenation, splitting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Linear, Primitive
+from ..core.trace import is_literal, literal, typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_axis, canonical_dim, canonical_shape
+from . import elementwise as ew
+from .indexing import (
+    CLIP,
+    GatherDimensionNumbers,
+    ScatterDimensionNumbers,
+    gather_p,
+    materialize,
+    scatter_p,
+)
+from .shape import (
+    Dims,
+    Physical,
+    Structural,
+    align,
+    broadcast_axis,
+    broadcast_in_dim,
+    inserted,
+    is_array,
+    reduce_sum,
+    reshape,
+    squeeze,
+    zeros_of,
+)
+
+__all__ = ["concatenate", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
+           "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
+           "index_in_dim", "pad", "slice", "slice_in_dim", "split"]
+
+PaddingConfig = tuple[tuple[int, int, int], ...]
+
+
+# Static slices ----------------------------------------------------------------------------------
+
+
+class Slice(Structural):
+    """operand[start:limit:stride, …]."""
+
+    def infer(self, x: ShapedArray, *, start_indices: Dims, limit_indices: Dims,
+              strides: Dims | None) -> ShapedArray:
+        steps = strides or (1,) * x.ndim
+        if not len(start_indices) == len(limit_indices) == len(steps) == x.ndim:
+            raise TypeError(f"slice: operand {x}, start_indices {start_indices}, limit_indices "
+                            f"{limit_indices}, strides {strides} given; one entry per axis is "
+                            "required.")
+        sizes = []
+        for n, start, limit, step in zip(x.shape, start_indices, limit_indices, steps):
+            if not 0 <= start <= limit <= n or step < 1:
+                raise TypeError(f"slice: operand {x}, start_indices {start_indices}, limit_indices "
+                                f"{limit_indices}, strides {strides} given; 0 <= start <= limit <= "
+                                "size and stride >= 1 are required on each axis.")
+            sizes.append(-((start - limit) // step))
+        return make_aval(tuple(sizes), x.dtype, x.weak_type)
+
+    def physical(self, element: Dims, avals: Sequence[Any], *, start_indices: Dims,
+                 limit_indices: Dims, strides: Dims | None) -> dict[str, Any]:
+        return {"start_indices": (*start_indices, *[0] * len(element)),
+                "limit_indices": (*limit_indices, *element),
+                "strides": strides and (*strides, *[1] * len(element))}
+
+    def emit(self, b: Any, x: Any, *, start_indices: Dims, limit_indices: Dims,
+             strides: Dims | None) -> Any:
+        return b.op("stablehlo.slice", [x], {
+            "start_indices": b.i64s(start_indices), "limit_indices": b.i64s(limit_indices),
+            "strides": b.i64s(strides or (1,) * len(start_indices))})
+
+    def transpose(self, ct: Any, x: Any, *, start_indices: Dims, limit_indices: Dims,
+                  strides: Dims | None) -> list[Any]:
+        shape, sizes = x.aval.shape, typeof(ct).shape
+        steps = strides or (1,) * len(shape)
+        config = tuple([
+            (start, n - start - (m - 1) * step - 1 if m else n - start, step - 1)
+            for n, m, start, step in zip(shape, sizes, start_indices, steps)])
+        return [pad_p.bind(ct, literal(0, x.aval.dtype), padding_config=config)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             start_indices: Dims, limit_indices: Dims, strides: Dims | None) -> Any:
+        dim = dims[0]
+        return self.bind(args[0], start_indices=inserted(start_indices, dim, 0),
+                         limit_indices=inserted(limit_indices, dim, axis.size),
+                         strides=strides and inserted(strides, dim, 1)), dim
+
+
+slice_p = Slice("slice")
+
+
+def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
+          strides: Sequence[int] | None = None) -> Any:
+    """operand[start:limit:stride] on each axis, with static bounds.
+
+    Args:
+      operand: array.
+      start_indices: per axis the first index, from 0.
+      limit_indices: per axis the index before which to stop, at most the axis's size.
+      strides: per axis the step, positive; None is 1 everywhere.
+
+    Raises TypeError for bounds outside of the array (unlike Python's slices).
+
+    >>> import olympus
+    >>> print(olympus.lax.slice(olympus.numpy.arange(6), (1,), (6,), (2,)))
+    [1 3 5]
+    """
+    starts, limits = tuple(start_indices), tuple(limit_indices)
+    starts = tuple([canonical_dim(s, "slice") for s in starts])
+    limits = tuple([canonical_dim(s, "slice") for s in limits])
+    steps = None if strides is None else tuple([canonical_dim(s, "slice") for s in strides])
+    if (is_array(operand) and not any(starts) and limits == typeof(operand).shape
+            and (steps is None or all(s == 1 for s in steps))):
+        return operand
+    return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
+
+
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1,
+                 axis: int = 0) -> Any:
+    """operand[start:limit:stride] on one axis; negative bounds count from its end, None is open.
+
+    >>> import olympus
+    >>> print(olympus.lax.slice_in_dim(olympus.numpy.arange(5), 1, -1))
+    [1 2 3]
+    """
+    shape = typeof(operand).shape
+    axis = canonical_axis(axis, len(shape), "slice_in_dim")
+    n = shape[axis]
+    start = 0 if start_index is None else start_index + n if start_index < 0 else start_index
+    limit = n if limit_index is None else limit_index + n if limit_index < 0 else limit_index
+    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], steps[axis] = start, limit, stride
+    return slice(operand, starts, limits, steps)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """operand[index] on one axis, with a static index; the axis stays, of size 1, if `keepdims`.
+
+    Raises IndexError for an index out of bounds.
+    """
+    shape = typeof(operand).shape
+    axis = canonical_axis(axis, len(shape), "index_in_dim")
+    n = shape[axis]
+    if not -n <= index < n:
+        raise IndexError(f"index_in_dim: index {index} is out of bounds for axis {axis} with size "
+                         f"{n}; an int in [{-n}, {n}) is required.")
+    index = index + n if index < 0 else index
+    out = slice_in_dim(operand, index, index + 1, 1, axis)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+# Padding ----------------------------------------------------------------------------------------
+
+
+class Pad(Primitive):
+    """Put padding before, after and between elements; negative amounts cut off."""
+
+    def infer(self, x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
+              ) -> ShapedArray:
+        if x.dtype != value.dtype or value.ndim:
+            raise TypeError(f"pad: operand {x}, padding_value {value} given; a scalar of the "
+                            "operand's dtype is required; convert it with astype.")
+        if len(padding_config) != x.ndim:
+            raise TypeError(f"pad: operand {x}, padding_config {padding_config} given; one (low, "
+                            "high, interior) per axis is required.")
+        shape = tuple([lo + hi + (n + (n - 1) * mid if n else 0)
+                       for n, (lo, hi, mid) in zip(x.shape, padding_config)])
+        if any(mid < 0 for _, _, mid in padding_config) or any(n < 0 for n in shape):
+            raise ValueError(f"pad: operand {x}, padding_config {padding_config} given, result "
+                             f"{shape}; interior padding and sizes that are not negative are "
+                             "required.")
+        return make_aval(shape, x.dtype, x.weak_type and value.weak_type)
+
+    def lower(self, b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> Any:
+        low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
+        return b.op("stablehlo.pad", [x, value], {
+            "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high),
+            "interior_padding": b.i64s(interior)})
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
+            padding_config: PaddingConfig) -> Any:
+        return (self.bind(*primals, padding_config=padding_config),
+                self.bind(*map(materialize, tangents), padding_config=padding_config))
+
+    def transpose(self, ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig
+                  ) -> list[Any]:
+        x_ct = v_ct = None
+        if type(x) is Linear:
+            back = tuple([(-lo, -hi, 0) for lo, hi, _ in padding_config])
+            x_ct = self.bind(ct, literal(0, x.aval.dtype), padding_config=back)
+            steps = tuple([mid + 1 for _, _, mid in padding_config])
+            x_ct = slice(x_ct, (0,) * x.aval.ndim, typeof(x_ct).shape, steps)
+        if type(value) is Linear:
+            aval = x.aval if type(x) is Linear else typeof(x)
+            mask = self._padded(aval.shape, padding_config)
+            only = ew.select_n(mask, zeros_of(typeof(ct)), ct)
+            v_ct = reduce_sum(only, range(typeof(ct).ndim))
+        return [x_ct, v_ct]
+
+    def _padded(self, shape: Dims, config: PaddingConfig) -> Any:
+        """Mask of the elements that are padding."""
+        inside = zeros_of(make_aval(shape, dtypes.as_dtype(bool)))
+        return self.bind(inside, literal(True, dtypes.as_dtype(bool)), padding_config=config)
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             padding_config: PaddingConfig) -> Any:
+        (x, value), (dx, dv) = args, dims
+        if dv is None:
+            config = inserted(padding_config, dx, (0, 0, 0))
+            return self.bind(x, value, padding_config=config), dx
+        # A value per mapped element: pad with anything, then choose where it is padding.
+        (x,), _ = align(axis, (x,), (dx,), 0)
+        config = ((0, 0, 0), *padding_config)
+        mask = self._padded(typeof(x).shape, config)
+        out = self.bind(x, literal(0, typeof(x).dtype), padding_config=config)
+        return ew.select_n(mask, out, broadcast_in_dim(value, typeof(out).shape, (0,))), 0
+
+
+pad_p = Pad("pad")
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+    """Put padding before, after and between elements.
+
+    Args:
+      operand: array.
+      padding_value: scalar of the operand's dtype.
+      padding_config: per axis (low, high, interior): how many values to put before the first
+        element, after the last, and between neighbours; negative low and high cut elements off.
+
+    Raises TypeError where dtypes or ranks differ, ValueError for a negative interior or size.
+
+    >>> import olympus
+    >>> print(olympus.lax.pad(olympus.numpy.arange(3), 9, [(1, -1, 1)]))
+    [9 0 9 1 9]
+    """
+    config = tuple([tuple([int(p) for p in axis]) for axis in padding_config])
+    return pad_p.bind(operand, ew.operand(padding_value, operand), padding_config=config)
+
+
+# Joining and splitting --------------------------------------------------------------------------
+
+
+class Concatenate(Physical):
+    """Operands one after another along an axis."""
+
+    def infer(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
+        first, given = avals[0], ", ".join(map(str, avals))
+        if not 0 <= dimension < first.ndim:
+            raise ValueError(f"concatenate: operands {given}, dimension {dimension} given; an axis "
+                             "of the operands is required.")
+        if any(a.dtype != first.dtype for a in avals):
+            raise TypeError(f"concatenate: operands {given} given; one dtype is required; convert "
+                            "them with astype.")
+        rest = inserted_out(first.shape, dimension)
+        if any(a.ndim != first.ndim or inserted_out(a.shape, dimension) != rest for a in avals):
+            raise TypeError(f"concatenate: operands {given}, dimension {dimension} given; equal "
+                            "sizes are required on the other axes.")
+        size = sum(a.shape[dimension] for a in avals)
+        shape = (*first.shape[:dimension], size, *first.shape[dimension + 1:])
+        return make_aval(shape, first.dtype, all(a.weak_type for a in avals))
+
+    def emit(self, b: Any, *xs: Any, dimension: int) -> Any:
+        return b.op("stablehlo.concatenate", xs, {"dimension": b.attr(f"{dimension} : i64")})
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int) -> Any:
+        return (self.bind(*primals, dimension=dimension),
+                self.bind(*map(materialize, tangents), dimension=dimension))
+
+    def transpose(self, ct: Any, *xs: Any, dimension: int) -> list[Any]:
+        cts, start = [], 0
+        for x in xs:
+            linear = type(x) is Linear
+            stop = start + (x.aval if linear else typeof(x)).shape[dimension]
+            cts.append(slice_in_dim(ct, start, stop, 1, dimension) if linear else None)
+            start = stop
+        return cts
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, dimension: int
+             ) -> Any:
+        xs, dim = align(axis, args, dims)
+        return self.bind(*xs, dimension=dimension + (dimension >= dim)), dim
+
+
+def inserted_out(shape: Dims, axis: int) -> Dims:
+    """The shape without one axis."""
+    return (*shape[:axis], *shape[axis + 1:])
+
+
+class Split(Physical):
+    """Consecutive pieces of the given sizes along an axis."""
+
+    multiple_results = True
+
+    def infer(self, x: ShapedArray, *, sizes: Dims, axis: int) -> list[ShapedArray]:
+        if sum(sizes) != x.shape[axis]:
+            raise ValueError(f"split: operand {x}, sizes {sizes} along axis {axis} given; sizes "
+                             f"that sum to {x.shape[axis]} are required.")
+        return [make_aval((*x.shape[:axis], n, *x.shape[axis + 1:]), x.dtype, x.weak_type)
+                for n in sizes]
+
+    def emit(self, b: Any, x: Any, *, sizes: Dims, axis: int) -> Any:
+        shape, outs, at = b.avals_in[0].shape, [], 0
+        for n, aval in zip(sizes, b.avals_out):
+            starts, limits = [0] * len(shape), list(shape)
+            starts[axis], limits[axis] = at, at + n
+            at += n
+            outs.append(b.op("stablehlo.slice", [x], {
+                "start_indices": b.i64s(starts), "limit_indices": b.i64s(limits),
+                "strides": b.i64s((1,) * len(shape))}, aval))
+        return outs
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def transpose(self, cts: Sequence[Any], x: Any, *, sizes: Dims, axis: int) -> list[Any]:
+        return [concatenate_p.bind(*map(materialize, cts), dimension=axis)]
+
+    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[int | None], *, sizes: Dims,
+             axis: int) -> Any:
+        dim = dims[0]
+        return self.bind(args[0], sizes=sizes, axis=axis + (axis >= dim)), [dim] * len(sizes)
+
+
+concatenate_p = Concatenate("concatenate")
+split_p = Split("split")
+
+
+def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """Join arrays along an existing axis.
+
+    Args:
+      operands: arrays of one dtype, equal in size on every other axis; at least one.
+      dimension: the axis to join.
+
+    Raises ValueError for no operands or an axis out of bounds, TypeError where they do not fit.
+    """
+    operands = tuple(operands)
+    if not operands:
+        raise ValueError("concatenate: no operands given; at least one array is required.")
+    if len(operands) == 1 and is_array(operands[0]):
+        return operands[0]
+    axis = canonical_axis(dimension, typeof(operands[0]).ndim, "concatenate")
+    return concatenate_p.bind(*operands, dimension=axis)
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """Cut an array into consecutive pieces of the given sizes along an axis.
+
+    Raises ValueError unless the sizes sum to the axis's size.
+
+    >>> import olympus
+    >>> [x.shape for x in olympus.lax.split(olympus.numpy.arange(5), (2, 3))]
+    [(2,), (3,)]
+    """
+    return split_p.bind(operand, sizes=canonical_shape(tuple(sizes), "split"),
+                        axis=canonical_axis(axis, typeof(operand).ndim, "split"))
+
+
+# Slices at computed places ----------------------------------------------------------------------
+
+
+class DynamicSlice(Physical):
+    """A window of static size at computed starts, moved inside of the operand if need be."""
+
+    def infer(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Dims) -> ShapedArray:
+        _check_starts("dynamic_slice", x, starts)
+        if len(slice_sizes) != x.ndim or any(s > n for s, n in zip(slice_sizes, x.shape)):
+            raise TypeError(f"dynamic_slice: operand {x}, slice_sizes {slice_sizes} given; one "
+                            "size per axis, at most the axis's, is required.")
+        return make_aval(slice_sizes, x.dtype, x.weak_type)
+
+    def physical(self, element: Dims, avals: Sequence[Any], *, slice_sizes: Dims
+                 ) -> dict[str, Any]:
+        return {"slice_sizes": (*slice_sizes, *element)}
+
+    def emit(self, b: Any, x: Any, *starts: Any, slice_sizes: Dims) -> Any:
+        return b.op("stablehlo.dynamic_slice", [x, *_padded_starts(b, starts, len(slice_sizes), 1)],
+                    {"slice_sizes": b.i64s(slice_sizes)})
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, slice_sizes: Dims) -> Any:
+        x, *starts = primals
+        return (self.bind(x, *starts, slice_sizes=slice_sizes),
+                self.bind(tangents[0], *starts, slice_sizes=slice_sizes))
+
+    def transpose(self, ct: Any, x: Any, *starts: Any, slice_sizes: Dims) -> list[Any]:
+        return [dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *starts),
+                *[None] * len(starts)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             slice_sizes: Dims) -> Any:
+        (x, *starts), (dx, *ds) = args, dims
+        if all(d is None for d in ds):
+            out = self.bind(x, *inserted(starts, dx, _zero_like(starts)),
+                            slice_sizes=inserted(slice_sizes, dx, axis.size))
+            return out, dx
+        every = tuple(range(len(starts)))
+        return gather_p.vmap(
+            axis, (x, _stack_starts(axis, starts, ds)), (dx, 0), slice_sizes=slice_sizes,
+            dimension_numbers=GatherDimensionNumbers(every, (), every), unique_indices=True,
+            indices_are_sorted=True, mode=CLIP, fill_value=None)
+
+
+class DynamicUpdateSlice(Physical):
+    """The operand with a window at computed starts replaced."""
+
+    def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
+        _check_starts("dynamic_update_slice", x, starts)
+        if (update.ndim != x.ndim or update.dtype != x.dtype
+                or any(s > n for s, n in zip(update.shape, x.shape))):
+            raise TypeError(f"dynamic_update_slice: operand {x}, update {update} given; an update "
+                            "of the operand's dtype and rank, not larger on any axis, is required.")
+        return x
+
+    def emit(self, b: Any, x: Any, update: Any, *starts: Any) -> Any:
+        starts = _padded_starts(b, starts, b.avals_in[0].ndim, 2)
+        return b.op("stablehlo.dynamic_update_slice", [x, update, *starts])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        x, update, *starts = primals
+        return (self.bind(x, update, *starts),
+                self.bind(materialize(tangents[0]), materialize(tangents[1]), *starts))
+
+    def transpose(self, ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
+        aval = update.aval if type(update) is Linear else typeof(update)
+        return [
+            self.bind(ct, zeros_of(aval), *starts) if type(x) is Linear else None,
+            dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
+            if type(update) is Linear else None, *[None] * len(starts)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        (x, update, *starts), (dx, du, *ds) = args, dims
+        if all(d is None for d in ds):
+            (x, update), _ = align(axis, (x, update), (dx, du), 0)
+            return self.bind(x, update, _zero_like(starts), *starts), 0
+        every = tuple(range(len(starts)))
+        return scatter_p.vmap(
+            axis, (x, _stack_starts(axis, starts, ds), update), (dx, 0, du),
+            dimension_numbers=ScatterDimensionNumbers(every, (), every), indices_are_sorted=True,
+            unique_indices=True, mode=CLIP, update_olympuspr=None, update_consts=())
+
+
+dynamic_slice_p = DynamicSlice("dynamic_slice")
+dynamic_update_slice_p = DynamicUpdateSlice("dynamic_update_slice")
+
+
+def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> None:
+    if len(starts) != x.ndim:
+        raise TypeError(f"{name}: operand {x}, {len(starts)} start indices given; one per axis is "
+                        "required.")
+    if any(s.ndim or dtypes.scalar_kind(s.dtype) not in "iu" or s.dtype != starts[0].dtype
+           for s in starts):
+        raise TypeError(f"{name}: start indices {', '.join(map(str, starts))} given; integer "
+                        "scalars of one dtype are required; convert them with astype.")
+
+
+def _padded_starts(b: Any, starts: Sequence[Any], ndim: int, first: int) -> list[Any]:
+    """The starts, and zeros for the trailing axes of typed keys."""
+    more = ndim - len(starts)
+    return [*starts, *[b.scalar(0, b.avals_in[first].dtype) if starts else
+                       b.scalar(0, dtypes.as_dtype("int32"))] * more]
+
+
+def _zero_like(starts: Sequence[Any]) -> Any:
+    return literal(0, typeof(starts[0]).dtype if starts else dtypes.as_dtype("int32"))
+
+
+def _stack_starts(axis: Axis, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    """The starts of all mapped elements: integers[axis.size, len(starts)]."""
+    columns = [reshape(broadcast_axis(s, axis.size, 0) if d is None else s, (axis.size, 1))
+               for s, d in zip(starts, dims)]
+    return concatenate(columns, 1)
+
+
+def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[bool]) -> list[Any]:
+    """Start indices as scalars of one integer dtype, negative ones counted from the end."""
+    shape = typeof(operand).shape
+    if not isinstance(indices, (list, tuple)):
+        aval = typeof(indices)
+        if aval.ndim != 1:
+            raise TypeError(f"{name}: start_indices {aval} given; a sequence of scalars or a "
+                            "vector is required.")
+        indices = [squeeze(slice_in_dim(indices, i, i + 1), (0,)) for i in range(aval.shape[0])]
+    if len(indices) != len(shape):
+        raise TypeError(f"{name}: operand {typeof(operand)}, {len(indices)} start indices given; "
+                        "one per axis is required.")
+    negatives = negative if isinstance(negative, (list, tuple)) else [negative] * len(shape)
+    traced = [typeof(i).dtype for i in indices if type(i) is not int]
+    dtype = dtypes.as_dtype("int32")
+    if traced:
+        dtype, _ = dtypes.promote_many(tuple((d, False) for d in traced))
+    if dtypes.scalar_kind(dtype) not in "iu":
+        raise TypeError(f"{name}: start indices {', '.join(str(typeof(i)) for i in indices)} "
+                        "given; integers are required; convert them with astype.")
+    return [_start(i, n, dtype, wrap) for i, n, wrap in zip(indices, shape, negatives)]
+
+
+def _start(index: Any, size: int, dtype: Any, wrap: bool) -> Any:
+    if is_literal(index):
+        value = int(getattr(index, "val", index))
+        return literal(value + size if wrap and value < 0 else value, dtype)
+    if typeof(index).dtype != dtype:
+        index = ew.convert_element_type(index, dtype)
+    if not wrap or dtypes.scalar_kind(dtype) == "u":
+        return index
+    return ew.select_n(ew.lt(index, literal(0, dtype)), index,
+                       ew.add(index, literal(size, dtype)))
+
+
+def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Any, *,
+                  allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+    """A window of static size at computed starts.
+
+    Args:
+      operand: array.
+      start_indices: one integer scalar per axis, or a vector of them.
+      slice_sizes: the window's size along each axis.
+      allow_negative_indices: whether negative starts count from the end, for all or per axis.
+
+    A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
+    sizes or dtypes do not fit.
+
+    >>> import olympus
+    >>> print(olympus.lax.dynamic_slice(olympus.numpy.arange(5), (3,), (3,)))
+    [2 3 4]
+    """
+    starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
+    return dynamic_slice_p.bind(operand, *starts,
+                                slice_sizes=canonical_shape(slice_sizes, "dynamic_slice"))
+
+
+def _along(ndim: int, axis: int, index: Any) -> list[Any]:
+    starts: list[Any] = [0] * ndim
+    starts[axis] = index
+    return starts
+
+
+def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
+                         allow_negative_indices: bool = True) -> Any:
+    """`dynamic_slice` on one axis: operand[start : start + slice_size]."""
+    shape = typeof(operand).shape
+    axis = canonical_axis(axis, len(shape), "dynamic_slice_in_dim")
+    sizes = (*shape[:axis], slice_size, *shape[axis + 1:])
+    return dynamic_slice(operand, _along(len(shape), axis, start_index), sizes,
+                         allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
+                         allow_negative_indices: bool = True) -> Any:
+    """operand[index] on one axis at a computed index; the axis stays, of size 1, if `keepdims`."""
+    out = dynamic_slice_in_dim(operand, index, 1, axis,
+                               allow_negative_indices=allow_negative_indices)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
+                         allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+    """The operand with a window at computed starts replaced by `update`.
+
+    Args:
+      operand: array.
+      update: array of the operand's dtype and rank, on no axis larger.
+      start_indices: one integer scalar per axis, or a vector of them.
+      allow_negative_indices: whether negative starts count from the end, for all or per axis.
+
+    A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
+    sizes or dtypes do not fit.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> print(olympus.lax.dynamic_update_slice(onp.zeros(4), onp.ones(2), (1,)))
+    [0. 1. 1. 0.]
+    """
+    starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
+    return dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
+                                allow_negative_indices: bool = True) -> Any:
+    """`dynamic_update_slice` on one axis; the update spans the others from their start."""
+    ndim = typeof(operand).ndim
+    axis = canonical_axis(axis, ndim, "dynamic_update_slice_in_dim")
+    return dynamic_update_slice(operand, update, _along(ndim, axis, start_index),
+                                allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
+                                allow_negative_indices: bool = True) -> Any:
+    """operand[index] = update on one axis; the update may lack that axis."""
+    shape = typeof(operand).shape
+    axis = canonical_axis(axis, len(shape), "dynamic_update_index_in_dim")
+    given = typeof(update).shape
+    if len(given) != len(shape):
+        update = reshape(update, (*given[:axis], 1, *given[axis:]))
+    return dynamic_update_slice_in_dim(operand, update, index, axis,
+                                       allow_negative_indices=allow_negative_indices)
