@@ -141,16 +141,16 @@ class Builder:
             "comparison_direction": attr(f"#stablehlo<comparison_direction {direction}>"),
             "compare_type": attr(f"#stablehlo<comparison_type {kind}>")}, aval)
 
-    def dot_general(self, lhs: Any, rhs: Any, numbers: Any, precision: Any) -> Any:
-        """stablehlo.dot_general."""
+    def dot_general(self, lhs: Any, rhs: Any, numbers: Any,
+                    attributes: dict[str, Any] | None = None) -> Any:
+        """stablehlo.dot_general; `numbers` as lax writes them."""
         (lc, rc), (lb, rb) = numbers
-        dims = attr(
-            f"#stablehlo.dot<{_dot_field('lhs_batching', lb)}{_dot_field('rhs_batching', rb)}"
-            f"lhs_contracting_dimensions = {list(lc)}, rhs_contracting_dimensions = {list(rc)}>")
-        attributes = {"dot_dimension_numbers": dims}
-        if precision is not None:
-            attributes |= precision.lowering_attributes(attr)
-        return self.op("stablehlo.dot_general", [lhs, rhs], attributes)
+        dims = attr(f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, "
+                    f"rhs_batching_dimensions = {list(rb)}, "
+                    f"lhs_contracting_dimensions = {list(lc)}, "
+                    f"rhs_contracting_dimensions = {list(rc)}>")
+        return self.op("stablehlo.dot_general", [lhs, rhs],
+                       {"dot_dimension_numbers": dims, **(attributes or {})})
 
     # Regions
 
@@ -297,10 +297,6 @@ class Builder:
             found = symbol, [tensor_type(a) for a in closed.out_avals]
             self.module.functions[key] = found
         return found
-
-
-def _dot_field(name: str, dims: Sequence[int]) -> str:
-    return f"{name}_dimensions = {list(dims)}, " if dims else ""
 
 
 def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:

@@ -7,11 +7,14 @@ from typing import Any
 
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
+from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
+from ..types.shape import definitely_equal
 from .elementwise import add
+from .precision import canonical_precision, precision_attributes
 from .shape import move_axis, transpose
 
-__all__ = ["dot_general"]
+__all__ = ["batch_matmul", "dot", "dot_general", "dot_general_p"]
 
 Dims = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
@@ -42,7 +45,7 @@ class DotGeneral(Primitive):
 
     def lower(self, b: Any, lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
               precision: Any, preferred_element_type: Any, out_sharding: Any) -> Any:
-        return b.dot_general(lhs, rhs, dimension_numbers, precision)
+        return b.dot_general(lhs, rhs, dimension_numbers, precision_attributes(b, precision))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, y), (tx, ty) = primals, tangents
@@ -114,7 +117,7 @@ def _check_axes(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Dims, right
         if not (0 <= i < lhs.ndim and 0 <= j < rhs.ndim):
             raise TypeError(f"dot_general: {what} axes {left} of {lhs} and {right} of {rhs} given; "
                             "each must be an axis of its operand.")
-        if lhs.shape[i] != rhs.shape[j]:
+        if not definitely_equal(lhs.shape[i], rhs.shape[j]):
             raise TypeError(f"dot_general: {what} axis {i} of {lhs} and axis {j} of {rhs} given; "
                             "their sizes must be equal.")
 
@@ -123,11 +126,56 @@ dot_general_p = DotGeneral("dot_general")
 
 
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None,
-                preferred_element_type: Any = None) -> Any:
-    """Contract `lhs` and `rhs` over the axes that `dimension_numbers` pairs."""
+                preferred_element_type: Any = None, *, out_sharding: Any = None) -> Any:
+    """Contract two arrays: sums of products over pairs of axes, in parallel over batch axes.
+
+    Args:
+      lhs, rhs: arrays of one dtype (of two, if `preferred_element_type` is given).
+      dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
+      precision: see `Precision`; a value, a pair, a name, or a dot algorithm.
+      preferred_element_type: dtype of the sums and of the result.
+
+    Returns:
+      Axes: batch, then the remaining ones of lhs, then those of rhs.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> lax.dot_general(onp.ones((2, 3)), onp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
+    (2, 4)
+    """
     (lc, rc), (lb, rb) = dimension_numbers
-    numbers = ((tuple(lc), tuple(rc)), (tuple(lb), tuple(rb)))
-    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, precision=precision,
-                              preferred_element_type=preferred_element_type, out_sharding=None)
+    numbers = tuple(tuple(tuple(int(i) for i in axes) for axes in pair)
+                    for pair in ((lc, rc), (lb, rb)))
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.canonical_dtype(preferred_element_type)
+    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
+                              precision=canonical_precision(precision),
+                              preferred_element_type=preferred_element_type,
+                              out_sharding=out_sharding)
 
 
+def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,
+        preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+    """Product of vectors and matrices (rank 1 or 2), or `dot_general` if dimensions are given."""
+    if dimension_numbers is not None:
+        return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
+                           out_sharding=out_sharding)
+    x, y = typeof(lhs), typeof(rhs)
+    if not (1 <= x.ndim <= 2 and 1 <= y.ndim <= 2):
+        raise TypeError(f"dot: operands {x} and {y} given; ranks 1 or 2 are required; use "
+                        "dot_general, or olympus.numpy.matmul for batches.")
+    return dot_general(lhs, rhs, (((x.ndim - 1,), (0,)), ((), ())), precision,
+                       preferred_element_type, out_sharding=out_sharding)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Matrix products over the last two axes, in parallel over the leading ones.
+
+    Shapes: lhs [..., n, k], rhs [..., k, m] with equal leading axes -> [..., n, m].
+    """
+    x, y = typeof(lhs), typeof(rhs)
+    if x.ndim < 2 or x.ndim != y.ndim:
+        raise ValueError(f"batch_matmul: operands {x} and {y} given; equal ranks of at least 2 are "
+                         "required; add axes with lax.broadcast.")
+    batch = tuple(range(x.ndim - 2))
+    return dot_general(lhs, rhs, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)), precision)

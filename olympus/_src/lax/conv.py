@@ -1,0 +1,352 @@
+"""Convolution: `conv_general_dilated` with all its rules.
+
+Dimension numbers are specs: for each operand, (batch or out-feature axis, feature axis, spatial
+axes...). Transposes are convolutions again, with strides and dilations exchanged; see Dumoulin and
+Visin, "A guide to convolution arithmetic for deep learning" (2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import div
+from .elementwise import add
+from .precision import canonical_precision, precision_attributes
+from .shape import broadcast_axis, move_axis, reshape, rev
+
+__all__ = ["ConvDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated",
+           "conv_general_dilated_p", "conv_with_general_padding"]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Which axis of lhs, rhs and result is which: (batch, feature, spatial...) indices.
+
+    For rhs: (output feature, input feature, spatial...).
+    """
+
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
+
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def _dilated(size: int, dilation: int) -> int:
+    return 0 if size == 0 else 1 + dilation * (size - 1)
+
+
+def _out_size(size: int, window: int, stride: int, pads: tuple[int, int]) -> int:
+    padded = size + pads[0] + pads[1]
+    return 0 if padded < window else div(padded - window, stride) + 1
+
+
+class ConvGeneralDilated(Primitive):
+    """A bilinear map of image (lhs) and kernel (rhs); XLA's convolution (no kernel flip)."""
+
+    def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
+              padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
+              dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+              batch_group_count: int, precision: Any, preferred_element_type: Any,
+              out_sharding: Any) -> ShapedArray:
+        spec = dimension_numbers
+        if preferred_element_type is None and lhs.dtype != rhs.dtype:
+            raise TypeError(f"conv_general_dilated: lhs {lhs} and rhs {rhs} given; equal dtypes "
+                            "are required; convert one of them.")
+        n, c, *space = (lhs.shape[i] for i in spec.lhs_spec)
+        o, i, *window = (rhs.shape[j] for j in spec.rhs_spec)
+        groups, batches = feature_group_count, batch_group_count
+        if groups < 1 or batches < 1 or (groups > 1 and batches > 1):
+            raise ValueError(f"conv_general_dilated: feature_group_count {groups} and "
+                             f"batch_group_count {batches} given; positive counts are required, "
+                             "one of them 1.")
+        if c != i * groups:
+            raise ValueError(
+                f"conv_general_dilated: lhs {lhs} has {c} features, rhs {rhs} takes {i} in "
+                f"{groups} groups; lhs features must be {i} * {groups}; check dimension_numbers "
+                f"{spec}.")
+        if o % groups or o % batches or n % batches:
+            raise ValueError(
+                f"conv_general_dilated: {o} output features and batch {n} given with "
+                f"feature_group_count {groups} and batch_group_count {batches}; the counts must "
+                "divide the features, and the batch count the batch.")
+        for what, got in (("window_strides", window_strides), ("padding", padding),
+                          ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
+            if len(got) != len(space):
+                raise TypeError(f"conv_general_dilated: {what}={got} given for {len(space)} "
+                                "spatial axes; one entry for each is required.")
+        out = [_out_size(_dilated(s, dl), _dilated(w, dr), stride, pads) for s, w, stride, pads, dl,
+               dr in zip(space, window, window_strides, padding, lhs_dilation, rhs_dilation)]
+        sizes = dict(zip(spec.out_spec, (n // batches, o, *out)))
+        dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
+        return make_aval(tuple(sizes[k] for k in range(lhs.ndim)), dtype,
+                         lhs.weak_type and rhs.weak_type)
+
+    def lower(self, b: Any, lhs: Any, rhs: Any, *, window_strides: tuple[int, ...],
+              padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
+              dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+              batch_group_count: int, precision: Any, **params: Any) -> Any:
+        numbers = "x".join(f"[{', '.join(_letters(spec, names))}]" for spec, names in zip(
+            dimension_numbers[:2], (("b", "f"), ("o", "i"))))
+        numbers += f"->[{', '.join(_letters(dimension_numbers.out_spec, ('b', 'f')))}]"
+        pads = ", ".join(f"[{lo}, {hi}]" for lo, hi in padding)
+        rank = len(padding)
+        shape = f"tensor<{rank}x2xi64>"
+        value = f"dense<[{pads}]> : {shape}" if rank else f"dense<> : {shape}"
+        return b.op("stablehlo.convolution", [lhs, rhs], {
+            "dimension_numbers": b.attr(f"#stablehlo.conv<{numbers}>"),
+            "window_strides": b.i64s(window_strides), "padding": b.attr(value),
+            "lhs_dilation": b.i64s(lhs_dilation), "rhs_dilation": b.i64s(rhs_dilation),
+            "feature_group_count": b.attr(f"{feature_group_count} : i64"),
+            "batch_group_count": b.attr(f"{batch_group_count} : i64"),
+            **precision_attributes(b, precision)})
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, y), (tx, ty) = primals, tangents
+        out, total = self.bind(x, y, **params), None
+        for t, pair in ((tx, (tx, y)), (ty, (x, ty))):
+            if type(t) is not Zero:
+                term = self.bind(*pair, **params)
+                total = term if total is None else add(total, term)
+        return out, total
+
+    def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
+        if type(lhs) is Linear and type(rhs) is Linear:
+            raise NotImplementedError("conv_general_dilated: transposed in both operands, in which "
+                                      "it is bilinear; reverse mode needs a linear function.")
+        if params["preferred_element_type"] is not None:
+            target = (lhs if type(lhs) is Linear else rhs).aval.dtype
+            params = {**params, "preferred_element_type": target}
+        if type(lhs) is Linear:
+            return [_transpose_lhs(self, ct, lhs.aval, rhs, **params), None]
+        return [None, _transpose_rhs(self, ct, lhs, rhs.aval, **params)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
+             batch_group_count: int, **params: Any) -> Any:
+        (lhs, rhs), (dl, dr) = args, dims
+        spec, groups, batches = dimension_numbers, feature_group_count, batch_group_count
+        if dr is None and batches == 1:
+            lhs = _merge_axis(lhs, dl, spec.lhs_spec[0])
+            out = self.bind(lhs, rhs, dimension_numbers=spec, feature_group_count=groups,
+                            batch_group_count=1, **params)
+            return _split_axis(out, spec.out_spec[0], axis.size), spec.out_spec[0]
+        if dl is None and groups == 1 and batches == 1:
+            rhs = _merge_axis(rhs, dr, spec.rhs_spec[0])
+            out = self.bind(lhs, rhs, dimension_numbers=spec, feature_group_count=1,
+                            batch_group_count=1, **params)
+            return _split_axis(out, spec.out_spec[1], axis.size), spec.out_spec[1]
+        # Both mapped (or groups in the way): the mapped axis becomes the outer group axis.
+        lhs = broadcast_axis(lhs, axis.size, 0) if dl is None else move_axis(lhs, dl, 0)
+        rhs = broadcast_axis(rhs, axis.size, 0) if dr is None else move_axis(rhs, dr, 0)
+        rhs = _merge_axis(rhs, 0, spec.rhs_spec[0])
+        if batches > 1:
+            lhs = _merge_axis(lhs, 0, spec.lhs_spec[0])
+            out = self.bind(lhs, rhs, dimension_numbers=spec, feature_group_count=1,
+                            batch_group_count=batches * axis.size, **params)
+        else:
+            lhs = _merge_axis(lhs, 0, spec.lhs_spec[1])
+            out = self.bind(lhs, rhs, dimension_numbers=spec, batch_group_count=1,
+                            feature_group_count=groups * axis.size, **params)
+        return _split_axis(out, spec.out_spec[1], axis.size), spec.out_spec[1]
+
+
+def _letters(spec: Sequence[int], names: tuple[str, str]) -> list[str]:
+    """What each axis is, in axis order: `b`, `f`, or the number of the spatial axis."""
+    roles = {spec[0]: names[0], spec[1]: names[1]}
+    roles.update((axis, str(k)) for k, axis in enumerate(spec[2:]))
+    return [roles[axis] for axis in range(len(spec))]
+
+
+def _merge_axis(x: Any, src: int, into: int) -> Any:
+    """Move axis `src` before axis `into` (of the array without it) and merge the two."""
+    x = move_axis(x, src, into)
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:into], shape[into] * shape[into + 1], *shape[into + 2:]))
+
+
+def _split_axis(x: Any, axis: int, outer: int) -> Any:
+    """Split an axis into (outer, rest), in place."""
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:axis], outer, div(shape[axis], outer), *shape[axis + 1:]))
+
+
+def _transpose_lhs(prim: ConvGeneralDilated, ct: Any, lhs: ShapedArray, rhs: Any, *,
+                   window_strides: tuple[int, ...], padding: Pairs, lhs_dilation: tuple[int, ...],
+                   rhs_dilation: tuple[int, ...], dimension_numbers: ConvDimensionNumbers,
+                   feature_group_count: int, batch_group_count: int, **params: Any) -> Any:
+    """Cotangent of the image: convolve ct, dilated by the strides, with the flipped kernel."""
+    spec, groups, batches = dimension_numbers, feature_group_count, batch_group_count
+    kernel = typeof(rhs).shape
+    out = typeof(ct).shape
+    pads = []
+    for k, (stride, pad, dl, dr) in enumerate(zip(window_strides, padding, lhs_dilation,
+                                                  rhs_dilation)):
+        window = _dilated(kernel[spec.rhs_spec[2 + k]], dr)
+        grown = _dilated(out[spec.out_spec[2 + k]], stride)
+        low = window - pad[0] - 1
+        pads.append((low, _dilated(lhs.shape[spec.lhs_spec[2 + k]], dl) + window - 1 - grown - low))
+    rhs = rev(rhs, spec.rhs_spec[2:])
+    out_f, in_f = spec.rhs_spec[:2]
+    rhs = _regroup(rhs, groups * batches, out_f, in_f)
+    numbers = ConvDimensionNumbers(spec.out_spec, (in_f, out_f, *spec.rhs_spec[2:]), spec.lhs_spec)
+    result = prim.bind(ct, rhs, window_strides=lhs_dilation, padding=tuple(pads),
+                       lhs_dilation=window_strides, rhs_dilation=rhs_dilation,
+                       dimension_numbers=numbers, feature_group_count=groups * batches,
+                       batch_group_count=1, **params)
+    return _regroup(result, batches, spec.lhs_spec[1], spec.lhs_spec[0])
+
+
+def _regroup(x: Any, groups: int, src: int, dst: int) -> Any:
+    """Move the outer `groups` of axis `src` to the outside of axis `dst`."""
+    if groups == 1:
+        return x
+    return _merge_axis(_split_axis(x, src, groups), src, dst)
+
+
+def _transpose_rhs(prim: ConvGeneralDilated, ct: Any, lhs: Any, rhs: ShapedArray, *,
+                   window_strides: tuple[int, ...], padding: Pairs, lhs_dilation: tuple[int, ...],
+                   rhs_dilation: tuple[int, ...], dimension_numbers: ConvDimensionNumbers,
+                   feature_group_count: int, batch_group_count: int, **params: Any) -> Any:
+    """Cotangent of the kernel: convolve the image with ct, batches and features exchanged."""
+    spec, groups, batches = dimension_numbers, feature_group_count, batch_group_count
+    image, out = typeof(lhs).shape, typeof(ct).shape
+    pads = []
+    for k, (stride, pad, dl, dr) in enumerate(zip(window_strides, padding, lhs_dilation,
+                                                  rhs_dilation)):
+        window = _dilated(rhs.shape[spec.rhs_spec[2 + k]], dr)
+        grown = _dilated(out[spec.out_spec[2 + k]], stride)
+        size = _dilated(image[spec.lhs_spec[2 + k]], dl)
+        pads.append((pad[0], window - 1 + grown - size - pad[0]))
+    lhs_spec = (spec.lhs_spec[1], spec.lhs_spec[0], *spec.lhs_spec[2:])
+    ct_spec = (spec.out_spec[1], spec.out_spec[0], *spec.out_spec[2:])
+    out_spec = (spec.rhs_spec[1], spec.rhs_spec[0], *spec.rhs_spec[2:])
+    numbers = ConvDimensionNumbers(lhs_spec, ct_spec, out_spec)
+    # Groups of features are groups of batches of the exchanged problem, and the reverse.
+    return prim.bind(lhs, ct, window_strides=rhs_dilation, padding=tuple(pads),
+                     lhs_dilation=lhs_dilation, rhs_dilation=window_strides,
+                     dimension_numbers=numbers, feature_group_count=batches,
+                     batch_group_count=groups, **params)
+
+
+conv_general_dilated_p = ConvGeneralDilated("conv_general_dilated")
+
+
+def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
+                           dimension_numbers: Any) -> ConvDimensionNumbers:
+    """Any spelling of dimension numbers as `ConvDimensionNumbers`.
+
+    None is ('NCHW', 'OIHW', 'NCHW') and its like; strings name axes by letters: N batch, C feature,
+    O and I output and input features, any other letter a spatial axis.
+
+    >>> from olympus import lax
+    >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 5), ("NHWC", "HWIO", "NHWC")).lhs_spec
+    (0, 3, 1, 2)
+    """
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    rank = len(lhs_shape)
+    if len(rhs_shape) != rank:
+        raise TypeError(f"conv: lhs of rank {rank} and rhs of rank {len(rhs_shape)} given; equal "
+                        "ranks are required.")
+    if dimension_numbers is None:
+        same = tuple(range(rank))
+        return ConvDimensionNumbers(same, same, same)
+    if not isinstance(dimension_numbers, (tuple, list)) or len(dimension_numbers) != 3:
+        raise TypeError(f"conv: dimension_numbers {dimension_numbers!r} given; None, three strings "
+                        "(lhs, rhs, out), or a ConvDimensionNumbers is required.")
+    specs = []
+    order = [c for c in dimension_numbers[1] if c not in "OI"]
+    for spec, (first, second) in zip(dimension_numbers, (("N", "C"), ("O", "I"), ("N", "C"))):
+        if not isinstance(spec, str):
+            specs.append(tuple(spec))
+            continue
+        spatial = [c for c in spec if c not in (first, second)]
+        if (len(spec) != rank or len(set(spec)) != rank or sorted(spatial) != sorted(order)
+                or first not in spec or second not in spec):
+            raise ValueError(f"conv: dimension_numbers {dimension_numbers!r} given for rank {rank}; "
+                             f"each string needs {first}, {second} and the same spatial letters, "
+                             "once each.")
+        specs.append((spec.index(first), spec.index(second), *map(spec.index, order)))
+    return ConvDimensionNumbers(*specs)
+
+
+def padding_pairs(padding: Any, lhs: Sequence[int], rhs: Sequence[int],
+                  strides: Sequence[int]) -> Pairs:
+    """'VALID', 'SAME', 'SAME_LOWER' or pairs, as pairs; sizes are spatial, rhs dilated."""
+    if not isinstance(padding, str):
+        return tuple((int(lo), int(hi)) for lo, hi in padding)
+    kind = padding.upper()
+    if kind == "VALID":
+        return ((0, 0),) * len(lhs)
+    if kind not in ("SAME", "SAME_LOWER"):
+        raise ValueError(f"conv: padding {padding!r} given; 'VALID', 'SAME', 'SAME_LOWER' or pairs "
+                         "of ints are required.")
+    pairs = []
+    for size, window, stride in zip(lhs, rhs, strides):
+        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        small, large = total // 2, total - total // 2
+        pairs.append((small, large) if kind == "SAME" else (large, small))
+    return tuple(pairs)
+
+
+def conv_general_dilated(
+        lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
+        lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
+        dimension_numbers: Any = None, feature_group_count: int = 1, batch_group_count: int = 1,
+        precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+    """Convolution (in fact correlation: the kernel is not flipped) over n spatial axes.
+
+    Args:
+      lhs: image, rank n+2.
+      rhs: kernel, rank n+2.
+      window_strides: n strides.
+      padding: 'SAME', 'SAME_LOWER', 'VALID' or n pairs (low, high); negative pads crop.
+      lhs_dilation: spreads the image (transposed convolution).
+      rhs_dilation: spreads the kernel (atrous convolution).
+      dimension_numbers: which axis is which, see `conv_dimension_numbers`.
+      feature_group_count, batch_group_count: independent groups of features or of batches.
+      precision, preferred_element_type: see `dot_general`.
+    """
+    x, k = typeof(lhs), typeof(rhs)
+    spec = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
+    rank = max(x.ndim - 2, 0)
+    lhs_dilation = (1,) * rank if lhs_dilation is None else tuple(lhs_dilation)
+    rhs_dilation = (1,) * rank if rhs_dilation is None else tuple(rhs_dilation)
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.canonical_dtype(preferred_element_type)
+    if isinstance(padding, str):
+        if any(d != 1 for d in lhs_dilation) and padding.upper() != "VALID":
+            raise ValueError(f"conv_general_dilated: padding {padding!r} with lhs_dilation "
+                             f"{lhs_dilation} given; explicit pairs are required with a dilated "
+                             "lhs; use conv_transpose.")
+        sizes = [x.shape[i] for i in spec.lhs_spec[2:]]
+        windows = [_dilated(k.shape[i], d) for i, d in zip(spec.rhs_spec[2:], rhs_dilation)]
+        padding = padding_pairs(padding, sizes, windows, window_strides)
+    return conv_general_dilated_p.bind(
+        lhs, rhs, window_strides=tuple(window_strides),
+        padding=tuple((int(lo), int(hi)) for lo, hi in padding), lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation, dimension_numbers=spec, feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count, precision=canonical_precision(precision),
+        preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+
+
+def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,
+         preferred_element_type: Any = None) -> Any:
+    """`conv_general_dilated` of NCHW-like arrays without dilation."""
+    return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
+                                preferred_element_type=preferred_element_type)
+
+
+def conv_with_general_padding(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
+                              lhs_dilation: Sequence[int] | None,
+                              rhs_dilation: Sequence[int] | None, precision: Any = None,
+                              preferred_element_type: Any = None) -> Any:
+    """`conv_general_dilated` of NCHW-like arrays."""
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
+                                precision=precision, preferred_element_type=preferred_element_type)

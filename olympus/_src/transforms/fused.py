@@ -1,0 +1,45 @@
+"""`fused`: a library function of several operations as one compiled program when called eagerly.
+
+    evaluating      one C++ call of the compiled function
+    staging         the body runs inline, operation by operation
+    other traces    bind `call` with the body staged once per type, so that eager grad and vmap run
+                    few executables and not one per primitive
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..core.staging import StagingTrace
+from ..core.trace import Context, ctx
+from .jit import jit
+
+__all__ = ["fused"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def fused(fun: F | None = None, *, static: tuple[str, ...] = ()) -> Any:
+    """Decorator for composite library functions; `static` names the arguments that are not arrays.
+
+    Static arguments that are not hashable (an axis given as a list) make the call run operation by
+    operation instead.
+    """
+    if fun is None:
+        return lambda f: fused(f, static=static)
+    compiled = jit(fun, static_argnames=static)
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if ctx.trace is not Context.trace and type(ctx.trace) is StagingTrace:
+            return fun(*args, **kwargs)
+        try:
+            return compiled(*args, **kwargs)
+        except ValueError as error:
+            if "hashable" not in str(error):
+                raise
+            return fun(*args, **kwargs)
+
+    return call
