@@ -1,0 +1,207 @@
+"""What the user verbs share: argument numbers, names of arguments, and checks of leaves.
+
+Checks run over leaves without building any text; names and paths are worked out once a check has
+failed.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backend.dispatch import argument_array
+from ..base import lib
+from ..core.trace import Context, Tracer, ctx, typeof
+from ..types import dtypes
+from ..types.tree import keystr, tree_flatten_with_path
+
+__all__ = ["argument_name", "as_arrays", "check_argnums", "check_arrays", "check_callable",
+           "check_results", "evaluating", "float0_zeros", "leaf_name", "name_of", "result_name",
+           "select", "structure_path", "substitute", "wraps"]
+
+_ARRAYS = (Tracer, lib.ArrayImpl)
+
+
+def check_callable(what: str, fun: Any) -> None:
+    """TypeError unless `fun` can be called."""
+    if not callable(fun):
+        raise TypeError(f"{what}: {_clip(fun)} of type {type(fun).__name__} given; a function is "
+                        f"required; write {what}(f), not {what}(f(x)).")
+
+
+def name_of(fun: Any) -> str:
+    """What a function is called in messages and programs."""
+    if isinstance(fun, functools.partial):
+        return name_of(fun.func)
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+def wraps(fun: Callable[..., Any]) -> Callable[[Any], Any]:
+    """`functools.wraps` without the attributes: `grad(jit(f))` has no method `lower`."""
+    return functools.wraps(fun, updated=())
+
+
+# Argument numbers -------------------------------------------------------------------------------
+
+def check_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
+    """An int, or a tuple of ints."""
+    try:
+        if isinstance(argnums, (tuple, list)):
+            return tuple([i.__index__() for i in argnums])
+        return argnums.__index__()
+    except AttributeError:
+        raise TypeError(f"{what}: argnums={argnums!r} given; an int or a tuple of ints is "
+                        "required.") from None
+
+
+def resolve_argnums(what: str, fun: Any, argnums: int | tuple[int, ...], count: int
+                    ) -> tuple[int, ...]:
+    """Argument numbers counted from the front; TypeError if a call has too few arguments."""
+    wanted = argnums if isinstance(argnums, tuple) else (argnums,)
+    for i in wanted:
+        if not -count <= i < count:
+            raise (ValueError if i < 0 else TypeError)(
+                f"{what}: argnums has {i}, and {name_of(fun)} is called with {count} positional "
+                f"argument{'' if count == 1 else 's'}; an index in range({-count}, {count}) is "
+                "required; keyword arguments are never differentiated.")
+    found = tuple([i + count if i < 0 else i for i in wanted])
+    if len(set(found)) != len(found):
+        raise ValueError(f"{what}: argnums={argnums} names an argument twice; list each once.")
+    return found
+
+
+def select(what: str, fun: Any, argnums: int | tuple[int, ...], args: tuple
+           ) -> tuple[tuple[int, ...], Any]:
+    """Positions of the chosen arguments, and those: one value for an int, a tuple for a tuple."""
+    if type(argnums) is int and 0 <= argnums < len(args):
+        return (argnums,), args[argnums]
+    positions = resolve_argnums(what, fun, argnums, len(args))
+    chosen = tuple([args[i] for i in positions])
+    return positions, chosen if isinstance(argnums, tuple) else chosen[0]
+
+
+def substitute(args: tuple, positions: tuple[int, ...], argnums: Any, chosen: Any) -> list[Any]:
+    """`args` with the chosen ones replaced."""
+    new = list(args)
+    if type(argnums) is int:
+        new[positions[0]] = chosen
+    else:
+        for i, value in zip(positions, chosen):
+            new[i] = value
+    return new
+
+
+# Names for messages -----------------------------------------------------------------------------
+
+def argument_name(fun: Any, position: int | str) -> str:
+    """The parameter's name where the signature tells, else `args[position]`."""
+    if isinstance(position, str):
+        return position         # given by keyword
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return f"args[{position}]"
+    for i, p in enumerate(parameters):
+        if p.kind is p.VAR_POSITIONAL:
+            return f"{p.name}[{position - i}]"
+        if p.kind is p.KEYWORD_ONLY or p.kind is p.VAR_KEYWORD:
+            break
+        if i == position:
+            return p.name
+    return f"args[{position}]"
+
+
+def leaf_name(fun: Any, positions: Sequence[Any], trees: Sequence[Any], index: int) -> str:
+    """`x['k'][0]`: the name of leaf number `index` of the trees at these positions."""
+    for position, tree in zip(positions, trees):
+        leaves = tree_flatten_with_path(tree)[0]
+        if index < len(leaves):
+            return argument_name(fun, position) + keystr(leaves[index][0])
+        index -= len(leaves)
+    return f"leaf {index}"
+
+
+def leaf_path(tree: Any, index: int) -> str:
+    """The key path of leaf number `index`."""
+    return keystr(tree_flatten_with_path(tree)[0][index][0])
+
+
+def structure_path(treedef: Any, index: int) -> str:
+    """The key path of leaf number `index` of a structure."""
+    return leaf_path(treedef.unflatten(range(treedef.num_leaves)), index)
+
+
+def result_name(tree: Any, index: int) -> str:
+    """`result['k']`: the name of a leaf of a function's result."""
+    return f"result{leaf_path(tree, index)}"
+
+
+def _clip(value: Any, length: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= length else text[:length] + "…"
+
+
+# Leaves -----------------------------------------------------------------------------------------
+
+def evaluating() -> bool:
+    """Whether operations in the current trace run at once, below any vmap, jvp or grad."""
+    trace = ctx.trace
+    base = Context.trace
+    while trace is not base:
+        trace = getattr(trace, "parent", None)
+        if trace is None:
+            return False
+    return True
+
+
+def as_arrays(leaves: list[Any]) -> list[Any]:
+    """Python numbers and NumPy arrays put on the device once, if operations run at once."""
+    for x in leaves:
+        if not isinstance(x, _ARRAYS):
+            if evaluating():
+                return [x if isinstance(x, _ARRAYS) else argument_array(x) for x in leaves]
+            break
+    return leaves
+
+
+def check_arrays(what: str, fun: Any, leaves: Sequence[Any], positions: Sequence[int],
+                 trees: Sequence[Any]) -> list[Any]:
+    """The avals of leaves of arguments; TypeError naming the one that is no array."""
+    try:
+        return [typeof(x) for x in leaves]
+    except TypeError:
+        for i, x in enumerate(leaves):
+            if not _is_array(x):
+                raise TypeError(
+                    f"{what}: argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)} is "
+                    f"{_clip(x)} of type {type(x).__name__}; an array or a Python number is "
+                    "required; bind other arguments with functools.partial or a closure."
+                ) from None
+        raise
+
+
+def check_results(what: str, fun: Any, out: Any, leaves: Sequence[Any]) -> None:
+    """TypeError naming the leaf of a result that is no array."""
+    for i, x in enumerate(leaves):
+        if not isinstance(x, _ARRAYS) and not _is_array(x):
+            raise TypeError(
+                f"{what}: {name_of(fun)} returned {_clip(x)} of type {type(x).__name__} at "
+                f"{result_name(out, i)}; arrays and Python numbers are required; return only "
+                "those, or None.")
+
+
+def _is_array(x: Any) -> bool:
+    try:
+        typeof(x)
+    except TypeError:
+        return False
+    return True
+
+
+def float0_zeros(aval: Any) -> np.ndarray:
+    """The derivative with respect to an integer: an array of dtype float0, which has no bytes."""
+    return np.zeros(aval.shape, dtypes.float0)

@@ -1,0 +1,637 @@
+"""Derivatives: `grad`, `value_and_grad`, `jvp`, `vjp`, `linearize`, `linear_transpose`.
+
+Forward mode pushes tangents through the function. Reverse mode is forward mode with unknown
+tangents: primal values are computed at once (so Python `if` sees them), the equations of the
+tangents land on a tape, and the tape is walked backwards.
+
+    jvp        JVPTrace
+    linearize  JVPTrace above TapeTrace  ─►  a program tangents -> tangents
+    vjp, grad  the same, then transpose.backward_pass
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..backend.array import literal_array
+from ..base.source import api_boundary, filter_traceback
+from ..core.evaluate import eval_olympuspr
+from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
+from ..core.primitive import Linear, Zero
+from ..core.staging import stage
+from ..core.trace import ctx, typeof
+from ..interpreters.dce import dce_closed
+from ..interpreters.jvp import JVPTracer, jvp_flat
+from ..interpreters.partial_eval import TapeTrace
+from ..interpreters.transpose import backward_pass
+from ..lax.shape import zeros_of
+from ..types import dtypes
+from ..types.avals import ShapeDtypeStruct, ShapedArray, make_aval, scalar_aval
+from ..types.tree import explain_mismatch, register_pytree_node, tree_flatten
+from .arguments import (
+    as_arrays,
+    check_argnums,
+    check_arrays,
+    check_callable,
+    check_results,
+    evaluating,
+    float0_zeros,
+    leaf_name,
+    name_of,
+    select,
+    structure_path,
+    substitute,
+    wraps,
+)
+from .jit import jit
+
+__all__ = ["fwd_and_bwd", "grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
+
+ArgNums = int | Sequence[int]
+
+
+# The flat core ----------------------------------------------------------------------------------
+
+class FlatFunction:
+    """A function of pytrees as one of leaves; keeps the structure of its last result, and aux."""
+
+    __slots__ = ("what", "fun", "call", "has_aux", "out_tree", "aux", "single")
+
+    def __init__(self, what: str, fun: Callable, call: Callable, has_aux: bool) -> None:
+        self.what, self.fun, self.call, self.has_aux = what, fun, call, has_aux
+        self.out_tree: Any = None
+        self.aux: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        out = self.call(leaves)
+        if self.has_aux:
+            out, aux = split_aux(self.what, self.fun, out)
+            self.aux = without_tangents(aux)
+        outs, self.out_tree = tree_flatten(out)
+        check_results(self.what, self.fun, out, outs)
+        return outs
+
+
+def split_aux(what: str, fun: Any, out: Any) -> tuple[Any, Any]:
+    """The result and auxiliary data that `has_aux=True` promises."""
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        size = f" of length {len(out)}" if isinstance(out, (tuple, list)) else ""
+        raise TypeError(f"{what}: {name_of(fun)} returned a {type(out).__name__}{size}; with "
+                        "has_aux=True a pair (result, aux) is required; return both as a tuple.")
+    return out[0], out[1]
+
+
+def without_tangents(aux: Any) -> Any:
+    """Auxiliary data as the enclosing trace sees it; leaves may be anything."""
+    trace = ctx.trace
+    leaves, tree = tree_flatten(aux)
+    return tree.unflatten([x.primal if type(x) is JVPTracer and x._trace is trace else x
+                           for x in leaves])
+
+
+class Linearized:
+    """A tape, closed: the program of the tangents, and which inputs and outputs take part."""
+
+    __slots__ = ("program", "avals", "out_avals", "active_in", "active_out")
+
+    def __init__(self, program: ClosedOlympuspr, avals: Sequence[Any], out_avals: Sequence[Any],
+                 active_in: Sequence[bool], active_out: Sequence[bool]) -> None:
+        self.program, self.avals, self.out_avals = program, avals, out_avals
+        self.active_in, self.active_out = active_in, active_out
+
+
+def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[Any], avals: Sequence[Any]
+                   ) -> tuple[list[Any], Linearized]:
+    """Results of a flat function at the primals, and its derivative there as a program."""
+    parent = ctx.trace
+    tape = TapeTrace(parent)
+    tangents: list[Any] = []
+    for aval in avals:
+        tangent = aval.to_tangent_aval()
+        tangents.append(Zero(tangent) if dtypes.is_float0(tangent.dtype)
+                        else tape.new_input(tangent))
+    ctx.trace = tape
+    try:
+        outs, out_tangents = jvp_flat(fun, primals, tangents)
+        program = tape.close([t for t in out_tangents if type(t) is not Zero])
+    finally:
+        ctx.trace = parent
+        tape.end()
+    return outs, Linearized(program, avals, [typeof(x) for x in outs],
+                            [type(t) is not Zero for t in tangents],
+                            [type(t) is not Zero for t in out_tangents])
+
+
+def pull_back(lin: Linearized, consts: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """Cotangents of all inputs, as arrays, from those of all outputs."""
+    pr = lin.program.olympuspr
+    out = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
+                             [ct for ct, a in zip(cts, lin.active_out) if a]))
+    return [instantiate(next(out), aval) if active else float0_zeros(aval)
+            for aval, active in zip(lin.avals, lin.active_in)]
+
+
+def instantiate(x: Any, aval: Any) -> Any:
+    """A tangent or cotangent as users get it: zeros made, literals turned into arrays."""
+    kind = type(x)
+    if kind is Zero:
+        return float0_zeros(aval) if dtypes.is_float0(x.aval.dtype) else zeros_of(x.aval)
+    return literal_array(x) if kind is Literal else x
+
+
+def one(aval: ShapedArray) -> Any:
+    """The cotangent that `grad` starts from: an array if evaluating, else a scalar constant."""
+    if evaluating():
+        return literal_array(Literal(1, aval))
+    kind = complex if dtypes.is_complex(aval.dtype) else float
+    return kind(1) if aval == scalar_aval(kind) else aval.dtype.type(1)
+
+
+# grad -------------------------------------------------------------------------------------------
+
+def value_and_grad(fun: Callable, argnums: ArgNums = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False,
+                   reduce_axes: Sequence[Any] = ()) -> Callable:
+    """A function that returns both the value of `fun` and its gradient.
+
+    Arguments are those of `grad`. The result is `(value, gradient)`, with `has_aux`
+    `((value, aux), gradient)`.
+
+    >>> import olympus
+    >>> olympus.value_and_grad(lambda x: x * x)(3.0)
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    return _gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes,
+                     True)
+
+
+def grad(fun: Callable, argnums: ArgNums = 0, has_aux: bool = False, holomorphic: bool = False,
+         allow_int: bool = False, reduce_axes: Sequence[Any] = ()) -> Callable:
+    """A function that computes the gradient of `fun` by reverse mode.
+
+    Args:
+      fun: a function whose result is a real scalar (a complex one if `holomorphic`).
+      argnums: which positional arguments to differentiate: an int, or several. Negative ones count
+        from the end of the call's arguments. Each may be a pytree of arrays.
+      has_aux: `fun` returns a pair (result, anything else), and the gradient function too.
+      holomorphic: `fun` is complex-differentiable; its arguments and result must be complex.
+      allow_int: differentiate integer and bool arguments as well; their gradient has dtype float0.
+      reduce_axes: must be empty.
+
+    Returns:
+      A function of the same arguments. Its result has the structure of the argument, or is a tuple
+      of those if `argnums` is one. The gradient of a real function of complex arguments is the
+      conjugate of the direction of steepest ascent.
+
+    TypeError for a result that is no real scalar, and for arguments of other dtypes.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.grad(onp.tanh)(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return _gradient("grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes, False)
+
+
+def _gradient(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomorphic: bool,
+              allow_int: bool, reduce_axes: Sequence[Any], with_value: bool) -> Callable:
+    check_callable(what, fun)
+    numbers = check_argnums(what, argnums)
+    check_reduce_axes(what, reduce_axes)
+
+    @wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        try:
+            positions, chosen = select(what, fun, numbers, args)
+            leaves, in_tree = tree_flatten(chosen)
+            trees = chosen if isinstance(numbers, tuple) else (chosen,)
+            avals = check_arrays(what, fun, leaves, positions, trees)
+            _check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
+
+            def call(xs: Sequence[Any]) -> Any:
+                full = substitute(args, positions, numbers, in_tree.unflatten(xs))
+                return fun(*full, **kwargs)
+
+            flat = ScalarFunction(what, fun, call, has_aux)
+            flat.holomorphic = holomorphic
+            outs, lin = linearize_flat(flat, as_arrays(leaves), avals)
+            aval = lin.out_avals[0].to_tangent_aval()
+            grads = pull_back(lin, lin.program.consts, [one(aval)])
+            gradients = in_tree.unflatten(grads)
+            if with_value:
+                return ((outs[0], flat.aux) if has_aux else outs[0]), gradients
+            return (gradients, flat.aux) if has_aux else gradients
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    return gradient
+
+
+class ScalarFunction(FlatFunction):
+    """A flat function whose result `grad` can differentiate."""
+
+    __slots__ = ("holomorphic",)
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        out = self.call(leaves)
+        if self.has_aux:
+            out, aux = split_aux(self.what, self.fun, out)
+            self.aux = without_tangents(aux)
+        outs, self.out_tree = tree_flatten(out)
+        check_results(self.what, self.fun, out, outs)
+        if len(outs) != 1 or outs[0] is not out:
+            hint = "; for auxiliary results pass has_aux=True" if isinstance(out, tuple) else ""
+            raise TypeError(f"{self.what}: {name_of(self.fun)} returned a {type(out).__name__} "
+                            f"with {len(outs)} arrays; one scalar is required{hint}; use vjp or "
+                            "jacrev for other results.")
+        self._check(typeof(out))
+        return outs
+
+    def _check(self, aval: Any) -> None:
+        what, name = self.what, name_of(self.fun)
+        if aval.shape != ():
+            raise TypeError(f"{what}: {name} returned {aval} of shape {aval.shape}; the gradient is "
+                            "defined only for scalar results, of shape (); sum the result, or use "
+                            "jacrev or vjp.")
+        if self.holomorphic:
+            if not dtypes.is_complex(aval.dtype):
+                raise TypeError(f"{what}: {name} returned {aval}; holomorphic=True requires a "
+                                "complex result; drop holomorphic, or return a complex number.")
+        elif not dtypes.is_floating(aval.dtype):
+            hint = ("pass holomorphic=True if the function is, else use vjp, or differentiate its "
+                    "real part" if dtypes.is_complex(aval.dtype) else "use vjp for other results")
+            raise TypeError(f"{what}: {name} returned {aval}; a real floating result is required; "
+                            f"{hint}.")
+
+
+def check_reduce_axes(what: str, reduce_axes: Sequence[Any]) -> None:
+    """NotImplementedError unless empty."""
+    if reduce_axes:
+        raise NotImplementedError(f"{what}: reduce_axes={reduce_axes!r} given; it must be empty; "
+                                  "sum over named axes with lax.psum inside the function.")
+
+
+def _check_inputs(what: str, fun: Any, avals: Sequence[Any], positions: Sequence[int],
+                  trees: Sequence[Any], holomorphic: bool, allow_int: bool) -> None:
+    for i, aval in enumerate(avals):
+        kind = dtypes.scalar_kind(aval.dtype)
+        if kind == "f" and not holomorphic:
+            continue
+        if kind == "c" or (allow_int and kind in "biu" and not holomorphic):
+            continue
+        where = f"argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)} is {aval}"
+        if holomorphic:
+            raise TypeError(f"{what}: {where}; holomorphic=True requires complex arguments; convert "
+                            "it with astype, or drop holomorphic.")
+        raise TypeError(f"{what}: {where}; a real or complex floating dtype is required; convert "
+                        "it to float, leave it out of argnums, or pass allow_int=True.")
+
+
+# jvp --------------------------------------------------------------------------------------------
+
+@api_boundary
+def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+        ) -> tuple[Any, ...]:
+    """The value of `fun` and its derivative in one direction, by forward mode.
+
+    Args:
+      fun: a function of pytrees of arrays, with any result.
+      primals: tuple or list of its arguments.
+      tangents: the direction, of the same structure, shapes and dtypes; of dtype float0 where the
+        argument is integer or bool.
+      has_aux: `fun` returns a pair (result, anything else).
+
+    Returns:
+      `(result, tangent of the result)`, with `has_aux` and aux as the third.
+
+    TypeError for structures or dtypes that differ, ValueError for shapes that do.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.jvp(onp.sin, (0.0,), (2.0,))[1]
+    Array(2., dtype=float32, weak_type=True)
+    """
+    check_callable("jvp", fun)
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError(f"jvp: primals of type {type(primals).__name__} and tangents of type "
+                        f"{type(tangents).__name__} given; tuples or lists are required; write "
+                        "jvp(f, (x,), (t,)).")
+    leaves, in_tree = tree_flatten(tuple(primals))
+    given, tangent_tree = tree_flatten(tuple(tangents))
+    if in_tree != tangent_tree:
+        _structure_error("jvp", "tangents", "primals", in_tree, tuple(tangents), TypeError)
+    positions = range(len(primals))
+    avals = check_arrays("jvp", fun, leaves, positions, primals)
+    for i, (aval, t) in enumerate(zip(avals, given)):
+        _check_tangent("jvp", aval, t, lambda i=i: leaf_name(fun, positions, primals, i))
+    directions = _directions(avals, given)
+    flat = FlatFunction("jvp", fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
+    outs, out_tangents = jvp_flat(flat, as_arrays(leaves), directions)
+    result_tangents = [instantiate(t, typeof(x)) for x, t in zip(outs, out_tangents)]
+    result = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(result_tangents)
+    return (*result, flat.aux) if has_aux else result
+
+
+def _directions(avals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """Tangents as forward mode takes them: symbolic zeros for integers."""
+    zeros = [dtypes.is_float0(a.to_tangent_aval().dtype) for a in avals]
+    arrays = iter(as_arrays([t for t, zero in zip(tangents, zeros) if not zero]))
+    return [Zero(a.to_tangent_aval()) if zero else next(arrays) for a, zero in zip(avals, zeros)]
+
+
+def _structure_error(what: str, given: str, other: str, required: Any, found: Any, error: type
+                     ) -> None:
+    places = "; ".join(explain_mismatch(required, found)[:4])
+    raise error(f"{what}: {given} have another structure than {other}: {places}; equal structures "
+                "are required; pass one array per array.")
+
+
+def _check_tangent(what: str, aval: Any, tangent: Any, name: Callable[[], str]) -> None:
+    """TypeError or ValueError unless a tangent of this type belongs to such a primal."""
+    required = aval.to_tangent_aval()
+    if dtypes.is_float0(required.dtype):
+        if getattr(tangent, "dtype", None) != dtypes.float0:
+            raise TypeError(f"{what}: the tangent of {name()} is {_describe(tangent)}, and the "
+                            f"argument is {aval}; a tangent of dtype float0 is required; pass "
+                            f"numpy.zeros({aval.shape}, olympus.dtypes.float0).")
+        return
+    found = typeof(tangent)
+    if found is required or (found.shape == required.shape and found.dtype == required.dtype):
+        return
+    if found.dtype != required.dtype:
+        raise TypeError(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}; "
+                        "equal dtypes are required; convert it with astype.")
+    raise ValueError(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}; "
+                     "equal shapes are required.")
+
+
+def _describe(x: Any) -> str:
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None and dtypes.is_float0(dtype):
+        return f"float0{list(x.shape)}"
+    try:
+        return str(typeof(x))
+    except TypeError:
+        return f"of type {type(x).__name__}"
+
+
+# vjp --------------------------------------------------------------------------------------------
+
+class Meta:
+    """What a pullback or linear map knows besides its constants; compared by identity."""
+
+    __slots__ = ("lin", "in_tree", "out_tree", "name")
+
+    def __init__(self, lin: Linearized, in_tree: Any, out_tree: Any, name: str) -> None:
+        self.lin, self.in_tree, self.out_tree, self.name = lin, in_tree, out_tree, name
+
+
+class LinearMap:
+    """A derivative at a point. A pytree of the values it needs, so `jit` may return it."""
+
+    __slots__ = ("consts", "meta")
+
+    def __init__(self, meta: Meta, consts: Sequence[Any]) -> None:
+        self.meta, self.consts = meta, consts
+
+    def __repr__(self) -> str:
+        lin = self.meta.lin
+        return (f"<{type(self).__name__} of {self.meta.name}: "
+                f"{', '.join(map(str, lin.avals))} -> {', '.join(map(str, lin.out_avals))}>")
+
+
+class Pullback(LinearMap):
+    """Maps a cotangent of the result to the tuple of cotangents of the arguments."""
+
+    __slots__ = ()
+
+    @api_boundary
+    def __call__(self, out_ct: Any) -> tuple[Any, ...]:
+        meta = self.meta
+        cts, tree = tree_flatten(out_ct)
+        if tree != meta.out_tree:
+            _structure_error("vjp", f"the cotangents of {meta.name}", "its result", meta.out_tree,
+                             out_ct, ValueError)
+        for i, (aval, ct) in enumerate(zip(meta.lin.out_avals, cts)):
+            self._check(i, aval, ct)
+        active = iter(as_arrays([x for x, a in zip(cts, meta.lin.active_out) if a]))
+        cts = [next(active) if a else None for a in meta.lin.active_out]
+        return meta.in_tree.unflatten(pull_back(meta.lin, self.consts, cts))
+
+    def _check(self, index: int, aval: Any, ct: Any) -> None:
+        required = aval.to_tangent_aval()
+        if dtypes.is_float0(required.dtype):
+            return              # nothing depends on it, whatever it is
+        try:
+            found = typeof(ct)
+        except TypeError:
+            found = None
+        if found is not None and found.shape == required.shape and found.dtype == required.dtype:
+            return
+        path = structure_path(self.meta.out_tree, index)
+        given = f"of type {type(ct).__name__}" if found is None else str(found)
+        raise ValueError(f"vjp: the cotangent of result{path} of {self.meta.name} is {given}, and "
+                         f"the result is {aval}; the same shape and dtype are required; convert "
+                         "it with astype or broadcast it.")
+
+
+class Pushforward(LinearMap):
+    """Maps tangents of the arguments to the tangent of the result."""
+
+    __slots__ = ()
+
+    @api_boundary
+    def __call__(self, *tangents: Any) -> Any:
+        meta = self.meta
+        lin = meta.lin
+        leaves, tree = tree_flatten(tangents)
+        if tree != meta.in_tree:
+            _structure_error("linearize", f"the tangents given to {meta.name}", "its arguments",
+                             meta.in_tree, tangents, TypeError)
+        for i, (aval, t) in enumerate(zip(lin.avals, leaves)):
+            _check_tangent("linearize", aval, t,
+                           lambda i=i: f"arguments{structure_path(meta.in_tree, i)}")
+        active = as_arrays([t for t, a in zip(leaves, lin.active_in) if a])
+        out = iter(eval_olympuspr(lin.program.olympuspr, self.consts, *active))
+        return meta.out_tree.unflatten([
+            instantiate(next(out) if a else Zero(aval.to_tangent_aval()), aval)
+            for aval, a in zip(lin.out_avals, lin.active_out)])
+
+
+for _kind in (Pullback, Pushforward):
+    register_pytree_node(_kind, lambda m: (tuple(m.consts), m.meta), _kind)
+
+
+def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: bool
+                ) -> tuple[Any, ...]:
+    """(result, linear map[, aux]) of `fun` at the primals."""
+    check_callable(what, fun)
+    leaves, in_tree = tree_flatten(primals)
+    avals = check_arrays(what, fun, leaves, range(len(primals)), primals)
+    flat = FlatFunction(what, fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
+    outs, lin = linearize_flat(flat, as_arrays(leaves), avals)
+    # The map may live long: values that only dead equations read are given back now.
+    lin.program, _ = dce_closed(lin.program, [True] * len(lin.program.olympuspr.outvars))
+    consts, lin.program.consts = lin.program.consts, []
+    derivative = kind(Meta(lin, in_tree, flat.out_tree, name_of(fun)), consts)
+    result = flat.out_tree.unflatten(outs)
+    return (result, derivative, flat.aux) if has_aux else (result, derivative)
+
+
+@api_boundary
+def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
+        ) -> Any:
+    """The value of `fun` and its pullback, by reverse mode.
+
+    Args:
+      fun: a function of pytrees of arrays, with any result.
+      *primals: its arguments.
+      has_aux: `fun` returns a pair (result, anything else).
+      reduce_axes: must be empty.
+
+    Returns:
+      `(result, pullback)`, with `has_aux` and aux as the third. `pullback` takes one cotangent of
+      the result's structure, shapes and dtypes, and returns a tuple of one cotangent per argument;
+      those of integers have dtype float0. It may be called any number of times.
+
+    ValueError from the pullback for a cotangent of another structure or type.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> value, pullback = olympus.vjp(onp.sin, 0.0)
+    >>> pullback(2.0)
+    (Array(2., dtype=float32, weak_type=True),)
+    """
+    check_reduce_axes("vjp", reduce_axes)
+    return _derivative("vjp", Pullback, fun, primals, has_aux)
+
+
+@api_boundary
+def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `fun` and its derivative there as a linear function of tangents.
+
+    What does not depend on the tangents is computed once: call it for many tangents where `jvp`
+    would compute the function anew each time.
+
+    Args:
+      fun: a function of pytrees of arrays, with any result.
+      *primals: its arguments.
+      has_aux: `fun` returns a pair (result, anything else).
+
+    Returns:
+      `(result, derivative)`, with `has_aux` and aux as the third; `derivative(*tangents)` takes
+      tangents of the arguments' structures, shapes and dtypes.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> value, derivative = olympus.linearize(onp.sin, 0.0)
+    >>> derivative(2.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    return _derivative("linearize", Pushforward, fun, primals, has_aux)
+
+
+def fwd_and_bwd(fun: Callable, argnums: ArgNums, has_aux: bool = False, jitted: bool = True
+                ) -> tuple[Callable, Callable]:
+    """`vjp` as two functions: a forward one that returns residuals and a backward one.
+
+    Args:
+      fun: a function of pytrees of arrays, with any result.
+      argnums: which positional arguments to differentiate.
+      has_aux: `fun` returns a pair (result, anything else).
+      jitted: compile both.
+
+    Returns:
+      `fwd(*args) -> (result, residuals)`, with `has_aux` and aux as the third, and
+      `bwd(residuals, cotangent) -> cotangents`: of one argument, or a tuple as `argnums` is.
+
+    >>> import olympus
+    >>> fwd, bwd = olympus.fwd_and_bwd(lambda x, y: x * y, argnums=0)
+    >>> value, residuals = fwd(2.0, 3.0)
+    >>> bwd(residuals, 1.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
+    check_callable("fwd_and_bwd", fun)
+    numbers = check_argnums("fwd_and_bwd", argnums)
+
+    @wraps(fun)
+    def fwd(*args: Any, **kwargs: Any) -> Any:
+        positions, chosen = select("fwd_and_bwd", fun, numbers, args)
+
+        def partial(*xs: Any) -> Any:
+            value = xs if isinstance(numbers, tuple) else xs[0]
+            return fun(*substitute(args, positions, numbers, value), **kwargs)
+
+        primals = chosen if isinstance(numbers, tuple) else (chosen,)
+        return _derivative("fwd_and_bwd", Pullback, partial, primals, has_aux)
+
+    def bwd(residuals: Pullback, cotangent: Any) -> Any:
+        cts = residuals(cotangent)
+        return cts if isinstance(numbers, tuple) else cts[0]
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+
+
+# linear_transpose -------------------------------------------------------------------------------
+
+@api_boundary
+def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable:
+    """The transpose of a function that is linear in all its arguments.
+
+    Args:
+      fun: a linear function of pytrees of arrays.
+      *primals: arguments, or anything with shape and dtype: the values are not used.
+      reduce_axes: must be empty.
+
+    Returns:
+      A function of one cotangent of the result's structure and types, which returns a tuple of one
+      value per argument.
+
+    NotImplementedError if an operation in it is not linear in what depends on the arguments.
+
+    >>> import olympus
+    >>> olympus.linear_transpose(lambda x, y: 2 * x - y, 1.0, 1.0)(3.0)
+    (Array(6., dtype=float32, weak_type=True), Array(-3., dtype=float32, weak_type=True))
+    """
+    check_callable("linear_transpose", fun)
+    check_reduce_axes("linear_transpose", reduce_axes)
+    leaves, in_tree = tree_flatten(primals)
+    avals = [abstract(x) for x in leaves]
+    flat = FlatFunction("linear_transpose", fun, lambda xs: fun(*in_tree.unflatten(xs)), False)
+    closed = stage(flat, avals, DebugInfo(name_of(fun)))
+    out_avals, out_tree = closed.out_avals, flat.out_tree
+    kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}
+    found = {kinds.get(dtypes.scalar_kind(a.dtype), "other") for a in (*avals, *out_avals)}
+    if len(found) > 1 or found & {"bool", "other"}:
+        raise TypeError(f"linear_transpose: {name_of(fun)} maps {', '.join(map(str, avals))} to "
+                        f"{', '.join(map(str, out_avals))}; arguments and results must all be "
+                        "floating or complex, or all integers; close over the other arguments.")
+
+    def transposed(out_ct: Any) -> tuple[Any, ...]:
+        cts, tree = tree_flatten(out_ct)
+        if tree != out_tree:
+            _structure_error("linear_transpose", f"the cotangents of {name_of(fun)}",
+                             "its result", out_tree, out_ct, TypeError)
+        for i, (aval, ct) in enumerate(zip(out_avals, cts)):
+            given = typeof(ct)
+            if given.shape != aval.shape or given.dtype != aval.dtype:
+                raise TypeError(f"linear_transpose: the cotangent of "
+                                f"result{structure_path(out_tree, i)} of {name_of(fun)} is "
+                                f"{given}, and the result is {aval}; equal types are required.")
+        pr = closed.olympuspr
+        ins = backward_pass(pr, closed.consts, [Linear(a) for a in avals], as_arrays(cts))
+        return in_tree.unflatten([instantiate(x, a) for x, a in zip(ins, avals)])
+
+    return api_boundary(transposed)
+
+
+def abstract(x: Any) -> Any:
+    """The aval of an argument: of a value, or of anything with a shape and a dtype."""
+    if isinstance(x, ShapedArray):
+        return x
+    if isinstance(x, ShapeDtypeStruct):
+        return x.aval
+    try:
+        return typeof(x)
+    except TypeError:
+        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+            raise
+        return make_aval(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype))
