@@ -1,8 +1,221 @@
-"""Printing (a first form)."""
-def pretty_print(pr, **options):
-    names = {}
-    def name(v):
-        if hasattr(v, "val"): return repr(v)
-        return names.setdefault(v, f"v{len(names)}")
-    lines = [f"  {' '.join(map(name, e.outvars))} = {e.primitive.name} {' '.join(map(name, e.invars))}" for e in pr.eqns]
-    return "{ lambda " + " ".join(map(name, pr.invars)) + " .\n" + "\n".join(lines) + f"\n in ({', '.join(map(name, pr.outvars))}) }}"
+"""Printing an olympuspr as text: `{ lambda consts; inputs. let equations in (outputs) }`.
+
+The layout is a Wadler-Lindig document, so short programs stay on one line. Programs that several
+equations share are named and printed once, before the main one. This module looks at programs by
+attribute, since the IR prints itself through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import pretty, source
+
+__all__ = ["pretty_print"]
+
+Rule = Callable[[dict[str, Any], Any], dict[str, Any]]
+
+
+class Names:
+    """Variables' names in the order of printing: a … z, aa, ab …; and names of shared programs."""
+
+    __slots__ = ("taken", "programs")
+
+    def __init__(self) -> None:
+        self.taken: dict[Any, str] = {}
+        self.programs: dict[int, str] = {}
+
+    def of(self, var: Any) -> str:
+        if var.dropped:
+            return "_"
+        name = self.taken.get(var)
+        if name is None:
+            name = self.taken[var] = _letters(len(self.taken))
+        return name
+
+
+def _letters(n: int) -> str:
+    name = ""
+    n += 1
+    while n:
+        n, digit = divmod(n - 1, 26)
+        name = chr(ord("a") + digit) + name
+    return name
+
+
+class Settings:
+    """What to print besides the program itself."""
+
+    __slots__ = ("source_info", "name_stack", "custom_rules", "shapes")
+
+    def __init__(self, source_info: bool, name_stack: bool, custom_rules: bool, shapes: bool
+                 ) -> None:
+        self.source_info, self.name_stack = source_info, name_stack
+        self.custom_rules, self.shapes = custom_rules, shapes
+
+
+def pretty_print(pr: Any, *, source_info: bool = False, print_shapes: bool = True,
+                 custom_pp_eqn_rules: bool = True, name_stack: bool = False,
+                 print_effects: bool = False, use_color: bool = False) -> str:
+    """The program as text.
+
+    Args:
+      pr: an open olympuspr.
+      source_info: add the user's line to each equation.
+      print_shapes: print the type of each variable where it is bound.
+      custom_pp_eqn_rules: leave out params that follow from the operands, as JAX does.
+      name_stack: add the named scopes of each equation.
+      print_effects: say what the program does besides computing.
+      use_color: accepted; the text is plain.
+    """
+    settings = Settings(source_info, name_stack, custom_pp_eqn_rules, print_shapes)
+    names = Names()
+    docs = []
+    for program, name in _shared(pr):
+        docs.append(pretty.group(pretty.concat([
+            pretty.text(f"let {name} = "), _program(program, names, settings),
+            pretty.text(" in")])))
+        names.programs[id(program)] = name
+    docs.append(_program(pr, names, settings))
+    text = "\n".join(pretty.format(doc) for doc in docs)
+    if print_effects and pr.effects:
+        text += f"\n# effects: {', '.join(sorted(map(str, pr.effects)))}"
+    return text
+
+
+def _programs_in(value: Any) -> list[Any]:
+    """The open programs in one param."""
+    if hasattr(value, "olympuspr"):
+        return [value.olympuspr]
+    if hasattr(value, "eqns") and hasattr(value, "invars"):
+        return [value]
+    if isinstance(value, (tuple, list)):
+        return [p for v in value for p in _programs_in(v)]
+    return []
+
+
+def _shared(pr: Any) -> list[tuple[Any, str]]:
+    """Called programs with two or more calls, innermost first, with a name for each."""
+    uses: dict[int, int] = {}
+    order: list[tuple[Any, str]] = []
+
+    def visit(program: Any) -> None:
+        for eqn in program.eqns:
+            for key, value in eqn.params.items():
+                for inner in _programs_in(value):
+                    seen = uses.get(id(inner), 0)
+                    if key == "olympuspr" and "name" in eqn.params:
+                        uses[id(inner)] = seen + 1
+                        if not seen:
+                            visit(inner)
+                            order.append((inner, eqn.params["name"]))
+                    elif not seen:
+                        visit(inner)
+
+    visit(pr)
+    taken: dict[str, int] = {}
+    named = []
+    for program, name in order:
+        if uses[id(program)] > 1:
+            name = name.strip("<>")
+            count = taken[name] = taken.get(name, -1) + 1
+            named.append((program, f"{name}{count}" if count else name))
+    return named
+
+
+def _program(pr: Any, names: Names, settings: Settings) -> pretty.Doc:
+    def bound(variables: Sequence[Any]) -> str:
+        return " ".join(_binder(v, names, settings) for v in variables)
+
+    head = f"lambda {bound(pr.constvars)}; {bound(pr.invars)}. let"
+    eqns = [_eqn(eqn, names, settings) for eqn in pr.eqns]
+    body = pretty.nest(2, pretty.concat([
+        pretty.brk(), pretty.join(pretty.brk("; "), eqns)]))
+    outs = [_atom(a, names) for a in pr.outvars]
+    tail = f"({outs[0]},)" if len(outs) == 1 else f"({', '.join(outs)})"
+    return pretty.group(pretty.concat([
+        pretty.text("{ "),
+        pretty.nest(2, pretty.concat([pretty.text(head), body, pretty.brk(),
+                                      pretty.text(f"in {tail}")])),
+        pretty.text(" }")]))
+
+
+def _binder(var: Any, names: Names, settings: Settings) -> str:
+    name = names.of(var)
+    return f"{name}:{var.aval.str_short(short_dtypes=True)}" if settings.shapes else name
+
+
+def _atom(atom: Any, names: Names) -> str:
+    if not hasattr(atom, "val"):
+        return names.of(atom)
+    aval = atom.aval
+    value = atom.val
+    if isinstance(aval.dtype, np.dtype) and aval.dtype.names is None:
+        value = np.asarray(value).astype(aval.dtype).item()
+    return f"{value}:{aval.str_short(short_dtypes=True)}"
+
+
+def _eqn(eqn: Any, names: Names, settings: Settings) -> pretty.Doc:
+    outs = " ".join(_binder(v, names, settings) for v in eqn.outvars)
+    params = eqn.params
+    rule = EQN_RULES.get(eqn.primitive.name) if settings.custom_rules else None
+    if rule is not None:
+        params = rule(params, eqn)
+    head = f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name
+    ins = "".join(f" {_atom(a, names)}" for a in eqn.invars)
+    doc = pretty.concat([pretty.text(head), _params(params, names, settings), pretty.text(ins)])
+    notes = []
+    if settings.source_info:
+        notes.append(source.format_source(eqn.source))
+    if settings.name_stack:
+        notes.append("/".join(eqn.ctx.names) if eqn.ctx is not None else "")
+    return pretty.annotated(doc, " ".join(notes)) if notes else doc
+
+
+def _params(params: dict[str, Any], names: Names, settings: Settings) -> pretty.Doc:
+    if not params:
+        return pretty.text("")
+    keys = sorted(params, key=lambda k: (k != "name", k))
+    items = [pretty.concat([pretty.text(f"{k}="), _value(params[k], names, settings)])
+             for k in keys]
+    return pretty.group(pretty.concat([
+        pretty.text("["), pretty.nest(2, pretty.concat([
+            pretty.brk(""), pretty.join(pretty.brk(), items)])),
+        pretty.brk(""), pretty.text("]")]))
+
+
+def _value(value: Any, names: Names, settings: Settings) -> pretty.Doc:
+    program = getattr(value, "olympuspr", value if hasattr(value, "eqns") else None)
+    if program is not None:
+        name = names.programs.get(id(program))
+        return pretty.text(name) if name is not None else _program(program, names, settings)
+    if isinstance(value, (tuple, list)) and value and all(map(_programs_in, value)):
+        inner = pretty.join(pretty.brk(), [_value(v, names, settings) for v in value])
+        return pretty.group(pretty.concat([
+            pretty.text("("), pretty.nest(2, pretty.concat([pretty.brk(""), inner])),
+            pretty.brk(""), pretty.text(")")]))
+    if callable(value) and hasattr(value, "__name__"):
+        return pretty.text(value.__name__)
+    return pretty.text(str(value))
+
+
+def _dot_general(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
+    (lc, rc), (lb, rb) = params["dimension_numbers"]
+    shown = {"dimension_numbers": ((list(lc), list(rc)), (list(lb), list(rb)))}
+    if params["precision"] is not None:
+        shown["precision"] = params["precision"]
+    preferred = params["preferred_element_type"]
+    if preferred is not None and any(a.aval.dtype != preferred for a in eqn.invars):
+        shown["preferred_element_type"] = preferred
+    return shown
+
+
+def _broadcast_in_dim(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
+    """The result's type says the shape; only a placement of axes that is not plain is told."""
+    return {} if not params["broadcast_dimensions"] else params
+
+
+EQN_RULES: dict[str, Rule] = {"dot_general": _dot_general, "broadcast_in_dim": _broadcast_in_dim}
