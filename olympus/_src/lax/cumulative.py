@@ -1,0 +1,187 @@
+"""Cumulative reductions along one axis: every prefix (or suffix) combined by an operation.
+
+All are one algorithm, `scan_pairs`: a work-efficient tree of slices in 2·log2(n) levels (Blelloch,
+"Prefix sums and their applications", 1990). Derivatives run the same tree on pairs
+(value, tangent), whose combination is the operation's own derivative, so they are right at zeros
+and ties without division.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Primitive
+from ..core.trace import literal, typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray
+from ..types.shape import canonical_axis
+from . import elementwise as ew
+from .reduce import check_kind
+from .shape import broadcast_in_dim, rev
+from .slicing import concatenate, pad, slice_in_dim
+
+__all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "scan_pairs"]
+
+Elements = tuple[Any, ...]
+Combine = Callable[[Elements, Elements], Elements]
+
+
+def scan_pairs(combine: Combine, elements: Elements, axis: int) -> Elements:
+    """Every prefix of `elements` along `axis` combined by an associative operation on tuples."""
+    n = typeof(elements[0]).shape[axis]
+    if n < 2:
+        return elements
+    evens = [slice_in_dim(x, 0, n, 2, axis) for x in elements]
+    firsts = tuple([slice_in_dim(x, 0, n - 1, 2, axis) for x in elements])
+    seconds = tuple([slice_in_dim(x, 1, n, 2, axis) for x in elements])
+    odd = scan_pairs(combine, combine(firsts, seconds), axis)
+    if n == 2:
+        return tuple([concatenate([x, y], axis) for x, y in zip(firsts, odd)])
+    before = tuple([slice_in_dim(x, 0, (n - 1) // 2, 1, axis) for x in odd])
+    after = tuple([slice_in_dim(x, 1, None, 1, axis) for x in evens])
+    even = [concatenate([slice_in_dim(x, 0, 1, 1, axis), y], axis)
+            for x, y in zip(evens, combine(before, after))]
+    return tuple([_interleave(x, y, axis, n) for x, y in zip(even, odd)])
+
+
+def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
+    """x0 y0 x1 y1 …: both spread out with zeros, then added (x + -0.0 is x, even for -0.0)."""
+    aval = typeof(even)
+    kind = dtypes.scalar_kind(aval.dtype)
+    zero = literal({"f": -0.0, "c": complex(-0.0, -0.0)}.get(kind, 0), aval.dtype)
+    spread = [[(0, 0, 0)] * aval.ndim for _ in range(2)]
+    spread[0][axis], spread[1][axis] = (0, 1 - n % 2, 1), (1, n % 2, 1)
+    x, y = pad(even, zero, spread[0]), pad(odd, zero, spread[1])
+    return ew.add(x, y)
+
+
+class Cumulative(Primitive):
+    """Prefixes along `axis`, suffixes if `reverse`, combined by a binary operation."""
+
+    transpose = None
+
+    def __init__(self, name: str, combine: Callable[[Any, Any], Any],
+                 with_tangent: Combine | None, kinds: str) -> None:
+        super().__init__(name)
+        self.combine, self.with_tangent, self.kinds = combine, with_tangent, kinds
+
+    def infer(self, x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+        check_kind(self.name, x, self.kinds)
+        return x
+
+    def lower(self, b: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+        return b.inline(lambda v: self._scan(lambda p, q: (self.combine(p[0], q[0]),), (v,), axis,
+                                             reverse)[0], x)
+
+    def _scan(self, combine: Combine, elements: Elements, axis: int, reverse: bool) -> Elements:
+        if not reverse:
+            return scan_pairs(combine, elements, axis)
+        flipped = scan_pairs(combine, tuple([rev(x, (axis,)) for x in elements]), axis)
+        return tuple([rev(x, (axis,)) for x in flipped])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool
+            ) -> Any:
+        pair = (primals[0], tangents[0])
+        return self._scan(self.with_tangent, pair, axis, reverse)
+
+    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[int | None], *, axis: int,
+             reverse: bool) -> Any:
+        dim = dims[0]
+        return self.bind(args[0], axis=axis + (axis >= dim), reverse=reverse), dim
+
+
+class CumulativeSum(Cumulative):
+    """Linear: the tangent is the sum of tangents, the transpose sums the other way."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def transpose(self, ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]:
+        return [self.bind(ct, axis=axis, reverse=not reverse)]
+
+
+def _product(p: Elements, q: Elements) -> Elements:
+    (x, s), (y, t) = p, q
+    return ew.mul(x, y), ew.add(ew.mul(s, y), ew.mul(x, t))
+
+
+def _extremum(choose: Callable[[Any, Any], Any]) -> Combine:
+    def combine(p: Elements, q: Elements) -> Elements:
+        (x, s), (y, t) = p, q
+        one_half = literal(0.5, typeof(s).dtype)
+        z = choose(x, y)
+        tie = ew.eq(x, y)
+        picked = ew.select_n(ew.eq(x, z), t, s)
+        return z, ew.select_n(tie, picked, ew.mul(ew.add(s, t), one_half))
+    return combine
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    """log(exp x + exp y); exact where either is infinite."""
+    return _log_pair(x, y)[0]
+
+
+def _log_pair(x: Any, y: Any) -> tuple[Any, Any, Any]:
+    """log(exp x + exp y) and the derivatives by x and y."""
+    aval = typeof(x)
+    top = ew.max(x, y)
+    # Infinite maxima would give inf - inf: take them as the result, with derivative 1 where equal.
+    finite = ew.is_finite(top) if aval.dtype.kind != "c" else ew.is_finite(ew.real(top))
+    zero, one = [broadcast_in_dim(literal(v, aval.dtype), aval.shape, ()) for v in (0, 1)]
+    shift = ew.select_n(finite, zero, top)
+    ex, ey = ew.exp(ew.sub(x, shift)), ew.exp(ew.sub(y, shift))
+    total = ew.add(ex, ey)
+    value = ew.select_n(finite, top, ew.add(shift, ew.log(total)))
+    safe = ew.select_n(ew.ne(total, zero), one, total)
+    return value, ew.div(ex, safe), ew.div(ey, safe)
+
+
+def _log_sum(p: Elements, q: Elements) -> Elements:
+    (x, s), (y, t) = p, q
+    z, dx, dy = _log_pair(x, y)
+    return z, ew.add(ew.mul(s, dx), ew.mul(t, dy))
+
+
+cumsum_p = CumulativeSum("cumsum", ew.add, None, "iufc")
+cumprod_p = Cumulative("cumprod", ew.mul, _product, "iufc")
+cummax_p = Cumulative("cummax", lambda x, y: ew.max(x, y), _extremum(lambda x, y: ew.max(x, y)),
+                      "iufc")
+cummin_p = Cumulative("cummin", lambda x, y: ew.min(x, y), _extremum(lambda x, y: ew.min(x, y)),
+                      "iufc")
+cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp, _log_sum, "fc")
+
+
+def _cumulative(prim: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:
+    axis = canonical_axis(axis, typeof(operand).ndim, prim.name)
+    return prim.bind(operand, axis=axis, reverse=bool(reverse))
+
+
+def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Cumulative sums along an axis, from its end if `reverse`.
+
+    >>> import olympus
+    >>> print(olympus.lax.cumsum(olympus.numpy.array([1, 2, 3])))
+    [1 3 6]
+    """
+    return _cumulative(cumsum_p, operand, axis, reverse)
+
+
+def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Cumulative products along an axis, from its end if `reverse`."""
+    return _cumulative(cumprod_p, operand, axis, reverse)
+
+
+def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Cumulative maxima along an axis, from its end if `reverse`; NaN from the first NaN on."""
+    return _cumulative(cummax_p, operand, axis, reverse)
+
+
+def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """Cumulative minima along an axis, from its end if `reverse`; NaN from the first NaN on."""
+    return _cumulative(cummin_p, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    """log(cumsum(exp(operand))) along an axis, without overflow; from its end if `reverse`."""
+    return _cumulative(cumlogsumexp_p, operand, axis, reverse)

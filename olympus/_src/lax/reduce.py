@@ -1,0 +1,303 @@
+"""Reductions over axes by one monoid, and the positions of extrema.
+
+`reduce_sum` is in `shape`, because transposing a broadcast needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Primitive, Zero
+from ..core.staging import stage
+from ..core.trace import literal, typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_axes, canonical_axis, prod
+from . import elementwise as ew
+from .shape import (
+    Dims,
+    broadcast_in_dim,
+    is_array,
+    reduce_sum,
+    reshape,
+    shifted,
+    transpose,
+    zeros_of,
+)
+from .slicing import pad, slice_in_dim
+
+__all__ = ["argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
+           "reduce_sum", "reduce_xor"]
+
+BOOL = dtypes.as_dtype(bool)
+KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating",
+              "c": "complex"}
+
+
+def check_kind(name: str, x: ShapedArray, kinds: str) -> None:
+    """TypeError unless the operand's kind of dtype is accepted."""
+    if dtypes.scalar_kind(x.dtype) not in kinds:
+        accepted = ", ".join(KIND_NAMES[k] for k in kinds)
+        raise TypeError(f"{name}: operand {x} given; dtypes accepted are {accepted}; convert it "
+                        "with astype.")
+
+
+def lowest(dtype: Any) -> Any:
+    """The identity of max: -inf, the least integer or False."""
+    kind = dtypes.scalar_kind(dtype)
+    if kind in "iu":
+        return int(dtypes.iinfo(dtype).min)
+    return {"b": False, "c": complex(float("-inf"), float("-inf"))}.get(kind, _infinity(dtype, -1))
+
+
+def highest(dtype: Any) -> Any:
+    """The identity of min: inf, the largest integer or True."""
+    kind = dtypes.scalar_kind(dtype)
+    if kind in "iu":
+        return int(dtypes.iinfo(dtype).max)
+    return {"b": True, "c": complex(float("inf"), float("inf"))}.get(kind, _infinity(dtype, 1))
+
+
+def _infinity(dtype: Any, sign: int) -> float:
+    """±inf, or the extreme value of a dtype without infinities."""
+    if dtypes.scalar_kind(dtype) != "f" or dtypes.as_dtype(dtype).type(sign * float("inf")) == (
+            sign * float("inf")):
+        return sign * float("inf")
+    info = dtypes.finfo(dtype)
+    return float(info.max if sign > 0 else info.min)
+
+
+class Reduction(Primitive, abstract=True):
+    """Combine the elements along axes, in any order, starting from an identity."""
+
+    transpose = None
+
+    def __init__(self, name: str, combine: Callable[[Any, Any], Any],
+                 identity: Callable[[Any], Any], kinds: str) -> None:
+        super().__init__(name)
+        self.combine, self.identity, self.kinds = combine, identity, kinds
+
+    def infer(self, x: ShapedArray, *, axes: Dims) -> ShapedArray:
+        check_kind(self.name, x, self.kinds)
+        return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in axes]), x.dtype,
+                         x.weak_type)
+
+    def lower(self, b: Any, x: Any, *, axes: Dims) -> Any:
+        scalar = make_aval((), b.avals_in[0].dtype)
+        body = stage(lambda p, q: [self.combine(p, q)], [scalar, scalar])
+        op = b.ops("stablehlo.reduce", [x, b.scalar(self.identity(scalar.dtype), scalar.dtype)],
+                   {"dimensions": b.i64s(axes)}, regions=1)
+        b.region(op, 0, [b.type(scalar)] * 2, lambda p, q: b.call_inline(body, [p, q]))
+        return op.result
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, axes: Dims
+             ) -> Any:
+        dim = dims[0]
+        gone = shifted(axes, dim)
+        return self.bind(args[0], axes=gone), dim - sum(a < dim for a in gone)
+
+
+class Bitwise(Reduction):
+    """and, or, xor: no derivative."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        return out, Zero(typeof(out).to_tangent_aval())
+
+
+class Extremum(Reduction):
+    """max, min: NaN if any element is; equal extrema share the tangent equally."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: Dims) -> Any:
+        (x,), (t,) = primals, tangents
+        out, aval = self.bind(x, axes=axes), typeof(x)
+        kept = tuple([d for d in range(aval.ndim) if d not in axes])
+        at = ew.eq(x, broadcast_in_dim(out, aval.shape, kept))
+        zeros = zeros_of(typeof(t))
+        count = reduce_sum(ew.select_n(at, zeros, _ones(typeof(t))), axes)
+        return out, ew.div(reduce_sum(ew.select_n(at, zeros, t), axes), count)
+
+
+def _ones(aval: ShapedArray) -> Any:
+    return broadcast_in_dim(literal(1, aval.dtype), aval.shape, ())
+
+
+class Product(Reduction):
+    """Products; the derivative is right where factors are zero."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: Dims) -> Any:
+        # The product rule along a binary tree: the sum of t_i times the product of the others,
+        # without division.
+        x, t = [_reduced_first(v, axes) for v in (primals[0], tangents[0])]
+        while (n := typeof(x).shape[0]) > 1:
+            half = (n + 1) // 2
+            (x, x2), (t, t2) = [_halves(v, half, fill) for v, fill in ((x, 1), (t, 0))]
+            x, t = ew.mul(x, x2), ew.add(ew.mul(t, x2), ew.mul(x, t2))
+        out = self.bind(primals[0], axes=axes)
+        tangent = reshape(t, typeof(out).shape) if n else zeros_of(typeof(out))
+        return out, tangent
+
+
+def _reduced_first(x: Any, axes: Dims) -> Any:
+    """The reduced axes as one, at the front."""
+    shape = typeof(x).shape
+    kept = tuple([d for d in range(len(shape)) if d not in axes])
+    moved = transpose(x, (*axes, *kept))
+    return reshape(moved, (prod([shape[a] for a in axes]), *[shape[d] for d in kept]))
+
+
+def _halves(x: Any, half: int, fill: int) -> tuple[Any, Any]:
+    """The first and second half along axis 0, the second filled up to the first's size."""
+    aval = typeof(x)
+    n = aval.shape[0]
+    rest = slice_in_dim(x, half, n)
+    if n < 2 * half:
+        rest = pad(rest, literal(fill, aval.dtype),
+                   [(0, 2 * half - n, 0), *[(0, 0, 0)] * (aval.ndim - 1)])
+    return slice_in_dim(x, 0, half), rest
+
+
+reduce_max_p = Extremum("reduce_max", lambda x, y: ew.max(x, y), lowest, "biufc")
+reduce_min_p = Extremum("reduce_min", lambda x, y: ew.min(x, y), highest, "biufc")
+reduce_prod_p = Product("reduce_prod", ew.mul, lambda dtype: 1, "iufc")
+reduce_and_p = Bitwise("reduce_and", lambda x, y: ew.bitwise_and(x, y),
+                       lambda dtype: True if dtype == BOOL else _all_bits(dtype), "biu")
+reduce_or_p = Bitwise("reduce_or", lambda x, y: ew.bitwise_or(x, y), lambda dtype: 0, "biu")
+reduce_xor_p = Bitwise("reduce_xor", lambda x, y: ew.bitwise_xor(x, y), lambda dtype: 0, "biu")
+
+
+def _all_bits(dtype: Any) -> int:
+    return -1 if dtypes.scalar_kind(dtype) == "i" else int(dtypes.iinfo(dtype).max)
+
+
+class ArgExtremum(Primitive):
+    """The index of the largest or smallest element along one axis: the first NaN, or the first."""
+
+    transpose = None
+
+    def __init__(self, name: str, better: Callable[[Any, Any], Any], identity: Any) -> None:
+        super().__init__(name)
+        self.better, self.identity = better, identity
+
+    def infer(self, x: ShapedArray, *, axes: Dims, index_dtype: Any) -> ShapedArray:
+        check_kind(self.name, x, "biuf")
+        if dtypes.scalar_kind(index_dtype) not in "iu":
+            raise TypeError(f"{self.name}: index_dtype {dtypes.long_name(index_dtype)} given; an "
+                            "integer dtype is required.")
+        if not x.shape[axes[0]]:
+            raise ValueError(f"{self.name}: operand {x}, axis {axes[0]} given; an axis of at least "
+                             "one element is required.")
+        return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in axes]), index_dtype)
+
+    def lower(self, b: Any, x: Any, *, axes: Dims, index_dtype: Any) -> Any:
+        aval, out = b.avals_in[0], b.avals_out[0]
+        value, index = make_aval((), aval.dtype), make_aval((), index_dtype)
+        body = stage(self._pick, [value, index, value, index])
+        places = b.op("stablehlo.iota", [], {"iota_dimension": b.attr(f"{axes[0]} : i64")},
+                      aval.update(dtype=index_dtype))
+        start = b.scalar(self.identity(aval.dtype), aval.dtype)
+        op = b.ops("stablehlo.reduce", [x, places, start, b.scalar(0, index_dtype)],
+                   {"dimensions": b.i64s(axes)},
+                   [b.type(out.update(dtype=aval.dtype)), b.type(out)], regions=1)
+        b.region(op, 0, [b.type(value), b.type(index)] * 2, lambda *args: b.call_inline(body, args))
+        return op.results[1]
+
+    def _pick(self, x: Any, i: Any, y: Any, j: Any) -> list[Any]:
+        """The better of two (value, index): NaN beats all, then the lower index."""
+        x_nan, y_nan = ew.ne(x, x), ew.ne(y, y)
+        better = ew.bitwise_or(self.better(x, y), ew.bitwise_and(x_nan, ew.bitwise_not(y_nan)))
+        tie = ew.bitwise_or(ew.eq(x, y), ew.bitwise_and(x_nan, y_nan))
+        first = ew.bitwise_or(better, ew.bitwise_and(tie, ew.lt(i, j)))
+        return [ew.select_n(first, y, x), ew.select_n(first, j, i)]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        return out, Zero(typeof(out).to_tangent_aval())
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, axes: Dims,
+             index_dtype: Any) -> Any:
+        dim = dims[0]
+        gone = shifted(axes, dim)
+        out = self.bind(args[0], axes=gone, index_dtype=index_dtype)
+        return out, dim - sum(a < dim for a in gone)
+
+
+argmax_p = ArgExtremum("argmax", lambda x, y: ew.gt(x, y), lowest)
+argmin_p = ArgExtremum("argmin", lambda x, y: ew.lt(x, y), highest)
+
+
+def _reduce(prim: Reduction, operand: Any, axes: Sequence[int], out_sharding: Any = None) -> Any:
+    axes = canonical_axes(tuple(axes), typeof(operand).ndim, prim.name)
+    if out_sharding is not None:
+        raise NotImplementedError(f"{prim.name}: out_sharding {out_sharding} given; None is "
+                                  "required; constrain the result with "
+                                  "lax.with_sharding_constraint.")
+    if not axes and is_array(operand):
+        check_kind(prim.name, typeof(operand), prim.kinds)
+        return operand
+    return prim.bind(operand, axes=axes)
+
+
+def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """The largest element along axes; NaN if there is one, the dtype's lowest value if none.
+
+    Complex numbers are ordered by real, then imaginary part.
+    """
+    return _reduce(reduce_max_p, operand, axes, out_sharding)
+
+
+def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+    """The smallest element along axes; NaN if there is one, the dtype's highest value if none.
+
+    Complex numbers are ordered by real, then imaginary part.
+    """
+    return _reduce(reduce_min_p, operand, axes, out_sharding)
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+    """The product along axes, of the operand's numeric dtype."""
+    return _reduce(reduce_prod_p, operand, axes)
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    """Bitwise (for bool logical) and along axes."""
+    return _reduce(reduce_and_p, operand, axes)
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """Bitwise (for bool logical) or along axes."""
+    return _reduce(reduce_or_p, operand, axes)
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """Bitwise (for bool logical) exclusive or along axes."""
+    return _reduce(reduce_xor_p, operand, axes)
+
+
+def _arg_reduce(prim: ArgExtremum, operand: Any, axis: int, index_dtype: Any) -> Any:
+    axis = canonical_axis(axis, typeof(operand).ndim, prim.name)
+    return prim.bind(operand, axes=(axis,), index_dtype=dtypes.canonicalize_dtype(index_dtype))
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The index of the largest element along an axis: of the first NaN if any, else the first.
+
+    Args:
+      operand: array of a real dtype.
+      axis: the axis to search; it has at least one element.
+      index_dtype: integer dtype of the result.
+
+    >>> import olympus
+    >>> print(olympus.lax.argmax(olympus.numpy.array([1, 3, 3]), 0, "int32"))
+    1
+    """
+    return _arg_reduce(argmax_p, operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """The index of the smallest element along an axis: of the first NaN if any, else the first.
+
+    Arguments as of `argmax`.
+    """
+    return _arg_reduce(argmin_p, operand, axis, index_dtype)

@@ -1,0 +1,192 @@
+"""Sorting along an axis, lexicographically by several keys, and the k largest elements.
+
+Order of keys: numbers with -0.0 equal to 0.0, then NaN; complex numbers by real, then imaginary
+part; False before True.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Primitive, Zero
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_axis
+from .creation import broadcasted_iota
+from .indexing import take_along
+from .reduce import check_kind
+from .shape import align, move_axis
+
+__all__ = ["sort", "sort_key_val", "top_k"]
+
+BOOL, INT32, UINT32 = map(dtypes.as_dtype, ("bool", "int32", "uint32"))
+
+
+class Sort(Primitive):
+    """All operands permuted along `dimension`, so that the first `num_keys` of them ascend."""
+
+    multiple_results = True
+    transpose = None
+
+    def infer(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
+              ) -> list[ShapedArray]:
+        if any(a.shape != avals[0].shape for a in avals):
+            raise TypeError(f"sort: operands {', '.join(map(str, avals))} given; equal shapes are "
+                            "required; broadcast them.")
+        if not 1 <= num_keys <= len(avals):
+            raise ValueError(f"sort: num_keys {num_keys} given for {len(avals)} operands; 1 to "
+                             f"{len(avals)} is required.")
+        for aval in avals[:num_keys]:
+            check_kind("sort", aval, "biufc")
+        return list(avals)
+
+    def lower(self, b: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
+        scalars = [make_aval((), a.dtype) for a in b.avals_in]
+        op = b.ops("stablehlo.sort", xs, {
+            "dimension": b.attr(f"{dimension} : i64"),
+            "is_stable": b.attr("true" if is_stable else "false")}, regions=1)
+
+        def less(*args: Any) -> list[Any]:
+            pairs = [pair for i in range(num_keys)
+                     for pair in _parts(b, args[2 * i], args[2 * i + 1], scalars[i])]
+            return [_lexicographic(b, pairs)]
+
+        b.region(op, 0, [b.type(a) for a in scalars for _ in range(2)], less)
+        return list(op.results)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int,
+            is_stable: bool, num_keys: int) -> Any:
+        places = broadcasted_iota(UINT32, typeof(primals[0]).shape, dimension)
+        *outs, order = self.bind(*primals, places, dimension=dimension, is_stable=is_stable,
+                                 num_keys=num_keys)
+        return outs, [t if type(t) is Zero else take_along(t, order, dimension) for t in tangents]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, dimension: int,
+             is_stable: bool, num_keys: int) -> Any:
+        xs, dim = align(axis, args, dims)
+        outs = self.bind(*xs, dimension=dimension + (dimension >= dim), is_stable=is_stable,
+                         num_keys=num_keys)
+        return outs, [dim] * len(outs)
+
+
+def _parts(b: Any, x: Any, y: Any, aval: ShapedArray) -> list[tuple[Any, Any, str]]:
+    """The real pairs to compare for one pair of keys, with the comparison's kind."""
+    kind = dtypes.scalar_kind(aval.dtype)
+    if kind == "c":
+        part = make_aval((), dtypes.to_real_dtype(aval.dtype))
+        return [pair for op in ("stablehlo.real", "stablehlo.imag") for pair in _parts(
+            b, b.op(op, [x], None, part), b.op(op, [y], None, part), part)]
+    if kind == "f":
+        return [(_canonical(b, x, aval), _canonical(b, y, aval), "TOTALORDER")]
+    return [(x, y, "SIGNED" if kind == "i" else "UNSIGNED")]
+
+
+def _canonical(b: Any, x: Any, aval: ShapedArray) -> Any:
+    """One zero and one NaN, so that the total order of floats has them where they belong."""
+    flag = make_aval((), BOOL)
+    zero, nan = b.scalar(0.0, aval.dtype), b.scalar(float("nan"), aval.dtype)
+    x = b.op("stablehlo.select", [b.compare("EQ", x, zero, "FLOAT", flag), zero, x], None, aval)
+    return b.op("stablehlo.select", [b.compare("NE", x, x, "FLOAT", flag), nan, x], None, aval)
+
+
+def _lexicographic(b: Any, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
+    """x1 < y1, or equal and x2 < y2, or …"""
+    flag = make_aval((), BOOL)
+    result = None
+    for x, y, kind in reversed(pairs):
+        less = b.compare("LT", x, y, kind, flag)
+        if result is not None:
+            both = b.op("stablehlo.and", [b.compare("EQ", x, y, kind, flag), result], None, flag)
+            less = b.op("stablehlo.or", [less, both], None, flag)
+        result = less
+    return result
+
+
+class TopK(Primitive):
+    """The k largest elements along the last axis, descending, and their indices."""
+
+    multiple_results = True
+    transpose = None
+
+    def infer(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
+        check_kind("top_k", x, "biuf")
+        if not 0 <= k <= x.shape[axis]:
+            raise ValueError(f"top_k: operand {x}, k {k}, axis {axis} given; 0 <= k <= "
+                             f"{x.shape[axis]} is required; k is at most the axis's size.")
+        shape = (*x.shape[:axis], k, *x.shape[axis + 1:])
+        return [make_aval(shape, x.dtype, x.weak_type), make_aval(shape, INT32)]
+
+    def lower(self, b: Any, x: Any, *, k: int, axis: int) -> Any:
+        return list(b.ops("chlo.top_k", [x], {"k": b.attr(f"{k} : i64")}).results)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
+        values, indices = self.bind(*primals, k=k, axis=axis)
+        return [values, indices], [take_along(tangents[0], indices, axis),
+                                   Zero(typeof(indices).to_tangent_aval())]
+
+    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[int | None], *, k: int,
+             axis: int) -> Any:
+        return self.bind(move_axis(args[0], dims[0], 0), k=k, axis=axis + 1), [0, 0]
+
+
+sort_p = Sort("sort")
+top_k_p = TopK("top_k")
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Sort an array, or several by the same permutation, along an axis.
+
+    Args:
+      operand: an array, or a sequence of arrays of one shape.
+      dimension: the axis to sort along.
+      is_stable: whether equal elements keep their order.
+      num_keys: how many of the arrays are compared, the first one first.
+
+    Returns:
+      The sorted array, or a tuple of them.
+
+    Raises TypeError for unequal shapes, ValueError for an axis or num_keys out of bounds.
+
+    >>> import olympus
+    >>> print(olympus.lax.sort(olympus.numpy.array([3, 1, 2])))
+    [1 2 3]
+    """
+    several = isinstance(operand, (tuple, list))
+    operands = tuple(operand) if several else (operand,)
+    if not operands:
+        raise TypeError("sort: no operands given; at least one array is required.")
+    axis = canonical_axis(dimension, typeof(operands[0]).ndim, "sort")
+    outs = sort_p.bind(*operands, dimension=axis, is_stable=bool(is_stable), num_keys=num_keys)
+    return tuple(outs) if several else outs[0]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
+                 ) -> tuple[Any, Any]:
+    """Sort `keys` along an axis, and `values` by the same permutation."""
+    keys, values = sort((keys, values), dimension, is_stable, 1)
+    return keys, values
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+    """The k largest elements along an axis, descending, and their indices.
+
+    Args:
+      operand: array of a real dtype.
+      k: how many; at most the axis's size.
+      axis: the axis to search.
+      is_stable: whether the lower index comes first among equals; it does in either case.
+
+    Returns:
+      (values, indices), the indices int32. NaN counts as largest, -0.0 as less than 0.0.
+
+    >>> import olympus
+    >>> values, indices = olympus.lax.top_k(olympus.numpy.array([1, 3, 2]), 2)
+    >>> print(values, indices)
+    [3 2] [1 2]
+    """
+    ndim = typeof(operand).ndim
+    axis, last = canonical_axis(axis, ndim, "top_k"), ndim - 1
+    values, indices = top_k_p.bind(move_axis(operand, axis, last), k=int(k), axis=last)
+    return move_axis(values, last, axis), move_axis(indices, last, axis)
