@@ -80,15 +80,13 @@ class BatchTrace(Trace):
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:
-        vals, dims, active = self.split(args)
+        vals, dims, _ = self.split(args)    # also if none is mapped: `fun` may close over some
         ctx.trace = self.parent
         try:
-            if not active and self.axis.name is None:
-                return self.parent.process_custom(prim, fun, rules, tuple(vals), params)
-            outs = prim.vmap(self, fun, rules, vals, dims, **params)
+            outs, out_dims = prim.vmap(self, fun, rules, vals, dims, **params)
         finally:
             ctx.trace = self
-        return [BatchTracer(self, x, 0) for x in outs]
+        return [self.wrap(x, d) for x, d in zip(outs, out_dims)]
 
 
 def to_axis(x: Any, src: int | None, dst: int, size: int) -> Any:

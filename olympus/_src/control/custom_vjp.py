@@ -1,0 +1,507 @@
+"""custom_vjp: a function whose cotangents a pair of rules of the user computes.
+
+Under differentiation `fwd` runs instead of the function, and the tangents go through `custom_lin`,
+a linear operation that cannot be evaluated: all it can do is be transposed, which calls `bwd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.staging import closure_convert, stage
+from ..core.trace import Tracer, ctx, typeof
+from ..interpreters.batching import batch_flat, to_axis
+from ..lax.shape import reduce_sum
+from ..types.tree import (
+    broadcast_prefix,
+    tree_flatten,
+    tree_leaves,
+    tree_unflatten,
+    treedef_children,
+)
+from .custom_rules import (
+    CustomCall,
+    CustomFunction,
+    Rule,
+    SymbolicZero,
+    at,
+    check_consts,
+    check_pair,
+    check_structure,
+    closes_over_tracers,
+    instantiate_zero,
+    is_float0,
+    leaf_paths,
+    name_of,
+    python_value,
+    run_batched,
+    unbatched,
+)
+
+__all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p"]
+
+
+class CustomVJPPrimal(NamedTuple):
+    """What `fwd` gets for each array with `symbolic_zeros=True`: is its cotangent wanted?"""
+
+    value: Any
+    perturbed: bool
+
+
+class custom_vjp(CustomFunction):
+    """Decorator: cotangents of the function come from the rules given to `defvjp`.
+
+    Args:
+      fun: the function; its arguments and result are pytrees of arrays.
+      nondiff_argnums: positions of arguments without derivative; no traced values. `fwd` gets
+        them in place, `bwd` in front.
+      nondiff_argnames: the same by name.
+
+    >>> import olympus
+    >>> @olympus.custom_vjp
+    ... def clip_gradient(lo, hi, x):
+    ...     return x
+    >>> clip_gradient.defvjp(
+    ...     lambda lo, hi, x: (x, (lo, hi)),
+    ...     lambda res, ct: (None, None, olympus.numpy.clip(ct, res[0], res[1])))
+    >>> float(olympus.grad(lambda x: 5 * clip_gradient(-1.0, 1.0, x))(2.0))
+    1.0
+    """
+
+    what = "custom_vjp"
+
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+        self.symbolic_zeros = self.optimize_remat = False
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any],
+               symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+        """Set the rules `fwd(*args) -> (out, residuals)` and `bwd(*nondiff, residuals, ct) -> cts`.
+
+        `bwd` returns a tuple with one cotangent per differentiable argument; None stands for
+        zeros, at any depth. With `symbolic_zeros` every array that `fwd` gets is a
+        `CustomVJPPrimal`, and cotangents known to be zero are `SymbolicZero` objects.
+        `optimize_remat` promises that `fwd` computes the same output as the function.
+        """
+        self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
+        self.optimize_remat = optimize_remat
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(f"custom_vjp {name_of(self.fun)}: called without rules; both are "
+                                 "required; set them with defvjp first.")
+        args = self.resolve(args, kwargs)
+        statics = {i: args[i] for i in self.nondiff_argnums if i < len(args)}
+        if any(isinstance(x, Tracer) for x in tree_leaves(list(statics.values()))):
+            raise TypeError(f"custom_vjp {name_of(self.fun)}: a traced value given as an argument "
+                            f"that nondiff_argnums {self.nondiff_argnums} names; a concrete value "
+                            "is required there; make it a differentiable argument and return None "
+                            "as its cotangent.")
+        leaves, tree = tree_flatten([a for i, a in enumerate(args)
+                                     if i not in self.nondiff_argnums])
+        call = _VjpCall(self, statics, tree)
+        out = ctx.trace.process_custom(
+            custom_vjp_call_p, call.run, call, tuple(leaves),
+            {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
+        return tree_unflatten(call.out_tree, out)
+
+
+class _VjpRule:
+    """Flat rules: (primals, perturbed) -> (outs, residuals, bwd).
+
+    bwd(residuals, cotangents of outs) -> cotangents of primals; both may be `Zero`.
+    """
+
+    __slots__ = ()
+    name, bwd_name = "", ""
+    code: Any = None    # what tells one user's rules from another
+
+    def closes_over_tracers(self) -> bool:
+        return False
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        raise NotImplementedError
+
+    def staged(self, avals: Sequence[Any], num_leading: int, whole: bool
+               ) -> tuple[_VjpRule, list[Any]]:
+        """The rules as programs whose first inputs are the tracers that they close over.
+
+        Unless `whole`: then they are already being staged and only learn of leading operands.
+        """
+        if not whole:
+            return _ShiftedVjp(self, num_leading), []
+        bwd: Any = None
+        num_outs = 0
+
+        def forward(*args: Any) -> list[Any]:
+            nonlocal bwd, num_outs
+            outs, res, bwd = self(args, [True] * len(avals))
+            num_outs = len(outs)
+            return [*outs, *res]
+
+        fwd, fwd_tracers = closure_convert(stage(forward, avals))
+        out_avals, res_avals = fwd.out_avals[:num_outs], fwd.out_avals[num_outs:]
+        ct_avals = [a.to_tangent_aval() for a in out_avals]
+        active = [not is_float0(a) for a in ct_avals]
+        flags: tuple[bool, ...] = ()
+
+        def backward(*args: Any) -> list[Any]:
+            nonlocal flags
+            given = iter(args[len(res_avals):])
+            cts = bwd(args[:len(res_avals)],
+                      [next(given) if on else Zero(a) for a, on in zip(ct_avals, active)])
+            flags = tuple(type(ct) is not Zero for ct in cts)
+            return [ct for ct in cts if type(ct) is not Zero]
+
+        back, bwd_tracers = closure_convert(
+            stage(backward, [*res_avals, *(a for a, on in zip(ct_avals, active) if on)]))
+        rules = _StagedVjp(self, fwd, back, num_leading, len(fwd_tracers), len(bwd_tracers),
+                           num_outs, flags)
+        return rules, [*fwd_tracers, *bwd_tracers]
+
+
+class _VjpCall(_VjpRule):
+    """One call of a decorated function: `run` is the flat function."""
+
+    __slots__ = ("name", "bwd_name", "code", "fun", "fwd", "bwd", "symbolic_zeros", "statics",
+                 "in_tree", "out_tree", "out_avals")
+
+    def __init__(self, owner: custom_vjp, statics: dict[int, Any], in_tree: Any) -> None:
+        self.fun, self.fwd, self.bwd = owner.fun, owner.fwd, owner.bwd
+        self.name, self.bwd_name = name_of(self.fwd), name_of(self.bwd)
+        self.code = getattr(self.fwd, "__code__", self.fwd)
+        self.symbolic_zeros, self.statics, self.in_tree = owner.symbolic_zeros, statics, in_tree
+        self.out_tree: Any = None
+        self.out_avals: list[Any] | None = None
+
+    def closes_over_tracers(self) -> bool:
+        return closes_over_tracers(self.fun, self.fwd, self.bwd)
+
+    def arguments(self, flat: Sequence[Any]) -> list[Any]:
+        args = self.in_tree.unflatten(flat)
+        for i, value in self.statics.items():
+            args.insert(i, value)
+        return args
+
+    def run(self, *flat: Any) -> list[Any]:
+        leaves, self.out_tree = tree_flatten(self.fun(*self.arguments(flat)))
+        self.out_avals = list(map(typeof, leaves))
+        return leaves
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        what = f"custom_vjp {name_of(self.fun)}"
+        given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
+        out, res = check_pair(f"{what}: fwd {self.name}", self.fwd(*self.arguments(given)),
+                              "output, residuals")
+        leaves, tree = tree_flatten(out)
+        if self.out_tree is not None and self.out_tree != tree:
+            check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
+                            f"the output of fwd {self.name} is not like the function's")
+        _check_avals(f"{what}: fwd {self.name}", "the function's output", tree, self.out_avals,
+                     leaves)
+        self.out_tree = tree
+        res_leaves, res_tree = tree_flatten(res)
+        in_avals = [typeof(x).to_tangent_aval() for x in primals]
+
+        def bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            return self.backward(res_tree.unflatten(res), tree, in_avals, cts)
+
+        return leaves, res_leaves, bwd
+
+    def backward(self, res: Any, out_tree: Any, in_avals: Sequence[Any], cts: Sequence[Any]
+                 ) -> list[Any]:
+        """Call the user's bwd; its cotangents, flat and checked."""
+        if self.symbolic_zeros:
+            cts = [SymbolicZero(ct.aval) if type(ct) is Zero else ct for ct in cts]
+        else:
+            cts = list(map(instantiate_zero, cts))
+        result = self.bwd(*self.statics.values(), res, out_tree.unflatten(cts))
+        what = f"custom_vjp {name_of(self.fun)}: bwd {self.bwd_name}"
+        flat = _cotangent_leaves(what, self.in_tree, result)
+        out = []
+        for i, (ct, aval) in enumerate(zip(flat, in_avals)):
+            if ct is None or type(ct) in (SymbolicZero, Zero) or is_float0(aval):
+                out.append(Zero(aval))
+                continue
+            found = typeof(ct)
+            if found.shape != aval.shape or found.dtype != aval.dtype:
+                path = leaf_paths(self.in_tree)[i]
+                raise TypeError(f"{what}: {at(path)}a cotangent {found} returned for an argument "
+                                f"{aval}; equal shape and dtype are required; correct the rule.")
+            out.append(Zero(aval) if is_float0(found) else ct)
+        return out
+
+
+def _cotangent_leaves(what: str, in_tree: Any, result: Any) -> list[Any]:
+    """One cotangent per flat argument; None, at any depth, stands for a subtree of zeros."""
+    subtrees = treedef_children(in_tree)
+    if not isinstance(result, (tuple, list)) or len(result) != len(subtrees):
+        count = f" of length {len(result)}" if isinstance(result, (tuple, list)) else ""
+        raise TypeError(f"{what}: {type(result).__name__}{count} returned; a tuple of "
+                        f"{len(subtrees)} cotangents is required, one per differentiable argument; "
+                        "return None for an argument whose cotangent is zero.")
+    leaves: list[Any] = []
+    for i, (ct, tree) in enumerate(zip(result, subtrees)):
+        found, structure = tree_flatten(ct, is_leaf=_is_none)
+        if structure == tree:
+            leaves += found
+            continue
+        argument = tree.unflatten(range(tree.num_leaves))
+        try:
+            spread = broadcast_prefix(ct, argument, is_leaf=_is_none)
+        except ValueError:
+            spread = [ct]
+        if sum(x is not None for x in spread) != sum(x is not None for x in found) or \
+                len(spread) != tree.num_leaves:
+            check_structure(f"{what}: at [{i}]", argument, ct,
+                            "the cotangent is not like the argument")
+        leaves += spread
+    return leaves
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _check_avals(what: str, like: str, tree: Any, expected: Sequence[Any] | None,
+                 leaves: Sequence[Any]) -> None:
+    for i, (aval, x) in enumerate(zip(expected or (), leaves)):
+        found = typeof(x)
+        if (found.shape, found.dtype) != (aval.shape, aval.dtype):
+            raise TypeError(f"{what}: {at(leaf_paths(tree)[i])}{found} returned; {like} is {aval}, "
+                            "and they must agree; correct the rule.")
+
+
+class _StagedVjp(_VjpRule):
+    """Rules that are programs.
+
+    Inputs: tracers of the function, of fwd, of bwd, then the arguments. Tracers of bwd travel as
+    residuals.
+    """
+
+    __slots__ = ("name", "bwd_name", "fwd", "back", "num_leading", "num_fwd", "num_bwd",
+                 "num_outs", "flags")
+
+    def __init__(self, source: _VjpRule, fwd: ClosedOlympuspr, back: ClosedOlympuspr,
+                 num_leading: int, num_fwd: int, num_bwd: int, num_outs: int,
+                 flags: tuple[bool, ...]) -> None:
+        self.name, self.bwd_name = source.name, source.bwd_name
+        self.fwd, self.back, self.num_outs, self.flags = fwd, back, num_outs, flags
+        self.num_leading, self.num_fwd, self.num_bwd = num_leading, num_fwd, num_bwd
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        i, j = self.num_leading, self.num_leading + self.num_fwd
+        k = j + self.num_bwd
+        check_consts("custom_vjp", self.name, perturbed[:k])
+        out = eval_closed(self.fwd, *primals[i:j], *primals[k:])
+        in_avals = [typeof(x).to_tangent_aval() for x in primals]
+
+        def bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            given = [instantiate_zero(ct) for ct in cts if not is_float0(_ct_aval(ct))]
+            found = iter(eval_closed(self.back, *res, *given))
+            flags = (*(False,) * k, *self.flags)
+            return [next(found) if nz else Zero(a) for nz, a in zip(flags, in_avals)]
+
+        return out[:self.num_outs], [*primals[j:k], *out[self.num_outs:]], bwd
+
+
+class _ShiftedVjp(_VjpRule):
+    """Python rules of a function with leading operands that the function closes over."""
+
+    __slots__ = ("name", "bwd_name", "rules", "num_leading")
+
+    def __init__(self, rules: _VjpRule, num_leading: int) -> None:
+        self.name, self.bwd_name = rules.name, rules.bwd_name
+        self.rules, self.num_leading = rules, num_leading
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        n = self.num_leading
+        check_consts("custom_vjp", self.name, perturbed[:n])
+        outs, res, bwd = self.rules(primals[n:], perturbed[n:])
+        zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:n]]
+        return outs, res, lambda res, cts: [*zeros, *bwd(res, cts)]
+
+
+def _ct_aval(ct: Any) -> Any:
+    return ct.aval if type(ct) is Zero else typeof(ct)
+
+
+class _BatchedVjp(_VjpRule):
+    """Rules under vmap: they run under the vmap's own trace, in whatever trace is current.
+
+    Outputs are all mapped or none is, so that cotangents are per element where any is.
+    """
+
+    __slots__ = ("name", "bwd_name", "code", "trace", "rules", "dims", "mapped")
+
+    def __init__(self, trace: Any, rules: Any, dims: Sequence[int | None]) -> None:
+        self.name, self.bwd_name = rules.name, rules.bwd_name
+        self.trace, self.rules, self.dims, self.code = trace, rules, list(dims), rules.code
+        self.mapped: bool | None = None
+
+    def closes_over_tracers(self) -> bool:
+        return self.rules.closes_over_tracers()
+
+    def place(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        if self.mapped is None:
+            self.mapped = any(d is not None for d in dims)
+        return [to_axis(x, d, 0, self.trace.axis.size) for x, d in zip(outs, dims)
+                ] if self.mapped else list(outs)
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        bwd: Any = None
+        num_outs = 0
+
+        def forward(*xs: Any) -> list[Any]:
+            nonlocal bwd, num_outs
+            outs, res, bwd = self.rules(xs, perturbed)
+            num_outs = len(outs)
+            return [*outs, *res]
+
+        vals, dims = run_batched(self.trace, forward, primals, self.dims)
+        outs = self.place(vals[:num_outs], dims[:num_outs])
+        in_avals = [typeof(x).to_tangent_aval() for x in primals]
+        res_dims = dims[num_outs:]
+
+        def batched_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            return self.backward(bwd, res, res_dims, cts, in_avals)
+
+        return outs, vals[num_outs:], batched_bwd
+
+    def backward(self, bwd: Any, res: Sequence[Any], res_dims: Sequence[int | None],
+                 cts: Sequence[Any], in_avals: Sequence[Any]) -> list[Any]:
+        ct_dim = 0 if self.mapped else None
+        nonzero = [type(ct) is not Zero for ct in cts]
+        flags: list[bool] = []
+
+        def run(*xs: Any) -> list[Any]:
+            given = iter(xs[len(res):])
+            found = bwd(xs[:len(res)], [next(given) if nz else Zero(unbatched(ct.aval, ct_dim))
+                                        for ct, nz in zip(cts, nonzero)])
+            flags[:] = [type(ct) is not Zero for ct in found]
+            return [ct for ct in found if type(ct) is not Zero]
+
+        given = [ct for ct, nz in zip(cts, nonzero) if nz]
+        vals, dims = run_batched(self.trace, run, [*res, *given],
+                                 [*res_dims, *[ct_dim] * len(given)])
+        rest = iter(zip(vals, dims))
+        size = self.trace.axis.size
+        return [sum_or_move(*next(rest), want, size, self.mapped or want is not None) if nz
+                else Zero(aval) for nz, want, aval in zip(flags, self.dims, in_avals)]
+
+
+def sum_or_move(ct: Any, dim: int | None, want: int | None, size: int, per_element: Any) -> Any:
+    """A cotangent of mapped elements for an operand mapped at `want`, or summed if it is not."""
+    if want is not None:
+        return to_axis(ct, dim, want, size)
+    if dim is None and not per_element:
+        return ct
+    return reduce_sum(to_axis(ct, dim, 0, size), (0,))
+
+
+class CustomVjpCall(CustomCall):
+    """params, staged: name, bwd, call_olympuspr, fwd, symbolic_zeros."""
+
+    def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
+            tangents: Sequence[Any], *, name: str, **params: Any) -> Any:
+        nonzero = tuple(type(t) is not Zero for t in tangents)
+        outs, res, bwd = rules(primals, nonzero)
+        out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])
+        found = iter(custom_lin_p.bind(
+            *res, *[t for t in tangents if type(t) is not Zero], name=name, bwd=bwd,
+            num_res=len(res), perturbed=nonzero, out_avals=out_avals))
+        return outs, [Zero(a) if is_float0(a) else next(found) for a in out_avals]
+
+    def vmap(self, trace: Any, fun: Callable[..., Any], rules: Any, vals: Sequence[Any],
+             dims: Sequence[int | None], **params: Any) -> Any:
+        batched = _BatchedVjp(trace, rules, dims)
+
+        def run(*xs: Any) -> list[Any]:
+            return batched.place(*run_batched(trace, fun, xs, dims))
+
+        outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
+        return outs, [0 if batched.mapped else None] * len(outs)
+
+    def pack(self, rules: Any, body: ClosedOlympuspr, params: dict[str, Any]) -> dict[str, Any]:
+        return {"name": params["name"], "bwd": Rule(rules, rules.bwd_name),
+                "call_olympuspr": body, "fwd": Rule(rules, rules.name),
+                "symbolic_zeros": params["symbolic_zeros"]}
+
+    def unpack(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        rest = {"name": params["name"], "symbolic_zeros": params["symbolic_zeros"]}
+        return params["fwd"].call, rest
+
+
+class CustomLin(Primitive):
+    """Tangents of a custom_vjp function: residuals, then the tangents that are not zero.
+
+    params: name, bwd, num_res, perturbed (which arguments have a tangent), out_avals.
+    """
+
+    multiple_results = True
+
+    def _forward(self, name: str) -> TypeError:
+        return TypeError(f"custom_vjp {name}: forward mode (jvp, jacfwd, linearize's function) "
+                         "applied; its rules define reverse mode only; use grad, vjp or jacrev, or "
+                         "define the function with custom_jvp, which serves both modes.")
+
+    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+        return self.infer(*avals, **params)     # not memoised: `bwd` would be kept alive
+
+    def infer(self, *avals: Any, out_avals: Sequence[Any], **params: Any) -> list[Any]:
+        return [a for a in out_avals if not is_float0(a)]
+
+    def lower(self, b: Any, *xs: Any, name: str, **params: Any) -> Any:
+        raise self._forward(name)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, name: str,
+            **params: Any) -> Any:
+        raise self._forward(name)
+
+    def transpose(self, cts: Sequence[Any], *args: Any, bwd: Callable[..., Any], num_res: int,
+                  perturbed: Sequence[bool], out_avals: Sequence[Any], name: str) -> list[Any]:
+        given = iter(cts)
+        all_cts = [Zero(a) if is_float0(a) else next(given) for a in out_avals]
+        found = bwd(list(map(python_value, args[:num_res])), all_cts)
+        wanted = [ct for ct, on in zip(found, perturbed) if on]
+        return [None] * num_res + [ct if type(a) is Linear else None
+                                   for a, ct in zip(args[num_res:], wanted)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             bwd: Callable[..., Any], num_res: int, out_avals: Sequence[Any],
+             **params: Any) -> Any:
+        res_dims, size = list(dims[:num_res]), axis.size
+        tangents = [to_axis(t, d, 0, size) for t, d in zip(args[num_res:], dims[num_res:])]
+
+        def batched_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            nonzero = [type(ct) is not Zero for ct in cts]
+            zeros: list[Any] = []
+
+            def run(*xs: Any) -> list[Any]:
+                given = iter(xs[len(res):])
+                found = bwd(xs[:len(res)], [next(given) if nz else Zero(a)
+                                            for nz, a in zip(nonzero, out_avals)])
+                zeros[:] = [ct if type(ct) is Zero else None for ct in found]
+                return [ct for ct in found if type(ct) is not Zero]
+
+            given = [ct for ct in cts if type(ct) is not Zero]
+            vals, out_dims = batch_flat(run, axis, [*res, *given], [*res_dims, *[0] * len(given)])
+            rest = iter([to_axis(x, d, 0, size) for x, d in zip(vals, out_dims)])
+            return [next(rest) if z is None else
+                    Zero(z.aval.update(shape=(size, *z.aval.shape))) for z in zeros]
+
+        wide = tuple([a.update(shape=(size, *a.shape)) for a in out_avals])
+        out = self.bind(*args[:num_res], *tangents, bwd=batched_bwd, num_res=num_res,
+                        out_avals=wide, **params)
+        return out, [0] * len(out)
+
+
+custom_vjp_call_p = CustomVjpCall("custom_vjp_call")
+custom_lin_p = CustomLin("custom_lin")
