@@ -1,45 +1,45 @@
 """The pytree functions under short names (`olympus.tree.map`): names only."""
 
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     static as static,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_all as all,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_broadcast as broadcast,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_flatten as flatten,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_flatten_with_path as flatten_with_path,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_leaves as leaves,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_leaves_with_path as leaves_with_path,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_map as map,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_map_with_path as map_with_path,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_reduce as reduce,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_reduce_associative as reduce_associative,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_structure as structure,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_transpose as transpose,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     tree_unflatten as unflatten,
 )
 

@@ -1,6 +1,8 @@
-"""Functions on pytrees, the nested containers that every transformation takes and returns: names only."""
+"""Functions on pytrees, the nested containers that every transformation takes and returns: names
+only.
+"""
 
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -37,7 +39,7 @@ from olympus._src.types.tree import (
     treedef_is_leaf,
     treedef_tuple,
 )
-from olympus._src.types.tree import (
+from ._src.types.tree import (
     registry as default_registry,
 )
 

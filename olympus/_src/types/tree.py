@@ -1,17 +1,18 @@
 """The pytree verbs: flatten, rebuild, map, reduce, transpose and broadcast trees of leaves.
 
-`tree_flatten` is one call into jaxlib's C++ registry, and everything else is made of it. Where structures must agree
-the check is C++'s too; only when it fails are the trees compared in Python, to name the place. The registry and its
-registrations are in `tree_registry`, key paths and explanations in `tree_paths`.
+`tree_flatten` is one call into jaxlib's C++ registry, and everything else is made of it. Where
+structures must agree the check is C++'s too; only when it fails are the trees compared in Python,
+to name the place. The registry and its registrations are in `tree_registry`, key paths and
+explanations in `tree_paths`.
 """
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from olympus._src.base import lib
-from olympus._src.base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
-from olympus._src.types.tree_paths import (
+from ..base import lib
+from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from .tree_paths import (
     IsLeaf,
     KeyEntry,
     KeyPath,
@@ -23,7 +24,7 @@ from olympus._src.types.tree_paths import (
     mismatch_error,
     prefix_errors,
 )
-from olympus._src.types.tree_registry import (
+from .tree_registry import (
     Partial,
     PyTreeDef,
     is_tree_node,
@@ -95,14 +96,22 @@ class Unspecified:
 
 
 _UNSPECIFIED: Final = Unspecified()
-_TRANSPOSE_RULES = "the tree to transpose must be the outer structure with the inner one at each leaf"
-_FIRST_RULES = "every further tree must have the first tree's structure, and may be deeper where that has a leaf"
+_PREFIX_RULES = "a prefix is required: the full tree's structure, cut off at the prefix's leaves"
+_TRANSPOSE_RULES = (
+    "the tree to transpose must be the outer structure with the inner one at each leaf"
+)
+_FIRST_RULES = (
+    "every further tree must have the first tree's structure, "
+    "and may be deeper where that has a leaf"
+)
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves of `tree`, dicts in key order, and its structure; `is_leaf(subtree)` stops above a node.
+    """The leaves of `tree`, dicts in key order, and its structure; `is_leaf(subtree)` stops above a
+    node.
 
-    ValueError for a dict whose keys cannot be sorted, RecursionError for a tree that contains itself.
+    ValueError for a dict whose keys cannot be sorted, RecursionError for a tree that contains
+    itself.
 
     >>> tree_flatten({"b": [1, 2], "a": None})
     ([1, 2], PyTreeDef({'a': None, 'b': [*, *]}))
@@ -138,7 +147,8 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of structure `treedef` with these leaves; ValueError unless there are `treedef.num_leaves` of them.
+    """The tree of structure `treedef` with these leaves; ValueError unless there are
+    `treedef.num_leaves` of them.
 
     >>> tree_unflatten(tree_structure([0, {"k": 0}]), "xy")
     ['x', {'k': 'y'}]
@@ -150,11 +160,15 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def _unflatten_error(treedef: Any, leaves: Any, error: Exception) -> Exception:
-    """Why C++ refused the leaves; `error` itself where it comes from a user's unflatten function or iterator."""
+    """Why C++ refused the leaves; `error` itself where it comes from a user's unflatten function or
+    iterator.
+    """
     if not isinstance(treedef, PyTreeDef):
         return _not_a_treedef("tree_unflatten", treedef)
     if not isinstance(leaves, Iterable):
-        return TypeError(f"tree_unflatten: leaves is of type {type(leaves).__name__}; an iterable is required")
+        return TypeError(
+            f"tree_unflatten: leaves is of type {type(leaves).__name__}; an iterable is required"
+        )
     counted = len(leaves) if isinstance(leaves, Sequence) else treedef.num_leaves
     if counted == treedef.num_leaves:
         return error
@@ -166,16 +180,16 @@ def _unflatten_error(treedef: Any, leaves: Any, error: Exception) -> Exception:
 
 def _not_a_treedef(what: str, value: Any) -> TypeError:
     return TypeError(
-        f"{what}: got a value of type {type(value).__name__} as tree structure; a PyTreeDef is required; "
-        "get it with tree_structure(tree)"
+        f"{what}: got a value of type {type(value).__name__} as tree structure; "
+        "a PyTreeDef is required; get it with tree_structure(tree)"
     )
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """`f` of every leaf of `tree`, in the same structure.
 
-    With further trees, of the same structure or deeper where `tree` has a leaf, `f` also takes their subtrees there.
-    ValueError with the key path where the structures differ.
+    With further trees, of the same structure or deeper where `tree` has a leaf, `f` also takes
+    their subtrees there. ValueError with the key path where the structures differ.
 
     >>> tree_map(lambda x, y: x + y, [1, {"k": 2}], [10, {"k": 20}])
     [11, {'k': 22}]
@@ -200,15 +214,19 @@ def _columns(what: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> list[list[
     return columns
 
 
-def _rest_error(what: str, treedef: PyTreeDef, index: int, other: Any, error: Exception) -> Exception:
-    differences = prefix_errors(treedef, other)
+def _rest_error(
+    what: str, treedef: PyTreeDef, index: int, other: Any, error: Exception
+) -> Exception:
+    differences = explain_mismatch(treedef, other, prefix=True)
     if not differences:
         return flatten_error(what, other, error)
     return mismatch_error(f"{what}, tree {index + 2}", _FIRST_RULES, differences)
 
 
 def _path_predicate(is_leaf: Any, takes_path: bool) -> Any:
-    """C++ asks `(path, subtree)`; the user's predicate takes the subtree alone unless it says otherwise."""
+    """C++ asks `(path, subtree)`; the user's predicate takes the subtree alone unless it says
+    otherwise.
+    """
     if is_leaf is None or takes_path:
         return is_leaf
     return lambda _path, subtree: is_leaf(subtree)
@@ -271,7 +289,8 @@ def tree_reduce(
     initializer: Any = _UNSPECIFIED,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """`functools.reduce` over the leaves, from `initializer` where it is given; TypeError for no leaf and none given.
+    """`functools.reduce` over the leaves, from `initializer` where it is given; TypeError for no
+    leaf and none given.
 
     >>> tree_reduce(lambda x, y: x - y, [10, (3, 2)])
     5
@@ -280,7 +299,9 @@ def tree_reduce(
     if initializer is not _UNSPECIFIED:
         return functools.reduce(function, leaves, initializer)
     if not leaves:
-        raise TypeError("tree_reduce: the tree has no leaves; at least one is required; give an initializer")
+        raise TypeError(
+            "tree_reduce: the tree has no leaves; at least one is required; give an initializer"
+        )
     return functools.reduce(function, leaves)
 
 
@@ -293,7 +314,8 @@ def tree_reduce_associative(
 ) -> Any:
     """The leaves combined pairwise by an associative operation, to a depth of log2 of their number.
 
-    `identity` is the result for a tree without leaves; TypeError for such a tree when it is not given.
+    `identity` is the result for a tree without leaves; TypeError for such a tree when it is not
+    given.
 
     >>> tree_reduce_associative(lambda x, y: (x, y), [1, 2, 3])
     (1, (2, 3))
@@ -302,7 +324,10 @@ def tree_reduce_associative(
     if leaves:
         return _combine(operation, leaves)
     if identity is _UNSPECIFIED:
-        raise TypeError("tree_reduce_associative: the tree has no leaves; at least one is required; give identity")
+        raise TypeError(
+            "tree_reduce_associative: the tree has no leaves; at least one is required; "
+            "give identity"
+        )
     return identity
 
 
@@ -367,9 +392,11 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def tree_transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
 ) -> Any:
-    """A tree of trees turned inside out: outer structure of inner ones to inner structure of outer ones.
+    """A tree of trees turned inside out: outer structure of inner ones to inner structure of outer
+    ones.
 
-    With None the inner structure is that of the first inner tree. ValueError unless the tree is exactly outer of inner.
+    With None the inner structure is that of the first inner tree. ValueError unless the tree is
+    exactly outer of inner.
 
     >>> tree_transpose(tree_structure([0, 0]), tree_structure((0, 0, 0)), [(1, 2, 3), (4, 5, 6)])
     ([1, 4], [2, 5], [3, 6])
@@ -392,19 +419,22 @@ def tree_transpose(
 def _first_inner(what: str, outer: PyTreeDef, tree: Any) -> PyTreeDef:
     if not outer.num_leaves:
         raise ValueError(
-            f"{what}: {outer} has no leaves; at least one is required to infer the inner structure; "
-            "give inner_treedef"
+            f"{what}: {outer} has no leaves; at least one is required to infer the inner "
+            "structure; give inner_treedef"
         )
     try:
         return tree_structure(outer.flatten_up_to(tree)[0])
     except ValueError:
-        raise mismatch_error(what, _TRANSPOSE_RULES, prefix_errors(outer, tree)) from None
+        raise mismatch_error(
+            what, _TRANSPOSE_RULES, explain_mismatch(outer, tree, prefix=True)
+        ) from None
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Each leaf of `prefix_tree` as often as its place in `full_tree` has leaves, in their order.
 
-    `is_leaf` is asked about the nodes of the prefix. ValueError with the key path where it is no prefix.
+    `is_leaf` is asked about the nodes of the prefix. ValueError with the key path where it is no
+    prefix.
 
     >>> broadcast_prefix([1, 2], [("a", "b"), "c"])
     [1, 1, 2]
@@ -420,12 +450,13 @@ def _broadcast(what: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> 
         differences = prefix_errors(prefix_tree, full_tree, is_leaf)
         if not differences:
             raise flatten_error(what, full_tree, error) from None
-        raise mismatch_error(what, "the first tree must be a prefix of the second", differences) from None
+        raise mismatch_error(what, _PREFIX_RULES, differences) from None
     return [leaf for leaf, sub in zip(leaves, subtrees, strict=True) for _ in tree_leaves(sub)]
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """`prefix_tree` spread over the structure of `full_tree`: each leaf repeated over the subtree at its place.
+    """`prefix_tree` spread over the structure of `full_tree`: each leaf repeated over the subtree
+    at its place.
 
     ValueError with the key path where it is no prefix.
 
@@ -441,12 +472,14 @@ def _is_none(x: Any) -> bool:
 
 
 def flatten_axes(what: str, treedef: PyTreeDef, axes_tree: Any) -> list[Any]:
-    """One entry of `axes_tree`, a prefix of `treedef` in which None is a leaf, for each leaf of `treedef`.
+    """One entry of `axes_tree`, a prefix of `treedef` in which None is a leaf, for each leaf of
+    `treedef`.
 
-    `what` names the operation and argument in the ValueError, which tells the key path of each misfit. No value of the
-    full structure is made: custom nodes are not rebuilt around dummies.
+    `what` names the operation and argument in the ValueError, which tells the key path of each
+    misfit. No value of the full structure is made: custom nodes are not rebuilt around dummies.
 
-    >>> flatten_axes("vmap in_axes", tree_structure((1, {"k": 2, "l": [3, 4]})), (None, {"k": 0, "l": 1}))
+    >>> args = (1, {"k": 2, "l": [3, 4]})
+    >>> flatten_axes("vmap in_axes", tree_structure(args), (None, {"k": 0, "l": 1}))
     [None, 0, 1, 1]
     """
     if axes_tree is None or not is_tree_node(type(axes_tree)):
@@ -455,8 +488,7 @@ def flatten_axes(what: str, treedef: PyTreeDef, axes_tree: Any) -> list[Any]:
     counts = _leaf_counts(prefix, treedef)
     if counts is None:
         differences = prefix_errors(axes_tree, treedef, _is_none)
-        advice = "the specification must be a prefix of the argument's structure: one entry serves all leaves below it"
-        raise mismatch_error(what, advice, differences)
+        raise mismatch_error(what, _PREFIX_RULES, differences)
     return [axis for axis, count in zip(axes, counts, strict=True) for _ in range(count)]
 
 

@@ -1,15 +1,17 @@
 """Where something is in a pytree: key paths, opening one level, and what differs between two trees.
 
-Flattening runs in C++ and reports little; when it fails, the functions here walk the trees once more in Python
-(with a stack: no depth limit) and say at which path, what was found and what is required.
+Flattening runs in C++ and reports little; when it fails, the functions here walk the trees once
+more in Python (with a stack: no depth limit) and say at which path, what was found and what is
+required.
 """
 
+import reprlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from olympus._src.base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
-from olympus._src.types.tree_registry import PyTreeDef, registered_field_names, registry
+from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from .tree_registry import PyTreeDef, registered_field_names, registry
 
 __all__ = [
     "KeyEntry",
@@ -40,7 +42,8 @@ def _key_name(key: Any) -> str:
 
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
-    """The key path as text: as Python would index, or with `simple` the bare names, joined by `separator`.
+    """The key path as text: as Python would index, or with `simple` the bare names, joined by
+    `separator`.
 
     >>> path = (SequenceKey(1), DictKey("k"), GetAttrKey("name"))
     >>> keystr(path), keystr(path, simple=True, separator="/")
@@ -59,14 +62,16 @@ def _opened(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
     if opened is not None and registry.is_node(type(tree)) and opened[1] is type(tree):
         # jaxlib 0.10.2 gives every child of a namedtuple the name of its first field.
         if _is_namedtuple(type(tree)):
-            return tuple((GetAttrKey(n), c) for n, c in zip(tree._fields, tree, strict=True)), opened[1]
+            return tuple(
+                (GetAttrKey(n), c) for n, c in zip(tree._fields, tree, strict=True)
+            ), opened[1]
     return opened
 
 
 def _not_a_node(what: str, tree: Any) -> ValueError:
     return ValueError(
-        f"{what}: can't open a leaf of type {type(tree).__name__}; a registered container is required; "
-        "see tree_util.register_pytree_node"
+        f"{what}: can't open a leaf of type {type(tree).__name__}; "
+        "a registered container is required; see tree_util.register_pytree_node"
     )
 
 
@@ -154,82 +159,114 @@ def _same_aux(a: Any, b: Any) -> bool:
 def _describe(node: _Node | None, value: Any) -> str:
     """A few words for a subtree: its container and size, or the class of a leaf."""
     if node is None:
-        return "a leaf" if isinstance(value, PyTreeDef) else f"a leaf of type {type(value).__name__}"
+        known = not isinstance(value, PyTreeDef)
+        return f"a leaf of type {type(value).__name__}" if known else "a leaf"
     if node.kind is type(None):
         return "None"
     name, size = node.kind.__name__, len(node.children)
     if issubclass(node.kind, dict):
-        keys = ", ".join(repr(getattr(k, "key", k)) for k in node.keys[:SHOWN_KEYS])
-        return f"{name} with keys [{keys}{', ...' if size > SHOWN_KEYS else ''}]"
+        factory = f" of {node.aux[0]!r}" if node.kind is defaultdict else ""
+        return f"{name}{factory} with keys {_listed(map(repr, _dict_keys(node)))}"
     if node.kind is list or node.kind is tuple or _is_namedtuple(node.kind):
         return f"{name} of length {size}"
-    return f"{name} with {size} children and aux data {node.aux!r}"
+    return f"{name} with {size} children and aux data {reprlib.repr(node.aux)}"
+
+
+def _dict_keys(node: _Node) -> list[Any]:
+    return [getattr(key, "key", key) for key in node.keys]
+
+
+def _listed(words: Iterable[str]) -> str:
+    """The first few words in brackets."""
+    shown = list(words)
+    more = [f"... {len(shown) - SHOWN_KEYS} more"] if len(shown) > SHOWN_KEYS else []
+    return f"[{', '.join(shown[:SHOWN_KEYS] + more)}]"
 
 
 def _key_changes(want: _Node, have: _Node) -> str:
-    """Which dict keys are missing or too many, as a remark in parentheses; empty for other nodes."""
+    """Which dict keys are missing or too many, in parentheses; empty for other nodes."""
     if not (issubclass(want.kind, dict) and issubclass(have.kind, dict)):
         return ""
-    required = {getattr(k, "key", k) for k in want.keys}
-    present = {getattr(k, "key", k) for k in have.keys}
-    changes: list[str] = []
-    for word, keys in (("missing", required - present), ("unexpected", present - required)):
-        if keys:
-            shown = sorted(map(repr, keys))
-            changes.append(f"{word} keys [{', '.join(shown[:SHOWN_KEYS])}{', ...' * (len(shown) > SHOWN_KEYS)}]")
+    required, present = set(_dict_keys(want)), set(_dict_keys(have))
+    pairs = (("missing", required - present), ("unexpected", present - required))
+    changes = [f"{word} keys {_listed(sorted(map(repr, keys)))}" for word, keys in pairs if keys]
+    if not changes and _dict_keys(want) != _dict_keys(have):
+        changes = ["the same keys in another order"]
     return f" ({', '.join(changes)})" if changes else ""
 
 
-def _matches(want: _Node, have: _Node) -> bool:
-    same_shape = want.kind is have.kind and len(want.children) == len(have.children)
-    return same_shape and _same_aux(want.aux, have.aux)
+def _matches(a: _Node, b: _Node) -> bool:
+    same_shape = a.kind is b.kind and len(a.children) == len(b.children)
+    return same_shape and _same_aux(a.aux, b.aux)
 
 
-def _difference(path: tuple[Any, ...], want: str, have: str, changes: str) -> str:
+class _Difference(NamedTuple):
+    """A place where trees `a` and `b` differ: their subtrees there, opened (None for a leaf)."""
+
+    path: tuple[Any, ...]
+    a: tuple[_Node | None, Any]
+    b: tuple[_Node | None, Any]
+
+
+def _differences(a: Any, b: Any, prefix: bool, is_leaf: IsLeaf) -> list[_Difference]:
+    """The outermost differing places, in leaf order; with `prefix` a leaf of `a` fits anything."""
+    open_a, open_b = _opener(a), _opener(b)
+    found: list[_Difference] = []
+    stack: list[tuple[tuple[Any, ...], Any, Any]] = [((), a, b)]
+    while stack:
+        path, sub_a, sub_b = stack.pop()
+        node_a = open_a(sub_a, is_leaf)
+        if node_a is None and prefix:
+            continue
+        node_b = open_b(sub_b, None if prefix else is_leaf)
+        if node_a is None and node_b is None:
+            continue
+        if node_a is None or node_b is None or not _matches(node_a, node_b):
+            found.append(_Difference(path, (node_a, sub_a), (node_b, sub_b)))
+            continue
+        # A PyTreeDef does not know the keys of custom nodes; a value does.
+        keys = node_b.keys if isinstance(a, PyTreeDef) else node_a.keys
+        children = zip(keys, node_a.children, node_b.children, strict=True)
+        stack += reversed([((*path, key), x, y) for key, x, y in children])
+    return found
+
+
+def _sentence(path: tuple[Any, ...], required: tuple[Any, Any], found: tuple[Any, Any]) -> str:
+    want, have = _describe(*required), _describe(*found)
+    remark = ""
+    if required[0] is not None and found[0] is not None:
+        remark = _key_changes(required[0], found[0])
+        if required[0].kind is not found[0].kind and want == have:
+            remark = " (a class of the same name, defined elsewhere)"
     where = f"at {keystr(path)}" if path else "at the root"
-    twins = " (another class of the same name)" if want == have else ""
-    return f"{where}: found {have}{twins}; required {want}{changes}"
+    return f"{where}: found {have}; required {want}{remark}"
 
 
-def explain_mismatch(required: Any, found: Any, *, prefix: bool = False, is_leaf: IsLeaf = None) -> list[str]:
+def explain_mismatch(
+    required: Any, found: Any, *, prefix: bool = False, is_leaf: IsLeaf = None
+) -> list[str]:
     """Every place where the structure of `found` is not that of `required`; empty where they agree.
 
-    Each is a pytree or a PyTreeDef. With `prefix` a leaf of `required` stands for any subtree; `is_leaf` is asked about
-    the nodes of `required` (and of `found` unless `prefix`).
+    Each is a pytree or a PyTreeDef. With `prefix` a leaf of `required` stands for any subtree;
+    `is_leaf` is asked about the nodes of `required` (and of `found` unless `prefix`).
 
     >>> explain_mismatch([1, {"k": (1, 2)}], [1, {"k": (1, 2, 3)}])
     ["at [1]['k']: found tuple of length 3; required tuple of length 2"]
     """
-    open_required, open_found = _opener(required), _opener(found)
-    differences: list[str] = []
-    stack: list[tuple[tuple[Any, ...], Any, Any]] = [((), required, found)]
-    while stack:
-        path, want_tree, have_tree = stack.pop()
-        want = open_required(want_tree, is_leaf)
-        if want is None and prefix:
-            continue
-        have = open_found(have_tree, None if prefix else is_leaf)
-        if want is None and have is None:
-            continue
-        if want is not None and have is not None and _matches(want, have):
-            # A PyTreeDef does not know the keys of custom nodes; a value does.
-            keys = have.keys if isinstance(required, PyTreeDef) else want.keys
-            pairs = zip(keys, want.children, have.children, strict=True)
-            stack += reversed([((*path, key), a, b) for key, a, b in pairs])
-            continue
-        changes = "" if want is None or have is None else _key_changes(want, have)
-        described = _describe(want, want_tree), _describe(have, have_tree)
-        differences.append(_difference(path, *described, changes))
-    return differences
+    places = _differences(required, found, prefix, is_leaf)
+    return [_sentence(place.path, place.a, place.b) for place in places]
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[str]:
     """Every place where `prefix_tree` is not a prefix of `full_tree`; empty where it is.
 
+    What is found is the prefix's, what is required is the full tree's.
+
     >>> prefix_errors((1, None), ([2, 3], None)), prefix_errors([1], (1,))
-    ([], ['at the root: found tuple of length 1; required list of length 1'])
+    ([], ['at the root: found list of length 1; required tuple of length 1'])
     """
-    return explain_mismatch(prefix_tree, full_tree, prefix=True, is_leaf=is_leaf)
+    places = _differences(prefix_tree, full_tree, True, is_leaf)
+    return [_sentence(place.path, place.b, place.a) for place in places]
 
 
 def mismatch_error(what: str, advice: str, differences: list[str]) -> ValueError:
@@ -239,11 +276,17 @@ def mismatch_error(what: str, advice: str, differences: list[str]) -> ValueError
         return ValueError(f"{what}: tree structures differ {shown[0]}; {advice}")
     if len(differences) > len(shown):
         shown.append(f"and in {len(differences) - len(shown)} more places")
-    return ValueError("\n  ".join([f"{what}: tree structures differ in {len(differences)} places:", *shown, advice]))
+    return ValueError(
+        "\n  ".join(
+            [f"{what}: tree structures differ in {len(differences)} places:", *shown, advice]
+        )
+    )
 
 
 def flatten_error(what: str, tree: Any, error: Exception, is_leaf: IsLeaf = None) -> Exception:
-    """The exception to raise where C++ could not flatten `tree`: clearer where the cause is known, else `error`."""
+    """The exception to raise where C++ could not flatten `tree`: clearer where the cause is known,
+    else `error`.
+    """
     if isinstance(error, SystemError | RecursionError):
         return RecursionError(
             f"{what}: the tree is nested deeper than Python's recursion limit, or contains itself; "
@@ -259,7 +302,9 @@ def flatten_error(what: str, tree: Any, error: Exception, is_leaf: IsLeaf = None
                 return _unsortable_error(what, path, subtree)
             node = _open_value(subtree, None)
             if node is not None:
-                stack += reversed([((*path, k), c) for k, c in zip(node.keys, node.children, strict=True)])
+                stack += reversed(
+                    [((*path, k), c) for k, c in zip(node.keys, node.children, strict=True)]
+                )
     except Exception:  # a node that cannot be opened: the first error is the one to show
         return error
     return error
@@ -276,8 +321,9 @@ def _sortable(keys: Iterable[Any]) -> bool:
 def _unsortable_error(what: str, path: tuple[Any, ...], keys: Iterable[Any]) -> ValueError:
     where = f"at {keystr(path)}" if path else "at the root"
     types = sorted({type(key).__name__ for key in keys})
-    shown = list(keys)[:SHOWN_KEYS]
+    shown = _listed(map(repr, keys))
     return ValueError(
-        f"{what}: {where}: found a dict with keys {shown!r} of types {', '.join(types)}, which cannot be sorted; "
-        "the keys of a dict must be comparable with <; use keys of one type or an OrderedDict"
+        f"{what}: {where}: found a dict with keys {shown} of types {', '.join(types)}, "
+        "which cannot be sorted; the keys of a dict must be comparable with <; "
+        "use keys of one type or an OrderedDict"
     )

@@ -13,8 +13,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from olympus._src.base import lib
-from olympus._src.base.lib import DictKey
+from ..base import lib
+from ..base.lib import DictKey
 
 __all__ = [
     "Partial",
@@ -60,18 +60,19 @@ else:
 registry: Any = lib.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
-# A PyTreeDef pickles its registry by name: these two attributes say under which name this one is found.
+# A PyTreeDef pickles its registry by name: these two attributes say where this one is found.
 registry.__module__ = __name__
 registry.__name__ = "registry"
 
-# What C++ flattens the arguments of a jitted call with: the same nodes, and typed key arrays besides,
-# which hold an array that C++ can pass on. To users a key array is a leaf.
+# What C++ flattens the arguments of a jitted call with: the same nodes, and typed key arrays
+# besides, which hold an array that C++ can pass on. To users a key array is a leaf.
 dispatch_registry: Any = lib.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
 _registries = (registry, dispatch_registry)
 
-# Field names of registered dataclasses, in child order: a PyTreeDef alone does not tell them to error messages.
+# Field names of registered dataclasses, in child order: error messages about a PyTreeDef need
+# them, and it does not tell.
 registered_field_names: dict[type, tuple[str, ...]] = {}
 
 
@@ -98,7 +99,8 @@ def _register(what: str, nodetype: Any, *functions: Any) -> None:
     for function in functions:
         if function is not None and not callable(function):
             raise TypeError(
-                f"{what}: got {function!r} for {nodetype.__name__}; flatten and unflatten must be callable"
+                f"{what}: got {function!r} for {nodetype.__name__}; "
+                "flatten and unflatten must be callable"
             )
     try:
         for table in _registries:
@@ -114,8 +116,8 @@ def register_dispatch_node(nodetype: type, flatten: Flatten, unflatten: Unflatte
 
 def _duplicate(what: str, nodetype: type) -> ValueError:
     return ValueError(
-        f"{what}: {nodetype.__module__}.{nodetype.__qualname__} is registered as a pytree node already; "
-        "a class is registered once; remove one of the registrations"
+        f"{what}: {nodetype.__module__}.{nodetype.__qualname__} is registered as a pytree node "
+        "already; a class is registered once; remove one of the registrations"
     )
 
 
@@ -281,7 +283,8 @@ def _init_fields(nodetype: type) -> list[dataclasses.Field[Any]]:
 def _inferred_fields(what: str, nodetype: type, drop: Sequence[str]) -> tuple[list[str], list[str]]:
     if not dataclasses.is_dataclass(nodetype):
         raise TypeError(
-            f"{what}: {nodetype.__name__} is not a dataclass; its fields are unknown; give data_fields and meta_fields"
+            f"{what}: {nodetype.__name__} is not a dataclass; its fields are unknown; "
+            "give data_fields and meta_fields"
         )
     kept = [f for f in _init_fields(nodetype) if f.name not in drop]
     data = [f.name for f in kept if not f.metadata.get("static", False)]
@@ -296,14 +299,16 @@ def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
     for group in groups:
         if isinstance(group, str):
             raise TypeError(
-                f"{what}: got the string {group!r}; a sequence of field names is required; write [{group!r}]"
+                f"{what}: got the string {group!r}; a sequence of field names is required; "
+                f"write [{group!r}]"
             )
     data, meta, drop = groups
     named = [*data, *meta]
     repeated = sorted({name for name in named if named.count(name) > 1})
     if repeated:
         raise ValueError(
-            f"{what}: fields {repeated} of {nodetype.__name__} are named twice; a field is data or metadata"
+            f"{what}: fields {repeated} of {nodetype.__name__} are named twice; "
+            "a field is data or metadata"
         )
     if not dataclasses.is_dataclass(nodetype):
         return
@@ -312,8 +317,8 @@ def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
     if missing or unexpected:
         raise ValueError(
             f"{what}: for {nodetype.__name__}, missing fields {sorted(missing)}, unexpected fields "
-            f"{sorted(unexpected)}; data_fields and meta_fields must name every field with init=True and only those; "
-            "name in drop_fields what is to be left out"
+            f"{sorted(unexpected)}; data_fields and meta_fields must name every field with "
+            "init=True and only those; name in drop_fields what is to be left out"
         )
 
 
