@@ -1,0 +1,562 @@
+"""Exponentials, logarithms, roots, trigonometry, rounding and the parts of floating-point numbers.
+
+Integers and booleans become float32 first, except under the rounding functions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import literal
+from ..lax import elementwise as ew
+from ..lax import special
+from ..lax.convert import bitcast_convert_type
+from ..types import dtypes
+from .promote import (
+    BOOL,
+    array_args,
+    binary_inexact,
+    broadcast_to,
+    convert,
+    promote_inexact,
+    refuse_option,
+    to_array,
+    unary_inexact,
+)
+
+__all__ = [
+    "acos", "acosh", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+    "arctanh", "around", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign",
+    "cos", "cosh", "deg2rad", "degrees", "exp", "exp2", "expm1", "floor", "frexp", "heaviside",
+    "hypot", "i0", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "ldexp", "log", "log10",
+    "log1p", "log2", "logaddexp", "logaddexp2", "modf", "nextafter", "rad2deg", "radians", "rint",
+    "round", "signbit", "sin", "sinc", "sinh", "spacing", "sqrt", "tan", "tanh", "trunc",
+]
+
+_LN2, _LN10 = math.log(2), math.log(10)
+
+
+def scalar(value: Any, like: Any) -> Any:
+    """A constant of the dtype and weak type of another operand."""
+    return literal(value, like.dtype, like.aval.weak_type)
+
+
+def filled(value: Any, like: Any) -> Any:
+    """A constant of the shape, dtype and weak type of another operand."""
+    return broadcast_to(scalar(value, like), like.shape)
+
+
+def _real(name: str, *xs: Any) -> list[Any]:
+    """Operands promoted to a floating dtype; complex ones are refused."""
+    xs = promote_inexact(name, *xs)
+    if dtypes.is_complex(xs[0].dtype):
+        raise TypeError(f"{name}: operands of dtype {xs[0].dtype} given; real numbers are "
+                        "required; use real and imag.")
+    return xs
+
+
+# Exponentials and logarithms ---------------------------------------------------------------------
+
+def exp(x: Any, /) -> Any:
+    """e to the power `x`."""
+    return unary_inexact(ew.exp, x)
+
+
+def exp2(x: Any, /) -> Any:
+    """2 to the power `x`."""
+    return unary_inexact(ew.exp2, x)
+
+
+def expm1(x: Any, /) -> Any:
+    """`exp(x) - 1`, exact for small `x`."""
+    return unary_inexact(ew.expm1, x)
+
+
+def log(x: Any, /) -> Any:
+    """The natural logarithm; NaN of negative real numbers."""
+    return unary_inexact(ew.log, x)
+
+
+def log1p(x: Any, /) -> Any:
+    """`log(1 + x)`, exact for small `x`."""
+    return unary_inexact(ew.log1p, x)
+
+
+def log2(x: Any, /) -> Any:
+    """The logarithm to base 2."""
+    (x,) = promote_inexact("log2", x)
+    return ew.div(ew.log(x), scalar(_LN2, x))
+
+
+def log10(x: Any, /) -> Any:
+    """The logarithm to base 10."""
+    (x,) = promote_inexact("log10", x)
+    return ew.div(ew.log(x), scalar(_LN10, x))
+
+
+def _log_sum(name: str, x: Any, y: Any, base: float) -> Any:
+    """log_b(b**x + b**y), without overflow.
+
+    The difference is made 0 where it is NaN, so that infinities give no NaN in derivatives.
+    """
+    x, y = promote_inexact(name, x, y)
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    is_complex = dtypes.is_complex(x.dtype)
+    larger = ew.ge(ew.real(x), ew.real(y)) if is_complex else ew.ge(x, y)
+    high, low = ew.select(larger, x, y), ew.select(larger, y, x)
+    gap = ew.sub(low, high)
+    undefined = ew.ne(gap, gap)
+    gap = ew.select(undefined, filled(0, gap), gap)
+    grown = ew.log1p(ew.exp(ew.mul(gap, scalar(math.log(base), gap))))
+    return ew.select(undefined, ew.add(x, y),
+                     ew.add(high, ew.div(grown, scalar(math.log(base), gap))))
+
+
+def logaddexp(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """`log(exp(x) + exp(y))` without overflow."""
+    if out is not None or where is not None:
+        refuse_option("logaddexp", out=out, where=where)
+    return _log_sum("logaddexp", x, y, math.e)
+
+
+def logaddexp2(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """`log2(2**x + 2**y)` without overflow."""
+    if out is not None or where is not None:
+        refuse_option("logaddexp2", out=out, where=where)
+    return _log_sum("logaddexp2", x, y, 2.0)
+
+
+# Roots and distances -----------------------------------------------------------------------------
+
+def sqrt(x: Any, /) -> Any:
+    """The square root; NaN of negative real numbers."""
+    return unary_inexact(ew.sqrt, x)
+
+
+def cbrt(x: Any, /) -> Any:
+    """The cube root of real numbers."""
+    return unary_inexact(ew.cbrt, x)
+
+
+def hypot(x1: Any, x2: Any, /) -> Any:
+    """`sqrt(x1**2 + x2**2)` of real numbers, without overflow."""
+    x, y = (ew.abs(z) for z in _real("hypot", x1, x2))
+    high, low = ew.max(x, y), ew.min(x, y)
+    infinite = ew.bitwise_or(isinf(x), isinf(y))
+    empty = ew.eq(high, scalar(0, high))
+    ratio = ew.div(broadcast_to(low, high.shape),
+                   ew.select(empty, filled(1, high), high))
+    length = ew.mul(high, ew.sqrt(ew.add(ew.mul(ratio, ratio), scalar(1, high))))
+    length = ew.select(empty, high, length)
+    return ew.select(broadcast_to(infinite, length.shape), filled(np.inf, length), length)
+
+
+# Trigonometry ------------------------------------------------------------------------------------
+
+def sin(x: Any, /) -> Any:
+    """The sine of radians."""
+    return unary_inexact(ew.sin, x)
+
+
+def cos(x: Any, /) -> Any:
+    """The cosine of radians."""
+    return unary_inexact(ew.cos, x)
+
+
+def tan(x: Any, /) -> Any:
+    """The tangent of radians."""
+    return unary_inexact(ew.tan, x)
+
+
+def arcsin(x: Any, /) -> Any:
+    """The inverse of sin; NaN outside [-1, 1]."""
+    return unary_inexact(ew.asin, x)
+
+
+def arccos(x: Any, /) -> Any:
+    """The inverse of cos; NaN outside [-1, 1]."""
+    return unary_inexact(ew.acos, x)
+
+
+def arctan(x: Any, /) -> Any:
+    """The inverse of tan."""
+    return unary_inexact(ew.atan, x)
+
+
+def arctan2(x1: Any, x2: Any, /) -> Any:
+    """The angle of the point (x2, x1), in (-pi, pi]."""
+    return binary_inexact(ew.atan2_p, x1, x2)
+
+
+def sinh(x: Any, /) -> Any:
+    """The hyperbolic sine."""
+    return unary_inexact(ew.sinh, x)
+
+
+def cosh(x: Any, /) -> Any:
+    """The hyperbolic cosine."""
+    return unary_inexact(ew.cosh, x)
+
+
+def tanh(x: Any, /) -> Any:
+    """The hyperbolic tangent."""
+    return unary_inexact(ew.tanh, x)
+
+
+def arcsinh(x: Any, /) -> Any:
+    """The inverse of sinh."""
+    return unary_inexact(ew.asinh, x)
+
+
+def arccosh(x: Any, /) -> Any:
+    """The inverse of cosh; NaN below 1."""
+    return unary_inexact(ew.acosh, x)
+
+
+def arctanh(x: Any, /) -> Any:
+    """The inverse of tanh; NaN outside [-1, 1]."""
+    return unary_inexact(ew.atanh, x)
+
+
+def asin(x: Any, /) -> Any:
+    """Alias of `arcsin`."""
+    return unary_inexact(ew.asin, x)
+
+
+def acos(x: Any, /) -> Any:
+    """Alias of `arccos`."""
+    return unary_inexact(ew.acos, x)
+
+
+def atan(x: Any, /) -> Any:
+    """Alias of `arctan`."""
+    return unary_inexact(ew.atan, x)
+
+
+def atan2(x1: Any, x2: Any, /) -> Any:
+    """Alias of `arctan2`."""
+    return binary_inexact(ew.atan2_p, x1, x2)
+
+
+def asinh(x: Any, /) -> Any:
+    """Alias of `arcsinh`."""
+    return unary_inexact(ew.asinh, x)
+
+
+def acosh(x: Any, /) -> Any:
+    """Alias of `arccosh`."""
+    return unary_inexact(ew.acosh, x)
+
+
+def atanh(x: Any, /) -> Any:
+    """Alias of `arctanh`."""
+    return unary_inexact(ew.atanh, x)
+
+
+def deg2rad(x: Any, /) -> Any:
+    """Degrees to radians."""
+    (x,) = _real("deg2rad", x)
+    return ew.mul(x, scalar(math.pi / 180, x))
+
+
+def rad2deg(x: Any, /) -> Any:
+    """Radians to degrees."""
+    (x,) = _real("rad2deg", x)
+    return ew.mul(x, scalar(180 / math.pi, x))
+
+
+def radians(x: Any, /) -> Any:
+    """Alias of `deg2rad`."""
+    return deg2rad(x)
+
+
+def degrees(x: Any, /) -> Any:
+    """Alias of `rad2deg`."""
+    return rad2deg(x)
+
+
+def sinc(x: Any, /) -> Any:
+    """`sin(pi x) / (pi x)`, 1 at 0; by its Taylor series near 0, so that derivatives exist there."""
+    (x,) = promote_inexact("sinc", x)
+    x = broadcast_to(x, x.shape)
+    p = ew.mul(x, scalar(math.pi, x))
+    near = ew.lt(ew.abs(p), literal(0.03, dtypes.to_real_dtype(p.dtype)))
+    far = ew.select(near, filled(1, p), p)
+    square = ew.mul(p, p)
+    series = ew.mul(square, scalar(-1 / 5040, p))
+    for coefficient in (1 / 120, -1 / 6):
+        series = ew.mul(square, ew.add(series, scalar(coefficient, p)))
+    return ew.select(near, ew.add(series, scalar(1, p)), ew.div(ew.sin(far), far))
+
+
+def i0(x: Any) -> Any:
+    """The modified Bessel function of the first kind and order 0, of real numbers."""
+    (x,) = _real("i0", x)
+    return ew.mul(ew.exp(ew.abs(x)), special.bessel_i0e(x))
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The argument of complex numbers, in radians (or degrees); 0 or pi of real numbers."""
+    (x,) = promote_inexact("angle", z)
+    if dtypes.is_complex(x.dtype):
+        found = ew.atan2(ew.imag(x), ew.real(x))
+    else:
+        found = ew.atan2(filled(0, x), x)
+    return ew.mul(found, scalar(180 / math.pi, found)) if deg else found
+
+
+# Rounding ----------------------------------------------------------------------------------------
+
+def _rounding(op: Any, name: str, x: Any) -> Any:
+    (x,) = array_args(name, x)
+    if dtypes.is_complex(x.dtype):
+        raise TypeError(f"{name}: an operand of dtype {x.dtype} given; real numbers are required.")
+    return op(x) if dtypes.is_floating(x.dtype) else to_array(x)
+
+
+def floor(x: Any, /) -> Any:
+    """The largest integer not above `x`, in the dtype of `x`."""
+    return _rounding(ew.floor, "floor", x)
+
+
+def ceil(x: Any, /) -> Any:
+    """The smallest integer not below `x`, in the dtype of `x`."""
+    return _rounding(ew.ceil, "ceil", x)
+
+
+def trunc(x: Any) -> Any:
+    """`x` without its fraction: rounded towards zero."""
+    return _rounding(_towards_zero, "trunc", x)
+
+
+def _towards_zero(x: Any) -> Any:
+    x = broadcast_to(x, x.shape)
+    return ew.select(ew.lt(x, scalar(0, x)), ew.ceil(x), ew.floor(x))
+
+
+def _nearest_even(x: Any) -> Any:
+    return ew.round(x, ew.RoundingMethod.TO_NEAREST_EVEN)
+
+
+def rint(x: Any, /) -> Any:
+    """The nearest integer, halves to even, as floating point."""
+    (x,) = promote_inexact("rint", x)
+    if dtypes.is_complex(x.dtype):
+        return ew.complex(_nearest_even(ew.real(x)), _nearest_even(ew.imag(x)))
+    return _nearest_even(x)
+
+
+def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """`a` rounded to `decimals` places, halves to even; negative places round left of the point.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.round(jnp.array([0.5, 1.5, 2.25]), 1)
+    Array([0.5, 1.5, 2.2], dtype=float32)
+    """
+    refuse_option("round", out=out)
+    (x,) = array_args("round", a)
+    if x.dtype == BOOL:
+        raise TypeError(f"round: {x.aval} given; numbers are required; convert it with astype.")
+    if dtypes.is_integer(x.dtype):
+        return to_array(x) if decimals >= 0 else _round_integer(x, 10 ** -decimals)
+    if dtypes.is_complex(x.dtype):
+        return ew.complex(round(ew.real(x), decimals), round(ew.imag(x), decimals))
+    if decimals == 0:
+        return _nearest_even(x)
+    wide, magnitude = _widened(x), max(decimals, -decimals)
+    factor = scalar(10.0 ** magnitude, wide)
+    there, back = (ew.mul, ew.div) if decimals > 0 else (ew.div, ew.mul)
+    return convert(back(_nearest_even(there(wide, factor)), factor), x.dtype, x.aval.weak_type)
+
+
+def _round_integer(x: Any, unit: int) -> Any:
+    """Integers rounded to multiples of `unit`, halves to even multiples."""
+    if unit > dtypes.iinfo(x.dtype).max:
+        return to_array(filled(0, x))
+    u, zero, one = scalar(unit, x), scalar(0, x), scalar(1, x)
+    rest = ew.rem(x, u)
+    down = ew.sub(x, rest)
+    size = rest if dtypes.scalar_kind(x.dtype) == "u" else ew.abs(rest)
+    other = ew.sub(u, size)
+    odd = ew.ne(ew.bitwise_and(ew.div(down, u), one), zero)
+    away = ew.bitwise_or(ew.gt(size, other), ew.bitwise_and(ew.eq(size, other), odd))
+    step = ew.mul(u, ew.sign(rest))
+    return ew.add(down, ew.mul(step, convert(away, x.dtype, x.aval.weak_type)))
+
+
+def around(a: Any, decimals: int = 0, out: None = None) -> Any:
+    """Alias of `round`."""
+    return round(a, decimals, out)
+
+
+# Parts and kinds of floating-point numbers -------------------------------------------------------
+
+def _kinds(name: str, x: Any, real_test: Any) -> Any:
+    """A test of floating-point numbers; of either part of complex ones; False of integers."""
+    (x,) = array_args(name, x)
+    if dtypes.is_complex(x.dtype):
+        return ew.bitwise_or(real_test(ew.real(x)), real_test(ew.imag(x)))
+    if dtypes.is_floating(x.dtype):
+        return real_test(x)
+    return to_array(broadcast_to(literal(False, BOOL), x.shape))
+
+
+def isnan(x: Any, /) -> Any:
+    """Whether elements are NaN: bool[...]."""
+    return _kinds("isnan", x, lambda x: ew.ne(x, x))
+
+
+def isinf(x: Any, /) -> Any:
+    """Whether elements are infinite: bool[...]."""
+    return _kinds("isinf", x, lambda x: ew.eq(ew.abs(x), scalar(np.inf, x)))
+
+
+def isfinite(x: Any, /) -> Any:
+    """Whether elements are neither infinite nor NaN: bool[...]."""
+    (x,) = array_args("isfinite", x)
+    if dtypes.is_complex(x.dtype):
+        return ew.bitwise_and(ew.is_finite(ew.real(x)), ew.is_finite(ew.imag(x)))
+    if dtypes.is_floating(x.dtype):
+        return ew.is_finite(x)
+    return to_array(broadcast_to(literal(True, BOOL), x.shape))
+
+
+def _is_signed_infinity(name: str, x: Any, value: float, out: None) -> Any:
+    refuse_option(name, out=out)
+    (x,) = array_args(name, x)
+    if dtypes.is_complex(x.dtype):
+        raise TypeError(f"{name}: an operand of dtype {x.dtype} given; real numbers are required.")
+    return _kinds(name, x, lambda x: ew.eq(x, scalar(value, x)))
+
+
+def isposinf(x: Any, /, out: None = None) -> Any:
+    """Whether elements are plus infinity: bool[...]."""
+    return _is_signed_infinity("isposinf", x, np.inf, out)
+
+
+def isneginf(x: Any, /, out: None = None) -> Any:
+    """Whether elements are minus infinity: bool[...]."""
+    return _is_signed_infinity("isneginf", x, -np.inf, out)
+
+
+def _signed_of(dtype: Any) -> np.dtype:
+    return np.dtype(f"int{dtypes.itemsize_bits(dtype)}")
+
+
+def signbit(x: Any, /) -> Any:
+    """Whether elements have the sign bit set, -0.0 included: bool[...]."""
+    (x,) = array_args("signbit", x)
+    if dtypes.is_complex(x.dtype):
+        raise TypeError(f"signbit: an operand of dtype {x.dtype} given; real numbers are required.")
+    if dtypes.is_floating(x.dtype):
+        bits = bitcast_convert_type(x, _signed_of(x.dtype))
+        return ew.lt(bits, literal(0, bits.dtype))
+    if dtypes.scalar_kind(x.dtype) == "i":
+        return ew.lt(x, scalar(0, x))
+    return to_array(broadcast_to(literal(False, BOOL), x.shape))
+
+
+def copysign(x1: Any, x2: Any, /) -> Any:
+    """The size of `x1` with the sign of `x2`, that of -0.0 included."""
+    x, y = _real("copysign", x1, x2)
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    return ew.select(ew.ne(signbit(x), signbit(y)), ew.neg(x), x)
+
+
+def nextafter(x: Any, y: Any, /) -> Any:
+    """The next floating-point number after `x` towards `y`."""
+    return ew.nextafter(*_real("nextafter", x, y))
+
+
+def spacing(x: Any, /) -> Any:
+    """The distance from `x` to the next number away from zero, with the sign of `x`."""
+    (x,) = _real("spacing", x)
+    x = broadcast_to(x, x.shape)
+    return ew.sub(ew.nextafter(x, copysign(filled(np.inf, x), x)), x)
+
+
+def heaviside(x1: Any, x2: Any, /) -> Any:
+    """0 where `x1` is negative, 1 where positive, `x2` where 0, NaN where NaN."""
+    x, h = _real("heaviside", x1, x2)
+    shape = np.broadcast_shapes(x.shape, h.shape)
+    x, h = broadcast_to(x, shape), broadcast_to(h, shape)
+    step = convert(ew.gt(x, scalar(0, x)), x.dtype, x.aval.weak_type)
+    found = ew.select(ew.eq(x, scalar(0, x)), h, step)
+    return ew.select(ew.ne(x, x), x, found)
+
+
+def _widened(x: Any) -> Any:
+    """16-bit and smaller floats as float32, in which their scaling by powers is exact."""
+    return convert(x, np.dtype("float32")) if dtypes.itemsize_bits(x.dtype) < 32 else x
+
+
+def _layout(x: Any) -> tuple[np.dtype, int, int]:
+    """(integer dtype, mantissa bits, exponent bias) of a float32 or float64 operand."""
+    if dtypes.itemsize_bits(x.dtype) == 32:
+        return np.dtype("int32"), 23, 127
+    return np.dtype("int64"), 52, 1023
+
+
+def _power_of_two(e: Any, x: Any) -> Any:
+    """2**e in the dtype of `x`, for integers -bias < e <= bias: the bits of the exponent."""
+    integer, mantissa, bias = _layout(x)
+    bits = ew.shift_left(ew.add(e, literal(bias, integer)), literal(mantissa, integer))
+    return bitcast_convert_type(bits, x.dtype)
+
+
+def ldexp(x1: Any, x2: Any, /) -> Any:
+    """`x1 * 2**x2` for integer `x2`, by exponent arithmetic, so that only the result rounds."""
+    (e,) = array_args("ldexp", x2)
+    if not dtypes.is_integer(e.dtype) and e.dtype != BOOL:
+        raise ValueError(f"ldexp: x2 of dtype {e.dtype} given; integers are required.")
+    (x,) = _real("ldexp", x1)
+    dtype, weak, wide = x.dtype, x.aval.weak_type, _widened(x)
+    integer, _, bias = _layout(wide)
+    e = convert(e, integer)
+    shape = np.broadcast_shapes(wide.shape, e.shape)
+    wide, e = broadcast_to(wide, shape), broadcast_to(e, shape)
+    low, high = (literal(s * (bias - 1), integer) for s in (-1, 1))
+    for _ in range(3):      # from the largest number to the smallest subnormal takes three
+        part = ew.max(ew.min(e, high), low)
+        wide, e = ew.mul(wide, _power_of_two(part, wide)), ew.sub(e, part)
+    return convert(wide, dtype, weak)
+
+
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """The pair (m, e) with `x = m * 2**e` and 0.5 <= |m| < 1: float and int32.
+
+    Zeros, infinities and NaN are their own mantissa, with exponent 0.
+    """
+    (x,) = _real("frexp", x)
+    wide = broadcast_to(_widened(x), x.shape)
+    integer, mantissa, bias = _layout(wide)
+    scale = mantissa + 1
+    tiny = ew.lt(ew.abs(wide), literal(float(np.finfo(wide.dtype).tiny), wide.dtype))
+    normal = ew.select(tiny, ew.mul(wide, literal(2.0 ** scale, wide.dtype)), wide)
+    bits = bitcast_convert_type(normal, integer)
+    field = ew.bitwise_and(ew.shift_right_logical(bits, literal(mantissa, integer)),
+                           literal(2 * bias + 1, integer))
+    shift = ew.mul(convert(tiny, integer), literal(scale, integer))
+    e = ew.sub(ew.sub(field, literal(bias - 1, integer)), shift)
+    sign_and_fraction = literal(~((2 * bias + 1) << mantissa), integer)
+    m = bitcast_convert_type(ew.bitwise_or(ew.bitwise_and(bits, sign_and_fraction),
+                                           literal((bias - 1) << mantissa, integer)), wide.dtype)
+    plain = ew.bitwise_or(ew.eq(wide, literal(0, wide.dtype)), ew.bitwise_not(ew.is_finite(wide)))
+    m = ew.select(plain, wide, m)
+    e = ew.select(plain, broadcast_to(literal(0, integer), e.shape), e)
+    return convert(m, x.dtype), convert(e, np.dtype("int32"))
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+    """The pair (fraction, whole part), both with the sign of `x`."""
+    refuse_option("modf", out=out)
+    (x,) = _real("modf", x)
+    whole = _towards_zero(x)
+    rest = ew.sub(broadcast_to(x, whole.shape), whole)
+    infinite = ew.eq(ew.abs(whole), literal(np.inf, whole.dtype))
+    return copysign(ew.select(infinite, filled(0, whole), rest), x), whole

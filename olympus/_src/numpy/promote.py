@@ -1,0 +1,356 @@
+"""NumPy's promotion: operands of any dtypes and shapes become operands that lax accepts.
+
+`binary` is the hot path of every operator. Avals are interned, so operands that need nothing are
+found by one identity test; everything else follows a plan memoised per tuple of avals. Python and
+NumPy scalars become literals of the result dtype, never recorded conversions or broadcasts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..backend.array import array_from_numpy, literal_array
+from ..base import config
+from ..base.util import Memo
+from ..core.ir import Literal
+from ..core.primitive import Primitive
+from ..core.trace import SCALAR_TYPES, describe, typeof
+from ..lax.convert import convert_element_type_p
+from ..lax.shape import broadcast_in_dim_p
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval, scalar_aval
+from ..types.shape import broadcast_shapes
+
+__all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "convert", "inexact",
+           "operand", "promote", "promote_dtypes", "promote_inexact", "refuse_option", "to_array",
+           "unary", "unary_inexact"]
+
+BOOL = dtypes.as_dtype(bool)
+
+_x64, _mode = config.enable_x64, config.numpy_dtype_promotion
+_rank_mode = config.numpy_rank_promotion
+_plans: Memo = Memo(16384)
+_scalar_plans: Memo = Memo(4096)
+
+_PYTHON_CAST: dict[str, Callable[[Any], Any]] = {
+    "b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+# The hot path ------------------------------------------------------------------------------------
+
+def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = None) -> Any:
+    """Bind a two-operand primitive after promotion.
+
+    `special` is (kind of dtype, what is bound instead of `prim` for that kind): booleans add by
+    `or`, complex numbers compare in lexicographic order.
+    """
+    # `type(x) is type(y)` (30 ns) keeps Python scalars from raising AttributeError (400 ns).
+    if type(x) is type(y):
+        try:
+            if x.aval is y.aval:
+                if special is not None and x.aval.dtype.kind == special[0]:
+                    prim = special[1]
+                return prim.bind(x, y)
+        except AttributeError:
+            pass
+    elif type(y) in SCALAR_TYPES:
+        z = _literal_for(x, y)
+        if z is not None and (special is None or z.aval.dtype.kind != special[0]):
+            return prim.bind(x, z)
+    elif type(x) in SCALAR_TYPES:
+        z = _literal_for(y, x)
+        if z is not None and (special is None or z.aval.dtype.kind != special[0]):
+            return prim.bind(z, y)
+    x, y = promote(prim.name, x, y)
+    if special is not None and x.dtype.kind == special[0]:
+        prim = special[1]
+    return prim.bind(x, y)
+
+
+def _literal_for(x: Any, scalar: Any) -> Literal | None:
+    """`scalar` as a literal of the dtype of `x`; None where `x` has to change too, or is bool."""
+    try:
+        key = (x.aval, type(scalar), _x64.value, _mode.value)
+    except AttributeError:
+        return None
+    plan = _scalar_plans.get(key)
+    if plan is None:
+        plan = _scalar_plans[key] = _scalar_plan(x.aval, type(scalar))
+    aval, cast, low, high = plan
+    if aval is None:
+        return None
+    if cast is not None:
+        scalar = cast(scalar)
+    if low is not None and not low <= scalar <= high:
+        scalar = _wrapped(scalar, aval)
+    return Literal(scalar, aval)
+
+
+def _scalar_plan(x: Any, kind: type) -> tuple:
+    """(aval of the literal, cast or None, smallest and largest int or None); None: no fast way."""
+    weak = kind is not bool
+    if not isinstance(x, ShapedArray) or dtypes.is_extended(x.dtype):
+        return None, None, None, None
+    dtype, weak = dtypes.promote_types(x.dtype, dtypes.python_scalar_dtype(kind), x.weak_type, weak)
+    if dtype != x.dtype or dtype == BOOL or weak != x.weak_type:
+        return None, None, None, None
+    cast = _PYTHON_CAST[dtypes.scalar_kind(dtype)]
+    limits = dtypes.iinfo(dtype) if dtypes.is_integer(dtype) else None
+    return (make_aval((), dtype, weak), None if cast is kind else cast,
+            None if limits is None else int(limits.min), None if limits is None else int(limits.max))
+
+
+def _wrapped(value: int, aval: ShapedArray) -> Any:
+    """A Python int outside the dtype, modulo its range as C converts; OverflowError beyond int."""
+    limits = dtypes.iinfo(dtypes.default_int())
+    if not int(limits.min) <= value <= int(limits.max):
+        raise OverflowError(f"promotion: the Python int {value} given with an operand of dtype "
+                            f"{aval.dtype}; it fits neither that dtype nor "
+                            f"{dtypes.default_int()}; use a float, or enable x64.")
+    return int(np.asarray(value).astype(aval.dtype))
+
+
+# One operand -------------------------------------------------------------------------------------
+
+def refuse(name: str, x: Any, position: int) -> NoReturn:
+    """Raise the TypeError for what is neither array nor number."""
+    kind = type(x).__name__
+    remedy = ("convert it with olympus.numpy.asarray, whose cost is then visible"
+              if isinstance(x, (list, tuple)) else "pass numbers or arrays")
+    raise TypeError(f"{name}: operand {position} is of type {kind}; an array or a number is "
+                    f"required; {remedy}.")
+
+
+def operand(name: str, x: Any, position: int = 0) -> Any:
+    """`x` as something that has `aval`, `shape` and `dtype`; Python and NumPy scalars as literals.
+
+    Raises TypeError for lists, strings, None and other objects.
+    """
+    if hasattr(x, "aval"):
+        if not isinstance(x.aval, ShapedArray):
+            raise TypeError(f"{name}: operand {position} is {describe(x)}; an array is required; "
+                            "read a reference with ref[...].")
+        return x
+    kind = type(x)
+    if kind in SCALAR_TYPES:
+        return _python_literal(x, scalar_aval(kind))
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _numpy_operand(name, x, position)
+    for base in (bool, int, float, complex):    # subclasses: IntEnum and the like
+        if isinstance(x, base):
+            return _python_literal(base(x), scalar_aval(base))
+    if hasattr(x, "__olympus_array__"):
+        return operand(name, x.__olympus_array__(), position)
+    refuse(name, x, position)
+
+
+def _python_literal(x: Any, aval: ShapedArray) -> Literal:
+    kind = dtypes.scalar_kind(aval.dtype)
+    value = _PYTHON_CAST[kind](x)
+    if kind in "iu":
+        limits = dtypes.iinfo(aval.dtype)
+        if not int(limits.min) <= value <= int(limits.max):
+            value = _wrapped(value, aval)
+    return Literal(value, aval)
+
+
+class NumpyOperand:
+    """A NumPy array with its aval, until promotion has settled which dtype it is put under."""
+
+    __slots__ = ("value", "aval")
+
+    def __init__(self, value: np.ndarray, aval: ShapedArray) -> None:
+        self.value, self.aval = value, aval
+
+
+def _numpy_operand(name: str, x: Any, position: int) -> Any:
+    try:
+        aval = typeof(x)
+    except TypeError:
+        raise TypeError(f"{name}: operand {position} is a NumPy array of dtype {x.dtype}; a "
+                        "numeric or boolean dtype is required; convert it first.") from None
+    if not x.ndim:
+        return Literal(np.asarray(x).astype(aval.dtype)[()], aval)
+    return NumpyOperand(x, aval)
+
+
+def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` with another dtype or weak type; literals and Python scalars change in place."""
+    if type(x) in SCALAR_TYPES:
+        x = operand("convert", x)
+    if type(x) is Literal:
+        return _convert_literal(x, dtype, weak_type)
+    aval = typeof(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type, sharding=None)
+
+
+def _convert_literal(x: Literal, dtype: Any, weak_type: bool) -> Literal:
+    aval = make_aval((), dtype, weak_type)
+    kind, old = dtypes.scalar_kind(dtype), dtypes.scalar_kind(x.aval.dtype)
+    if type(x.val) in SCALAR_TYPES and not (old == "c" and kind != "c"):
+        if not (kind in "iu" and old == "f"):
+            return _python_literal(x.val, aval)
+    value = np.asarray(x.val)
+    return Literal((value.real if old == "c" and kind != "c" else value).astype(dtype)[()], aval)
+
+
+# Several operands --------------------------------------------------------------------------------
+
+def _plan(name: str, avals: tuple, inexact: bool) -> tuple[Any, bool, tuple[int, ...]]:
+    """(dtype, weak type, shape) of the result; errors name the operation."""
+    dtype, weak = dtypes.promote_many(tuple([(a.dtype, a.weak_type) for a in avals]))
+    if inexact and not dtypes.is_extended(dtype):
+        dtype = dtypes.to_inexact_dtype(dtype)
+    return dtype, weak, result_shape(name, avals)
+
+
+def result_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
+    """The shape that operands broadcast to; ValueError-like TypeError names them."""
+    try:
+        return broadcast_shapes(*[a.shape for a in avals])
+    except ValueError:
+        given = " and ".join(map(str, avals))
+        raise TypeError(f"{name}: operands {given} given; incompatible shapes for broadcasting; "
+                        "aligned at the right, the sizes of each axis must be equal or 1; reshape "
+                        "an operand, or insert an axis with x[..., None].") from None
+
+
+def check_ranks(name: str, avals: Sequence[Any], mode: str) -> None:
+    """Warn or raise, as `olympus_numpy_rank_promotion` says, where ranks differ."""
+    if len({a.ndim for a in avals if a.ndim}) < 2:
+        return
+    message = (f"{name}: operands {' and '.join(map(str, avals))} given; equal ranks are required, "
+               f"because olympus_numpy_rank_promotion is {mode!r}; reshape an operand, or insert "
+               "an axis with x[..., None].")
+    if mode == "raise":
+        raise ValueError(message)
+    warnings.warn(message, stacklevel=3)
+
+
+def promote(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
+    """Operands with one dtype and one shape, literals aside, as lax requires.
+
+    Raises TypeError for operands that are no arrays or do not broadcast, TypePromotionError for
+    dtypes without a join.
+    """
+    xs = tuple([operand(name, x, i) for i, x in enumerate(xs)])
+    avals = tuple([x.aval for x in xs])
+    rank_mode = _rank_mode.value
+    key = (avals, inexact, _x64.value, _mode.value)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans[key] = _plan(name, avals, inexact)
+    if rank_mode != "allow":
+        check_ranks(name, avals, rank_mode)
+    dtype, weak, shape = plan
+    return [_fit(x, dtype, weak, shape) for x in xs]
+
+
+def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None) -> Any:
+    """One operand with the dtype and shape of a plan."""
+    if type(x) is NumpyOperand:
+        x = x.value.astype(dtype, copy=False)
+        if weak:
+            x = convert(x, dtype, weak)
+    elif x.aval.dtype != dtype or (weak and not x.aval.weak_type):
+        x = convert(x, dtype, weak)
+    if shape is None or type(x) is Literal or x.shape == shape:
+        return x
+    offset = len(shape) - len(x.shape)
+    return broadcast_in_dim_p.bind(x, shape=shape, sharding=None,
+                                   broadcast_dimensions=tuple(range(offset, len(shape))))
+
+
+def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
+    """Operands with one dtype, each with its own shape."""
+    xs = tuple([operand(name, x, i) for i, x in enumerate(xs)])
+    dtype, weak = dtypes.promote_many(tuple([(x.aval.dtype, x.aval.weak_type) for x in xs]))
+    if inexact and not dtypes.is_extended(dtype):
+        dtype = dtypes.to_inexact_dtype(dtype)
+    return [_fit(x, dtype, weak, None) for x in xs]
+
+
+def promote_inexact(name: str, *xs: Any) -> list[Any]:
+    """`promote` to a floating or complex dtype: integers and booleans become float32."""
+    return promote(name, *xs, inexact=True)
+
+
+def array_args(name: str, *xs: Any) -> list[Any]:
+    """Operands with their own dtypes and shapes, checked to be arrays; none promoted."""
+    return [plain(operand(name, x, i)) for i, x in enumerate(xs)]
+
+
+def plain(x: Any) -> Any:
+    """An operand as a value that primitives take and that has shape and dtype."""
+    return x.value.astype(x.aval.dtype, copy=False) if type(x) is NumpyOperand else x
+
+
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` (an array or literal) repeated to a canonical shape that it broadcasts to."""
+    old = x.shape
+    if old == shape:
+        return x
+    return broadcast_in_dim_p.bind(x, shape=shape, sharding=None,
+                                   broadcast_dimensions=tuple(range(len(shape) - len(old),
+                                                                    len(shape))))
+
+
+# Families ----------------------------------------------------------------------------------------
+
+def unary(op: Callable[[Any], Any], x: Any) -> Any:
+    """Apply a lax function of one operand to an array or number of any dtype that it takes."""
+    if not hasattr(x, "aval"):
+        x = plain(operand(op.__name__, x))
+    return op(x)
+
+
+def unary_inexact(op: Callable[[Any], Any], x: Any) -> Any:
+    """Apply a lax function of one operand; integers and booleans become float32 (or float64)."""
+    if not hasattr(x, "aval"):
+        x = plain(operand(op.__name__, x))
+    return op(inexact(x))
+
+
+def inexact(x: Any) -> Any:
+    """An array or literal of floating or complex dtype: integers and booleans become float32."""
+    aval = x.aval if hasattr(x, "aval") else typeof(x)
+    if dtypes.scalar_kind(aval.dtype) in _INEXACT:
+        return x
+    return convert(x, dtypes.to_inexact_dtype(aval.dtype), aval.weak_type)
+
+
+def to_array(x: Any) -> Any:
+    """A result that is an operand itself, as an array: literals and NumPy arrays are put there."""
+    if type(x) is Literal:
+        return literal_array(x)
+    return array_from_numpy(x) if isinstance(x, np.ndarray) else x
+
+
+_INEXACT = frozenset(("f", "c", "key", "extended", "float0"))
+
+
+def binary_inexact(prim: Primitive, x: Any, y: Any) -> Any:
+    """Bind a two-operand primitive after promotion to a floating or complex dtype."""
+    if type(x) is type(y):
+        try:
+            if x.aval is y.aval and dtypes.scalar_kind(x.aval.dtype) in _INEXACT:
+                return prim.bind(x, y)
+        except AttributeError:
+            pass
+    x, y = promote(prim.name, x, y, inexact=True)
+    return prim.bind(x, y)
+
+
+def refuse_option(name: str, **options: Any) -> None:
+    """Raise NotImplementedError for NumPy's options that write into or skip parts of an output."""
+    for option, value in options.items():
+        if value is not None:
+            raise NotImplementedError(f"{name}: the argument {option} is given; arrays cannot be "
+                                      "written to, so only None is accepted; use the result, or "
+                                      "olympus.numpy.where.")

@@ -1,0 +1,477 @@
+"""Arithmetic, comparison, logic and bits, elementwise as NumPy's functions of the same names.
+
+Each is one lax operation after promotion (`promote.binary`), or a few where NumPy's rule for signs,
+booleans or complex numbers differs from the machine's.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..core.ir import Literal
+from ..core.trace import literal
+from ..lax import elementwise as ew
+from ..lax.elementwise import add_p, div_p, mul_p, sub_p
+from ..types import dtypes
+from .promote import (
+    BOOL,
+    array_args,
+    binary,
+    binary_inexact,
+    broadcast_to,
+    convert,
+    promote,
+    promote_inexact,
+    refuse_option,
+    to_array,
+    unary,
+    unary_inexact,
+)
+
+__all__ = [
+    "abs", "absolute", "add", "bitwise_and", "bitwise_count", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "conj", "conjugate", "divide", "divmod", "equal", "fabs", "float_power", "floor_divide", "fmod",
+    "greater", "greater_equal", "imag", "invert", "left_shift", "less", "less_equal",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod",
+    "multiply", "negative", "not_equal", "positive", "pow", "power", "real", "reciprocal",
+    "remainder", "right_shift", "sign", "square", "subtract", "true_divide",
+]
+
+
+def kind_of(x: Any) -> str:
+    """The kind of an operand's dtype, as `dtypes.scalar_kind` names it."""
+    return dtypes.scalar_kind(x.dtype)
+
+
+class _Lexicographic:
+    """Complex numbers compared by real part, then by imaginary part."""
+
+    __slots__ = ("prim",)
+
+    def __init__(self, prim: Any) -> None:
+        self.prim = prim
+
+    def bind(self, x: Any, y: Any) -> Any:
+        xr, yr = ew.real(x), ew.real(y)
+        return ew.bitwise_or(
+            ew.bitwise_and(ew.eq(xr, yr), self.prim.bind(ew.imag(x), ew.imag(y))),
+            ew.bitwise_and(ew.ne(xr, yr), self.prim.bind(xr, yr)))
+
+
+class _LexicographicExtremum(_Lexicographic):
+    """The larger or smaller of two complex numbers; NaN if the first or both are NaN."""
+
+    __slots__ = ()
+
+    def bind(self, x: Any, y: Any) -> Any:
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+        first = ew.bitwise_or(super().bind(x, y), ew.ne(x, x))
+        return ew.select(first, x, y)
+
+
+_ADD_BOOL, _MUL_BOOL = ("b", ew.or_p), ("b", ew.and_p)
+_LT, _LE = ("c", _Lexicographic(ew.lt_p)), ("c", _Lexicographic(ew.le_p))
+_GT, _GE = ("c", _Lexicographic(ew.gt_p)), ("c", _Lexicographic(ew.ge_p))
+_MAX = ("c", _LexicographicExtremum(ew.gt_p))
+_MIN = ("c", _LexicographicExtremum(ew.lt_p))
+
+
+# Arithmetic --------------------------------------------------------------------------------------
+
+def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """`x + y`, broadcast; on booleans, or.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.add(jnp.arange(3), 1.5)
+    Array([1.5, 2.5, 3.5], dtype=float32, weak_type=True)
+    """
+    if out is not None or where is not None:
+        refuse_option("add", out=out, where=where)
+    return binary(add_p, x, y, _ADD_BOOL)
+
+
+def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """`x - y`, broadcast; booleans are refused, as in NumPy."""
+    if out is not None or where is not None:
+        refuse_option("subtract", out=out, where=where)
+    return binary(sub_p, x, y)
+
+
+def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """`x * y`, broadcast; on booleans, and."""
+    if out is not None or where is not None:
+        refuse_option("multiply", out=out, where=where)
+    return binary(mul_p, x, y, _MUL_BOOL)
+
+
+def divide(x1: Any, x2: Any, /) -> Any:
+    """`x1 / x2` as floating or complex numbers; integers become float32.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.divide(jnp.arange(3), 2)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return binary_inexact(div_p, x1, x2)
+
+
+def true_divide(x1: Any, x2: Any, /) -> Any:
+    """Alias of `divide`."""
+    return binary_inexact(div_p, x1, x2)
+
+
+def _refuse_complex(name: str, x: Any) -> None:
+    if kind_of(x) == "c":
+        raise TypeError(f"{name}: operands of dtype {x.dtype} given; real numbers are required, "
+                        "because complex numbers have no order; use real and imag.")
+
+
+def _as_number(x: Any) -> Any:
+    """Booleans as int32."""
+    return convert(x, np.dtype("int32")) if x.dtype == BOOL else x
+
+
+def _zero(x: Any) -> Literal:
+    return literal(0, x.dtype)
+
+
+def floor_divide(x1: Any, x2: Any, /) -> Any:
+    """`x1 // x2`, rounded towards minus infinity; integers stay integers.
+
+    A zero integer divisor gives an unspecified value, not an error.
+    """
+    x, y = promote("floor_divide", x1, x2)
+    _refuse_complex("floor_divide", x)
+    x, y = _as_number(x), _as_number(y)
+    kind = kind_of(x)
+    if kind == "u":
+        return ew.div(x, y)
+    if kind == "f":
+        return _float_divmod(x, y)[0]
+    quotient = ew.div(x, y)
+    differ = ew.bitwise_and(ew.ne(ew.sign(x), ew.sign(y)), ew.ne(ew.rem(x, y), _zero(x)))
+    return ew.sub(quotient, convert(differ, x.dtype, x.aval.weak_type))
+
+
+def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """Quotient rounded down, and the remainder with the sign of `y`: CPython's float divmod."""
+    rest = ew.rem(x, y)
+    quotient = ew.div(ew.sub(x, rest), y)
+    adjust = ew.bitwise_and(ew.ne(rest, _zero(x)), ew.ne(ew.sign(y), ew.sign(rest)))
+    one = convert(adjust, x.dtype, x.aval.weak_type and y.aval.weak_type)
+    quotient = ew.round(ew.sub(quotient, one), ew.RoundingMethod.TO_NEAREST_EVEN)
+    return quotient, _signed_rest(rest, y)
+
+
+def _signed_rest(rest: Any, y: Any) -> Any:
+    """The truncated remainder moved to the sign of `y`."""
+    zero = _zero(rest)
+    adjust = ew.bitwise_and(ew.ne(rest, zero), ew.ne(ew.lt(rest, zero), ew.lt(y, zero)))
+    moved = ew.add(rest, y)
+    return ew.select(broadcast_to(adjust, moved.shape), moved, broadcast_to(rest, moved.shape))
+
+
+def _nonzero_divisor(y: Any) -> Any:
+    """Integer divisors with 0 replaced by 1, so that x % 0 is 0."""
+    if isinstance(y, Literal):
+        return y if y.val != 0 else literal(1, y.dtype)
+    one = broadcast_to(literal(1, y.dtype, y.aval.weak_type), y.shape)
+    return ew.select(ew.eq(y, _zero(y)), one, y)
+
+
+def remainder(x1: Any, x2: Any, /) -> Any:
+    """`x1 % x2` with the sign of `x2`; 0 for a zero integer divisor.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.remainder(jnp.array([-3, 3]), 2)
+    Array([1, 1], dtype=int32)
+    """
+    x, y = promote("remainder", x1, x2)
+    _refuse_complex("remainder", x)
+    x, y = _as_number(x), _as_number(y)
+    if dtypes.is_integer(x.dtype):
+        y = _nonzero_divisor(y)
+    rest = ew.rem(x, y)
+    return rest if kind_of(x) == "u" else _signed_rest(rest, y)
+
+
+def mod(x1: Any, x2: Any, /) -> Any:
+    """Alias of `remainder`."""
+    return remainder(x1, x2)
+
+
+def fmod(x1: Any, x2: Any, /) -> Any:
+    """The remainder of division rounded towards zero; it has the sign of `x1`."""
+    x, y = promote("fmod", x1, x2)
+    _refuse_complex("fmod", x)
+    x, y = _as_number(x), _as_number(y)
+    return ew.rem(x, _nonzero_divisor(y) if dtypes.is_integer(x.dtype) else y)
+
+
+def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+    """The pair `(x1 // x2, x1 % x2)`."""
+    x, y = promote("divmod", x1, x2)
+    if kind_of(x) == "f":
+        return _float_divmod(x, y)
+    return floor_divide(x, y), remainder(x, y)
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """`x1 ** x2`, broadcast; a Python int exponent multiplies, exactly.
+
+    Raises TypeError for an integer base with a negative Python int exponent.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.power(jnp.arange(4), 2)
+    Array([0, 1, 4, 9], dtype=int32)
+    """
+    if isinstance(x2, (int, np.integer)) and not isinstance(x2, (bool, np.bool_)):
+        (x,) = array_args("power", x1)
+        exponent = operator.index(x2)
+        if x.dtype != BOOL and type(x2) is int:
+            if dtypes.is_integer(x.dtype) and exponent < 0:
+                raise TypeError(f"power: {x.aval} to the power {exponent} given; integers cannot "
+                                "be raised to negative powers; convert the base to float.")
+            return ew.integer_pow(x, exponent)
+    x, y = promote("power", x1, x2)
+    return ew.pow(_as_number(x), _as_number(y))
+
+
+def pow(x1: Any, x2: Any, /) -> Any:
+    """Alias of `power`."""
+    return power(x1, x2)
+
+
+def float_power(x: Any, y: Any, /) -> Any:
+    """`x ** y` as floating or complex numbers."""
+    return ew.pow(*promote_inexact("float_power", x, y))
+
+
+def square(x: Any, /) -> Any:
+    """`x * x`."""
+    (x,) = array_args("square", x)
+    return ew.square(_as_number(x))
+
+
+def reciprocal(x: Any, /) -> Any:
+    """`1 / x`; unlike in NumPy, of integers as float32."""
+    (x,) = promote_inexact("reciprocal", x)
+    return ew.div(literal(1, x.dtype, x.aval.weak_type), x)
+
+
+def negative(x: Any, /, *, out: None = None, where: None = None) -> Any:
+    """`-x`; booleans are refused, use `logical_not`."""
+    if out is not None or where is not None:
+        refuse_option("negative", out=out, where=where)
+    return unary(ew.neg, x)
+
+
+def positive(x: Any, /) -> Any:
+    """`+x`: the operand itself."""
+    return to_array(array_args("positive", x)[0])
+
+
+def absolute(x: Any, /) -> Any:
+    """The absolute value: of complex numbers real, of booleans and unsigned integers themselves."""
+    (x,) = array_args("absolute", x)
+    return to_array(x) if kind_of(x) in ("b", "u") else ew.abs(x)
+
+
+def abs(x: Any, /) -> Any:
+    """Alias of `absolute`."""
+    return absolute(x)
+
+
+def fabs(x: Any, /) -> Any:
+    """The absolute value of real numbers, as floating point."""
+    (x,) = promote_inexact("fabs", x)
+    _refuse_complex("fabs", x)
+    return ew.abs(x)
+
+
+def sign(x: Any, /) -> Any:
+    """-1, 0 or 1; of complex numbers `x / abs(x)`, 0 at 0; NaN of NaN."""
+    return unary(ew.sign, x)
+
+
+def maximum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """The larger of two elements; NaN if either is."""
+    if out is not None or where is not None:
+        refuse_option("maximum", out=out, where=where)
+    return binary(ew.max_p, x, y, _MAX)
+
+
+def minimum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """The smaller of two elements; NaN if either is."""
+    if out is not None or where is not None:
+        refuse_option("minimum", out=out, where=where)
+    return binary(ew.min_p, x, y, _MIN)
+
+
+# Comparison --------------------------------------------------------------------------------------
+
+def equal(x: Any, y: Any, /) -> Any:
+    """`x == y`, broadcast: bool[...]."""
+    return binary(ew.eq_p, x, y)
+
+
+def not_equal(x: Any, y: Any, /) -> Any:
+    """`x != y`, broadcast: bool[...]."""
+    return binary(ew.ne_p, x, y)
+
+
+def less(x: Any, y: Any, /) -> Any:
+    """`x < y`, broadcast; complex numbers in lexicographic order."""
+    return binary(ew.lt_p, x, y, _LT)
+
+
+def less_equal(x: Any, y: Any, /) -> Any:
+    """`x <= y`, broadcast; complex numbers in lexicographic order."""
+    return binary(ew.le_p, x, y, _LE)
+
+
+def greater(x: Any, y: Any, /) -> Any:
+    """`x > y`, broadcast; complex numbers in lexicographic order."""
+    return binary(ew.gt_p, x, y, _GT)
+
+
+def greater_equal(x: Any, y: Any, /) -> Any:
+    """`x >= y`, broadcast; complex numbers in lexicographic order."""
+    return binary(ew.ge_p, x, y, _GE)
+
+
+# Logic and bits ----------------------------------------------------------------------------------
+
+def as_bool(x: Any) -> Any:
+    """An operand as booleans: whether elements are not zero."""
+    return x if x.dtype == BOOL else ew.ne(x, _zero(x))
+
+
+def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
+    x, y = array_args(name, x, y)
+    return binary(prim, as_bool(x), as_bool(y))
+
+
+def logical_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """Whether both elements are not zero."""
+    if out is not None or where is not None:
+        refuse_option("logical_and", out=out, where=where)
+    return _logical(ew.and_p, "logical_and", x, y)
+
+
+def logical_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """Whether either element is not zero."""
+    if out is not None or where is not None:
+        refuse_option("logical_or", out=out, where=where)
+    return _logical(ew.or_p, "logical_or", x, y)
+
+
+def logical_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """Whether exactly one of the elements is not zero."""
+    if out is not None or where is not None:
+        refuse_option("logical_xor", out=out, where=where)
+    return _logical(ew.xor_p, "logical_xor", x, y)
+
+
+def logical_not(x: Any, /) -> Any:
+    """Whether elements are zero."""
+    (x,) = array_args("logical_not", x)
+    return ew.bitwise_not(x) if x.dtype == BOOL else ew.eq(x, _zero(x))
+
+
+def bitwise_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """`x & y` of integers or booleans."""
+    if out is not None or where is not None:
+        refuse_option("bitwise_and", out=out, where=where)
+    return binary(ew.and_p, x, y)
+
+
+def bitwise_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """`x | y` of integers or booleans."""
+    if out is not None or where is not None:
+        refuse_option("bitwise_or", out=out, where=where)
+    return binary(ew.or_p, x, y)
+
+
+def bitwise_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+    """`x ^ y` of integers or booleans."""
+    if out is not None or where is not None:
+        refuse_option("bitwise_xor", out=out, where=where)
+    return binary(ew.xor_p, x, y)
+
+
+def bitwise_not(x: Any, /) -> Any:
+    """`~x` of integers or booleans."""
+    return unary(ew.bitwise_not, x)
+
+
+def invert(x: Any, /) -> Any:
+    """Alias of `bitwise_not`."""
+    return unary(ew.bitwise_not, x)
+
+
+def bitwise_invert(x: Any, /) -> Any:
+    """Alias of `bitwise_not`."""
+    return unary(ew.bitwise_not, x)
+
+
+def bitwise_count(x: Any, /) -> Any:
+    """The number of one bits of the absolute value: uint8[...]."""
+    (x,) = array_args("bitwise_count", x)
+    return convert(ew.population_count(absolute(_as_number(x))), np.dtype("uint8"))
+
+
+def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
+    return [_as_number(z) for z in promote(name, x, y)]
+
+
+def left_shift(x: Any, y: Any, /) -> Any:
+    """`x << y` of integers; 0 where `y` is at least the number of bits."""
+    return ew.shift_left(*_shift_operands("left_shift", x, y))
+
+
+def bitwise_left_shift(x: Any, y: Any, /) -> Any:
+    """Alias of `left_shift`."""
+    return left_shift(x, y)
+
+
+def right_shift(x1: Any, x2: Any, /) -> Any:
+    """`x1 >> x2` of integers: the sign is kept."""
+    x, y = _shift_operands("right_shift", x1, x2)
+    return (ew.shift_right_logical if kind_of(x) == "u" else ew.shift_right_arithmetic)(x, y)
+
+
+def bitwise_right_shift(x1: Any, x2: Any, /) -> Any:
+    """Alias of `right_shift`."""
+    return right_shift(x1, x2)
+
+
+# Complex parts -----------------------------------------------------------------------------------
+
+def real(val: Any, /) -> Any:
+    """The real part; of real numbers themselves."""
+    (x,) = array_args("real", val)
+    return ew.real(x) if kind_of(x) == "c" else to_array(x)
+
+
+def imag(val: Any, /) -> Any:
+    """The imaginary part; 0 of real numbers."""
+    (x,) = array_args("imag", val)
+    if kind_of(x) == "c":
+        return ew.imag(x)
+    return to_array(broadcast_to(literal(0, x.dtype), x.shape))
+
+
+def conjugate(x: Any, /) -> Any:
+    """The complex conjugate; real numbers themselves."""
+    (x,) = array_args("conjugate", x)
+    return ew.conj(x) if kind_of(x) == "c" else to_array(x)
+
+
+def conj(x: Any, /) -> Any:
+    """Alias of `conjugate`."""
+    return conjugate(x)
