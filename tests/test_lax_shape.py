@@ -1,4 +1,4 @@
-"""Structure, indexing, reductions, cumulative operations and sorting: values and all their rules."""
+"""Structure, indexing, reductions, cumulative operations and sorting: values and rules."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ops import lax_shape as rows
 
 from olympus import lax
 from olympus._src.base.config import enable_x64
 from olympus._src.transforms.autodiff import jvp, vjp
 from olympus._src.transforms.jit import jit
 from olympus._src.transforms.vmap import vmap
-
-from ops import lax_shape as rows
 
 EVERY = [pytest.param(row, id=row.name) for row in rows.ALL]
 SMOOTH = [pytest.param(row, id=row.name) for row in rows.ALL if row.grad]
@@ -81,7 +80,7 @@ def test_jvp(row: rows.Row, rng: np.random.Generator) -> None:
         eps = 1e-6
         high, low = [leaves(fun(*[x + s * eps * t for x, t in zip(xs, ts, strict=True)]))
                      for s in (1, -1)]
-        assert_equal(tangents, [(h - m) / (2 * eps) for h, m in zip(high, low, strict=True)], 1e-7)
+        assert_equal(tangents, [(h - m) / (2 * eps) for h, m in zip(high, low, strict=True)], 1e-6)
 
 
 @pytest.mark.parametrize("row", SMOOTH)
@@ -94,8 +93,8 @@ def test_vjp(row: rows.Row, rng: np.random.Generator) -> None:
     back = pull(cts)
     forward = sum(np.vdot(c, np.asarray(t)) for c, t in zip(cts, tangents, strict=True))
     assert [np.shape(b) for b in back] == [x.shape for x in xs]
-    np.testing.assert_allclose(sum(np.vdot(np.asarray(b), t) for b, t in zip(back, ts, strict=True)),
-                               forward, rtol=1e-9, atol=1e-9)
+    backward = sum(np.vdot(np.asarray(b), t) for b, t in zip(back, ts, strict=True))
+    np.testing.assert_allclose(backward, forward, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("row", SMOOTH)
@@ -160,7 +159,8 @@ def test_complex_order() -> None:
 
 def test_ties_share() -> None:
     x = np.array([1.0, 1.0, 0.0])
-    assert np.asarray(vjp(lambda v: lax.reduce_max(v, (0,)), x)[1](1.0)[0]).tolist() == [0.5, 0.5, 0]
+    back = vjp(lambda v: lax.reduce_max(v, (0,)), x)[1](1.0)[0]
+    assert np.asarray(back).tolist() == [0.5, 0.5, 0]
     assert np.asarray(vjp(lax.cummax, x)[1](np.ones(3))[0]).tolist() == [2, 1, 0]
 
 
@@ -178,6 +178,7 @@ def test_narrow_indices(dtype: str, size: int, mode: str) -> None:
     index = np.array([[100]], dtype)
     x = np.arange(size, dtype=np.float32)
     assert lax.gather(x, index, rows.TAKE, (1,), mode=mode).tolist() == [100]
+    assert np.asarray(lax.dynamic_slice(x, (index[0, 0],), (1,))).tolist() == [100]
     written = lax.scatter(x, index, np.float32([-1]), rows.PUT, mode=mode)
     assert np.asarray(written)[100] == -1
 
@@ -205,7 +206,7 @@ ERRORS = [
     (lambda x: lax.broadcast_to_rank(x, 1), ValueError, "at least 2 is required"),
     (lambda x: lax.collapse(x, 1, 1), ValueError, "at least one axis"),
     (lambda x: lax.pad(x, 0.0, [(-9, 0, 0), (0, 0, 0)]), ValueError, "not negative are required"),
-    (lambda x: lax.pad(x, np.int32(0), [(1, 0, 0)] * 2), TypeError, "scalar of the operand's dtype"),
+    (lambda x: lax.pad(x, np.int32(0), [(1, 0, 0)] * 2), TypeError, "scalar of the operand's"),
     (lambda x: lax.split(x, (1, 1)), ValueError, "sum to 3"),
     (lambda x: lax.index_in_dim(x, 5), IndexError, "out of bounds for axis 0 with size 3"),
     (lambda x: lax.full((2,), x), TypeError, "a scalar is required"),
@@ -217,7 +218,8 @@ ERRORS = [
     (lambda x: lax.gather(x[0], np.ones((1, 1)), rows.TAKE, (1,)), TypeError, "integer dtype"),
     (lambda x: lax.gather(x, rows.ints([0, 0]), rows.ROWS_OF, (1, 4)), TypeError, "size 1 is"),
     (lambda x: lax.gather(x, rows.ints([0]), rows.ROWS_OF, (1, 9)), TypeError, "one size per axis"),
-    (lambda x: lax.gather(x, rows.ints([0]), rows.ROWS_OF, (1, 4), mode="wrap"), ValueError, "mode"),
+    (lambda x: lax.gather(x, rows.ints([0]), rows.ROWS_OF, (1, 4), mode="wrap"), ValueError,
+     "mode"),
     (lambda x: lax.scatter(x[0], rows.ints([0]), np.ones(2), rows.PUT), TypeError, "must be (1,)"),
     (lambda x: lax.scatter(x[0], rows.ints([0]), rows.ints(1), rows.PUT), TypeError, "one dtype"),
     (lambda x: lax.reduce_sum(x > 0, (0,)), TypeError, "numeric dtype is required"),

@@ -5,6 +5,7 @@ indices; floating ones are differentiated unless the row says that it has no der
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -201,15 +202,17 @@ REDUCTIONS = [
         (np.array([[0.0, 0, 1], [2, 0, 3], [3, 4, 5]]),)),
     Row("reduce_max", lambda x: lax.reduce_max(x, (1,)), lambda x: x.max(1), (distinct(3, 4),)),
     Row("reduce_min", lambda x: lax.reduce_min(x, (0, 1)), lambda x: x.min(), (distinct(3, 4),)),
-    Row("reduce_and", lambda x: lax.reduce_and(lax.gt(x, 0.0), (1,)), lambda x: (x > 0).all(1), (X,), False),
-    Row("reduce_or", lambda x: lax.reduce_or(lax.gt(x, 0.0), (0,)), lambda x: (x > 0).any(0), (X,), False),
+    Row("reduce_and", lambda x: lax.reduce_and(lax.gt(x, 0.0), (1,)), lambda x: (x > 0).all(1),
+        (X,), False),
+    Row("reduce_or", lambda x: lax.reduce_or(lax.gt(x, 0.0), (0,)), lambda x: (x > 0).any(0),
+        (X,), False),
     Row("reduce_xor", lambda x: lax.reduce_xor(lax.gt(x, 0.0), (0,)),
         lambda x: np.logical_xor.reduce(x > 0, 0), (X,), False),
     Row("argmax", lambda x: lax.argmax(x, 1, "int32"), lambda x: x.argmax(1).astype(np.int32),
         (X,), False),
     Row("argmin", lambda x: lax.argmin(x, 0, "int64"), lambda x: x.argmin(0), (X,), False),
     *[Row(f"{name}{' reverse' if reverse else ''} {axis}",
-          lambda x, f=getattr(lax, name), a=axis, r=reverse: f(x, a, r),
+          partial(getattr(lax, name), axis=axis, reverse=reverse),
           _cum(function, axis, reverse), (distinct(5, 4),))
       for name, function in (("cumsum", np.add), ("cumprod", np.multiply),
                              ("cummax", np.maximum), ("cummin", np.minimum),

@@ -1,9 +1,9 @@
 """Cumulative reductions along one axis: every prefix (or suffix) combined by an operation.
 
-All are one algorithm, `scan_pairs`: a work-efficient tree of slices in 2·log2(n) levels (Blelloch,
-"Prefix sums and their applications", 1990). Derivatives run the same tree on pairs
-(value, tangent), whose combination is the operation's own derivative, so they are right at zeros
-and ties without division.
+Values are a windowed reduction, which XLA rewrites to a scan. Derivatives are `scan_pairs`, a
+work-efficient tree of slices in 2·log2(n) levels (Blelloch, "Prefix sums and their applications",
+1990), on pairs (value, tangent): their combination is the operation's own derivative, so that it
+is right at zeros and ties without division.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.primitive import Axis, Primitive
+from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis
 from . import elementwise as ew
-from .reduce import check_kind
+from .reduce import check_kind, highest, lowest
 from .shape import broadcast_in_dim, rev
 from .slicing import concatenate, pad, slice_in_dim
 
@@ -62,28 +63,40 @@ class Cumulative(Primitive):
     transpose = None
 
     def __init__(self, name: str, combine: Callable[[Any, Any], Any],
-                 with_tangent: Combine | None, kinds: str) -> None:
+                 identity: Callable[[Any], Any], with_tangent: Combine | None, kinds: str) -> None:
         super().__init__(name)
-        self.combine, self.with_tangent, self.kinds = combine, with_tangent, kinds
+        self.combine, self.identity, self.kinds = combine, identity, kinds
+        self.with_tangent = with_tangent
 
     def infer(self, x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
         check_kind(self.name, x, self.kinds)
         return x
 
     def lower(self, b: Any, x: Any, *, axis: int, reverse: bool) -> Any:
-        return b.inline(lambda v: self._scan(lambda p, q: (self.combine(p[0], q[0]),), (v,), axis,
-                                             reverse)[0], x)
-
-    def _scan(self, combine: Combine, elements: Elements, axis: int, reverse: bool) -> Elements:
-        if not reverse:
-            return scan_pairs(combine, elements, axis)
-        flipped = scan_pairs(combine, tuple([rev(x, (axis,)) for x in elements]), axis)
-        return tuple([rev(x, (axis,)) for x in flipped])
+        aval = b.avals_in[0]
+        n = aval.shape[axis]
+        if n < 2:
+            return x
+        scalar = make_aval((), aval.dtype)
+        body = stage(lambda p, q: [self.combine(p, q)], [scalar, scalar])
+        window, padding = [1] * aval.ndim, [[0, 0] for _ in aval.shape]
+        window[axis], padding[axis][reverse] = n, n - 1
+        ones = b.i64s([1] * aval.ndim)
+        op = b.ops("stablehlo.reduce_window",
+                   [x, b.scalar(self.identity(aval.dtype), aval.dtype)],
+                   {"window_dimensions": b.i64s(window), "window_strides": ones,
+                    "base_dilations": ones, "window_dilations": ones,
+                    "padding": b.attr(f"dense<{padding}> : tensor<{aval.ndim}x2xi64>")}, regions=1)
+        b.region(op, 0, [b.type(scalar)] * 2, lambda p, q: b.call_inline(body, [p, q]))
+        return op.result
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool
             ) -> Any:
         pair = (primals[0], tangents[0])
-        return self._scan(self.with_tangent, pair, axis, reverse)
+        if reverse:
+            pair = tuple([rev(x, (axis,)) for x in pair])
+        out, tangent = scan_pairs(self.with_tangent, pair, axis)
+        return (rev(out, (axis,)), rev(tangent, (axis,))) if reverse else (out, tangent)
 
     def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[int | None], *, axis: int,
              reverse: bool) -> Any:
@@ -143,13 +156,13 @@ def _log_sum(p: Elements, q: Elements) -> Elements:
     return z, ew.add(ew.mul(s, dx), ew.mul(t, dy))
 
 
-cumsum_p = CumulativeSum("cumsum", ew.add, None, "iufc")
-cumprod_p = Cumulative("cumprod", ew.mul, _product, "iufc")
-cummax_p = Cumulative("cummax", lambda x, y: ew.max(x, y), _extremum(lambda x, y: ew.max(x, y)),
-                      "iufc")
-cummin_p = Cumulative("cummin", lambda x, y: ew.min(x, y), _extremum(lambda x, y: ew.min(x, y)),
-                      "iufc")
-cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp, _log_sum, "fc")
+cumsum_p = CumulativeSum("cumsum", ew.add, lambda dtype: 0, None, "iufc")
+cumprod_p = Cumulative("cumprod", ew.mul, lambda dtype: 1, _product, "iufc")
+cummax_p = Cumulative("cummax", lambda x, y: ew.max(x, y), lowest,
+                      _extremum(lambda x, y: ew.max(x, y)), "iufc")
+cummin_p = Cumulative("cummin", lambda x, y: ew.min(x, y), highest,
+                      _extremum(lambda x, y: ew.min(x, y)), "iufc")
+cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp, lambda dtype: -float("inf"), _log_sum, "fc")
 
 
 def _cumulative(prim: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:

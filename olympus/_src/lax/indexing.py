@@ -108,7 +108,7 @@ _MODES = {"clip": GatherScatterMode.CLIP, "fill": GatherScatterMode.FILL_OR_DROP
           "drop": GatherScatterMode.FILL_OR_DROP, None: GatherScatterMode.FILL_OR_DROP,
           "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS}
 CLIP, FILL, PROMISE = GatherScatterMode
-BOOL, _U32 = dtypes.as_dtype(bool), dtypes.as_dtype("uint32")
+BOOL, _I32, _U32 = map(dtypes.as_dtype, ("bool", "int32", "uint32"))
 
 
 def _fields(**dims: Dims) -> str:
@@ -371,6 +371,10 @@ class Scatter(Physical):
              unique_indices: bool, mode: GatherScatterMode, update_olympuspr: Any,
              update_consts: tuple) -> Any:
         dn, (operand, index, update) = dimension_numbers, b.avals_in
+        if dtypes.iinfo(index.dtype).max < max(operand.shape, default=0):
+            # XLA compares with the axis's size in the dtype of the indices.
+            index = index.update(dtype=_I32)
+            indices = b.convert(indices, index)
         if mode is CLIP:
             window = _window_sizes(operand.ndim, update, dn)
             last = _last_inside(operand.shape, window, dn.scatter_dims_to_operand_dims,

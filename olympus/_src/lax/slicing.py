@@ -9,12 +9,13 @@ from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis, canonical_dim, canonical_shape
+from ..types.shape import canonical_axes, canonical_axis, canonical_dim, canonical_shape
 from . import elementwise as ew
 from .indexing import (
     CLIP,
     GatherDimensionNumbers,
     ScatterDimensionNumbers,
+    gather,
     gather_p,
     materialize,
     scatter_p,
@@ -36,7 +37,7 @@ from .shape import (
 
 __all__ = ["concatenate", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
            "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
-           "index_in_dim", "pad", "slice", "slice_in_dim", "split"]
+           "index_in_dim", "index_take", "pad", "slice", "slice_in_dim", "split"]
 
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
@@ -498,6 +499,8 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
     if dtypes.scalar_kind(dtype) not in "iu":
         raise TypeError(f"{name}: start indices {', '.join(str(typeof(i)) for i in indices)} "
                         "given; integers are required; convert them with astype.")
+    if dtypes.iinfo(dtype).max < max(shape, default=0):
+        dtype = dtypes.as_dtype("int32")
     return [_start(i, n, dtype, wrap) for i, n, wrap in zip(indices, shape, negatives)]
 
 
@@ -599,3 +602,34 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
         update = reshape(update, (*given[:axis], 1, *given[axis:]))
     return dynamic_update_slice_in_dim(operand, update, index, axis,
                                        allow_negative_indices=allow_negative_indices)
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+    """Rows of `src` at one vector of indices per named axis; indices wrap around.
+
+    Args:
+      src: array.
+      idxs: integer vectors of one length n, one per axis.
+      axes: the axes that they index.
+
+    Returns:
+      An array of shape [n, remaining axes of src ...].
+    """
+    shape = typeof(src).shape
+    axes = canonical_axes(tuple(axes), len(shape), "index_take")
+    if len(idxs) != len(axes):
+        raise TypeError(f"index_take: {len(idxs)} index vectors, axes {axes} given; one vector per "
+                        "axis is required.")
+    indices = concatenate([reshape(_wrapped(i, shape[a]), (typeof(i).shape[0], 1))
+                           for i, a in zip(idxs, axes)], 1)
+    numbers = GatherDimensionNumbers(tuple(range(1, 1 + len(shape) - len(axes))),
+                                     tuple(sorted(axes)), axes)
+    sizes = tuple([1 if d in axes else n for d, n in enumerate(shape)])
+    return gather(src, indices, numbers, sizes)
+
+
+def _wrapped(index: Any, size: int) -> Any:
+    """The index modulo the size, as Python's % has it."""
+    dtype = typeof(index).dtype
+    rest = ew.rem(index, literal(size, dtype))
+    return ew.select_n(ew.lt(rest, literal(0, dtype)), rest, ew.add(rest, literal(size, dtype)))
