@@ -22,6 +22,7 @@ from .ir import (
     OlympusprEqn,
     Var,
 )
+from .leaks import check_leaks, note_origins
 from .primitive import Primitive
 from .trace import SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
 
@@ -146,10 +147,15 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
     outer = enter(trace)
     try:
         outs = fun(*inputs)
-        return trace.close(outs)
+        closed = trace.close(outs)
+        notes = note_origins(trace)
     finally:
         leave(outer)
         trace.end()
+    if notes is not None:
+        inputs = outs = []
+        check_leaks(trace, notes)
+    return closed
 
 
 def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Tracer]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
+from ..core.leaks import check_leaks, note_origins
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
@@ -110,6 +111,10 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
         leave(outer)
         ctx.axes = names
         trace.alive = False
+    notes = note_origins(trace)
+    if notes is not None:
+        outs = []
+        check_leaks(trace, notes)
     return out_vals, out_dims
 
 

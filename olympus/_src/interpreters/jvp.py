@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
+from ..core.leaks import check_leaks, note_origins
 from ..core.primitive import Higher, Primitive, Zero
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
@@ -119,6 +120,10 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
     finally:
         leave(outer)
         trace.alive = False
+    notes = note_origins(trace)
+    if notes is not None:
+        args = outs = []
+        check_leaks(trace, notes)
     return out_primals, out_tangents
 
 

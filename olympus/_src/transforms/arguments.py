@@ -17,11 +17,12 @@ from ..backend.dispatch import argument_array
 from ..base import lib
 from ..core.trace import Context, Tracer, ctx, typeof
 from ..types import dtypes
+from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
 
-__all__ = ["argument_name", "as_arrays", "check_argnums", "check_arrays", "check_callable",
-           "check_results", "evaluating", "float0_zeros", "leaf_name", "name_of", "result_name",
-           "select", "structure_path", "substitute", "wraps"]
+__all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arrays",
+           "check_callable", "check_results", "evaluating", "float0_zeros", "leaf_name",
+           "leaf_path", "name_of", "select", "structure_path", "substitute", "wraps"]
 
 _ARRAYS = (Tracer, lib.ArrayImpl)
 
@@ -135,11 +136,6 @@ def structure_path(treedef: Any, index: int) -> str:
     return leaf_path(treedef.unflatten(range(treedef.num_leaves)), index)
 
 
-def result_name(tree: Any, index: int) -> str:
-    """`result['k']`: the name of a leaf of a function's result."""
-    return f"result{leaf_path(tree, index)}"
-
-
 def _clip(value: Any, length: int = 60) -> str:
     text = repr(value)
     return text if len(text) <= length else text[:length] + "…"
@@ -190,7 +186,7 @@ def check_results(what: str, fun: Any, out: Any, leaves: Sequence[Any]) -> None:
         if not isinstance(x, _ARRAYS) and not _is_array(x):
             raise TypeError(
                 f"{what}: {name_of(fun)} returned {_clip(x)} of type {type(x).__name__} at "
-                f"{result_name(out, i)}; arrays and Python numbers are required; return only "
+                f"result{leaf_path(out, i)}; arrays and Python numbers are required; return only "
                 "those, or None.")
 
 
@@ -205,3 +201,17 @@ def _is_array(x: Any) -> bool:
 def float0_zeros(aval: Any) -> np.ndarray:
     """The derivative with respect to an integer: an array of dtype float0, which has no bytes."""
     return np.zeros(aval.shape, dtypes.float0)
+
+
+def abstract(x: Any) -> Any:
+    """The aval of an argument: of a value, or of anything with a shape and a dtype."""
+    if isinstance(x, ShapedArray):
+        return x
+    if isinstance(x, ShapeDtypeStruct):
+        return x.aval
+    try:
+        return typeof(x)
+    except TypeError:
+        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+            raise
+        return make_aval(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype))

@@ -27,9 +27,10 @@ from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import backward_pass
 from ..lax.shape import zeros_of
 from ..types import dtypes
-from ..types.avals import ShapeDtypeStruct, ShapedArray, make_aval, scalar_aval
+from ..types.avals import ShapedArray, scalar_aval
 from ..types.tree import explain_mismatch, register_pytree_node, tree_flatten
 from .arguments import (
+    abstract,
     as_arrays,
     check_argnums,
     check_arrays,
@@ -206,7 +207,7 @@ def _gradient(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
             leaves, in_tree = tree_flatten(chosen)
             trees = chosen if isinstance(numbers, tuple) else (chosen,)
             avals = check_arrays(what, fun, leaves, positions, trees)
-            _check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
+            check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
 
             def call(xs: Sequence[Any]) -> Any:
                 full = substitute(args, positions, numbers, in_tree.unflatten(xs))
@@ -242,18 +243,18 @@ class ScalarFunction(FlatFunction):
         check_results(self.what, self.fun, out, outs)
         if len(outs) != 1 or outs[0] is not out:
             hint = "; for auxiliary results pass has_aux=True" if isinstance(out, tuple) else ""
-            raise TypeError(f"{self.what}: {name_of(self.fun)} returned a {type(out).__name__} "
-                            f"with {len(outs)} arrays; one scalar is required{hint}; use vjp or "
-                            "jacrev for other results.")
+            found = "None" if out is None else f"a {type(out).__name__} of {len(outs)} arrays"
+            raise TypeError(f"{self.what}: {name_of(self.fun)} returned {found}; one scalar is "
+                            f"required{hint}; use vjp or jacrev for other results.")
         self._check(typeof(out))
         return outs
 
     def _check(self, aval: Any) -> None:
         what, name = self.what, name_of(self.fun)
         if aval.shape != ():
-            raise TypeError(f"{what}: {name} returned {aval} of shape {aval.shape}; the gradient is "
-                            "defined only for scalar results, of shape (); sum the result, or use "
-                            "jacrev or vjp.")
+            raise TypeError(f"{what}: {name} returned {aval} of shape {aval.shape}; a scalar, of "
+                            "shape (), is required: only that has a gradient; sum the result, or "
+                            "use jacrev or vjp.")
         if self.holomorphic:
             if not dtypes.is_complex(aval.dtype):
                 raise TypeError(f"{what}: {name} returned {aval}; holomorphic=True requires a "
@@ -272,8 +273,9 @@ def check_reduce_axes(what: str, reduce_axes: Sequence[Any]) -> None:
                                   "sum over named axes with lax.psum inside the function.")
 
 
-def _check_inputs(what: str, fun: Any, avals: Sequence[Any], positions: Sequence[int],
-                  trees: Sequence[Any], holomorphic: bool, allow_int: bool) -> None:
+def check_inputs(what: str, fun: Any, avals: Sequence[Any], positions: Sequence[int],
+                 trees: Sequence[Any], holomorphic: bool, allow_int: bool) -> None:
+    """TypeError naming the argument whose dtype cannot be differentiated."""
     for i, aval in enumerate(avals):
         kind = dtypes.scalar_kind(aval.dtype)
         if kind == "f" and not holomorphic:
@@ -282,8 +284,8 @@ def _check_inputs(what: str, fun: Any, avals: Sequence[Any], positions: Sequence
             continue
         where = f"argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)} is {aval}"
         if holomorphic:
-            raise TypeError(f"{what}: {where}; holomorphic=True requires complex arguments; convert "
-                            "it with astype, or drop holomorphic.")
+            raise TypeError(f"{what}: {where}; holomorphic=True requires complex arguments; "
+                            "convert it with astype, or drop holomorphic.")
         raise TypeError(f"{what}: {where}; a real or complex floating dtype is required; convert "
                         "it to float, leave it out of argnums, or pass allow_int=True.")
 
@@ -622,16 +624,3 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence[Any] = 
 
     return api_boundary(transposed)
 
-
-def abstract(x: Any) -> Any:
-    """The aval of an argument: of a value, or of anything with a shape and a dtype."""
-    if isinstance(x, ShapedArray):
-        return x
-    if isinstance(x, ShapeDtypeStruct):
-        return x.aval
-    try:
-        return typeof(x)
-    except TypeError:
-        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
-            raise
-        return make_aval(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype))

@@ -17,7 +17,7 @@ from .arguments import (
     check_results,
     leaf_name,
     name_of,
-    result_name,
+    structure_path,
     wraps,
 )
 
@@ -86,20 +86,20 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
                          f"with {len(args)} positional arguments; one entry per argument is "
                          "required; a single int or None serves all.")
     leaves, in_tree = tree_flatten((args, kwargs))
-    if kwargs or type(in_axes) is tuple:
-        dims = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+    if type(in_axes) is tuple:
+        dims = flatten_axes("vmap in_axes", in_tree.children()[0], in_axes)
     else:
-        dims = [in_axes] * len(leaves)
+        dims = [in_axes] * in_tree.children()[0].num_leaves
+    dims += [0] * (len(leaves) - len(dims))
     names = _Names(fun, args, kwargs)
     avals = check_arrays("vmap", fun, leaves, names.positions, names.trees)
     dims = [d if d is None else _canonical(d, aval, names, i)
             for i, (d, aval) in enumerate(zip(dims, avals))]
     axis.size = _mapped_size(avals, dims, axis.size, names)
     out_tree: Any = None
-    out: Any = None
 
     def flat(*xs: Any) -> list[Any]:
-        nonlocal out_tree, out
+        nonlocal out_tree
         full, named = in_tree.unflatten(xs)
         out = fun(*full, **named)
         outs, out_tree = tree_flatten(out)
@@ -108,9 +108,13 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
 
     outs, found = batch_flat(flat, axis, leaves, dims)
     wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
-    results = [_place(x, src, dst, axis.size, sum_match, lambda i=i: result_name(out, i), fun)
-               for i, (x, src, dst) in enumerate(zip(outs, found, wanted))]
-    return out_tree.unflatten(results)
+
+    def name(i: int) -> str:
+        return f"result{structure_path(out_tree, i)} of {name_of(fun)}"
+
+    return out_tree.unflatten([
+        _place(x, src, dst, axis.size, sum_match, name, i)
+        for i, (x, src, dst) in enumerate(zip(outs, found, wanted))])
 
 
 class _Names:
@@ -163,19 +167,19 @@ def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
 
 
 def _place(x: Any, src: int | None, dst: Any, size: int, sum_match: bool,
-           name: Callable[[], str], fun: Any) -> Any:
+           name: Callable[[int], str], index: int) -> Any:
     """A result with its mapped axis where out_axes wants it."""
     if dst is None:
         if src is None:
             return x
         if sum_match:
             return reduce_sum(x, (src,))
-        raise ValueError(f"vmap: {name()} of {name_of(fun)} depends on mapped arguments, and its "
-                         "entry in out_axes is None; an int is required; None is for results that "
+        raise ValueError(f"vmap: {name(index)} depends on mapped arguments, and its entry "
+                         "in out_axes is None; an int is required; None is for results that "
                          "are the same for all examples.")
     ndim = typeof(x).ndim + (src is None)
     if not -ndim <= dst < ndim:
-        raise ValueError(f"vmap: out_axes has {dst} for {name()} of {name_of(fun)}, which with the "
-                         f"mapped axis has rank {ndim}; an axis in range({-ndim}, {ndim}) is "
+        raise ValueError(f"vmap: out_axes has {dst} for {name(index)}, which with the mapped "
+                         f"axis has rank {ndim}; an axis in range({-ndim}, {ndim}) is "
                          "required.")
     return to_axis(x, src, dst % ndim, size)

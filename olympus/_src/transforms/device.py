@@ -1,0 +1,139 @@
+"""Moving arrays between devices and host, and waiting for them; each takes any pytree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..backend import devices
+from ..backend.array import array_from_numpy, numpy_value
+from ..backend.dispatch import KEY_TYPES, argument_array
+from ..base import lib, util
+from ..base.source import api_boundary
+from ..core.trace import Tracer, typeof
+from ..types.tree import flatten_axes, tree_flatten, tree_map
+from .arguments import leaf_path
+
+__all__ = ["block_until_ready", "clear_caches", "copy_to_host_async", "device_get", "device_put",
+           "live_arrays"]
+
+ArrayImpl = lib.ArrayImpl
+
+
+@api_boundary
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = False,
+               may_alias: bool | None = None) -> Any:
+    """Put arrays on a device; returns at once.
+
+    Args:
+      x: a pytree of arrays, NumPy arrays and Python numbers.
+      device: a device or single-device sharding, to which the results are committed, or a pytree
+        of those that is a prefix of the structure of `x`; None leaves arrays where they are and
+        puts other values on the default device, uncommitted.
+      src: where `x` is now; not needed.
+      donate: give up the arrays in `x`.
+      may_alias: whether results may share memory with `x`; the default is that they may, for arrays
+        that are on the device already.
+
+    Traced values pass through: within a compiled program, values stay where the program runs.
+    TypeError for leaves that are not arrays, ValueError for what is not a device.
+
+    >>> import olympus
+    >>> olympus.device_put({"a": 1.0}, olympus.devices()[0])
+    {'a': Array(1., dtype=float32, weak_type=True)}
+    """
+    leaves, tree = tree_flatten(x)
+    targets = map(_target, flatten_axes("device_put device", tree, device))
+    copy = donate is False and may_alias is False
+    return tree.unflatten([_put(x, leaf, i, target, donate, copy)
+                           for i, (leaf, target) in enumerate(zip(leaves, targets))])
+
+
+def _target(where: Any) -> Any:
+    """The device that a device, a sharding or None stands for."""
+    if where is None or isinstance(where, lib.Device):
+        return where
+    if type(where) is lib.SingleDeviceSharding:
+        return where._device
+    raise ValueError(f"device_put: device {where!r} of type {type(where).__name__} given; a "
+                     "device, a single-device sharding or None is required; see "
+                     "olympus.devices().")
+
+
+def _put(tree: Any, x: Any, index: int, device: Any, donate: bool, copy: bool) -> Any:
+    if isinstance(x, Tracer):
+        return x
+    if type(x) in KEY_TYPES:
+        return x.dtype.wrap(_put(tree, x._base_array, index, device, donate, copy))
+    if type(x) is not ArrayImpl:
+        try:
+            aval = typeof(x)
+        except TypeError:
+            raise TypeError(f"device_put: x{leaf_path(tree, index)} is {x!r:.60} of type "
+                            f"{type(x).__name__}; an array or a Python number is required."
+                            ) from None
+        if device is None or not hasattr(aval, "dtype"):
+            return argument_array(x)
+        return array_from_numpy(x, aval.weak_type, device)
+    if device is None and not copy:
+        return x
+    target = x.device if device is None else device
+    moved = lib.copy_to_device(x, target, copy=copy)
+    if device is not None and not moved._committed:
+        moved = lib.make_array(x.aval, moved._sharding, [moved], committed=True)
+    if donate and x.device is not target:
+        x.delete()
+    return moved
+
+
+@api_boundary
+def device_get(x: Any) -> Any:
+    """The arrays of a pytree as NumPy arrays; waits for them. Other leaves stay as they are.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.device_get({"a": onp.arange(2)})
+    {'a': array([0, 1], dtype=int32)}
+    """
+    copy_to_host_async(x)       # all copies run while the first is waited for
+    return tree_map(lambda leaf: numpy_value(leaf) if type(leaf) is ArrayImpl else leaf, x)
+
+
+@api_boundary
+def block_until_ready(x: Any) -> Any:
+    """Wait until the arrays of a pytree are computed, and return it; errors of theirs come here.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.block_until_ready(onp.arange(2))
+    Array([0, 1], dtype=int32)
+    """
+    arrays = _arrays(x)
+    if arrays:
+        lib.block_until_ready(arrays)
+    return x
+
+
+@api_boundary
+def copy_to_host_async(x: Any) -> Any:
+    """Start copying the arrays of a pytree to the host, and return it."""
+    for array in _arrays(x):
+        lib.copy_to_host_async(array)
+    return x
+
+
+def _arrays(x: Any) -> list[Any]:
+    leaves = [leaf._base_array if type(leaf) in KEY_TYPES else leaf for leaf in tree_flatten(x)[0]]
+    return [leaf for leaf in leaves if type(leaf) is ArrayImpl]
+
+
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """All arrays of a platform that are not deleted yet, those kept by Olympus itself included."""
+    return list(devices.client(platform).live_arrays())
+
+
+def clear_caches() -> None:
+    """Drop every traced and compiled program; they are made anew when next needed.
+
+    >>> import olympus
+    >>> olympus.clear_caches()
+    """
+    util.clear_all()
+    lib.PjitFunctionCache.clear_all()

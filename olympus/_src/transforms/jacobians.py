@@ -1,0 +1,215 @@
+"""Jacobians and Hessians: one linearisation, mapped over the unit vectors of its inputs or outputs.
+
+    jacfwd    tangent program on each unit tangent          one column at a time
+    jacrev    backward pass of each unit cotangent          one row at a time
+    hessian   jacfwd of jacrev
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.source import filter_traceback
+from ..core.evaluate import eval_olympuspr
+from ..core.primitive import Axis
+from ..interpreters.batching import batch_flat, to_axis
+from ..lax import elementwise as ew
+from ..lax.creation import broadcasted_iota
+from ..lax.shape import reshape, zeros_of
+from ..lax.slicing import split
+from ..types import dtypes
+from ..types.tree import tree_flatten
+from .arguments import (
+    as_arrays,
+    check_argnums,
+    check_arrays,
+    check_callable,
+    float0_zeros,
+    leaf_name,
+    name_of,
+    select,
+    structure_path,
+    substitute,
+    wraps,
+)
+from .autodiff import ArgNums, FlatFunction, Linearized, check_inputs, linearize_flat, pull_back
+
+__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
+
+
+def jacfwd(fun: Callable, argnums: ArgNums = 0, has_aux: bool = False, holomorphic: bool = False
+           ) -> Callable:
+    """A function that computes the Jacobian of `fun` by forward mode: good for few inputs.
+
+    Args:
+      fun: a function of pytrees of arrays, with any result.
+      argnums: which positional arguments to differentiate: an int or several.
+      has_aux: `fun` returns a pair (result, anything else), and the Jacobian function too.
+      holomorphic: `fun` is complex-differentiable; its arguments and results must be complex.
+
+    Returns:
+      A function of the same arguments. Its result has the structure of the function's result, with
+      the structure of the argument at each leaf (a tuple of those if `argnums` is one); an array's
+      shape is that of the result followed by that of the argument.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.jacfwd(lambda x: x * x)(onp.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+    return _jacobian("jacfwd", fun, argnums, has_aux, holomorphic, False, _columns)
+
+
+def jacrev(fun: Callable, argnums: ArgNums = 0, has_aux: bool = False, holomorphic: bool = False,
+           allow_int: bool = False) -> Callable:
+    """A function that computes the Jacobian of `fun` by reverse mode: good for few outputs.
+
+    Arguments and result are those of `jacfwd`; with `allow_int`, the part that belongs to integer
+    arguments has dtype float0.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.jacrev(lambda x: x * x)(onp.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+    return _jacobian("jacrev", fun, argnums, has_aux, holomorphic, allow_int, _rows)
+
+
+jacobian = jacrev
+
+
+def hessian(fun: Callable, argnums: ArgNums = 0, has_aux: bool = False, holomorphic: bool = False
+            ) -> Callable:
+    """A function that computes the matrix of second derivatives of `fun`: `jacfwd(jacrev(fun))`.
+
+    The result has the structure of the function's result, with that of the argument at each leaf,
+    twice.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.hessian(lambda x: x[0] * x[1])(onp.array([1.0, 2.0]))
+    Array([[0., 1.],
+           [1., 0.]], dtype=float32)
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def _jacobian(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomorphic: bool,
+              allow_int: bool, blocks: Callable[[Linearized], list[list[Any]]]) -> Callable:
+    check_callable(what, fun)
+    numbers = check_argnums(what, argnums)
+
+    @wraps(fun)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        try:
+            positions, chosen = select(what, fun, numbers, args)
+            leaves, in_tree = tree_flatten(chosen)
+            trees = chosen if isinstance(numbers, tuple) else (chosen,)
+            avals = check_arrays(what, fun, leaves, positions, trees)
+            if what == "jacfwd" and not holomorphic:
+                _check_real(fun, avals, positions, trees)
+            check_inputs(what, fun, avals, positions, trees, holomorphic, allow_int)
+
+            def call(xs: Sequence[Any]) -> Any:
+                full = substitute(args, positions, numbers, in_tree.unflatten(xs))
+                return fun(*full, **kwargs)
+
+            flat = FlatFunction(what, fun, call, has_aux)
+            _, lin = linearize_flat(flat, as_arrays(leaves), avals)
+            _check_results(what, fun, lin.out_avals, flat.out_tree, holomorphic)
+            result = flat.out_tree.unflatten(map(in_tree.unflatten, blocks(lin)))
+            return (result, flat.aux) if has_aux else result
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    return jacobian_of
+
+
+def _check_real(fun: Any, avals: Sequence[Any], positions: Sequence[int], trees: Sequence[Any]
+                ) -> None:
+    for i, aval in enumerate(avals):
+        if not dtypes.is_floating(aval.dtype):
+            raise TypeError(f"jacfwd: argument {leaf_name(fun, positions, trees, i)} of "
+                            f"{name_of(fun)} is {aval}; real floating arguments are required; pass "
+                            "holomorphic=True if the function is, else use jvp.")
+
+
+def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomorphic: bool) -> None:
+    for i, aval in enumerate(avals):
+        if holomorphic and not dtypes.is_complex(aval.dtype):
+            raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)} is {aval}; "
+                            "holomorphic=True requires complex results; drop holomorphic.")
+        if what == "jacrev" and not holomorphic and not dtypes.is_floating(aval.dtype):
+            raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)} is {aval}; "
+                            "real floating results are required; pass holomorphic=True if the "
+                            "function is, else use vjp.")
+
+
+# Blocks: per output the list of derivatives by each input ----------------------------------------
+
+def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
+    """All unit vectors of a list of arrays, stacked along a new first axis, and their number."""
+    total, offset, units = sum(a.size for a in avals), 0, []
+    for aval in avals:
+        shape = (total, aval.size)
+        rows, columns = broadcasted_iota("int32", shape, 0), broadcasted_iota("int32", shape, 1)
+        hit = ew.convert_element_type(ew.eq(rows, ew.add(columns, offset)), aval.dtype)
+        units.append(reshape(hit, (total, *aval.shape)))
+        offset += aval.size
+    return units, total
+
+
+def _columns(lin: Linearized) -> list[list[Any]]:
+    """Forward mode: the tangent program, mapped over the unit tangents."""
+    units, total = _units(lin.avals)
+    program = lin.program
+    outs, dims = batch_flat(
+        lambda *ts: eval_olympuspr(program.olympuspr, program.consts, *ts), Axis(total), units,
+        [0] * len(units)) if total else ([], [])
+    found = iter(zip(outs, dims))
+    return [_cut(next(found) if total and active else None, out, lin.avals, total)
+            for out, active in zip(lin.out_avals, lin.active_out)]
+
+
+def _cut(column: Any, out: Any, avals: Sequence[Any], total: int) -> list[Any]:
+    """The derivatives of one output by each input, from those by all of them along one axis."""
+    shapes = [(*out.shape, *a.shape) for a in avals]
+    tangent = out.to_tangent_aval()
+    if dtypes.is_float0(tangent.dtype):
+        return [float0_zeros(out.update(shape=s)) for s in shapes]
+    if column is None:
+        return [zeros_of(tangent.update(shape=s)) for s in shapes]
+    value = to_axis(*column, out.ndim, total)
+    parts = split(value, [a.size for a in avals], out.ndim) if len(avals) > 1 else [value]
+    return [reshape(part, s) for part, s in zip(parts, shapes)]
+
+
+def _rows(lin: Linearized) -> list[list[Any]]:
+    """Reverse mode: the backward pass, mapped over the unit cotangents."""
+    units, total = _units(lin.out_avals)
+    places = [i for i, active in enumerate(lin.active_in) if active]
+    ins: list[Any] = [None] * len(lin.avals)
+    if total and places:
+        def backward(*cts: Any) -> list[Any]:
+            found = pull_back(lin, lin.program.consts, cts)
+            return [found[i] for i in places]
+
+        outs, dims = batch_flat(backward, Axis(total), units, [0] * len(units))
+        for i, x, dim in zip(places, outs, dims):
+            ins[i] = to_axis(x, dim, 0, total)
+    sizes = [a.size for a in lin.out_avals]
+    by_input = [_stack(x, a, lin.out_avals, sizes) for x, a in zip(ins, lin.avals)]
+    return [list(row) for row in zip(*by_input)] if by_input else [[] for _ in lin.out_avals]
+
+
+def _stack(value: Any, aval: Any, outs: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
+    """The derivatives of each output by one input, from those of all of them along axis 0."""
+    shapes = [(*out.shape, *aval.shape) for out in outs]
+    tangent = aval.to_tangent_aval()
+    if dtypes.is_float0(tangent.dtype):
+        return [float0_zeros(aval.update(shape=s)) for s in shapes]
+    if value is None:
+        return [zeros_of(tangent.update(shape=s)) for s in shapes]
+    parts = split(value, sizes, 0) if len(sizes) > 1 else [value]
+    return [reshape(part, s) for part, s in zip(parts, shapes)]

@@ -1,0 +1,193 @@
+"""Looking at programs without running them: `make_olympuspr`, `eval_shape`; naming and escaping.
+
+A scope's name travels in the naming context of the equations recorded under it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..base.source import api_boundary, filter_traceback
+from ..core.ir import DebugInfo
+from ..core.staging import stage
+from ..core.trace import Context, ctx, enter, leave, typeof
+from ..types.avals import ShapeDtypeStruct
+from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
+from .arguments import (
+    abstract,
+    argument_name,
+    check_callable,
+    check_results,
+    name_of,
+    wraps,
+)
+
+__all__ = ["ensure_compile_time_eval", "eval_shape", "make_olympuspr", "named_call", "named_scope",
+           "typeof"]
+
+
+def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any],
+           statics: Sequence[int] = ()) -> tuple[Any, Any]:
+    """(program, structure of the result) of a call; arguments need only shapes and dtypes."""
+    dynamic = [a for i, a in enumerate(args) if i not in statics]
+    positions: list[Any] = [i for i in range(len(args)) if i not in statics]
+    leaves, in_tree = tree_flatten((dynamic, kwargs))
+    named = zip([*positions, *sorted(kwargs)], [*dynamic, *[kwargs[k] for k in sorted(kwargs)]])
+    names = tuple([argument_name(fun, where) + keystr(path) for where, tree in named
+                   for path, _ in tree_flatten_with_path(tree)[0]])
+    avals = []
+    for name, leaf in zip(names, leaves):
+        try:
+            avals.append(abstract(leaf))
+        except TypeError:
+            raise TypeError(f"{what}: argument {name} of {name_of(fun)} is {leaf!r:.60} of type "
+                            f"{type(leaf).__name__}; an array, or anything with shape and dtype, "
+                            "is required; bind other values with functools.partial."
+                            ) from None
+    out_tree: Any = None
+    paths: tuple[str, ...] = ()
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal out_tree, paths
+        given, named = in_tree.unflatten(xs)
+        rest = iter(given)
+        full = [args[i] if i in statics else next(rest) for i in range(len(args))]
+        out = fun(*full, **named)
+        outs, out_tree = tree_flatten(out)
+        check_results(what, fun, out, outs)
+        paths = tuple([f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0]])
+        return outs
+
+    closed = stage(flat, avals, DebugInfo(name_of(fun), names))
+    closed.olympuspr.debug_info = DebugInfo(name_of(fun), names, paths)
+    return closed, out_tree
+
+
+def _structs(closed: Any, out_tree: Any) -> Any:
+    return out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
+                               for a in closed.out_avals])
+
+
+def make_olympuspr(fun: Callable, static_argnums: int | Sequence[int] = (),
+                   axis_env: Sequence[tuple[Any, int]] | None = None, return_shape: bool = False
+                   ) -> Callable:
+    """A function that returns the program of `fun` for given arguments.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      static_argnums: positional arguments that are Python values of the program.
+      axis_env: pairs (name, size) of axes that collectives in the function may name.
+      return_shape: return also the result's structure, with a `ShapeDtypeStruct` at each leaf.
+
+    Returns:
+      A function of the same arguments that returns a `ClosedOlympuspr`; arguments may be arrays, or
+      anything with a shape and a dtype.
+
+    >>> import olympus
+    >>> olympus.make_olympuspr(lambda x: 2.0 * x)(3.0)
+    { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
+    """
+    check_callable("make_olympuspr", fun)
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+
+    @wraps(fun)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        outer = ctx.axes
+        try:
+            if axis_env:
+                ctx.axes = {**outer, **dict(axis_env)}
+            statics = [i + len(args) if i < 0 else i for i in numbers]
+            closed, out_tree = _trace("make_olympuspr", fun, args, kwargs, statics)
+            return (closed, _structs(closed, out_tree)) if return_shape else closed
+        except Exception as error:
+            filter_traceback(error)
+            raise
+        finally:
+            ctx.axes = outer
+
+    return make
+
+
+@api_boundary
+def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
+    """Shapes and dtypes of a function's result, found without any computation.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      *args, **kwargs: its arguments: arrays, or anything with a shape and a dtype.
+
+    Returns:
+      The result's pytree, with a `ShapeDtypeStruct` at each leaf.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.eval_shape(onp.dot, onp.ones((2, 3)), onp.ones(3))
+    ShapeDtypeStruct(shape=(2,), dtype=float32)
+    """
+    check_callable("eval_shape", fun)
+    return _structs(*_trace("eval_shape", fun, args, kwargs))
+
+
+# Scopes -----------------------------------------------------------------------------------------
+
+def named_scope(name: str) -> Any:
+    """Context manager and decorator: operations traced inside carry `name`, shown by profilers.
+
+    TypeError unless `name` is a string.
+
+    >>> import olympus
+    >>> @olympus.jit
+    ... def f(x):
+    ...     with olympus.named_scope("double"):
+    ...         return x + x
+    >>> "double" in f.lower(1.0).as_text(debug_info=True)
+    True
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope: {name!r} of type {type(name).__name__} given; a string is "
+                        "required.")
+    return _scope(name)
+
+
+@contextlib.contextmanager
+def _scope(name: str) -> Iterator[None]:
+    outer = ctx.eqn
+    ctx.eqn = outer.extend(name)
+    try:
+        yield
+    finally:
+        ctx.eqn = outer
+
+
+def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+    """The function with its operations under a scope of its name (or another name).
+
+    >>> import olympus
+    >>> olympus.named_call(lambda x: x + 1, name="increment")(1)
+    2
+    """
+    check_callable("named_call", fun)
+    return wraps(fun)(named_scope(name_of(fun) if name is None else name)(fun))
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Context manager and decorator: operations inside run at once, even while tracing.
+
+    Traced values cannot be used inside: UnexpectedTracerError.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> @olympus.jit
+    ... def f(x):
+    ...     with olympus.ensure_compile_time_eval():
+    ...         n = int(onp.arange(4).sum())
+    ...     return x * n
+    >>> f(1)
+    Array(6, dtype=int32, weak_type=True)
+    """
+    outer = enter(Context.trace)
+    try:
+        yield
+    finally:
+        leave(outer)

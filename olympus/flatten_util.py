@@ -1,0 +1,5 @@
+"""Pytrees of arrays as vectors."""
+
+from ._src.transforms.flatten_util import ravel_pytree
+
+__all__ = ["ravel_pytree"]
