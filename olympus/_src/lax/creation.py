@@ -9,7 +9,7 @@ from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, canonical_shape
-from . import elementwise as ew
+from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
 
 __all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
@@ -88,7 +88,7 @@ def _scalar(value: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
     """A scalar at the dtype: a literal if it is one, so that no conversion is recorded."""
     if is_literal(value) and not dtypes.is_extended(dtype):
         return literal(getattr(value, "val", value), dtype, weak)
-    return value if aval.dtype == dtype else ew.convert_element_type(value, dtype)
+    return value if aval.dtype == dtype else convert_element_type(value, dtype)
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,

@@ -63,7 +63,7 @@ class Cumulative(Primitive):
     transpose = None
 
     def __init__(self, name: str, combine: Callable[[Any, Any], Any],
-                 identity: Callable[[Any], Any], with_tangent: Combine | None, kinds: str) -> None:
+                 identity: Callable[[Any], Any], with_tangent: Any, kinds: str) -> None:
         super().__init__(name)
         self.combine, self.identity, self.kinds = combine, identity, kinds
         self.with_tangent = with_tangent
@@ -98,7 +98,7 @@ class Cumulative(Primitive):
         out, tangent = scan_pairs(self.with_tangent, pair, axis)
         return (rev(out, (axis,)), rev(tangent, (axis,))) if reverse else (out, tangent)
 
-    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[int | None], *, axis: int,
+    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int,
              reverse: bool) -> Any:
         dim = dims[0]
         return self.bind(args[0], axis=axis + (axis >= dim), reverse=reverse), dim

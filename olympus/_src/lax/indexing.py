@@ -198,7 +198,7 @@ class Gather(Physical):
         return [_scatter(scatter_add_p, zeros_of(x.aval), indices, ct, numbers,
                          indices_are_sorted, unique_indices, mode), None]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
              indices_are_sorted: bool, **params: Any) -> Any:
         (x, indices), (dx, di), dn = args, dims, dimension_numbers
@@ -434,7 +434,7 @@ class Scatter(Physical):
                 u_ct = _where(kept, u_ct, literal(0, updates.aval.dtype))
         return [x_ct, None, u_ct]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              dimension_numbers: ScatterDimensionNumbers, **params: Any) -> Any:
         (x, indices, updates), (dx, di, du), dn = args, dims, dimension_numbers
         (x, updates), _ = align(axis, (x, updates), (dx, du), 0)
@@ -510,7 +510,7 @@ class ScatterMul(Scatter):
 class ScatterExtremum(Scatter):
     """The smaller or larger of operand and windows; ties share the tangent equally."""
 
-    transpose = None
+    transpose: Any = None
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (tx, _, tu) = primals, tangents

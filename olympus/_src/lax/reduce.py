@@ -91,7 +91,7 @@ class Reduction(Primitive, abstract=True):
         b.region(op, 0, [b.type(scalar)] * 2, lambda p, q: b.call_inline(body, [p, q]))
         return op.result
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, axes: Dims
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axes: Dims
              ) -> Any:
         dim = dims[0]
         gone = shifted(axes, dim)
@@ -215,7 +215,7 @@ class ArgExtremum(Primitive):
         out = self.bind(*primals, **params)
         return out, Zero(typeof(out).to_tangent_aval())
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, axes: Dims,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axes: Dims,
              index_dtype: Any) -> Any:
         dim = dims[0]
         gone = shifted(axes, dim)

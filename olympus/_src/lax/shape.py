@@ -95,7 +95,7 @@ class BroadcastInDim(Structural):
         ct = reduce_sum(ct, sorted([*repeated, *(dims[i] for i in ones)]))
         return [reshape(ct, x.aval.shape)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              shape: Dims, broadcast_dimensions: Dims, sharding: Any) -> Any:
         x = move_axis(args[0], dims[0], 0)
         return self.bind(x, shape=(axis.size, *shape), sharding=None,
@@ -122,7 +122,7 @@ class Transpose(Structural):
     def transpose(self, ct: Any, x: Any, *, permutation: Dims) -> list[Any]:
         return [self.bind(ct, permutation=_inverse(permutation))]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              permutation: Dims) -> Any:
         dim = dims[0]
         return self.bind(args[0], permutation=(dim, *shifted(permutation, dim))), 0
@@ -144,7 +144,7 @@ class Reshape(Structural):
     def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
         return [self.bind(ct, new_sizes=x.aval.shape, dimensions=None, sharding=None)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              new_sizes: Dims, dimensions: None, sharding: Any) -> Any:
         x = move_axis(args[0], dims[0], 0)
         return self.bind(x, new_sizes=(axis.size, *new_sizes), dimensions=None, sharding=None), 0
@@ -167,7 +167,7 @@ class Squeeze(Structural):
     def transpose(self, ct: Any, x: Any, *, dimensions: Dims) -> list[Any]:
         return [reshape(ct, x.aval.shape)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              dimensions: Dims) -> Any:
         dim = dims[0]
         gone = shifted(dimensions, dim)
@@ -186,7 +186,7 @@ class Rev(Structural):
     def transpose(self, ct: Any, x: Any, *, dimensions: Dims) -> list[Any]:
         return [self.bind(ct, dimensions=dimensions)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              dimensions: Dims) -> Any:
         return self.bind(args[0], dimensions=shifted(dimensions, dims[0])), dims[0]
 
@@ -212,7 +212,7 @@ class Tile(Structural):
         pairs = reshape(ct, _interleaved(reps, x.aval.shape))
         return [reduce_sum(pairs, range(0, 2 * len(reps), 2))]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              reps: Dims) -> Any:
         return self.bind(args[0], reps=inserted(reps, dims[0], 1)), dims[0]
 
@@ -234,7 +234,7 @@ class ReduceSum(Structural):
         kept = tuple(i for i in range(x.aval.ndim) if i not in axes)
         return [broadcast_in_dim(ct, x.aval.shape, kept)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              axes: Dims, out_sharding: Any) -> Any:
         dim = dims[0]
         gone = shifted(axes, dim)
@@ -466,7 +466,7 @@ def move_axis(x: Any, src: int, dst: int) -> Any:
     return transpose_p.bind(x, permutation=tuple(permutation))
 
 
-def align(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], dst: int | None = None
+def align(axis: Axis, args: Sequence[Any], dims: Sequence[Any], dst: int | None = None
           ) -> tuple[list[Any], int]:
     """Every operand with the mapped axis at `dst` (else where the first mapped one has it)."""
     dim = next(d for d in dims if d is not None) if dst is None else dst

@@ -11,6 +11,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axes, canonical_axis, canonical_dim, canonical_shape
 from . import elementwise as ew
+from .convert import convert_element_type
 from .indexing import (
     CLIP,
     GatherDimensionNumbers,
@@ -85,7 +86,7 @@ class Slice(Structural):
             for n, m, start, step in zip(shape, sizes, start_indices, steps)])
         return [pad_p.bind(ct, literal(0, x.aval.dtype), padding_config=config)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              start_indices: Dims, limit_indices: Dims, strides: Dims | None) -> Any:
         dim = dims[0]
         return self.bind(args[0], start_indices=inserted(start_indices, dim, 0),
@@ -209,7 +210,7 @@ class Pad(Primitive):
         inside = zeros_of(make_aval(shape, dtypes.as_dtype(bool)))
         return self.bind(inside, literal(True, dtypes.as_dtype(bool)), padding_config=config)
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              padding_config: PaddingConfig) -> Any:
         (x, value), (dx, dv) = args, dims
         if dv is None:
@@ -283,7 +284,7 @@ class Concatenate(Physical):
             start = stop
         return cts
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, dimension: int
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, dimension: int
              ) -> Any:
         xs, dim = align(axis, args, dims)
         return self.bind(*xs, dimension=dimension + (dimension >= dim)), dim
@@ -323,7 +324,7 @@ class Split(Physical):
     def transpose(self, cts: Sequence[Any], x: Any, *, sizes: Dims, axis: int) -> list[Any]:
         return [concatenate_p.bind(*map(materialize, cts), dimension=axis)]
 
-    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[int | None], *, sizes: Dims,
+    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, sizes: Dims,
              axis: int) -> Any:
         dim = dims[0]
         return self.bind(args[0], sizes=sizes, axis=axis + (axis >= dim)), [dim] * len(sizes)
@@ -394,7 +395,7 @@ class DynamicSlice(Physical):
         return [dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *starts),
                 *[None] * len(starts)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              slice_sizes: Dims) -> Any:
         (x, *starts), (dx, *ds) = args, dims
         if all(d is None for d in ds):
@@ -420,8 +421,8 @@ class DynamicUpdateSlice(Physical):
         return x
 
     def emit(self, b: Any, x: Any, update: Any, *starts: Any) -> Any:
-        starts = _padded_starts(b, starts, b.avals_in[0].ndim, 2)
-        return b.op("stablehlo.dynamic_update_slice", [x, update, *starts])
+        padded = _padded_starts(b, starts, b.avals_in[0].ndim, 2)
+        return b.op("stablehlo.dynamic_update_slice", [x, update, *padded])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         x, update, *starts = primals
@@ -435,7 +436,7 @@ class DynamicUpdateSlice(Physical):
             dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
             if type(update) is Linear else None, *[None] * len(starts)]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
         (x, update, *starts), (dx, du, *ds) = args, dims
         if all(d is None for d in ds):
             (x, update), _ = align(axis, (x, update), (dx, du), 0)
@@ -472,7 +473,7 @@ def _zero_like(starts: Sequence[Any]) -> Any:
     return literal(0, typeof(starts[0]).dtype if starts else dtypes.as_dtype("int32"))
 
 
-def _stack_starts(axis: Axis, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
+def _stack_starts(axis: Axis, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
     """The starts of all mapped elements: integers[axis.size, len(starts)]."""
     columns = [reshape(broadcast_axis(s, axis.size, 0) if d is None else s, (axis.size, 1))
                for s, d in zip(starts, dims)]
@@ -491,7 +492,7 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
     if len(indices) != len(shape):
         raise TypeError(f"{name}: operand {typeof(operand)}, {len(indices)} start indices given; "
                         "one per axis is required.")
-    negatives = negative if isinstance(negative, (list, tuple)) else [negative] * len(shape)
+    negatives = [negative] * len(shape) if isinstance(negative, bool) else negative
     traced = [typeof(i).dtype for i in indices if type(i) is not int]
     dtype = dtypes.as_dtype("int32")
     if traced:
@@ -509,7 +510,7 @@ def _start(index: Any, size: int, dtype: Any, wrap: bool) -> Any:
         value = int(getattr(index, "val", index))
         return literal(value + size if wrap and value < 0 else value, dtype)
     if typeof(index).dtype != dtype:
-        index = ew.convert_element_type(index, dtype)
+        index = convert_element_type(index, dtype)
     if not wrap or dtypes.scalar_kind(dtype) == "u":
         return index
     return ew.select_n(ew.lt(index, literal(0, dtype)), index,

@@ -63,7 +63,7 @@ class Sort(Primitive):
                                  num_keys=num_keys)
         return outs, [t if type(t) is Zero else take_along(t, order, dimension) for t in tangents]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, dimension: int,
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, dimension: int,
              is_stable: bool, num_keys: int) -> Any:
         xs, dim = align(axis, args, dims)
         outs = self.bind(*xs, dimension=dimension + (dimension >= dim), is_stable=is_stable,
@@ -126,7 +126,7 @@ class TopK(Primitive):
         return [values, indices], [take_along(tangents[0], indices, axis),
                                    Zero(typeof(indices).to_tangent_aval())]
 
-    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[int | None], *, k: int,
+    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, k: int,
              axis: int) -> Any:
         return self.bind(move_axis(args[0], dims[0], 0), k=k, axis=axis + 1), [0, 0]
 
