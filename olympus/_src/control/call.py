@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.trace import ctx
@@ -16,7 +17,6 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.partial_eval import Split, partial_eval_program, split_program
 from ..interpreters.transpose import transpose_program
-from ..core.evaluate import eval_closed
 
 __all__ = ["call_p"]
 

@@ -6,24 +6,40 @@ carry, then ys (stacked). The body takes consts, carry and one slice of each x.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.config import jit_disabled
+from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
-from ..core.evaluate import eval_closed
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import instantiate, jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..interpreters.transpose import transpose_program
 from ..lax.elementwise import add
+from ..lax.shape import expand_dims
+from ..lax.slicing import concatenate, index_in_dim
+from ..types import dtypes
+from ..types.tree import tree_flatten, tree_unflatten
+from .bodies import (
+    Body,
+    aval_error,
+    cast,
+    check_callable,
+    flatten,
+    leaf_names,
+    same_type,
+    stage_body,
+    structure_error,
+)
 from .call import program_uses_axis
 from .fixpoint import carry_fixpoint
 
-__all__ = ["Scan", "scan_p"]
+__all__ = ["Scan", "grow", "scan", "scan_p"]
 
 
 def _split(xs: Sequence[Any], *sizes: int) -> list[list[Any]]:
@@ -169,7 +185,7 @@ class Scan(Higher):
         res_consts = [a for a in consts if type(a) is not Linear]
         res_xs = [a for a in xs if type(a) is not Linear]
         back, _ = transpose_program(olympuspr, linear, (True,) * len(cts))
-        nl, nr, nk, nx = len(lin_consts), len(res_consts), num_carry, len(res_xs)
+        nl, nr, nk = len(lin_consts), len(res_consts), num_carry
 
         def body(*values: Any) -> list[Any]:
             res_c, acc, ct_k, ct_y, res_x = _split(values, nr, nl, nk, len(ct_ys))
@@ -261,3 +277,138 @@ def _scan_residuals(split: Any, num_consts: int, num_carry: int
 
 
 scan_p = Scan("scan")
+
+
+def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None,
+         reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False
+         ) -> tuple[Any, Any]:
+    """Loop with a carry over the leading axis of `xs`, compiled once whatever the length.
+
+    Args:
+      f: `(carry, x) -> (carry, y)`, where `x` is a slice of `xs`; the carry keeps its structure,
+        shapes and dtypes.
+      init: the first carry, a pytree.
+      xs: pytree of arrays of one leading size, or None.
+      length: number of iterations; required if `xs` has no leaves.
+      reverse: iterate, and store the ys, from the last index to the first.
+      unroll: how many iterations one round of the compiled loop does; True: all of them.
+
+    Returns:
+      The last carry, and the ys stacked along a new leading axis.
+
+    >>> import olympus
+    >>> total, sums = olympus.lax.scan(lambda c, x: (c + x, c + x), 0., olympus.numpy.arange(4.))
+    >>> print(total, sums)
+    6.0 [0. 1. 3. 6.]
+    """
+    check_callable("scan", f=f)
+    x_leaves, x_avals, x_tree = flatten("scan: xs", xs)
+    n = _length(x_avals, x_tree, length)
+    leaves, avals, tree = flatten("scan: init", init)
+    if jit_disabled.value and n:
+        return _loop(f, init, x_leaves, x_tree, n, reverse)
+    slices = [a.update(shape=a.shape[1:]) for a in x_avals]
+    body, avals = stage_loop_body("scan", f, tree, avals, x_tree, slices)
+    leaves = [cast(x, a) for x, a in zip(leaves, avals)]
+    out = scan_p.bind(*body.consts, *leaves, *x_leaves, olympuspr=body.program, length=n,
+                      reverse=bool(reverse), unroll=_unroll(unroll, n),
+                      num_consts=len(body.consts), num_carry=len(leaves))
+    return tree_unflatten(body.out_tree, out)
+
+
+def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
+    names = leaf_names(tree, "xs")
+    for name, aval in zip(names, avals):
+        if not aval.shape:
+            raise ValueError(f"scan: {name} is {aval}; a leading axis to scan over is required; "
+                             "close over it, or put it into the carry.")
+    sizes = {name: aval.shape[0] for name, aval in zip(names, avals)}
+    if length is not None:
+        if isinstance(length, bool) or not hasattr(length, "__index__"):
+            raise TypeError(f"scan: length is {length!r}; an int is required.")
+        sizes = {"length": length.__index__(), **sizes}
+    if not sizes:
+        raise ValueError("scan: neither xs with leaves nor length given; one is required.")
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        raise ValueError(f"scan: leading sizes differ ({shown}); they must be equal.")
+    size = next(iter(sizes.values()))
+    if size < 0:
+        raise ValueError(f"scan: length is {size}; a non-negative int is required.")
+    return size
+
+
+def _unroll(unroll: int | bool, length: int) -> int:
+    if unroll is True:
+        return max(length, 1)
+    if unroll is not False and unroll < 1:
+        raise ValueError(f"scan: unroll is {unroll}; a positive int or a bool is required.")
+    return max(int(unroll), 1)
+
+
+def stage_loop_body(what: str, f: Callable[..., Any], tree: Any, avals: list[Any], x_tree: Any,
+                    x_avals: Sequence[Any]) -> tuple[Body, list[Any]]:
+    """The body `f(carry, x) -> (carry, y)`, and the carry's avals.
+
+    Weakly typed carries take the type that the body gives them.
+    """
+    in_tree = tree_flatten((tree.unflatten(avals), x_tree.unflatten(x_avals)))[1]
+    for _ in range(2 + len(avals)):
+        wanted = list(avals)
+
+        def finish(out: list[Any]) -> list[Any]:
+            k = len(wanted)     # noqa: B023 (called at once)
+            return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
+                      for x, a in zip(out[:k], wanted)), *out[k:]]  # noqa: B023
+
+        body = stage_body(f, in_tree, [*avals, *x_avals], finish)
+        found = _carry_avals(what, tree, body)
+        if all(map(_equal, avals, found)):
+            return body, avals
+        grown = [grow(a, b) for a, b in zip(avals, found)]
+        if grown == avals:
+            raise aval_error(what, leaf_names(tree, "carry"), avals, found,
+                             f"the carry that {body.name} returns differs in type from its input")
+        avals = grown
+    raise AssertionError("weak types only ever turn strong")
+
+
+def _equal(x: Any, y: Any) -> bool:
+    return same_type(x, y) and x.weak_type == y.weak_type
+
+
+def grow(have: Any, found: Any) -> Any:
+    """The carry aval after seeing what the body returns: a weak one gives way."""
+    if not have.weak_type or have.shape != found.shape:
+        return have
+    dtype, weak = dtypes.promote_types(have.dtype, found.dtype, True, found.weak_type)
+    return have.update(dtype=dtype, weak_type=weak)
+
+
+def _carry_avals(what: str, tree: Any, body: Body) -> list[Any]:
+    """The avals of the carry among the body's outputs, its structure checked."""
+    out = body.out_tree.unflatten(range(body.out_tree.num_leaves))
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise TypeError(f"{what}: {body.name} returned {type(out).__name__}; a pair (carry, y) is "
+                        "required; return None as y if there is none.")
+    found = tree_flatten(out[0])[1]
+    if found != tree:
+        raise structure_error(what, tree, found,
+                              f"the carry that {body.name} returns differs in structure from its "
+                              "input")
+    return body.out_avals[:tree.num_leaves]
+
+
+def _loop(f: Callable[..., Any], carry: Any, x_leaves: Sequence[Any], x_tree: Any, length: int,
+          reverse: bool) -> tuple[Any, Any]:
+    """The scan as a Python loop, for `disable_jit`."""
+    ys = []
+    for i in reversed(range(length)) if reverse else range(length):
+        x = x_tree.unflatten([index_in_dim(x, i, keepdims=False) for x in x_leaves])
+        carry, y = f(carry, x)
+        ys.append(y)
+    if reverse:
+        ys.reverse()
+    columns = zip(*[tree_flatten(y)[0] for y in ys])
+    stacked = [concatenate([expand_dims(y, (0,)) for y in column], 0) for column in columns]
+    return carry, tree_unflatten(tree_flatten(ys[0])[1], stacked)

@@ -1,0 +1,96 @@
+"""associative_scan: all prefixes of an associative operation in a logarithmic number of steps.
+
+Neighbours are combined in pairs, the half as long problem is solved, and the prefixes in between
+are filled in (Blelloch, "Prefix sums and their applications", 1990).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.trace import literal, typeof
+from ..lax import elementwise as ew
+from ..lax.shape import rev
+from ..lax.slicing import concatenate, pad, slice_in_dim
+from ..types import dtypes
+from ..types.shape import canonical_axis
+from ..types.tree import tree_flatten, tree_unflatten
+from .bodies import check_callable, flatten, leaf_names, structure_error
+
+__all__ = ["associative_scan"]
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False,
+                     axis: int = 0) -> Any:
+    """All prefixes of `elems` along `axis` under an associative function.
+
+    Args:
+      fn: `(a, b) -> c` on slices of `elems` with that axis still there; it must work elementwise
+        along the axis and be associative.
+      elems: pytree of arrays of equal size along `axis`.
+      reverse: combine from the end: suffixes in place of prefixes.
+      axis: the axis.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> print(olympus.lax.associative_scan(onp.add, onp.arange(4)))
+    [0 1 3 6]
+    """
+    check_callable("associative_scan", fn=fn)
+    leaves, avals, tree = flatten("associative_scan: elems", elems)
+    axes = [canonical_axis(axis, a.ndim, "associative_scan: axis") for a in avals]
+    sizes = [a.shape[k] for a, k in zip(avals, axes)]
+    if not sizes:
+        raise ValueError("associative_scan: elems has no leaves; arrays are required.")
+    if len(set(sizes)) > 1:
+        shown = ", ".join(f"{n}: {s}" for n, s in zip(leaf_names(tree, "elems"), sizes))
+        raise ValueError(f"associative_scan: sizes along axis {axis} differ ({shown}); they must "
+                         "be equal.")
+
+    def combine(xs: list[Any], ys: list[Any]) -> list[Any]:
+        out, found = tree_flatten(fn(tree_unflatten(tree, xs), tree_unflatten(tree, ys)))
+        if found != tree:
+            raise structure_error("associative_scan", tree, found,
+                                  "fn returned another structure than elems have")
+        return out
+
+    if reverse:
+        leaves = [rev(x, (k,)) for x, k in zip(leaves, axes)]
+    out = _prefixes(combine, leaves, axes)
+    if reverse:
+        out = [rev(x, (k,)) for x, k in zip(out, axes)]
+    return tree_unflatten(tree, out)
+
+
+def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any],
+              axes: list[int]) -> list[Any]:
+    n = typeof(xs[0]).shape[axes[0]]
+    if n < 2:
+        return xs
+
+    def cut(values: list[Any], start: int, stop: int | None = None, step: int = 1) -> list[Any]:
+        return [slice_in_dim(x, start, stop, step, k) for x, k in zip(values, axes)]
+
+    pairs = combine(cut(xs, 0, n - 1, 2), cut(xs, 1, None, 2))
+    odd = _prefixes(combine, pairs, axes)
+    if n % 2 == 0:
+        even = combine(cut(odd, 0, n // 2 - 1), cut(xs, 2, None, 2)) if n > 2 else []
+    else:
+        even = combine(odd, cut(xs, 2, None, 2))
+    first = cut(xs, 0, 1)
+    even = [concatenate([a, b], k) for a, b, k in zip(first, even, axes)] if even else first
+    return [_interleave(a, b, k) for a, b, k in zip(even, odd, axes)]
+
+
+def _interleave(even: Any, odd: Any, axis: int) -> Any:
+    """even[0], odd[0], even[1], odd[1] … along the axis."""
+    a, b = typeof(even), typeof(odd)
+    more = a.shape[axis] - b.shape[axis]
+    zero = literal(0, a.dtype)
+    none = [(0, 0, 0)] * a.ndim
+
+    def spread(x: Any, low: int, high: int) -> Any:
+        return pad(x, zero, [*none[:axis], (low, high, 1), *none[axis + 1:]])
+
+    wide_even, wide_odd = spread(even, 0, 1 - more), spread(odd, 1, more)
+    return (ew.bitwise_or if dtypes.is_bool(a.dtype) else ew.add)(wide_even, wide_odd)

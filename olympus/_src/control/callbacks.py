@@ -1,0 +1,361 @@
+"""Calls from programs into Python: pure_callback, io_callback and debug.callback.
+
+Each is a primitive whose params hold the host function on flat NumPy arrays. Evaluated outside any
+transformation it is called directly; in a compiled program it is a custom call that names the
+function by its position in the module's list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backend.dispatch import argument_array
+from ..base import lib
+from ..base.lib import mlir
+from ..core import effects
+from ..core.primitive import Axis, Primitive
+from ..core.trace import Context, Tracer, ctx, typeof
+from ..interpreters.batching import to_axis
+from ..lax.shape import expand_dims
+from ..lax.slicing import concatenate, index_in_dim
+from ..types import dtypes
+from ..types.avals import make_aval
+from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from .bodies import check_callable, name_of, structure_error
+from .scan import scan
+
+__all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p", "io_callback",
+           "io_callback_p", "pure_callback", "pure_callback_p"]
+
+
+class FlatCallback:
+    """A user's function as one of flat NumPy arrays; equal if function and structure are."""
+
+    __slots__ = ("callback_func", "in_tree", "static")
+
+    def __init__(self, callback_func: Callable[..., Any], in_tree: Any,
+                 static: tuple[tuple[int, Any], ...] = ()) -> None:
+        self.callback_func, self.in_tree, self.static = callback_func, in_tree, static
+
+    def _key(self) -> tuple:
+        return (self.callback_func, self.in_tree, tuple((i, id(x)) for i, x in self.static))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FlatCallback) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"FlatCallback({name_of(self.callback_func)})"
+
+    def __call__(self, *arrays: Any) -> Any:
+        leaves = list(arrays)
+        for i, x in self.static:
+            leaves.insert(i, x)
+        args, kwargs = tree_unflatten(self.in_tree, leaves)
+        return self.callback_func(*args, **kwargs)
+
+
+class HostCall(Primitive, abstract=True):
+    """Calls `params["callback"]` with the operands as NumPy arrays."""
+
+    multiple_results = True
+
+    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+        return self.infer(*avals, **params)     # not memoised: the callback would be kept alive
+
+    def infer(self, *avals: Any, result_avals: Sequence[Any] = (), **params: Any) -> list[Any]:
+        return list(result_avals)
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        if ctx.trace is Context.trace and not any(isinstance(a, Tracer) for a in args):
+            out = self.host(params)(*[lib.to_numpy(argument_array(a)) for a in args])
+            return list(map(argument_array, out))
+        return ctx.trace.process(self, args, params)
+
+    def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
+        """The function of NumPy arrays that runs on the host, its results checked."""
+        name, callback, avals = self.name, params["callback"], params.get("result_avals", ())
+
+        def call(*arrays: Any) -> tuple[np.ndarray, ...]:
+            return checked_results(name, callback, avals, callback(*arrays))
+
+        return call
+
+    def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
+        ordered = any(e.ordered for e in self.effects(**params))
+        host = self.host(params)
+        index = len(b.module.host_callbacks)
+        b.module.host_callbacks.append(_pass_token(host) if ordered else host)
+        b.module.keepalives.append(params)
+        attributes = {
+            "backend_config": b.attr(f"{{index = {index} : ui64}}"),
+            "has_side_effect": b.attr("true" if self.effects(**params) else "false")}
+        types = [b.type(a) for a in b.avals_out]
+        target = lib.python_callback_target(b.platform)
+        if not ordered:
+            return b.custom_call(target, xs, types, attributes)
+        # The last token of this block is kept with the block's constants.
+        token_type = mlir.ir.Type.parse("!stablehlo.token")
+        token = b.constants.get("token")
+        if token is None:
+            token = b.ops("stablehlo.create_token", [], None, [token_type]).result
+        token, *out = b.custom_call(target, [token, *xs], [token_type, *types], attributes)
+        b.constants["token"] = token
+        return out
+
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+        raise NotImplementedError(f"{self.name}: transposed; Python code has no transpose; wrap "
+                                  "the call in a function with custom_vjp.")
+
+
+def _pass_token(host: Callable[..., tuple]) -> Callable[..., tuple]:
+    return lambda token, *arrays: (token, *host(*arrays))
+
+
+def checked_results(what: str, callback: Any, avals: Sequence[Any], out: Any
+                    ) -> tuple[np.ndarray, ...]:
+    """What the callback returned, as arrays of the promised types; TypeError if they differ."""
+    results = []
+    for i, (x, aval) in enumerate(zip(tree_leaves(out), avals, strict=True)):
+        x = np.asarray(x)
+        if x.shape != aval.shape or dtypes.canonicalize_dtype(x.dtype) != aval.dtype:
+            found = make_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
+            raise TypeError(f"{what}: {callback!r} returned {found} as result {i}; {aval} was "
+                            "promised by result_shape_dtypes; return that, or change the promise.")
+        results.append(x.astype(aval.dtype, copy=False))
+    return tuple(results)
+
+
+class PureCallback(HostCall):
+    """params: callback, result_avals, sharding, vmap_method."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        raise NotImplementedError("pure_callback: differentiated; Python code has no derivative; "
+                                  "wrap the call in a function with custom_jvp or custom_vjp.")
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             vmap_method: str | None, result_avals: Sequence[Any], **params: Any) -> Any:
+        size, zeros = axis.size, [0] * len(result_avals)
+        params |= {"vmap_method": vmap_method}
+        if vmap_method in ("sequential", "sequential_unrolled"):
+            def one(*xs: Any) -> list[Any]:
+                return self.bind(*xs, result_avals=result_avals, **params)
+
+            loop = map_mapped if vmap_method == "sequential" else unrolled
+            return loop(one, size, args, dims), zeros
+        if vmap_method == "broadcast_all":
+            args = [to_axis(x, d, 0, size) for x, d in zip(args, dims)]
+        elif vmap_method == "expand_dims":
+            args = [expand_dims(x, (0,)) if d is None else to_axis(x, d, 0, size)
+                    for x, d in zip(args, dims)]
+        else:
+            raise NotImplementedError(
+                f"pure_callback: mapped by vmap with vmap_method={vmap_method!r}; one of "
+                f"{', '.join(VMAP_METHODS)} is required; the first calls the function per element.")
+        wide = tuple([a.update(shape=(size, *a.shape)) for a in result_avals])
+        return self.bind(*args, result_avals=wide, **params), zeros
+
+
+VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all")
+
+
+class IoCallback(HostCall):
+    """params: callback, ordered, result_avals, sharding."""
+
+    def effects(self, *, ordered: bool, **params: Any) -> frozenset[Any]:
+        return frozenset((effects.ordered_io_effect if ordered else effects.io_effect,))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        raise NotImplementedError("io_callback: differentiated; Python code has no derivative; "
+                                  "apply stop_gradient to its operands, or use custom_jvp.")
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        if params["ordered"]:
+            raise ValueError("io_callback: ordered=True mapped by vmap; elements have no order; "
+                             "use lax.map or lax.scan, or ordered=False.")
+        out = map_mapped(lambda *xs: self.bind(*xs, **params), axis.size, args, dims)
+        return out, [0] * len(out)
+
+
+class DebugCallback(HostCall):
+    """params: callback, ordered, partitioned. No results."""
+
+    def effects(self, *, ordered: bool, **params: Any) -> frozenset[Any]:
+        return frozenset((effects.ordered_debug_effect if ordered else effects.debug_effect,))
+
+    def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
+        callback = params["callback"]
+
+        def call(*arrays: Any) -> tuple[np.ndarray, ...]:
+            callback(*arrays)
+            return ()
+
+        return call
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), []
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        map_mapped(lambda *xs: self.bind(*xs, **params), axis.size, args, dims)
+        return [], []
+
+
+pure_callback_p = PureCallback("pure_callback")
+io_callback_p = IoCallback("io_callback")
+debug_callback_p = DebugCallback("debug_callback")
+
+
+def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
+               dims: Sequence[int | None]) -> list[Any]:
+    """Call `fun` for one element after the other and stack its results: a loop in programs."""
+    if ctx.trace is Context.trace:
+        return unrolled(fun, size, args, dims)
+    mapped = [to_axis(x, d, 0, size) for x, d in zip(args, dims) if d is not None]
+
+    def body(_: Any, xs: Any) -> Any:
+        rest = iter(xs)
+        return (), fun(*[x if d is None else next(rest) for x, d in zip(args, dims)])
+
+    return scan(body, (), mapped, size)[1]
+
+
+def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
+             dims: Sequence[int | None]) -> list[Any]:
+    """`map_mapped`, written out."""
+    rows = [fun(*[x if d is None else index_in_dim(x, i, d, keepdims=False)
+                  for x, d in zip(args, dims)]) for i in range(size)]
+    return [concatenate([expand_dims(x, (0,)) for x in column], 0) for column in zip(*rows)]
+
+
+def _results(what: str, result_shape_dtypes: Any) -> tuple[tuple[Any, ...], Any]:
+    """Avals and structure of the promised results."""
+    leaves, tree = tree_flatten(result_shape_dtypes)
+    avals = []
+    for x in leaves:
+        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+            raise TypeError(f"{what}: result_shape_dtypes has a leaf {x!r}; objects with shape and "
+                            "dtype are required; use olympus.ShapeDtypeStruct.")
+        avals.append(make_aval(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype)))
+    return tuple(avals), tree
+
+
+class _Structured:
+    """A callback whose results must have a given structure."""
+
+    __slots__ = ("what", "fun", "tree")
+
+    def __init__(self, what: str, fun: Callable[..., Any], tree: Any) -> None:
+        self.what, self.fun, self.tree = what, fun, tree
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.fun)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Structured) and (self.fun, self.tree) == (other.fun, other.tree)
+
+    def __hash__(self) -> int:
+        return hash((self.fun, self.tree))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
+        leaves, tree = tree_flatten(self.fun(*args, **kwargs))
+        if tree != self.tree:
+            raise structure_error(self.what, self.tree, tree,
+                                  f"{name_of(self.fun)} returned another structure than "
+                                  "result_shape_dtypes promises")
+        return leaves
+
+
+def _call(prim: HostCall, callback: Callable[..., Any], result_shape_dtypes: Any, args: tuple,
+          kwargs: dict[str, Any], **params: Any) -> Any:
+    check_callable(prim.name, callback=callback)
+    leaves, in_tree = tree_flatten((args, kwargs))
+    avals, out_tree = _results(prim.name, result_shape_dtypes)
+    flat = FlatCallback(_Structured(prim.name, callback, out_tree), in_tree)
+    return tree_unflatten(out_tree, prim.bind(*leaves, callback=flat, result_avals=avals,
+                                              sharding=params.pop("sharding"), **params))
+
+
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+                  sharding: Any = None, vmap_method: str | None = None, **kwargs: Any) -> Any:
+    """Call a Python function without side effects from a program.
+
+    It may run any number of times, or never if its result is not used.
+
+    Args:
+      callback: a function of pytrees of NumPy arrays.
+      result_shape_dtypes: pytree of objects with shape and dtype, as the callback will return.
+      *args, **kwargs: pytrees of arrays for the callback.
+      vmap_method: under vmap, "sequential" and "sequential_unrolled" call it per element;
+        "expand_dims" and "broadcast_all" call it once, with a leading axis of size 1 or repeated on
+        arguments that are not mapped.
+
+    >>> import numpy, olympus
+    >>> f = olympus.jit(lambda x: olympus.pure_callback(lambda v: numpy.cbrt(v), x, x))
+    >>> print(f(27.0))
+    3.0
+    """
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise ValueError(f"pure_callback: vmap_method is {vmap_method!r}; one of "
+                         f"{', '.join(VMAP_METHODS)} is required.")
+    return _call(pure_callback_p, callback, _as_structs(result_shape_dtypes), args, kwargs,
+                 sharding=sharding, vmap_method=vmap_method)
+
+
+def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
+                sharding: Any = None, ordered: bool = False, **kwargs: Any) -> Any:
+    """Call a Python function with side effects from a program: once for each time it gets there.
+
+    Args:
+      callback: a function of pytrees of NumPy arrays.
+      result_shape_dtypes: pytree of objects with shape and dtype, as the callback will return.
+      *args, **kwargs: pytrees of arrays for the callback.
+      ordered: keep the order of ordered callbacks within a program; not under vmap.
+    """
+    return _call(io_callback_p, callback, _as_structs(result_shape_dtypes), args, kwargs,
+                 sharding=sharding, ordered=ordered)
+
+
+def _as_structs(tree: Any) -> Any:
+    """Python scalars among promised results stand for their type."""
+    return tree_map(lambda x: typeof(x) if not hasattr(x, "dtype") and isinstance(
+        x, (bool, int, float, complex)) else x, tree)
+
+
+def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = False,
+                   partitioned: bool = False, **kwargs: Any) -> None:
+    """Call a Python function for its effect, also where derivatives are computed.
+
+    Args:
+      callback: a function of pytrees of NumPy arrays; its result is ignored. Arguments that are no
+        arrays reach it as they are.
+      ordered: keep the order of ordered callbacks within a program.
+      partitioned: with several devices, call it for each shard.
+    """
+    check_callable("debug.callback", callback=callback)
+    flat, leaves = flat_callback(callback, args, kwargs)
+    debug_callback_p.bind(*leaves, callback=flat, ordered=bool(ordered),
+                          partitioned=bool(partitioned))
+
+
+def flat_callback(callback: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+                  ) -> tuple[FlatCallback, list[Any]]:
+    """The flat callback and its array operands; other arguments are part of the callback."""
+    leaves, tree = tree_flatten((args, kwargs))
+    static = tuple((i, x) for i, x in enumerate(leaves) if not _is_array(x))
+    return FlatCallback(callback, tree, static), [x for x in leaves if _is_array(x)]
+
+
+def _is_array(x: Any) -> bool:
+    try:
+        typeof(x)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,321 @@
+"""cond and switch: one primitive, `cond`, on an int32 index and a tuple of branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.config import jit_disabled
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
+from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.staging import stage
+from ..core.trace import Tracer, literal, typeof
+from ..interpreters.batching import batch_program
+from ..interpreters.dce import dce_closed
+from ..interpreters.jvp import jvp_program
+from ..interpreters.partial_eval import Split, partial_eval_program
+from ..interpreters.transpose import transpose_program
+from ..lax import elementwise as ew
+from ..lax.convert import convert_element_type
+from ..lax.shape import broadcast_in_dim, zeros_of
+from ..types import dtypes
+from ..types.tree import tree_unflatten
+from .bodies import (
+    Body,
+    aval_error,
+    cast,
+    check_callable,
+    flatten,
+    leaf_names,
+    same_type,
+    share_consts,
+    stage_body,
+    structure_error,
+)
+from .call import program_uses_axis
+
+__all__ = ["cond", "cond_p", "switch"]
+
+INT32 = dtypes.as_dtype("int32")
+_unset = object()
+
+
+class Cond(Higher):
+    """params: branches. Operands: an int32 index in range, then those of every branch."""
+
+    def infer(self, *avals: Any, branches: Sequence[ClosedOlympuspr]) -> list[Any]:
+        return branches[0].out_avals
+
+    def effects(self, *, branches: Sequence[ClosedOlympuspr]) -> frozenset[Any]:
+        return frozenset().union(*(b.effects for b in branches))
+
+    def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
+              ) -> list[Any]:
+        types = [b.type(a) for a in b.avals_out]
+        return b.case(index, [lambda body=body: b.call_inline(body, args) for body in branches],
+                      types)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
+            branches: Sequence[ClosedOlympuspr]) -> Any:
+        nonzero = tuple(type(t) is not Zero for t in tangents[1:])
+        flags = _any(jvp_program(b, nonzero)[1] for b in branches)
+        bodies = tuple(jvp_program(b, nonzero, flags)[0] for b in branches)
+        out = self.bind(*primals, *[t for t in tangents[1:] if type(t) is not Zero],
+                        branches=bodies)
+        n = len(flags)
+        rest = iter(out[n:])
+        return out[:n], [next(rest) if nz else Zero(typeof(x).to_tangent_aval())
+                         for x, nz in zip(out[:n], flags)]
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
+                     branches: Sequence[ClosedOlympuspr]) -> list[Any]:
+        if unknown[0]:
+            return tape.record(self, args, {"branches": branches})
+        uk = tuple(unknown[1:])
+        flags = _any(partial_eval_program(b, uk).unknown_out for b in branches)
+        splits = [partial_eval_program(b, uk, flags) for b in branches]
+        index, known = args[0], [a for a, u in zip(args[1:], uk) if not u]
+        slots = _residual_slots(splits)
+        known_bodies = tuple(_known_branch(s, slots) for s in splits)
+        out = self.bind(index, *known, branches=known_bodies)
+        num_known = len(flags) - sum(flags)
+        # Which known operands the unknown halves read: those are passed on as they are.
+        passed = sorted({r for s in splits for r in s.residuals if r is not None})
+        unknown_bodies = tuple(_unknown_branch(s, slots, passed, known) for s in splits)
+        found: list[Any] = []
+        if any(flags):
+            found = tape.record(
+                self, [index, *out[num_known:], *[known[k] for k in passed],
+                       *[a for a, u in zip(args[1:], uk) if u]], {"branches": unknown_bodies})
+        known_it, unknown_it = iter(out[:num_known]), iter(found)
+        return [next(unknown_it) if u else next(known_it) for u in flags]
+
+    def transpose(self, cts: Sequence[Any], index: Any, *args: Any,
+                  branches: Sequence[ClosedOlympuspr]) -> list[Any]:
+        linear = tuple(type(a) is Linear for a in args)
+        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        bodies = tuple(transpose_program(b, linear, nonzero)[0] for b in branches)
+        out = iter(self.bind(index, *[a for a, lin in zip(args, linear) if not lin],
+                             *[ct for ct, nz in zip(cts, nonzero) if nz], branches=bodies))
+        return [None, *(next(out) if lin else None for lin in linear)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             branches: Sequence[ClosedOlympuspr]) -> Any:
+        (index, *args), (index_dim, *dims) = args, dims
+        if index_dim is not None:
+            return self._select(axis, index, args, dims, branches)
+        mapped = _any(tuple(d is not None for d in batch_program(b, axis, dims)[1])
+                      for b in branches)
+        bodies = tuple(batch_program(b, axis, dims, mapped)[0] for b in branches)
+        return self.bind(index, *args, branches=bodies), [0 if m else None for m in mapped]
+
+    vmap_named = vmap
+
+    def _select(self, axis: Axis, index: Any, args: Sequence[Any], dims: Sequence[int | None],
+                branches: Sequence[ClosedOlympuspr]) -> Any:
+        """Elements differ in their branch: compute all branches and select."""
+        if any(b.effects for b in branches):
+            raise NotImplementedError("cond: mapped over its predicate with branches that have "
+                                      "side effects; every branch would run; move the effect out "
+                                      "of the branches, or use lax.map.")
+        results = [eval_closed(batch_program(b, axis, dims, True)[0], *args) for b in branches]
+        outs = []
+        for column in zip(*results):
+            picked = column[0]
+            shape = typeof(picked).shape
+            for i, x in enumerate(column[1:], 1):
+                here = broadcast_in_dim(ew.eq(index, literal(i, INT32)), shape, (0,))
+                picked = ew.select_n(here, picked, x)
+            outs.append(picked)
+        return outs, [0] * len(outs)
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return any(program_uses_axis(b, name) for b in params["branches"])
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        found = [dce_closed(b, used) for b in eqn.params["branches"]]
+        keep = _any(used_in for _, used_in in found)
+        bodies = []
+        for body, _ in found:
+            pr = body.olympuspr
+            bodies.append(body.replace(olympuspr=pr.replace(
+                invars=[v for v, k in zip(pr.invars, keep) if k])))
+        return eqn.replace(
+            invars=[eqn.invars[0], *(v for v, k in zip(eqn.invars[1:], keep) if k)],
+            outvars=[v for v, u in zip(eqn.outvars, used) if u],
+            params={"branches": tuple(bodies)},
+            effects=frozenset().union(*(b.effects for b in bodies)))
+
+
+def _any(flags: Any) -> tuple[bool, ...]:
+    """Elementwise `or` of tuples of flags."""
+    return tuple(any(column) for column in zip(*flags))
+
+
+def _residual_slots(splits: Sequence[Split]) -> list[Any]:
+    """Avals of the residuals that branches share: each computes its own into slots that fit."""
+    slots: list[Any] = []
+    for split in splits:
+        counts: dict[Any, int] = {}
+        for aval in _computed(split):
+            counts[aval] = counts.get(aval, 0) + 1
+        for aval, count in counts.items():
+            slots += [aval] * (count - slots.count(aval))
+    return slots
+
+
+def _computed(split: Split) -> list[Any]:
+    return split.known.out_avals[len(split.known.out_avals) - split.num_computed:]
+
+
+def _assign(split: Split, slots: Sequence[Any]) -> list[int]:
+    """The slot of each computed residual of a branch."""
+    free: list[Any] = list(slots)
+    positions = []
+    for aval in _computed(split):
+        i = free.index(aval)
+        free[i] = None
+        positions.append(i)
+    return positions
+
+
+def _known_branch(split: Split, slots: Sequence[Any]) -> ClosedOlympuspr:
+    """known operands -> known outputs, then the slots; those of other branches are zeros."""
+    positions = _assign(split, slots)
+
+    def body(*args: Any) -> list[Any]:
+        out = eval_closed(split.known, *args)
+        n = len(out) - split.num_computed
+        filled = dict(zip(positions, out[n:]))
+        return [*out[:n], *(filled[i] if i in filled else zeros_of(a)
+                            for i, a in enumerate(slots))]
+
+    return stage(body, split.known.in_avals)
+
+
+def _unknown_branch(split: Split, slots: Sequence[Any], passed: Sequence[int],
+                    known: Sequence[Any]) -> ClosedOlympuspr:
+    """slots, known operands that some branch reads, unknown operands -> unknown outputs."""
+    pr = split.unknown.olympuspr
+    slot_vars, known_vars = [Var(a) for a in slots], {k: Var(typeof(known[k])) for k in passed}
+    positions = iter(_assign(split, slots))
+    n = len(split.residuals)
+    for var, r in zip(pr.invars[:n], split.residuals):
+        if r is None:
+            slot_vars[next(positions)] = var
+        else:
+            known_vars[r] = var
+    return split.unknown.replace(olympuspr=pr.replace(
+        invars=[*slot_vars, *known_vars.values(), *pr.invars[n:]]))
+
+
+cond_p = Cond("cond")
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
+         operand: Any = _unset) -> Any:
+    """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
+
+    Under vmap with a mapped `pred` both run and the results are selected.
+
+    Args:
+      pred: a boolean (or numeric, then compared with zero) scalar.
+      true_fun, false_fun: functions whose results have the same structure, shapes and dtypes.
+      *operands: pytrees passed to the function.
+      operand: the same for one operand, by keyword.
+
+    >>> import olympus
+    >>> print(olympus.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 3.0))
+    4.0
+    """
+    if len(operands) == 2 and not callable(true_fun) and callable(false_fun) and \
+            callable(operands[1]):
+        # The older spelling: cond(pred, true_operand, true_fun, false_operand, false_fun).
+        on_true, on_false = false_fun, operands[1]
+        return cond(pred, lambda x, _: on_true(x), lambda _, y: on_false(y), true_fun, operands[0])
+    check_callable("cond", true_fun=true_fun, false_fun=false_fun)
+    operands = _operands("cond", operands, operand)
+    aval = typeof(pred)
+    if aval.shape != ():
+        raise TypeError(f"cond: pred is {aval}; a scalar is required; use olympus.numpy.where to "
+                        "choose by element.")
+    kind = dtypes.scalar_kind(aval.dtype)
+    if kind not in "biufc":
+        raise TypeError(f"cond: pred is {aval}; a boolean or a number is required.")
+    if jit_disabled.value and not isinstance(pred, Tracer):
+        return true_fun(*operands) if bool(pred) else false_fun(*operands)
+    if kind != "b":
+        pred = ew.ne(pred, literal(0, aval.dtype))
+    return _branch("cond", convert_element_type(pred, INT32), (false_fun, true_fun), operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
+           operand: Any = _unset) -> Any:
+    """`branches[index](*operands)`, the index clamped into range; only one of them runs.
+
+    Args:
+      index: an integer scalar.
+      branches: functions whose results have the same structure, shapes and dtypes.
+      *operands: pytrees passed to the function.
+      operand: the same for one operand, by keyword.
+
+    >>> import olympus
+    >>> print(olympus.lax.switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 5.0))
+    15.0
+    """
+    branches = tuple(branches)
+    check_callable("switch", **{f"branches[{i}]": f for i, f in enumerate(branches)})
+    operands = _operands("switch", operands, operand)
+    aval = typeof(index)
+    if aval.shape != () or dtypes.scalar_kind(aval.dtype) not in "iu":
+        raise TypeError(f"switch: index is {aval}; an integer scalar is required.")
+    if not branches:
+        raise ValueError("switch: no branches given; at least one is required.")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    last = len(branches) - 1
+    if jit_disabled.value and not isinstance(index, Tracer):
+        return branches[min(max(int(index), 0), last)](*operands)
+    index = convert_element_type(index, INT32)
+    index = ew.clamp(literal(0, INT32), index, literal(last, INT32))
+    return _branch("switch", index, branches, operands)
+
+
+def _operands(what: str, operands: tuple, operand: Any) -> tuple:
+    if operand is _unset:
+        return operands
+    if operands:
+        raise TypeError(f"{what}: operands given both by position and as operand=; one way is "
+                        "required.")
+    return (operand,)
+
+
+def _branch(what: str, index: Any, functions: Sequence[Callable[..., Any]], operands: tuple) -> Any:
+    leaves, avals, tree = flatten(f"{what}: operands", operands)
+    bodies = [stage_body(f, tree, avals) for f in functions]
+    wanted = _check_branches(what, bodies)
+    if any(a != b for body in bodies for a, b in zip(body.out_avals, wanted)):
+        bodies = [stage_body(f, tree, avals, lambda out: list(map(cast, out, wanted)))
+                  for f in functions]
+    programs, consts = share_consts(bodies)
+    out = cond_p.bind(index, *consts, *leaves, branches=tuple(programs))
+    return tree_unflatten(bodies[0].out_tree, out)
+
+
+def _check_branches(what: str, bodies: Sequence[Body]) -> list[Any]:
+    """The avals that all branches return: weak where all are."""
+    names = [f"the true branch ({bodies[1].name})", f"the false branch ({bodies[0].name})"] \
+        if what == "cond" else [f"branch {i} ({b.name})" for i, b in enumerate(bodies)]
+    order = (1, 0) if what == "cond" else tuple(range(len(bodies)))
+    names = names if what != "cond" else [names[1], names[0]]
+    first = bodies[order[0]]
+    for i in order[1:]:
+        meaning = f"{names[i]} returns something else than {names[order[0]]}"
+        if bodies[i].out_tree != first.out_tree:
+            raise structure_error(what, first.out_tree, bodies[i].out_tree, meaning)
+        if not all(map(same_type, first.out_avals, bodies[i].out_avals)):
+            raise aval_error(what, leaf_names(first.out_tree, "the result"), first.out_avals,
+                             bodies[i].out_avals, meaning)
+    return [column[0].update(weak_type=all(a.weak_type for a in column))
+            for column in zip(*(b.out_avals for b in bodies))]

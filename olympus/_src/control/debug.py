@@ -1,0 +1,102 @@
+"""debug.print: print values of a running program."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import string
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .callbacks import DebugCallback, debug_callback, flat_callback
+
+__all__ = ["callback", "print"]
+
+logger = logging.getLogger("olympus")
+_print: Callable[..., None] = builtins.print
+
+callback = debug_callback
+
+
+class _Format:
+    """Prints `fmt` filled in with the values; equal if the texts are."""
+
+    __slots__ = ("fmt", "use_logging")
+
+    def __init__(self, fmt: str, use_logging: bool) -> None:
+        self.fmt, self.use_logging = fmt, use_logging
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Format) and (self.fmt, self.use_logging) == (
+            other.fmt, other.use_logging)
+
+    def __hash__(self) -> int:
+        return hash((self.fmt, self.use_logging))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        text = self.fmt.format(*map(_shown, args), **{k: _shown(v) for k, v in kwargs.items()})
+        if self.use_logging:
+            logger.info(text)
+        else:
+            _print(text)
+
+
+def _shown(x: Any) -> Any:
+    """Rank-0 arrays as NumPy scalars, which take format specifications."""
+    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
+
+
+class DebugPrint(DebugCallback):
+    """params: fmt, callback, ordered, partitioned."""
+
+
+debug_print_p = DebugPrint("debug_print")
+
+
+def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False,
+          skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any) -> None:
+    """Print values when the program runs, also under jit, vmap (once per element), grad and scan.
+
+    Args:
+      fmt: a format string as of `str.format`, e.g. "x = {x}"; not an f-string, which is filled in
+        while tracing.
+      *args, **kwargs: the values.
+      ordered: keep the order of ordered prints within a program.
+      partitioned: with several devices, print each shard.
+      skip_format_check: do not check `fmt` against the arguments.
+
+    >>> import olympus
+    >>> olympus.debug.print("x = {x}, y = {}", 2, x=1.5)
+    x = 1.5, y = 2
+    """
+    if not isinstance(fmt, str):
+        raise TypeError(f"debug.print: fmt is {fmt!r}; a str is required; write "
+                        "debug.print('{}', value).")
+    if not skip_format_check:
+        _check_format(fmt, args, kwargs)
+    flat, leaves = flat_callback(_Format(fmt, _use_logging), args, kwargs)
+    debug_print_p.bind(*leaves, fmt=fmt, callback=flat, ordered=bool(ordered),
+                       partitioned=bool(partitioned))
+
+
+def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
+    """ValueError unless the fields of `fmt` and the arguments are the same."""
+    used: set[Any] = set()
+    automatic = 0
+    for _, field, _, _ in string.Formatter().parse(fmt):
+        if field is None:
+            continue
+        name = field.split(".")[0].split("[")[0]
+        if name == "":
+            name, automatic = str(automatic), automatic + 1
+        used.add(int(name) if name.isdigit() else name)
+    given = {*range(len(args)), *kwargs}
+    if used - given:
+        raise ValueError(f"debug.print: the format {fmt!r} names {sorted(map(str, used - given))}; "
+                         "an argument is required for each field; pass it, or double the braces.")
+    if given - used:
+        raise ValueError(f"debug.print: arguments {sorted(map(str, given - used))} given; the "
+                         f"format {fmt!r} has no field for them; add one, and do not use an "
+                         "f-string, which is filled in while tracing.")

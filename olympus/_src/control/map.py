@@ -1,0 +1,71 @@
+"""map: a function applied to one slice of its argument after the other, as a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.primitive import Axis
+from ..core.trace import typeof
+from ..interpreters.batching import batch_flat, to_axis
+from ..lax.shape import reshape
+from ..lax.slicing import concatenate, slice_in_dim
+from ..types.tree import tree_flatten, tree_map, tree_unflatten
+from .bodies import check_callable, flatten
+from .scan import scan
+
+__all__ = ["map"]
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """Apply `f` to each slice of `xs` along axis 0, in order, and stack the results.
+
+    Unlike `vmap` it uses memory for one element (or `batch_size` elements) at a time.
+
+    Args:
+      f: a function of one slice.
+      xs: a pytree of arrays of one leading size.
+      batch_size: apply `vmap(f)` to this many slices at once.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> print(olympus.lax.map(lambda x: x * x, onp.arange(3)))
+    [0 1 4]
+    """
+    check_callable("map", f=f)
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if batch_size < 1:
+        raise ValueError(f"map: batch_size is {batch_size}; a positive int is required.")
+    leaves, avals, tree = flatten("map: xs", xs)
+    if not leaves or any(not a.shape for a in avals):
+        raise ValueError("map: xs has no leading axis to map over; arrays of rank 1 or more are "
+                         "required; add an axis.")
+    size = avals[0].shape[0]
+    whole = size - size % batch_size
+    parts = []
+    if whole or not size:
+        chunks = [reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size,
+                                                      *typeof(x).shape[1:])) for x in leaves]
+        out = scan(lambda _, x: ((), _batched(f, x)), (), tree_unflatten(tree, chunks))[1]
+        parts.append(tree_map(lambda y: reshape(y, (whole, *typeof(y).shape[2:])), out))
+    if size > whole:
+        rest = [slice_in_dim(x, whole, size) for x in leaves]
+        parts.append(_batched(f, tree_unflatten(tree, rest)))
+    if len(parts) == 1:
+        return parts[0]
+    return tree_map(lambda a, b: concatenate([a, b], 0), *parts)
+
+
+def _batched(f: Callable[[Any], Any], xs: Any) -> Any:
+    """`vmap(f)(xs)` along axis 0."""
+    leaves, tree = tree_flatten(xs)
+    out_tree: Any = None
+
+    def flat(*slices: Any) -> list[Any]:
+        nonlocal out_tree
+        out, out_tree = tree_flatten(f(tree_unflatten(tree, slices)))
+        return out
+
+    axis = Axis(typeof(leaves[0]).shape[0])
+    outs, dims = batch_flat(flat, axis, leaves, [0] * len(leaves))
+    return tree_unflatten(out_tree, [to_axis(x, d, 0, axis.size) for x, d in zip(outs, dims)])

@@ -1,0 +1,225 @@
+"""checkpoint (remat): keep the inputs of a function for reverse mode and compute the rest again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..core.primitive import Axis, Higher, Linear, Primitive
+from ..core.staging import stage
+from ..interpreters.dce import dce_closed
+from ..interpreters.partial_eval import Split, partial_eval_program
+from ..types.tree import tree_map, tree_unflatten
+from .bodies import check_callable, flatten, stage_body
+from .call import Call
+
+__all__ = ["checkpoint", "checkpoint_name", "checkpoint_p", "checkpoint_policies", "name_p"]
+
+
+class Checkpoint(Call):
+    """params: olympuspr, prevent_cse, differentiated, policy."""
+
+    linearize = Higher.linearize
+
+    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: bool,
+              differentiated: bool, policy: Any) -> list[Any]:
+        if differentiated and prevent_cse and args:
+            # Without it XLA would find the second computation equal to the first and merge them.
+            args = tuple(b.ops("stablehlo.optimization_barrier", args, None,
+                               [x.type for x in args]).results)
+        return b.call_inline(olympuspr, args)
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
+                     olympuspr: ClosedOlympuspr, policy: Any, **params: Any) -> list[Any]:
+        split = partial_eval_program(olympuspr, unknown)
+        known = [a for a, u in zip(args, unknown) if not u]
+        first, saved, again = _cut(split, policy)
+        out = eval_closed(first, *known)
+        num_known = len(out) - len(saved)
+        found: list[Any] = []
+        if any(split.unknown_out):
+            body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
+            operands = [*known, *out[num_known:], *(a for a, u in zip(args, unknown) if u)]
+            found = tape.record(self, [a for a, u in zip(operands, used) if u],
+                                {"olympuspr": body, **params, "differentiated": True,
+                                 "policy": policy})
+        known_it, unknown_it = iter(out[:num_known]), iter(found)
+        return [next(unknown_it) if u else next(known_it) for u in split.unknown_out]
+
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+        return super().transpose(cts, *args, **{**params, "differentiated": True})
+
+
+def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Var], ClosedOlympuspr]:
+    """What is computed now, the values saved of it, and what is computed in reverse mode.
+
+    now:    known inputs -> known outputs, saved values
+    later:  known inputs, saved values, unknown inputs -> unknown outputs
+    """
+    pr = split.known.olympuspr
+    n = len(pr.outvars) - split.num_computed
+    residuals = pr.outvars[n:]
+    saved = [v for eqn in pr.eqns if policy is not None and _saveable(policy, eqn)
+             for v in eqn.outvars]
+    wanted = _needed(pr.eqns, residuals, set(saved))
+    saved = [v for v in saved if v in wanted]
+    kept = pr.replace(outvars=[*pr.outvars[:n], *saved])
+    first, _ = dce_closed(split.known.replace(olympuspr=kept), (True,) * len(kept.outvars))
+    stops = set(saved)
+    rest = split.known.replace(olympuspr=pr.replace(
+        invars=[*pr.invars, *saved], outvars=residuals,
+        eqns=[e for e in pr.eqns if not any(v in stops for v in e.outvars)]))
+    rest, _ = dce_closed(rest, (True,) * len(residuals))
+    num_known, num_saved = len(pr.invars), len(saved)
+
+    def later(*args: Any) -> list[Any]:
+        known = args[:num_known]
+        computed = eval_closed(rest, *args[:num_known + num_saved])
+        return eval_closed(split.unknown, *split.residual_values(known, computed),
+                           *args[num_known + num_saved:])
+
+    unknown_avals = split.unknown.in_avals[len(split.residuals):]
+    again = stage(later, [*split.known.in_avals, *(v.aval for v in saved), *unknown_avals])
+    return first, saved, again
+
+
+def _saveable(policy: Any, eqn: OlympusprEqn) -> bool:
+    return bool(policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params))
+
+
+def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Any], stops: set[Any]) -> set[Any]:
+    """The variables that `outs` are computed from, not looking behind `stops`."""
+    live = {v for v in outs if type(v) is not Literal}
+    for eqn in reversed(eqns):
+        if any(v in live for v in eqn.outvars) and not any(v in stops for v in eqn.outvars):
+            live.update(v for v in eqn.invars if type(v) is not Literal)
+    return live
+
+
+checkpoint_p = Checkpoint("remat2")
+
+
+def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
+               policy: Callable[..., bool] | None = None,
+               static_argnums: int | Sequence[int] = (),
+               static_argnames: str | Sequence[str] = ()) -> Callable[..., Any]:
+    """The same function, of which reverse mode keeps only the inputs and computes the rest again.
+
+    Args:
+      fun: the function.
+      prevent_cse: keep XLA from merging both computations; not needed inside `scan`.
+      policy: `(primitive, *avals, **params) -> bool`: which results to keep after all; see
+        `checkpoint_policies`.
+      static_argnums, static_argnames: arguments that are not arrays.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> f = olympus.checkpoint(lambda x: onp.sin(onp.sin(x)))
+    >>> print(olympus.grad(f)(1.0))
+    0.3600396
+    """
+    check_callable("checkpoint", fun=fun)
+    nums = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
+    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+
+    @functools.wraps(fun)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        static = {n % len(args) for n in nums if -len(args) <= n < len(args)}
+        fixed = {k: v for k, v in kwargs.items() if k in names}
+        dynamic = ([a for i, a in enumerate(args) if i not in static],
+                   {k: v for k, v in kwargs.items() if k not in names})
+
+        def body(given: list[Any], named: dict[str, Any]) -> Any:
+            rest = iter(given)
+            return fun(*[a if i in static else next(rest) for i, a in enumerate(args)], **named,
+                       **fixed)
+
+        leaves, avals, tree = flatten("checkpoint", dynamic)
+        staged = stage_body(functools.wraps(fun)(body), tree, avals)
+        out = checkpoint_p.bind(*staged.consts, *leaves, olympuspr=staged.program,
+                                prevent_cse=prevent_cse, differentiated=False, policy=policy)
+        return tree_unflatten(staged.out_tree, out)
+
+    return wrapped
+
+
+class Name(Primitive):
+    """The operand, under a name that checkpoint policies see."""
+
+    def infer(self, x: Any, *, name: str) -> Any:
+        return x
+
+    def lower(self, b: Any, x: Any, *, name: str) -> Any:
+        return x
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, name: str) -> Any:
+        return self.bind(*primals, name=name), tangents[0]
+
+    def transpose(self, ct: Any, x: Any, *, name: str) -> list[Any]:
+        return [ct if type(x) is Linear else None]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, name: str
+             ) -> Any:
+        return self.bind(*args, name=name), dims[0]
+
+
+name_p = Name("name")
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """`x`, with a name for the policies `save_only_these_names` and its like."""
+    return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+Policy = Callable[..., bool]
+
+
+class checkpoint_policies:
+    """Policies for `checkpoint`: what to keep for reverse mode."""
+
+    @staticmethod
+    def everything_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+        """Keep all: as without checkpoint."""
+        return True
+
+    @staticmethod
+    def nothing_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+        """Keep only inputs."""
+        return False
+
+    @staticmethod
+    def dots_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+        """Keep results of matrix products and convolutions."""
+        return prim.name in ("dot_general", "conv_general_dilated")
+
+    checkpoint_dots = dots_saveable
+
+    @staticmethod
+    def dots_with_no_batch_dims_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+        """Keep results of matrix products without batch axes."""
+        return prim.name == "dot_general" and params["dimension_numbers"][1] == ((), ())
+
+    checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
+
+    @staticmethod
+    def save_only_these_names(*names: str) -> Policy:
+        """Keep values that `checkpoint_name` gave one of these names."""
+        return lambda prim, *_, **params: prim is name_p and params["name"] in names
+
+    @staticmethod
+    def save_any_names_but_these(*names: str) -> Policy:
+        """Keep values that have a name, except these."""
+        return lambda prim, *_, **params: prim is name_p and params["name"] not in names
+
+    @staticmethod
+    def save_anything_except_these_names(*names: str) -> Policy:
+        """Keep all values but those with one of these names."""
+        return lambda prim, *_, **params: not (prim is name_p and params["name"] in names)
+
+    @staticmethod
+    def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
+        """Keep what either policy keeps."""
+        return lambda prim, *avals, **params: (policy_1(prim, *avals, **params)
+                                               or policy_2(prim, *avals, **params))

@@ -1,0 +1,85 @@
+"""Effects: what an equation does besides computing. Objects in `eqn.effects`, compared by identity
+of class and printed by name; programs of effectful calls leave tokens here until they have run.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+__all__ = ["DebugEffect", "Effect", "IOEffect", "OrderedDebugEffect", "OrderedIOEffect",
+           "add_pending", "debug_effect", "effects_barrier", "io_effect", "ordered_debug_effect",
+           "ordered_io_effect"]
+
+
+class Effect:
+    """Base of effects; an ordered one happens in program order."""
+
+    __slots__ = ()
+    ordered = False
+    name = "Effect"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class DebugEffect(Effect):
+    """A debugging callback runs."""
+
+    __slots__ = ()
+    name = "Debug"
+
+
+class OrderedDebugEffect(Effect):
+    """A debugging callback runs, after those before it."""
+
+    __slots__ = ()
+    ordered = True
+    name = "OrderedDebug"
+
+
+class IOEffect(Effect):
+    """A callback with side effects runs."""
+
+    __slots__ = ()
+    name = "IO"
+
+
+class OrderedIOEffect(Effect):
+    """A callback with side effects runs, after those before it."""
+
+    __slots__ = ()
+    ordered = True
+    name = "OrderedIO"
+
+
+debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
+io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
+
+_pending: list[Any] = []
+_lock = threading.Lock()
+_MAX_PENDING = 64
+
+
+def add_pending(token: Any) -> None:
+    """Remember a started program's token, for `effects_barrier`."""
+    with _lock:
+        _pending.append(token)
+        old = _pending[:-_MAX_PENDING]
+        del _pending[:-_MAX_PENDING]
+    for waiting in old:
+        waiting.block_until_ready()
+
+
+def effects_barrier() -> None:
+    """Wait until the side effects of all started programs have happened."""
+    with _lock:
+        tokens, _pending[:] = list(_pending), []
+    for token in tokens:
+        token.block_until_ready()
