@@ -1,4 +1,4 @@
-"""MLIR types, attributes and locations of the one context, cached: making them costs microseconds."""
+"""MLIR types, attributes and locations of the one context, cached: each costs microseconds."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
 
 
 def shard_fallback(*args: Any) -> Any:
-    """C++ asks for an argument that it cannot place itself; single-device programs never need it."""
+    """C++ asks for an argument that it cannot place itself; programs of one device never do."""
     return argument_array(args[0])
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-
 from ..base import lib
 from ..base.lib import mlir
 from ..core.ir import ClosedOlympuspr, Literal
@@ -164,7 +163,8 @@ class Builder:
         self.ip, self.constants = ir.InsertionPoint(block), {}
         try:
             outs = body(*block.arguments)
-            ir.Operation.create("stablehlo.return", [], list(outs), None, None, 0, self.loc, self.ip)
+            ir.Operation.create("stablehlo.return", [], list(outs), None, None, 0, self.loc,
+                                self.ip)
         finally:
             self.ip, self.constants = outer_ip, outer_constants
             self.avals_in, self.avals_out, self.eqn, self.loc = outer_eqn

@@ -6,6 +6,7 @@ on purpose is `None`. Families (`lax.elementwise` …) derive several rules from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from .ir import NO_EFFECTS
@@ -133,7 +134,8 @@ class Higher(Primitive, abstract=True):
     partial_eval: Any
     dce: Any
 
-    def linearize(self, tape: Any, primals: list, tangents: list, **params: Any) -> Any:
+    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any],
+                  **params: Any) -> Any:
         """Outputs and tangents with the tangent part on `tape`.
 
         The general way binds the jvp program to the tape (the current trace), which cuts it by

@@ -214,8 +214,15 @@ def _dot_general(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
 
 
 def _broadcast_in_dim(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
-    """The result's type says the shape; only a placement of axes that is not plain is told."""
-    return {} if not params["broadcast_dimensions"] else params
+    """The result's type says the shape."""
+    dims = params["broadcast_dimensions"]
+    return {"broadcast_dimensions": dims} if dims else {}
 
 
-EQN_RULES: dict[str, Rule] = {"dot_general": _dot_general, "broadcast_in_dim": _broadcast_in_dim}
+def _no_params(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
+    return {}
+
+
+EQN_RULES: dict[str, Rule] = {
+    "dot_general": _dot_general, "broadcast_in_dim": _broadcast_in_dim,
+    "dynamic_update_slice": _no_params}

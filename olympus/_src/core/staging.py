@@ -39,7 +39,7 @@ class StagingTracer(Tracer):
     def __init__(self, trace: StagingTrace, aval: Any) -> None:
         self._trace = trace
         self.aval = aval
-        self.var: Var | None = None
+        self.var: Any = None      # a Var, once the trace closes
 
     def origin(self) -> str:
         name = getattr(self, "name", None)
@@ -178,4 +178,5 @@ def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list
     pr = closed.olympuspr
     if not closed.consts:
         return closed, []
-    return ClosedOlympuspr(pr.replace(constvars=[], invars=[*pr.constvars, *pr.invars])), closed.consts
+    return (ClosedOlympuspr(pr.replace(constvars=[], invars=[*pr.constvars, *pr.invars])),
+            closed.consts)

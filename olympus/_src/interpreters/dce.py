@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,7 +52,8 @@ def dce_closed(closed: ClosedOlympuspr, used_out: Sequence[bool],
     key = ("dce", tuple(used_out), keep_inputs, tuple(map(id, closed.consts)))
     if key not in source.cache:
         pr, used_consts, used_in = dce_program(source, used_out, keep_inputs)
-        if len(pr.eqns) == len(source.eqns) and all(used_out) and len(pr.invars) == len(used_in):
+        same = len(pr.eqns) == len(source.eqns) and all(map(operator.is_, pr.eqns, source.eqns))
+        if same and all(used_out) and len(pr.invars) == len(used_in):
             source.cache[key] = None, used_in       # nothing dropped: the same program object
         else:
             consts = [c for c, used in zip(closed.consts, used_consts) if used]

@@ -41,7 +41,7 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """Applies `prim.jvp`; where the parent is a tape, `prim.linearize` of primitives with bodies."""
+    """Applies `prim.jvp`; above a tape, `prim.linearize` of primitives with bodies."""
 
     __slots__ = ("parent",)
 

@@ -2,8 +2,8 @@
 
 `TapeTrace` is a staging trace with a parent. An operation on known values runs at once in the
 parent; one that touches an unknown is recorded. Linearisation is forward mode above such a tape,
-with tangents unknown: primal values stay concrete (so Python `if` works), tangent equations pile up,
-and `transpose` walks them backwards.
+with tangents unknown: primal values stay concrete (so Python `if` works), tangent equations pile
+up, and `transpose` walks them backwards.
 
       user's function  ──►  JVPTrace  ──primal ops──►  parent of the tape (evaluate, stage, …)
                                └───────tangent ops──►  tape

@@ -1,7 +1,7 @@
 """Collectives: operations along a named axis of vmap.
 
-A collective has no rule of its own for plain evaluation: the trace that binds the axis (vmap's) sees
-it and replaces it by array operations along the mapped axis.
+A collective has no rule of its own for plain evaluation: the trace that binds the axis (vmap's)
+sees it and replaces it by array operations along the mapped axis.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def _axes(what: str, axis_name: Any) -> tuple[Any, ...]:
     for name in names:
         if name not in ctx.axes:
             bound = ", ".join(map(repr, ctx.axes)) or "none"
-            raise NameError(f"{what}: axis name {name!r} given; bound axis names are: {bound}; bind "
-                            f"it with vmap(..., axis_name={name!r}).")
+            raise NameError(f"{what}: axis name {name!r} given; bound axis names are: {bound}; "
+                            f"bind it with vmap(..., axis_name={name!r}).")
     return names
 
 

@@ -163,7 +163,7 @@ def _letters(spec: Sequence[int], names: tuple[str, str]) -> list[str]:
     return [roles[axis] for axis in range(len(spec))]
 
 
-def _merge_axis(x: Any, src: int, into: int) -> Any:
+def _merge_axis(x: Any, src: Any, into: int) -> Any:
     """Move axis `src` before axis `into` (of the array without it) and merge the two."""
     x = move_axis(x, src, into)
     shape = typeof(x).shape
@@ -269,8 +269,8 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
         spatial = [c for c in spec if c not in (first, second)]
         if (len(spec) != rank or len(set(spec)) != rank or sorted(spatial) != sorted(order)
                 or first not in spec or second not in spec):
-            raise ValueError(f"conv: dimension_numbers {dimension_numbers!r} given for rank {rank}; "
-                             f"each string needs {first}, {second} and the same spatial letters, "
+            raise ValueError(f"conv: dimension_numbers {dimension_numbers!r} given for rank "
+                             f"{rank}; each string needs {first}, {second} and the same spatial letters, "
                              "once each.")
         specs.append((spec.index(first), spec.index(second), *map(spec.index, order)))
     return ConvDimensionNumbers(*specs)
@@ -316,22 +316,22 @@ def conv_general_dilated(
     x, k = typeof(lhs), typeof(rhs)
     spec = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
     rank = max(x.ndim - 2, 0)
-    lhs_dilation = (1,) * rank if lhs_dilation is None else tuple(lhs_dilation)
-    rhs_dilation = (1,) * rank if rhs_dilation is None else tuple(rhs_dilation)
+    spread_lhs: tuple[int, ...] = (1,) * rank if lhs_dilation is None else tuple(lhs_dilation)
+    spread_rhs: tuple[int, ...] = (1,) * rank if rhs_dilation is None else tuple(rhs_dilation)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.canonical_dtype(preferred_element_type)
     if isinstance(padding, str):
-        if any(d != 1 for d in lhs_dilation) and padding.upper() != "VALID":
+        if any(d != 1 for d in spread_lhs) and padding.upper() != "VALID":
             raise ValueError(f"conv_general_dilated: padding {padding!r} with lhs_dilation "
-                             f"{lhs_dilation} given; explicit pairs are required with a dilated "
+                             f"{spread_lhs} given; explicit pairs are required with a dilated "
                              "lhs; use conv_transpose.")
         sizes = [x.shape[i] for i in spec.lhs_spec[2:]]
-        windows = [_dilated(k.shape[i], d) for i, d in zip(spec.rhs_spec[2:], rhs_dilation)]
+        windows = [_dilated(k.shape[i], d) for i, d in zip(spec.rhs_spec[2:], spread_rhs)]
         padding = padding_pairs(padding, sizes, windows, window_strides)
     return conv_general_dilated_p.bind(
         lhs, rhs, window_strides=tuple(window_strides),
-        padding=tuple((int(lo), int(hi)) for lo, hi in padding), lhs_dilation=lhs_dilation,
-        rhs_dilation=rhs_dilation, dimension_numbers=spec, feature_group_count=feature_group_count,
+        padding=tuple((int(lo), int(hi)) for lo, hi in padding), lhs_dilation=spread_lhs,
+        rhs_dilation=spread_rhs, dimension_numbers=spec, feature_group_count=feature_group_count,
         batch_group_count=batch_group_count, precision=canonical_precision(precision),
         preferred_element_type=preferred_element_type, out_sharding=out_sharding)
 

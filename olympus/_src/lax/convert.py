@@ -12,6 +12,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
+from ..types.shape import definitely_equal
 from ..types.tree import tree_map
 from .shape import move_axis
 
@@ -74,7 +75,7 @@ class BitcastConvertType(Primitive):
         if old > new:
             return make_aval((*x.shape, old // new), new_dtype)
         ratio = new // old
-        if not x.shape or x.shape[-1] != ratio:
+        if not x.shape or not definitely_equal(x.shape[-1], ratio):
             raise ValueError(f"bitcast_convert_type: {x} to {new_dtype} given; the last axis must "
                              f"have size {ratio}, the ratio of the widths.")
         return make_aval(x.shape[:-1], new_dtype)

@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.primitive import Axis, Linear, Primitive, Zero
-from ..core.trace import is_literal, literal, typeof
+from ..core.trace import is_literal, literal, operand, typeof
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval, physical_aval
+from ..types.avals import ShapedArray, make_aval
 from .convert import convert_element_type_p
+from .select import select, select_n, spread, where
 from .shape import broadcast_axis, broadcast_in_dim, move_axis, zeros_of
 
 __all__ = [
@@ -23,8 +24,7 @@ __all__ = [
     "bitwise_not", "bitwise_or", "bitwise_xor", "cbrt", "ceil", "clamp", "clz", "complex", "conj",
     "cos", "cosh", "div", "eq", "exp", "exp2", "expm1", "floor", "ge", "gt", "imag", "integer_pow",
     "is_finite", "le", "log", "log1p", "log2", "logistic", "lt", "max", "min", "mul", "ne", "neg",
-    "nextafter", "population_count", "pow", "real", "reciprocal", "rem", "round", "rsqrt", "select",
-    "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin",
+    "nextafter", "population_count", "pow", "real", "reciprocal", "rem", "round", "rsqrt", "select", "select_n", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin",
     "sinh", "sqrt", "square", "sub", "tan", "tanh", "RoundingMethod",
 ]
 
@@ -114,8 +114,8 @@ class Elementwise(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> tuple[Any, int]:
-        args, dim = map_elementwise(axis, args, dims)
-        return self.bind(*args, **params), dim
+        aligned, dim = map_elementwise(axis, args, dims)
+        return self.bind(*aligned, **params), dim
 
 
 _JOINTLY_LINEAR = frozenset(("stablehlo.add", "stablehlo.subtract", "stablehlo.complex"))
@@ -144,13 +144,6 @@ def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tupl
 def comparison(name: str, direction: str, kinds: str = ANY) -> Comparison:
     """Declare a comparison."""
     return Comparison(name, direction, kinds, None)
-
-
-def operand(x: Any, like: Any) -> Any:
-    """A Python scalar as a literal of the other operand's dtype; anything else as it is."""
-    if type(x) in (int, float, complex, bool):
-        return literal(x, typeof(like).dtype, typeof(like).weak_type)
-    return x
 
 
 def binary(prim: Primitive, x: Any, y: Any) -> Any:
@@ -381,12 +374,12 @@ class Pow(Primitive):
             dtype = typeof(x).dtype
             y_ = y if typeof(y).dtype == dtype else _convert(y, dtype)
             zero = eq(y_, 0.0)
-            slope = mul(y_, self.bind(x, _where(zero, 1.0, sub(y_, 1.0))))
-            total = mul(tx, _where(zero, 0.0, slope))
+            slope = mul(y_, self.bind(x, where(zero, 1.0, sub(y_, 1.0))))
+            total = mul(tx, where(zero, 0.0, slope))
         if type(ty) is not Zero:
             # d/dy is log(x) x^y; its limit at x = 0 is 0 for y > 0.
-            safe = _where(eq(x, 0.0), 1.0, x)
-            log_x = _where(eq(x, 0.0), 0.0, log(safe))
+            safe = where(eq(x, 0.0), 1.0, x)
+            log_x = where(eq(x, 0.0), 0.0, log(safe))
             term = mul(ty, mul(log_x, z))
             total = term if total is None else add(total, term)
         return z, total
@@ -394,8 +387,8 @@ class Pow(Primitive):
     transpose = None
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
-        args, dim = map_elementwise(axis, args, dims)
-        return self.bind(*args), dim
+        aligned, dim = map_elementwise(axis, args, dims)
+        return self.bind(*aligned), dim
 
 
 class RoundingMethod(enum.IntEnum):
@@ -432,13 +425,13 @@ class Clamp(Primitive):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         low, x, high = primals
         out, shape, total = self.bind(*primals), typeof(x).shape, None
-        low, high = _spread(low, shape), _spread(high, shape)
+        low, high = spread(low, shape), spread(high, shape)
         inside = bitwise_and(gt(x, low), lt(x, high))
         masks = (ge(low, x), inside, ge(x, high))
         masks = (bitwise_and(masks[0], lt(low, high)), masks[1], masks[2])
         for t, mask in zip(tangents, masks):
             if type(t) is not Zero:
-                term = _where(mask, _spread(t, shape), 0.0)
+                term = where(mask, spread(t, shape), 0.0)
                 total = term if total is None else add(total, term)
         return out, total
 
@@ -460,111 +453,15 @@ class Clamp(Primitive):
         return self.bind(*full), 0
 
 
-class SelectN(Primitive):
-    """Elementwise choice among cases by a bool or int32 predicate (rank 0 or the cases' shape)."""
-
-    def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
-        kind = dtypes.scalar_kind(which.dtype)
-        if kind != "b" and which.dtype != dtypes.as_dtype("int32"):
-            raise TypeError(f"select_n: predicate {which} given; bool or int32 is required.")
-        if kind == "b" and len(cases) > 2:
-            raise TypeError(f"select_n: {len(cases)} cases given with a bool predicate; at most 2 "
-                            "are possible; use an int32 predicate.")
-        if not cases:
-            raise TypeError("select_n: no cases given; at least one is required.")
-        shape = next((c.shape for c in cases if c.shape), ())
-        if any(c.dtype != cases[0].dtype or c.shape not in ((), shape) for c in cases):
-            raise TypeError(f"select_n: cases {', '.join(map(str, cases))} given; equal shapes and "
-                            "dtypes are required.")
-        if which.shape not in ((), shape):
-            raise TypeError(f"select_n: predicate {which} and cases {cases[0]} given; the "
-                            "predicate must be rank 0 or of the cases' shape.")
-        return make_aval(shape, cases[0].dtype, all(c.weak_type for c in cases))
-
-    def lower(self, b: Any, which: Any, *cases: Any) -> Any:
-        out = b.avals_out[0]
-        cases = [x if a.shape == out.shape else b.broadcast(x, physical_aval(out), ())
-                 for x, a in zip(cases, b.avals_in[1:])]
-        aval = b.avals_in[0]
-        if dtypes.is_key(out.dtype) and aval.shape:
-            aval = aval.update(shape=physical_aval(out).shape)
-            which = b.broadcast(which, aval, tuple(range(out.ndim)))
-        if dtypes.scalar_kind(aval.dtype) == "b":
-            if len(cases) == 1:
-                return cases[0]
-            return b.op("stablehlo.select", [which, cases[1], cases[0]])
-        return self._choose(b, which, aval, list(cases), 0)
-
-    def _choose(self, b: Any, which: Any, aval: ShapedArray, cases: list[Any], first: int) -> Any:
-        """Binary search over the predicate's range."""
-        if len(cases) == 1:
-            return cases[0]
-        half = len(cases) // 2
-        pivot = b.full(aval, first + half)
-        low = b.compare("LT", which, pivot, "SIGNED", aval.update(dtype=BOOL))
-        return b.op("stablehlo.select", [
-            low, self._choose(b, which, aval, cases[:half], first),
-            self._choose(b, which, aval, cases[half:], first + half)])
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        which, *cases = primals
-        out = self.bind(*primals)
-        shape = typeof(out).shape
-        terms = [_spread(zeros_of(t.aval) if type(t) is Zero else t, shape) for t in tangents[1:]]
-        if dtypes.is_float0(typeof(out).to_tangent_aval().dtype):
-            return out, Zero(typeof(out).to_tangent_aval())
-        return out, self.bind(which, *terms)
-
-    def transpose(self, ct: Any, which: Any, *cases: Any) -> list[Any]:
-        zeros = zeros_of(typeof(ct))
-        out: list[Any] = [None]
-        for i, case in enumerate(cases):
-            if type(case) is Linear:
-                picked = [ct if j == i else zeros for j in range(len(cases))]
-                out.append(self.bind(which, *picked))
-            else:
-                out.append(None)
-        return out
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
-        which, *cases = args
-        d_which, *d_cases = dims
-        shape = next((s for s in (_without(typeof(c).shape, d) for c, d in zip(cases, d_cases))
-                      if s), ())
-        full = []
-        for c, d in zip(cases, d_cases):
-            c = broadcast_axis(c, axis.size, 0) if d is None else move_axis(c, d, 0)
-            if typeof(c).ndim < len(shape) + 1:
-                c = broadcast_in_dim(c, (axis.size, *shape), (0,))
-            full.append(c)
-        if d_which is None and not typeof(which).shape:
-            return self.bind(which, *full), 0
-        which = broadcast_axis(which, axis.size, 0) if d_which is None else \
-            move_axis(which, d_which, 0)
-        if typeof(which).ndim < len(shape) + 1:
-            which = broadcast_in_dim(which, (axis.size, *shape), (0,))
-        return self.bind(which, *full), 0
-
-
 abs_p = Abs("abs", "stablehlo.abs", NUMERIC, None)
 conj_p = Conj("conj", "", INEXACT, (lambda t, y, x, input_dtype: conj(t),), linear=(0,))
 integer_pow_p = IntegerPow("integer_pow", "", NUMERIC, None)
 pow_p = Pow("pow")
 round_p = Round("round", "", FLOATING, None)
 clamp_p = Clamp("clamp")
-select_n_p = SelectN("select_n")
 
 
 # What the rules need ------------------------------------------------------------------------------
-
-def _without(shape: tuple[int, ...], dim: int | None) -> tuple[int, ...]:
-    return shape if dim is None else (*shape[:dim], *shape[dim + 1:])
-
-
-def _spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """A scalar repeated to a shape; an array of the shape as it is."""
-    return x if typeof(x).shape == shape else broadcast_in_dim(x, shape, ())
-
 
 def _zeros(like: Any) -> Any:
     return zeros_of(typeof(like))
@@ -574,15 +471,6 @@ def _convert(x: Any, dtype: Any) -> Any:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
-def _where(mask: Any, yes: Any, no: Any) -> Any:
-    """Choice by a mask; a Python scalar takes the other's type and the mask's shape."""
-    model = no if type(yes) in (int, float) else yes
-    shape, dtype = typeof(mask).shape, typeof(model).dtype
-    yes, no = (broadcast_in_dim(literal(v, dtype), shape, ()) if type(v) in (int, float)
-               else _spread(v, shape) for v in (yes, no))
-    return select_n_p.bind(mask, no, yes)
-
-
 def _trunc(x: Any) -> Any:
     """Toward zero."""
     return mul(sign(x), floor(abs(x)))
@@ -590,8 +478,8 @@ def _trunc(x: Any) -> Any:
 
 def _share(x: Any, y: Any, z: Any) -> Any:
     """The part of an extreme's derivative that belongs to x: 1, 1/2 in a tie, else 0."""
-    mine = _where(eq(x, z), 1.0, _spread(literal(0.0, typeof(z).dtype), typeof(z).shape))
-    tie = _where(eq(x, y), 0.5, _spread(literal(1.0, typeof(z).dtype), typeof(z).shape))
+    mine = where(eq(x, z), 1.0, spread(literal(0.0, typeof(z).dtype), typeof(z).shape))
+    tie = where(eq(x, y), 0.5, spread(literal(1.0, typeof(z).dtype), typeof(z).shape))
     return mul(mine, tie)
 
 
@@ -910,18 +798,3 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 def clamp(min: Any, x: Any, max: Any) -> Any:
     """x limited to [min, max]; the bounds are scalars or of x's shape."""
     return clamp_p.bind(operand(min, x), x, operand(max, x))
-
-
-def select_n(which: Any, *cases: Any) -> Any:
-    """cases[which], elementwise.
-
-    Args:
-      which: bool (two cases, False is the first) or int32; rank 0 or of the cases' shape.
-      *cases: arrays of one shape and dtype.
-    """
-    return select_n_p.bind(which, *cases)
-
-
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
-    """on_true where pred, else on_false; pred is a bool, rank 0 or of the operands' shape."""
-    return select_n_p.bind(pred, operand(on_false, on_true), operand(on_true, on_false))

@@ -457,7 +457,7 @@ def broadcast_axis(x: Any, size: int, dim: int) -> Any:
                                    broadcast_dimensions=kept)
 
 
-def move_axis(x: Any, src: int, dst: int) -> Any:
+def move_axis(x: Any, src: Any, dst: int) -> Any:
     """`x` with axis `src` at `dst`, the others in order."""
     if src == dst:
         return x

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from ..core.staging import StagingTrace
 from ..core.trace import Context, ctx
@@ -18,10 +18,8 @@ from .jit import jit
 
 __all__ = ["fused"]
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def fused(fun: F | None = None, *, static: tuple[str, ...] = ()) -> Any:
+def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()) -> Any:
     """Decorator for composite library functions; `static` names the arguments that are not arrays.
 
     Static arguments that are not hashable (an axis given as a list) make the call run operation by

@@ -1,7 +1,7 @@
 """Abstract values: what a program knows of an array before it runs.
 
-`ShapedArray` is interned: equal avals are one object, so `x.aval is y.aval` is the fast test for "no
-promotion needed". Interning is an optimisation only; `==` and `hash` stay structural.
+`ShapedArray` is interned: equal avals are one object, so `x.aval is y.aval` is the fast test for
+"no promotion needed". Interning is an optimisation only; `==` and `hash` stay structural.
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ class ShapedArray(AbstractValue):
 _table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()
 
 
-def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False, sharding: Any = None,
-              vma: frozenset[str] = _EMPTY, memory_space: Any = None) -> ShapedArray:
+def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
+              sharding: Any = None, vma: frozenset[str] = _EMPTY,
+              memory_space: Any = None) -> ShapedArray:
     """The interned aval of fields that are canonical already (the constructor canonicalises)."""
     key = (shape, dtype, weak_type, sharding, vma, memory_space)
     aval = _table.get(key)
@@ -184,7 +185,7 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        dtype = dtypes.canonicalize_dtype(self.dtype)
+        dtype = dtypes.canonical_dtype(self.dtype)
         return make_aval(self.shape, dtype, self.weak_type)
 
     @property
