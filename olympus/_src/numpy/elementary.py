@@ -14,12 +14,15 @@ from ..core.trace import literal
 from ..lax import elementwise as ew
 from ..lax import special
 from ..lax.convert import bitcast_convert_type
+from ..transforms.fused import fused
 from ..types import dtypes
+from ..types.shape import broadcast_shapes
 from .promote import (
     BOOL,
     array_args,
     binary_inexact,
     broadcast_to,
+    choose,
     convert,
     promote_inexact,
     refuse_option,
@@ -85,34 +88,37 @@ def log1p(x: Any, /) -> Any:
     return unary_inexact(ew.log1p, x)
 
 
+@fused
 def log2(x: Any, /) -> Any:
     """The logarithm to base 2."""
     (x,) = promote_inexact("log2", x)
     return ew.div(ew.log(x), scalar(_LN2, x))
 
 
+@fused
 def log10(x: Any, /) -> Any:
     """The logarithm to base 10."""
     (x,) = promote_inexact("log10", x)
     return ew.div(ew.log(x), scalar(_LN10, x))
 
 
-def _log_sum(name: str, x: Any, y: Any, base: float) -> Any:
+@fused(static=("name", "base"))
+def _log_sum(x: Any, y: Any, *, name: str, base: float) -> Any:
     """log_b(b**x + b**y), without overflow.
 
     The difference is made 0 where it is NaN, so that infinities give no NaN in derivatives.
     """
     x, y = promote_inexact(name, x, y)
-    shape = np.broadcast_shapes(x.shape, y.shape)
+    shape = broadcast_shapes(x.shape, y.shape)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     is_complex = dtypes.is_complex(x.dtype)
     larger = ew.ge(ew.real(x), ew.real(y)) if is_complex else ew.ge(x, y)
-    high, low = ew.select(larger, x, y), ew.select(larger, y, x)
+    high, low = choose(larger, x, y), choose(larger, y, x)
     gap = ew.sub(low, high)
     undefined = ew.ne(gap, gap)
-    gap = ew.select(undefined, filled(0, gap), gap)
+    gap = choose(undefined, filled(0, gap), gap)
     grown = ew.log1p(ew.exp(ew.mul(gap, scalar(math.log(base), gap))))
-    return ew.select(undefined, ew.add(x, y),
+    return choose(undefined, ew.add(x, y),
                      ew.add(high, ew.div(grown, scalar(math.log(base), gap))))
 
 
@@ -120,14 +126,14 @@ def logaddexp(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any
     """`log(exp(x) + exp(y))` without overflow."""
     if out is not None or where is not None:
         refuse_option("logaddexp", out=out, where=where)
-    return _log_sum("logaddexp", x, y, math.e)
+    return _log_sum(x, y, name="logaddexp", base=math.e)
 
 
 def logaddexp2(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """`log2(2**x + 2**y)` without overflow."""
     if out is not None or where is not None:
         refuse_option("logaddexp2", out=out, where=where)
-    return _log_sum("logaddexp2", x, y, 2.0)
+    return _log_sum(x, y, name="logaddexp2", base=2.0)
 
 
 # Roots and distances -----------------------------------------------------------------------------
@@ -142,6 +148,7 @@ def cbrt(x: Any, /) -> Any:
     return unary_inexact(ew.cbrt, x)
 
 
+@fused
 def hypot(x1: Any, x2: Any, /) -> Any:
     """`sqrt(x1**2 + x2**2)` of real numbers, without overflow."""
     x, y = (ew.abs(z) for z in _real("hypot", x1, x2))
@@ -149,10 +156,10 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     infinite = ew.bitwise_or(isinf(x), isinf(y))
     empty = ew.eq(high, scalar(0, high))
     ratio = ew.div(broadcast_to(low, high.shape),
-                   ew.select(empty, filled(1, high), high))
+                   choose(empty, filled(1, high), high))
     length = ew.mul(high, ew.sqrt(ew.add(ew.mul(ratio, ratio), scalar(1, high))))
-    length = ew.select(empty, high, length)
-    return ew.select(broadcast_to(infinite, length.shape), filled(np.inf, length), length)
+    length = choose(empty, high, length)
+    return choose(broadcast_to(infinite, length.shape), filled(np.inf, length), length)
 
 
 # Trigonometry ------------------------------------------------------------------------------------
@@ -257,12 +264,14 @@ def atanh(x: Any, /) -> Any:
     return unary_inexact(ew.atanh, x)
 
 
+@fused
 def deg2rad(x: Any, /) -> Any:
     """Degrees to radians."""
     (x,) = _real("deg2rad", x)
     return ew.mul(x, scalar(math.pi / 180, x))
 
 
+@fused
 def rad2deg(x: Any, /) -> Any:
     """Radians to degrees."""
     (x,) = _real("rad2deg", x)
@@ -279,26 +288,29 @@ def degrees(x: Any, /) -> Any:
     return rad2deg(x)
 
 
+@fused
 def sinc(x: Any, /) -> Any:
-    """`sin(pi x) / (pi x)`, 1 at 0; by its Taylor series near 0, so that derivatives exist there."""
+    """`sin(pi x) / (pi x)`, 1 at 0; near 0 by its series, so that derivatives exist."""
     (x,) = promote_inexact("sinc", x)
     x = broadcast_to(x, x.shape)
     p = ew.mul(x, scalar(math.pi, x))
     near = ew.lt(ew.abs(p), literal(0.03, dtypes.to_real_dtype(p.dtype)))
-    far = ew.select(near, filled(1, p), p)
+    far = choose(near, filled(1, p), p)
     square = ew.mul(p, p)
     series = ew.mul(square, scalar(-1 / 5040, p))
     for coefficient in (1 / 120, -1 / 6):
         series = ew.mul(square, ew.add(series, scalar(coefficient, p)))
-    return ew.select(near, ew.add(series, scalar(1, p)), ew.div(ew.sin(far), far))
+    return choose(near, ew.add(series, scalar(1, p)), ew.div(ew.sin(far), far))
 
 
+@fused
 def i0(x: Any) -> Any:
     """The modified Bessel function of the first kind and order 0, of real numbers."""
     (x,) = _real("i0", x)
     return ew.mul(ew.exp(ew.abs(x)), special.bessel_i0e(x))
 
 
+@fused(static=("deg",))
 def angle(z: Any, deg: bool = False) -> Any:
     """The argument of complex numbers, in radians (or degrees); 0 or pi of real numbers."""
     (x,) = promote_inexact("angle", z)
@@ -335,7 +347,7 @@ def trunc(x: Any) -> Any:
 
 def _towards_zero(x: Any) -> Any:
     x = broadcast_to(x, x.shape)
-    return ew.select(ew.lt(x, scalar(0, x)), ew.ceil(x), ew.floor(x))
+    return choose(ew.lt(x, scalar(0, x)), ew.ceil(x), ew.floor(x))
 
 
 def _nearest_even(x: Any) -> Any:
@@ -350,6 +362,7 @@ def rint(x: Any, /) -> Any:
     return _nearest_even(x)
 
 
+@fused(static=("decimals", "out"))
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """`a` rounded to `decimals` places, halves to even; negative places round left of the point.
 
@@ -405,16 +418,19 @@ def _kinds(name: str, x: Any, real_test: Any) -> Any:
     return to_array(broadcast_to(literal(False, BOOL), x.shape))
 
 
+@fused
 def isnan(x: Any, /) -> Any:
     """Whether elements are NaN: bool[...]."""
     return _kinds("isnan", x, lambda x: ew.ne(x, x))
 
 
+@fused
 def isinf(x: Any, /) -> Any:
     """Whether elements are infinite: bool[...]."""
     return _kinds("isinf", x, lambda x: ew.eq(ew.abs(x), scalar(np.inf, x)))
 
 
+@fused
 def isfinite(x: Any, /) -> Any:
     """Whether elements are neither infinite nor NaN: bool[...]."""
     (x,) = array_args("isfinite", x)
@@ -460,12 +476,13 @@ def signbit(x: Any, /) -> Any:
     return to_array(broadcast_to(literal(False, BOOL), x.shape))
 
 
+@fused
 def copysign(x1: Any, x2: Any, /) -> Any:
     """The size of `x1` with the sign of `x2`, that of -0.0 included."""
     x, y = _real("copysign", x1, x2)
-    shape = np.broadcast_shapes(x.shape, y.shape)
+    shape = broadcast_shapes(x.shape, y.shape)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
-    return ew.select(ew.ne(signbit(x), signbit(y)), ew.neg(x), x)
+    return choose(ew.ne(signbit(x), signbit(y)), ew.neg(x), x)
 
 
 def nextafter(x: Any, y: Any, /) -> Any:
@@ -473,6 +490,7 @@ def nextafter(x: Any, y: Any, /) -> Any:
     return ew.nextafter(*_real("nextafter", x, y))
 
 
+@fused
 def spacing(x: Any, /) -> Any:
     """The distance from `x` to the next number away from zero, with the sign of `x`."""
     (x,) = _real("spacing", x)
@@ -480,14 +498,15 @@ def spacing(x: Any, /) -> Any:
     return ew.sub(ew.nextafter(x, copysign(filled(np.inf, x), x)), x)
 
 
+@fused
 def heaviside(x1: Any, x2: Any, /) -> Any:
     """0 where `x1` is negative, 1 where positive, `x2` where 0, NaN where NaN."""
     x, h = _real("heaviside", x1, x2)
-    shape = np.broadcast_shapes(x.shape, h.shape)
+    shape = broadcast_shapes(x.shape, h.shape)
     x, h = broadcast_to(x, shape), broadcast_to(h, shape)
     step = convert(ew.gt(x, scalar(0, x)), x.dtype, x.aval.weak_type)
-    found = ew.select(ew.eq(x, scalar(0, x)), h, step)
-    return ew.select(ew.ne(x, x), x, found)
+    found = choose(ew.eq(x, scalar(0, x)), h, step)
+    return choose(ew.ne(x, x), x, found)
 
 
 def _widened(x: Any) -> Any:
@@ -509,6 +528,7 @@ def _power_of_two(e: Any, x: Any) -> Any:
     return bitcast_convert_type(bits, x.dtype)
 
 
+@fused
 def ldexp(x1: Any, x2: Any, /) -> Any:
     """`x1 * 2**x2` for integer `x2`, by exponent arithmetic, so that only the result rounds."""
     (e,) = array_args("ldexp", x2)
@@ -518,7 +538,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     dtype, weak, wide = x.dtype, x.aval.weak_type, _widened(x)
     integer, _, bias = _layout(wide)
     e = convert(e, integer)
-    shape = np.broadcast_shapes(wide.shape, e.shape)
+    shape = broadcast_shapes(wide.shape, e.shape)
     wide, e = broadcast_to(wide, shape), broadcast_to(e, shape)
     low, high = (literal(s * (bias - 1), integer) for s in (-1, 1))
     for _ in range(3):      # from the largest number to the smallest subnormal takes three
@@ -527,6 +547,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     return convert(wide, dtype, weak)
 
 
+@fused
 def frexp(x: Any, /) -> tuple[Any, Any]:
     """The pair (m, e) with `x = m * 2**e` and 0.5 <= |m| < 1: float and int32.
 
@@ -537,7 +558,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     integer, mantissa, bias = _layout(wide)
     scale = mantissa + 1
     tiny = ew.lt(ew.abs(wide), literal(float(np.finfo(wide.dtype).tiny), wide.dtype))
-    normal = ew.select(tiny, ew.mul(wide, literal(2.0 ** scale, wide.dtype)), wide)
+    normal = choose(tiny, ew.mul(wide, literal(2.0 ** scale, wide.dtype)), wide)
     bits = bitcast_convert_type(normal, integer)
     field = ew.bitwise_and(ew.shift_right_logical(bits, literal(mantissa, integer)),
                            literal(2 * bias + 1, integer))
@@ -547,11 +568,12 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     m = bitcast_convert_type(ew.bitwise_or(ew.bitwise_and(bits, sign_and_fraction),
                                            literal((bias - 1) << mantissa, integer)), wide.dtype)
     plain = ew.bitwise_or(ew.eq(wide, literal(0, wide.dtype)), ew.bitwise_not(ew.is_finite(wide)))
-    m = ew.select(plain, wide, m)
-    e = ew.select(plain, broadcast_to(literal(0, integer), e.shape), e)
+    m = choose(plain, wide, m)
+    e = choose(plain, broadcast_to(literal(0, integer), e.shape), e)
     return convert(m, x.dtype), convert(e, np.dtype("int32"))
 
 
+@fused(static=("out",))
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """The pair (fraction, whole part), both with the sign of `x`."""
     refuse_option("modf", out=out)
@@ -559,4 +581,4 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     whole = _towards_zero(x)
     rest = ew.sub(broadcast_to(x, whole.shape), whole)
     infinite = ew.eq(ew.abs(whole), literal(np.inf, whole.dtype))
-    return copysign(ew.select(infinite, filled(0, whole), rest), x), whole
+    return copysign(choose(infinite, filled(0, whole), rest), x), whole

@@ -20,14 +20,15 @@ from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import SCALAR_TYPES, describe, typeof
 from ..lax.convert import convert_element_type_p
+from ..lax.select import select_n_p
 from ..lax.shape import broadcast_in_dim_p
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
 from ..types.shape import broadcast_shapes
 
-__all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "convert", "inexact",
-           "operand", "promote", "promote_dtypes", "promote_inexact", "refuse_option", "to_array",
-           "unary", "unary_inexact"]
+__all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "choose",
+           "convert", "inexact", "operand", "promote", "promote_dtypes", "promote_inexact",
+           "refuse_option", "to_array", "unary", "unary_inexact"]
 
 BOOL = dtypes.as_dtype(bool)
 
@@ -99,9 +100,10 @@ def _scalar_plan(x: Any, kind: type) -> tuple:
     if dtype != x.dtype or dtype == BOOL or weak != x.weak_type:
         return None, None, None, None
     cast = _PYTHON_CAST[dtypes.scalar_kind(dtype)]
-    limits = dtypes.iinfo(dtype) if dtypes.is_integer(dtype) else None
-    return (make_aval((), dtype, weak), None if cast is kind else cast,
-            None if limits is None else int(limits.min), None if limits is None else int(limits.max))
+    low = high = None
+    if dtypes.is_integer(dtype):
+        low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
+    return make_aval((), dtype, weak), None if cast is kind else cast, low, high
 
 
 def _wrapped(value: int, aval: ShapedArray) -> Any:
@@ -299,6 +301,13 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim_p.bind(x, shape=shape, sharding=None,
                                    broadcast_dimensions=tuple(range(len(shape) - len(old),
                                                                     len(shape))))
+
+
+def choose(condition: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition holds, else `y`: arrays of its shape, or literals, of one dtype."""
+    if type(x) is Literal and type(y) is Literal:
+        x = broadcast_to(x, condition.shape)
+    return select_n_p.bind(condition, y, x)
 
 
 # Families ----------------------------------------------------------------------------------------

@@ -15,20 +15,22 @@ from ..core.ir import Literal
 from ..core.trace import literal
 from ..lax import elementwise as ew
 from ..lax.elementwise import add_p, div_p, mul_p, sub_p
+from ..transforms.fused import fused
 from ..types import dtypes
+from ..types.shape import broadcast_shapes
 from .promote import (
     BOOL,
     array_args,
     binary,
     binary_inexact,
     broadcast_to,
+    choose,
     convert,
     promote,
     promote_inexact,
     refuse_option,
     to_array,
     unary,
-    unary_inexact,
 )
 
 __all__ = [
@@ -68,10 +70,10 @@ class _LexicographicExtremum(_Lexicographic):
     __slots__ = ()
 
     def bind(self, x: Any, y: Any) -> Any:
-        shape = np.broadcast_shapes(x.shape, y.shape)
+        shape = broadcast_shapes(x.shape, y.shape)
         x, y = broadcast_to(x, shape), broadcast_to(y, shape)
         first = ew.bitwise_or(super().bind(x, y), ew.ne(x, x))
-        return ew.select(first, x, y)
+        return choose(first, x, y)
 
 
 _ADD_BOOL, _MUL_BOOL = ("b", ew.or_p), ("b", ew.and_p)
@@ -139,6 +141,7 @@ def _zero(x: Any) -> Literal:
     return literal(0, x.dtype)
 
 
+@fused
 def floor_divide(x1: Any, x2: Any, /) -> Any:
     """`x1 // x2`, rounded towards minus infinity; integers stay integers.
 
@@ -172,7 +175,7 @@ def _signed_rest(rest: Any, y: Any) -> Any:
     zero = _zero(rest)
     adjust = ew.bitwise_and(ew.ne(rest, zero), ew.ne(ew.lt(rest, zero), ew.lt(y, zero)))
     moved = ew.add(rest, y)
-    return ew.select(broadcast_to(adjust, moved.shape), moved, broadcast_to(rest, moved.shape))
+    return choose(broadcast_to(adjust, moved.shape), moved, broadcast_to(rest, moved.shape))
 
 
 def _nonzero_divisor(y: Any) -> Any:
@@ -180,9 +183,10 @@ def _nonzero_divisor(y: Any) -> Any:
     if isinstance(y, Literal):
         return y if y.val != 0 else literal(1, y.dtype)
     one = broadcast_to(literal(1, y.dtype, y.aval.weak_type), y.shape)
-    return ew.select(ew.eq(y, _zero(y)), one, y)
+    return choose(ew.eq(y, _zero(y)), one, y)
 
 
+@fused
 def remainder(x1: Any, x2: Any, /) -> Any:
     """`x1 % x2` with the sign of `x2`; 0 for a zero integer divisor.
 
@@ -204,6 +208,7 @@ def mod(x1: Any, x2: Any, /) -> Any:
     return remainder(x1, x2)
 
 
+@fused
 def fmod(x1: Any, x2: Any, /) -> Any:
     """The remainder of division rounded towards zero; it has the sign of `x1`."""
     x, y = promote("fmod", x1, x2)
@@ -212,6 +217,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     return ew.rem(x, _nonzero_divisor(y) if dtypes.is_integer(x.dtype) else y)
 
 
+@fused
 def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     """The pair `(x1 // x2, x1 % x2)`."""
     x, y = promote("divmod", x1, x2)
@@ -238,7 +244,24 @@ def power(x1: Any, x2: Any, /) -> Any:
                                 "be raised to negative powers; convert the base to float.")
             return ew.integer_pow(x, exponent)
     x, y = promote("power", x1, x2)
-    return ew.pow(_as_number(x), _as_number(y))
+    if not dtypes.is_inexact(x.dtype):
+        return _integer_power(_as_number(x), _as_number(y))
+    return ew.pow(x, y)
+
+
+@fused
+def _integer_power(x: Any, y: Any) -> Any:
+    """Repeated squaring over the bits of the exponent; unspecified for negative exponents."""
+    shape = broadcast_shapes(x.shape, y.shape)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    one = literal(1, x.dtype)
+    found = broadcast_to(literal(1, x.dtype, x.aval.weak_type), shape)
+    bits = dtypes.itemsize_bits(x.dtype) - (kind_of(x) == "i")
+    for bit in range(bits):
+        found = choose(ew.eq(ew.bitwise_and(y, one), one), ew.mul(found, x), found)
+        if bit + 1 < bits:
+            x, y = ew.mul(x, x), ew.shift_right_logical(y, one)
+    return found
 
 
 def pow(x1: Any, x2: Any, /) -> Any:
@@ -254,7 +277,10 @@ def float_power(x: Any, y: Any, /) -> Any:
 def square(x: Any, /) -> Any:
     """`x * x`."""
     (x,) = array_args("square", x)
-    return ew.square(_as_number(x))
+    if dtypes.is_inexact(x.dtype):
+        return ew.square(x)
+    x = _as_number(x)
+    return ew.mul(x, x)
 
 
 def reciprocal(x: Any, /) -> Any:
@@ -419,6 +445,7 @@ def bitwise_invert(x: Any, /) -> Any:
     return unary(ew.bitwise_not, x)
 
 
+@fused
 def bitwise_count(x: Any, /) -> Any:
     """The number of one bits of the absolute value: uint8[...]."""
     (x,) = array_args("bitwise_count", x)

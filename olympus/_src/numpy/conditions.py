@@ -1,0 +1,150 @@
+"""Choosing between arrays element by element: where, select, piecewise, clip, nan_to_num."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..lax import elementwise as ew
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import broadcast_shapes
+from .elementary import isnan, scalar
+from .promote import array_args, broadcast_to, choose, convert, promote, to_array
+from .ufuncs import as_bool, maximum, minimum
+
+__all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition is not zero, `y` elsewhere.
+
+    All three broadcast; the dtype is that of `x` and `y` promoted.
+
+    >>> import olympus.numpy as jnp
+    >>> x = jnp.array([-1., 2.])
+    >>> jnp.where(x > 0, x, 0)
+    Array([0., 2.], dtype=float32)
+    """
+    (condition,) = array_args("where", condition)
+    x, y = promote("where", x, y)
+    return choose_where(as_bool(condition), x, y)
+
+
+@fused
+def _broadcast_where(condition: Any, x: Any, y: Any) -> Any:
+    shape = broadcast_shapes(condition.shape, x.shape, y.shape)
+    if condition.ndim:
+        condition = broadcast_to(condition, shape)
+    return choose(condition, broadcast_to(x, shape), broadcast_to(y, shape))
+
+
+def choose_where(condition: Any, x: Any, y: Any) -> Any:
+    """`where` of operands that have one dtype already; the condition is bool."""
+    if condition.shape == x.shape == y.shape:
+        return choose(condition, x, y)
+    return _broadcast_where(condition, x, y)
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """Per element, the choice of the first condition that holds, else the default.
+
+    Raises ValueError if there are no conditions or not as many choices.
+    """
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"select: {len(condlist)} conditions and {len(choicelist)} choices given; "
+                         "as many of one as of the other are required.")
+    if not len(condlist):
+        raise ValueError("select: no conditions given; at least one is required.")
+    *choices, found = promote("select", *choicelist, default)
+    conditions = array_args("select", *condlist)
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        found = choose_where(as_bool(condition), choice, found)
+    return found
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+    """Per element, the function (or constant) whose condition is the last that holds.
+
+    Every function is called with the whole array, since sizes must not depend on values. A further
+    entry of `funclist` is the default; without it that is 0. The dtype is that of `x`.
+
+    Raises ValueError unless there are as many functions as conditions, or one more.
+    """
+    (x,) = array_args("piecewise", x)
+    if hasattr(condlist, "ndim") and condlist.ndim < 2 and condlist.ndim == x.ndim:
+        condlist = [condlist]
+    elif isinstance(condlist, (list, tuple)) and condlist and isinstance(condlist[0], bool):
+        condlist = [np.asarray(condlist)]
+    conditions = [as_bool(c) for c in array_args("piecewise", *condlist)]
+    functions = list(funclist)
+    if len(functions) == len(conditions):
+        functions.append(0)
+    elif len(functions) != len(conditions) + 1:
+        raise ValueError(f"piecewise: {len(conditions)} conditions and {len(functions)} functions "
+                         "given; as many functions as conditions, or one more, are required.")
+
+    def value(f: Callable[..., Any] | Any) -> Any:
+        (found,) = array_args("piecewise", f(x, *args, **kw) if callable(f) else f)
+        return broadcast_to(convert(found, x.dtype, x.aval.weak_type), x.shape)
+
+    found = value(functions[-1])
+    for condition, f in zip(conditions, functions):
+        found = choose_where(condition, value(f), found)
+    return to_array(found)
+
+
+def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
+    """`arr` limited to [min, max]; None is no limit. NaN stays; `max` wins where it is below `min`.
+
+    Raises ValueError for complex operands.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.clip(jnp.arange(4), 1, 2)
+    Array([1, 1, 2, 2], dtype=int32)
+    """
+    operands = array_args("clip", *[x for x in (arr, min, max) if x is not None])
+    if any(dtypes.is_complex(x.dtype) for x in operands):
+        raise ValueError("clip: a complex operand given; real numbers are required, because complex "
+                         "numbers have no order; clip real and imag.")
+    return _clip(arr, min, max)
+
+
+@fused
+def _clip(x: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        x = maximum(low, x)
+    if high is not None:
+        x = minimum(high, x)
+    return to_array(array_args("clip", x)[0])
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+               ) -> Any:
+    """NaN and infinities replaced, by 0 and the largest finite numbers unless given.
+
+    `copy` is ignored: arrays are never changed in place.
+    """
+    (x,) = array_args("nan_to_num", x)
+    if not dtypes.is_inexact(x.dtype):
+        return to_array(x)
+    return _nan_to_num(x, nan, posinf, neginf)
+
+
+@fused
+def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    if dtypes.is_complex(x.dtype):
+        return ew.complex(_nan_to_num(ew.real(x), nan, posinf, neginf),
+                          _nan_to_num(ew.imag(x), nan, posinf, neginf))
+    limits = dtypes.finfo(x.dtype)
+    x = broadcast_to(x, x.shape)
+
+    def replacement(value: Any, default: Any) -> Any:
+        (value,) = array_args("nan_to_num", default if value is None else value)
+        return broadcast_to(convert(value, x.dtype, x.aval.weak_type), x.shape)
+
+    found = choose(isnan(x), replacement(nan, 0.0), x)
+    found = choose(ew.eq(x, scalar(np.inf, x)), replacement(posinf, float(limits.max)), found)
+    return choose(ew.eq(x, scalar(-np.inf, x)), replacement(neginf, float(limits.min)), found)

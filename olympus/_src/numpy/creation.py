@@ -1,0 +1,656 @@
+"""Arrays from Python data, shapes and ranges, and the triangular and diagonal constructions."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backend.array import array_from_numpy
+from ..base import lib
+from ..core.ir import Literal
+from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof
+from ..lax import creation as lax_creation
+from ..lax import elementwise as ew
+from ..lax import shape as lax_shape
+from ..lax import slicing
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import broadcast_shapes, canonical_axis, canonical_shape, prod
+from .promote import BOOL, array_args, choose, convert, operand, promote, to_array
+
+__all__ = [
+    "arange", "array", "asarray", "copy", "diag", "diag_indices", "diag_indices_from", "diagflat",
+    "empty", "empty_like", "eye", "frombuffer", "fromfunction", "full", "full_like", "geomspace",
+    "identity", "indices", "ix_", "linspace", "logspace", "meshgrid", "ones", "ones_like", "tri",
+    "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from",
+    "vander", "zeros", "zeros_like",
+]
+
+ArrayImpl = lib.ArrayImpl
+
+
+# From data ---------------------------------------------------------------------------------------
+
+def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str | None = "K",
+          ndmin: int = 0, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of nested lists of numbers and arrays, of one array, or of a scalar.
+
+    Without `dtype`, Python numbers give int32, float32 or complex64 (64-bit ones with x64 on); a
+    single Python number stays weakly typed. 64-bit NumPy data is narrowed unless x64 is on.
+
+    Raises TypeError for what is not numeric, ValueError for ragged lists and None, OverflowError
+    for Python ints outside the dtype.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.array([[1, 2.5]])
+    Array([[1. , 2.5]], dtype=float32)
+    """
+    _check_layout("array", order, out_sharding)
+    dtype = None if dtype is None else dtypes.canonicalize_dtype(dtype, True)
+    x = _to_array(object, dtype, copy, device)
+    missing = operator.index(ndmin) - x.ndim
+    return lax_shape.reshape(x, (1,) * missing + x.shape) if missing > 0 else x
+
+
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
+            device: Any = None, out_sharding: Any = None) -> Any:
+    """`array`, which copies only where it has to."""
+    return array(a, dtype, copy=copy, order=order, device=device, out_sharding=out_sharding)
+
+
+def copy(a: Any, order: str | None = None) -> Any:
+    """A copy of the array."""
+    return array(a, copy=True, order=order)
+
+
+def _check_layout(name: str, order: str | None, out_sharding: Any) -> None:
+    if order not in (None, "K", "C", "A"):
+        raise NotImplementedError(f"{name}: order {order!r} given; programs see no memory order; "
+                                  "leave it out.")
+    if out_sharding is not None:
+        raise NotImplementedError(f"{name}: out_sharding is given; only None is accepted here; use "
+                                  "device_put.")
+
+
+def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
+    kind = type(x)
+    if kind in SCALAR_TYPES:
+        return _from_scalar(x, dtype, device)
+    if kind is Literal:
+        return to_array(convert(x, dtype) if dtype is not None else x)
+    if isinstance(x, Tracer) or kind is ArrayImpl or hasattr(x, "aval"):
+        return _from_array(x, dtype, copy, device)
+    if hasattr(x, "__olympus_array__"):
+        return _to_array(x.__olympus_array__(), dtype, copy, device)
+    if x is None:
+        raise ValueError("array: None given; numbers or arrays are required; use nan for missing "
+                         "numbers.")
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _from_numpy(x, dtype, device)
+    if isinstance(x, (list, tuple)):
+        return _from_list(x, dtype, device)
+    if hasattr(x, "__array__") or isinstance(x, (memoryview, bytearray)):
+        return _from_numpy(np.asarray(x), dtype, device)
+    for base in (bool, int, float, complex):
+        if isinstance(x, base):
+            return _from_scalar(base(x), dtype, device)
+    raise TypeError(f"array: a value of type {kind.__name__} given; numbers, arrays or nested "
+                    "lists of them are required; convert it first.")
+
+
+def _from_scalar(x: Any, dtype: Any, device: Any) -> Any:
+    weak = dtype is None and type(x) is not bool
+    target = dtypes.python_scalar_dtype(type(x)) if dtype is None else dtype
+    return array_from_numpy(_cast(np.asarray(x), x, target), weak, device)
+
+
+def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
+    """NumPy data at a dtype; Python ints that do not fit raise OverflowError."""
+    if value.dtype == np.dtype(object) or (value.dtype.kind in "iu" and dtypes.is_integer(dtype)
+                                           and not hasattr(original, "dtype")):
+        limits = dtypes.iinfo(dtype) if dtypes.is_integer(dtype) else None
+        if limits is not None and value.size and not (
+                limits.min <= value.min() and value.max() <= limits.max):
+            worst = value.max() if value.max() > limits.max else value.min()
+            raise OverflowError(f"array: Python int {worst} given for dtype {dtype}; ints in "
+                                f"[{limits.min}, {limits.max}] are required; pass another dtype, "
+                                "or enable x64.")
+    if value.dtype.kind == "c" and not dtypes.is_complex(dtype) and dtype != BOOL:
+        value = value.real
+    return value.astype(dtype)
+
+
+def _from_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
+    if dtype is not None and (x.dtype != dtype or x.aval.weak_type):
+        if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype) and dtype != BOOL:
+            x = ew.real(x)
+        x = convert(x, dtype)
+    elif copy and type(x) is ArrayImpl and device is None:
+        return array_from_numpy(np.asarray(x), x.aval.weak_type,
+                                x.device if x.committed else None)
+    if device is not None:
+        if isinstance(x, Tracer):
+            raise NotImplementedError("array: device is given for a traced value; a concrete array "
+                                      "is required; use device_put.")
+        return array_from_numpy(np.asarray(x), x.aval.weak_type, device)
+    return x
+
+
+def _from_numpy(x: Any, dtype: Any, device: Any) -> Any:
+    if dtype is None:
+        typeof(x)       # raises for object, string and datetime arrays
+        return array_from_numpy(np.asarray(x), False, device)
+    return array_from_numpy(_cast(np.asarray(x), x, dtype), False, device)
+
+
+def _leaves(x: Any) -> list[Any]:
+    if isinstance(x, (list, tuple)):
+        return [leaf for item in x for leaf in _leaves(item)]
+    return [x]
+
+
+def _from_list(x: Any, dtype: Any, device: Any) -> Any:
+    leaves = _leaves(x)
+    if any(leaf is None for leaf in leaves):
+        raise ValueError("array: a list that holds None given; numbers or arrays are required; use "
+                         "nan for missing numbers.")
+    if any(isinstance(leaf, (str, bytes)) for leaf in leaves):
+        raise TypeError("array: a list that holds text given; numbers or arrays are required.")
+    if any(hasattr(leaf, "aval") or hasattr(leaf, "__olympus_array__") for leaf in leaves):
+        return _stacked(x, dtype, leaves)
+    if dtype is None:
+        dtype = dtypes.result_type(*leaves) if leaves else dtypes.default_float()
+        if all(type(leaf) in SCALAR_TYPES for leaf in leaves) and leaves:
+            dtype = dtypes.canonical_dtype(dtype)
+    value = np.array(x, dtype=object) if _has_wide_ints(leaves) else np.array(x)
+    if value.dtype.kind in "OSUMmV" and not _has_wide_ints(leaves) and value.dtype not in _KNOWN:
+        raise TypeError(f"array: a list of dtype {value.dtype} given; numbers are required.")
+    return array_from_numpy(_cast(value, x, dtype), False, device)
+
+
+_KNOWN = frozenset((np.dtype("V2"),))
+
+
+def _has_wide_ints(leaves: Sequence[Any]) -> bool:
+    return any(type(leaf) is int and not -2**63 <= leaf < 2**63 for leaf in leaves)
+
+
+def _stacked(x: Any, dtype: Any, leaves: Sequence[Any]) -> Any:
+    """A nested list with arrays in it, concatenated level by level."""
+    if dtype is None:
+        dtype = dtypes.result_type(*leaves)
+
+    def build(item: Any) -> Any:
+        if not isinstance(item, (list, tuple)):
+            return _to_array(item, dtype, None, None)
+        if not item:
+            return _to_array(np.zeros((0,)), dtype, None, None)
+        parts = [build(i) for i in item]
+        if any(p.shape != parts[0].shape for p in parts):
+            raise ValueError(f"array: a list of arrays of shapes {[p.shape for p in parts]} given; "
+                             "equal shapes are required.")
+        return slicing.concatenate([lax_shape.expand_dims(p, (0,)) for p in parts], 0)
+
+    return build(x)
+
+
+def scalar_constructor(x: Any, dtype: Any) -> Any:
+    """What calling a scalar type does: `jnp.float32(72)`."""
+    return asarray(x, dtype)
+
+
+dtypes.set_scalar_constructor(scalar_constructor)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """A vector of the bytes of a buffer read as `dtype`."""
+    return asarray(np.frombuffer(buffer, dtype=np.dtype(dtypes.as_dtype(dtype)), count=count,
+                                 offset=offset))
+
+
+# From shapes -------------------------------------------------------------------------------------
+
+def _place(x: Any, name: str, device: Any, out_sharding: Any) -> Any:
+    _check_layout(name, None, out_sharding)
+    return x if device is None else _from_array(x, None, None, device)
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of zeros, float32 unless given.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.zeros(2)
+    Array([0., 0.], dtype=float32)
+    """
+    return full(shape, 0, float if dtype is None else dtype, device=device,
+                out_sharding=out_sharding)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array of ones, float32 unless given."""
+    return full(shape, 1, float if dtype is None else dtype, device=device,
+                out_sharding=out_sharding)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+    """An array whose elements do not matter: zeros, since memory is always set."""
+    return zeros(shape, dtype, device=device, out_sharding=out_sharding)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
+         out_sharding: Any = None) -> Any:
+    """An array filled with a value that broadcasts to its shape.
+
+    Without `dtype`, a Python number gives a weakly typed array.
+    """
+    shape = canonical_shape(shape, "full")
+    dtype = None if dtype is None else dtypes.canonicalize_dtype(dtype, True)
+    if isinstance(fill_value, (list, tuple)):
+        fill_value = asarray(fill_value)
+    (value,) = array_args("full", fill_value)
+    if dtype is not None:
+        value = convert(value, dtype)
+    ndim = len(value.shape)
+    dims = tuple(range(len(shape) - ndim, len(shape)))
+    if ndim > len(shape) or any(n not in (1, shape[d]) for n, d in zip(value.shape, dims)):
+        raise ValueError(f"full: fill_value {value.aval} and shape {shape} given; the value must "
+                         "broadcast to the shape.")
+    if shape == value.shape:
+        return _place(to_array(value), "full", device, out_sharding)
+    found = lax_shape.broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=dims,
+                                              sharding=None)
+    return _place(found, "full", device, out_sharding)
+
+
+def _like(a: Any, fill_value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any) -> Any:
+    if isinstance(a, (list, tuple)):
+        a = asarray(a)
+    like = operand("full_like", a).aval
+    found = full(like.shape if shape is None else shape, fill_value,
+                 like.dtype if dtype is None else dtype, device=device, out_sharding=out_sharding)
+    return convert(found, like.dtype, True) if dtype is None and like.weak_type else found
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+               out_sharding: Any = None) -> Any:
+    """Zeros of the shape and dtype of another array."""
+    return _like(a, 0, dtype, shape, device, out_sharding)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
+              out_sharding: Any = None) -> Any:
+    """Ones of the shape and dtype of another array."""
+    return _like(a, 1, dtype, shape, device, out_sharding)
+
+
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """Zeros of the shape and dtype of another array, whose elements do not matter."""
+    return _like(prototype, 0, dtype, shape, device, None)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
+              device: Any = None, out_sharding: Any = None) -> Any:
+    """`fill_value` in the shape and dtype of another array."""
+    return _like(a, fill_value, dtype, shape, device, out_sharding)
+
+
+@fused(static=("N", "M", "k", "dtype", "device"))
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
+    """float32[N, M] (M = N unless given) with ones on diagonal `k`."""
+    n = canonical_shape(N, "eye")[0]
+    m = n if M is None else canonical_shape(M, "eye")[0]
+    rows = lax_creation.broadcasted_iota("int32", (n, m), 0)
+    columns = lax_creation.broadcasted_iota("int32", (n, m), 1)
+    found = ew.eq(ew.add(rows, literal(operator.index(k), rows.dtype)), columns)
+    return _place(convert(found, dtypes.canonicalize_dtype(float if dtype is None else dtype)),
+                  "eye", device, None)
+
+
+def identity(n: Any, dtype: Any = None) -> Any:
+    """float32[n, n] with ones on the diagonal."""
+    return eye(n, dtype=dtype)
+
+
+# Ranges ------------------------------------------------------------------------------------------
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
+           device: Any = None, out_sharding: Any = None) -> Any:
+    """The numbers from `start` (0 if only one argument is given) up to, not including, `stop`.
+
+    All bounds must be concrete. Raises TypeError for traced values, ValueError for complex ones.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.arange(2, 5)
+    Array([2, 3, 4], dtype=int32)
+    """
+    bounds = [_concrete("arange", x) for x in (start, stop, step) if x is not None]
+    if start is None:
+        raise TypeError("arange: start is None; a number is required.")
+    if any(isinstance(x, complex) for x in bounds):
+        raise ValueError("arange: complex bounds given; real numbers are required.")
+    if dtype is None:
+        dtype = dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
+    dtype = dtypes.canonicalize_dtype(dtype)
+    first, last = (0, bounds[0]) if stop is None else (bounds[0], bounds[1])
+    by = 1 if step is None else bounds[-1]
+    if by == 0:
+        raise ValueError("arange: step 0 given; another number is required.")
+    count = max(0, math.ceil((last - first) / by))
+    if first == 0 and by == 1 and dtypes.is_numeric(dtype):
+        return _place(lax_creation.iota(dtype, count), "arange", device, out_sharding)
+    wide = np.float64 if isinstance(first + by, float) else np.int64
+    values = first + np.arange(count, dtype=wide) * by
+    return array_from_numpy(values.astype(dtype), False, device)
+
+
+def _concrete(name: str, x: Any) -> Any:
+    """A bound as a Python number."""
+    if isinstance(x, Tracer):
+        raise TypeError(f"{name}: a traced value {x.aval} given; the number of elements must be "
+                        "known while tracing; mark the argument static, or use lax.iota with a "
+                        "fixed size.")
+    value = np.asarray(x)
+    if value.ndim or value.dtype.kind not in "biufcV":
+        raise TypeError(f"{name}: {x!r} given; a number is required.")
+    return value.item() if value.dtype.kind != "V" else float(value)
+
+
+@fused(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+             dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:
+    """`num` numbers from `start` to `stop`, evenly spaced; both may be arrays, also traced.
+
+    Args:
+      endpoint: whether `stop` is the last number.
+      retstep: whether to return the spacing too.
+      axis: the result's axis along which the numbers lie.
+    """
+    num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"linspace: num {num} given; it is not negative.")
+    first, last = promote("linspace", start, stop, inexact=True)
+    computed = first.dtype
+    dtype = computed if dtype is None else dtypes.canonicalize_dtype(dtype)
+    first, last = (_strong(x) for x in (first, last))
+    shape = broadcast_shapes(first.shape, last.shape)
+    first, last = (_lead(x, shape) for x in (first, last))
+    divisions = num - 1 if endpoint else num
+    gap = ew.sub(last, first)
+    step = (ew.div(gap, literal(divisions, gap.dtype)) if divisions > 0
+            else full_like(gap, np.nan))
+    real = dtypes.to_real_dtype(computed)
+    weights = convert(lax_creation.broadcasted_iota(real, (num, *shape), 0), computed)
+    if divisions > 0:
+        weights = ew.div(weights, literal(divisions, computed))
+    found = ew.add(ew.mul(_lead(first, (num, *shape)), ew.sub(literal(1, computed), weights)),
+                   ew.mul(_lead(last, (num, *shape)), weights))
+    if endpoint and num > 1:
+        found = slicing.concatenate([slicing.slice_in_dim(found, 0, num - 1),
+                                     lax_shape.expand_dims(last, (0,))], 0)
+    elif num == 1:
+        found = lax_shape.expand_dims(first, (0,))
+    if dtypes.is_integer(dtype) and dtypes.is_floating(computed):
+        found = ew.floor(found)
+    found = lax_shape.move_axis(convert(found, dtype), 0, canonical_axis(axis, len(shape) + 1))
+    found = _place(found, "linspace", device, None)
+    return (found, step) if retstep else found
+
+
+def _strong(x: Any) -> Any:
+    return convert(x, x.dtype, False)
+
+
+def _lead(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` broadcast to a shape that its own ends; literals become arrays."""
+    if x.shape == shape and type(x) is not Literal:
+        return x
+    offset = len(shape) - len(x.shape)
+    return lax_shape.broadcast_in_dim_p.bind(
+        x, shape=shape, broadcast_dimensions=tuple(range(offset, len(shape))), sharding=None)
+
+
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
+             dtype: Any = None, axis: int = 0) -> Any:
+    """`base` to the powers `linspace(start, stop)`."""
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    found = ew.pow(*promote("logspace", base, exponents, inexact=True))
+    found = _strong(found)
+    return found if dtype is None else convert(found, dtypes.canonicalize_dtype(dtype))
+
+
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
+              axis: int = 0) -> Any:
+    """`num` numbers from `start` to `stop` with a constant ratio."""
+    first, last = (_strong(x) for x in promote("geomspace", start, stop, inexact=True))
+    if dtypes.is_complex(first.dtype):
+        sign: Any = ew.sign(first)
+    else:
+        zero = literal(0, first.dtype)
+        both = ew.bitwise_and(ew.lt(first, zero), ew.lt(last, zero))
+        sign = ew.sub(literal(1, first.dtype),
+                      ew.mul(literal(2, first.dtype), convert(both, first.dtype)))
+    steps = linspace(ew.log(ew.div(first, sign)), ew.log(ew.div(last, sign)), num, endpoint)
+    found = ew.mul(ew.exp(steps), _lead(sign, steps.shape))
+    ends = [lax_shape.expand_dims(_lead(x, steps.shape[1:]), (0,)) for x in (first, last)]
+    if num > 0:
+        tail = 1 if endpoint and num > 1 else 0
+        parts = [ends[0], slicing.slice_in_dim(found, 1, max(num - tail, 1))]
+        found = slicing.concatenate([*parts, ends[1]] if tail else parts, 0)
+    found = lax_shape.move_axis(found, 0, canonical_axis(axis, found.ndim))
+    return found if dtype is None else convert(found, dtypes.canonicalize_dtype(dtype))
+
+
+# Grids -------------------------------------------------------------------------------------------
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+             ) -> list[Any]:
+    """Coordinate arrays of the grid that vectors span; "xy" exchanges the first two axes."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing {indexing!r} given; 'xy' or 'ij' is required.")
+    if not copy:
+        raise ValueError("meshgrid: copy=False given; arrays are never views; leave it out.")
+    xs = array_args("meshgrid", *xi)
+    xs = [lax_shape.reshape(_lead(x, (1,)), (1,)) if not x.shape else x for x in xs]
+    if any(x.ndim != 1 for x in xs):
+        raise ValueError(f"meshgrid: {', '.join(str(x.aval) for x in xs)} given; vectors are "
+                         "required.")
+    axes = list(range(len(xs)))
+    if indexing == "xy" and len(xs) >= 2:
+        axes[:2] = [1, 0]
+    shape = tuple([xs[axes.index(i)].shape[0] for i in range(len(xs))])
+    found = []
+    for x, axis in zip(xs, axes):
+        size = tuple([n if i == axis else 1 for i, n in enumerate(shape)]) if sparse else shape
+        found.append(lax_shape.broadcast_in_dim(x, size, (axis,)))
+    return found
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """The index of every element of a grid: int32[ndim, *dimensions]; a tuple if `sparse`."""
+    shape = canonical_shape(dimensions, "indices")
+    dtype = dtypes.canonicalize_dtype(int if dtype is None else dtype)
+    if sparse:
+        return tuple([lax_creation.broadcasted_iota(
+            dtype, tuple([n if i == axis else 1 for i, n in enumerate(shape)]), axis)
+            for axis in range(len(shape))])
+    if not shape:
+        return zeros((0,), dtype)
+    return slicing.concatenate(
+        [lax_shape.expand_dims(lax_creation.broadcasted_iota(dtype, shape, axis), (0,))
+         for axis in range(len(shape))], 0)
+
+
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Vectors reshaped so that indexing with all of them picks the rectangle they span."""
+    xs = array_args("ix_", *[asarray(a) if isinstance(a, (list, tuple)) else a for a in args])
+    for x in xs:
+        if len(x.shape) != 1:
+            raise ValueError(f"ix_: {x.aval} given; vectors are required.")
+        if x.dtype == BOOL:
+            raise NotImplementedError("ix_: a boolean vector given; integers are required; use "
+                                      "nonzero(mask, size=...)[0].")
+    return tuple([lax_shape.reshape(x, (1,) * i + x.shape + (1,) * (len(xs) - i - 1))
+                  for i, x in enumerate(xs)])
+
+
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+                 ) -> Any:
+    """`function` called once with the coordinate arrays of a grid (unlike JAX's, not vmapped)."""
+    shape = canonical_shape(shape, "fromfunction")
+    return function(*indices(shape, dtype, sparse=False), **kwargs)
+
+
+# Triangles and diagonals -------------------------------------------------------------------------
+
+def _below(shape: tuple[int, int], k: int) -> Any:
+    """bool[n, m]: on diagonal `k` or below it."""
+    rows = lax_creation.broadcasted_iota("int32", shape, 0)
+    columns = lax_creation.broadcasted_iota("int32", shape, 1)
+    return ew.ge(ew.add(rows, literal(operator.index(k), rows.dtype)), columns)
+
+
+@fused(static=("N", "M", "k", "dtype"))
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """float32[N, M] with ones on diagonal `k` and below."""
+    shape = canonical_shape((N, N if M is None else M), "tri")
+    return convert(_below(shape, k),  # type: ignore[arg-type]
+                   dtypes.canonicalize_dtype(float if dtype is None else dtype))
+
+
+def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
+    (x,) = array_args(name, m)
+    if len(x.shape) < 2:
+        raise ValueError(f"{name}: {x.aval} given; at least two axes are required.")
+    mask = _lead(_below(x.shape[-2:], k if lower else k - 1), x.shape)
+    zero = full(x.shape, 0, x.dtype)
+    return choose(mask, x, zero) if lower else choose(mask, zero, x)
+
+
+@fused(static=("k",))
+def tril(m: Any, k: int = 0) -> Any:
+    """The matrices m[..., n, m] with zeros above diagonal `k`."""
+    return _triangle("tril", m, k, True)
+
+
+@fused(static=("k",))
+def triu(m: Any, k: int = 0) -> Any:
+    """The matrices m[..., n, m] with zeros below diagonal `k`."""
+    return _triangle("triu", m, k, False)
+
+
+def _index_pair(pair: Sequence[np.ndarray]) -> tuple[Any, ...]:
+    return tuple([asarray(i) for i in pair])
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """Row and column indices of the lower triangle of an n by m matrix."""
+    return _index_pair(np.tril_indices(n, k, m))  # type: ignore[return-value]
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """Row and column indices of the upper triangle of an n by m matrix."""
+    return _index_pair(np.triu_indices(n, k, m))  # type: ignore[return-value]
+
+
+def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+    shape = operand(name, arr).aval.shape
+    if len(shape) != 2:
+        raise ValueError(f"{name}: an array of shape {shape} given; a matrix is required.")
+    return shape
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """`tril_indices` of the shape of a matrix."""
+    n, m = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """`triu_indices` of the shape of a matrix."""
+    n, m = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(n, k, m)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+    """`ndim` index vectors of the main diagonal of an array whose axes have size `n`."""
+    n, ndim = operator.index(n), operator.index(ndim)
+    if n < 0 or ndim < 0:
+        raise ValueError(f"diag_indices: n {n} and ndim {ndim} given; they are not negative.")
+    return (lax_creation.iota(dtypes.default_int(), n),) * ndim
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """`diag_indices` of an array with at least two axes of one size."""
+    shape = operand("diag_indices_from", arr).aval.shape
+    if len(shape) < 2 or len(set(shape)) != 1:
+        raise ValueError(f"diag_indices_from: shape {shape} given; at least two axes, of one size, "
+                         "are required.")
+    return diag_indices(shape[0], len(shape))
+
+
+@fused(static=("k",))
+def diag(v: Any, k: int = 0) -> Any:
+    """The matrix with vector `v` on diagonal `k`, or diagonal `k` of matrix `v`."""
+    (x,) = array_args("diag", v)
+    if len(x.shape) == 2:
+        return diagonal_of(x, operator.index(k), 0, 1)
+    if len(x.shape) != 1:
+        raise ValueError(f"diag: {x.aval} given; a vector or a matrix is required.")
+    k = operator.index(k)
+    n = x.shape[0] + abs(k)
+    padded = slicing.pad(x, literal(0, x.dtype), [(max(0, k), max(0, -k), 0)])
+    return choose(_on_diagonal(n, k), lax_shape.broadcast_in_dim(padded, (n, n), (1,)),
+                     full((n, n), 0, x.dtype))
+
+
+def _on_diagonal(n: int, k: int) -> Any:
+    rows = lax_creation.broadcasted_iota("int32", (n, n), 0)
+    columns = lax_creation.broadcasted_iota("int32", (n, n), 1)
+    return ew.eq(ew.add(rows, literal(k, rows.dtype)), columns)
+
+
+@fused(static=("k",))
+def diagflat(v: Any, k: int = 0) -> Any:
+    """The matrix with all elements of `v`, in row-major order, on diagonal `k`."""
+    (x,) = array_args("diagflat", v)
+    return diag(lax_shape.reshape(_lead(x, x.shape), (prod(x.shape),)), k)
+
+
+def diagonal_of(x: Any, offset: int, axis1: int, axis2: int) -> Any:
+    """Diagonal `offset` over two axes, as the last axis: one slice of the flattened pair.
+
+    In row-major order the elements of a diagonal lie `columns + 1` apart.
+    """
+    axes = [i for i in range(x.ndim) if i not in (axis1, axis2)]
+    x = lax_shape.transpose(x, (*axes, axis1, axis2))
+    n, m = x.shape[-2:]
+    top, left = max(0, -offset), max(0, offset)
+    size = max(0, min(n - top, m - left))
+    batch = x.shape[:-2]
+    if size == 0:
+        return full((*batch, 0), 0, x.dtype)
+    x = slicing.slice(x, (0,) * len(batch) + (top, left), (*batch, top + size, left + size))
+    flat = lax_shape.reshape(x, (*batch, size * size))
+    return slicing.slice_in_dim(flat, 0, size * size, size + 1, len(batch))
+
+
+@fused(static=("N", "increasing",))
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """x[n] -> [n, N]: the powers N-1 … 0 (0 … N-1 if increasing) of each element."""
+    (x,) = array_args("vander", x)
+    if len(x.shape) != 1:
+        raise ValueError(f"vander: {x.aval} given; a vector is required.")
+    columns = x.shape[0] if N is None else operator.index(N)
+    if columns < 0:
+        raise ValueError(f"vander: N {columns} given; it is not negative.")
+    powers = range(columns) if increasing else range(columns - 1, -1, -1)
+    if not columns:
+        return full((x.shape[0], 0), 0, x.dtype)
+    return slicing.concatenate([lax_shape.expand_dims(ew.integer_pow(x, p), (1,))
+                                for p in powers], 1)

@@ -1,0 +1,122 @@
+"""Questions about arrays that are answered by booleans: closeness, equality, realness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import SCALAR_TYPES, literal
+from ..lax import elementwise as ew
+from ..lax.reduce import reduce_and
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import broadcast_shapes
+from .creation import asarray
+from .elementary import isfinite, isnan
+from .promote import BOOL, array_args, broadcast_to, inexact, operand, promote, to_array
+
+__all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "iscomplexobj",
+           "isreal", "isrealobj", "isscalar"]
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether `|a - b| <= atol + rtol * |b|` per element; infinities are close to themselves.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.00001, 2.1]))
+    Array([ True, False], dtype=bool)
+    """
+    a, b = promote("isclose", a, b)
+    if not dtypes.is_inexact(a.dtype):
+        a, b = inexact(a), inexact(b)
+    return _isclose(a, b, rtol, atol, equal_nan=bool(equal_nan))
+
+
+@fused(static=("equal_nan",))
+def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
+    shape = broadcast_shapes(a.shape, b.shape)
+    a, b = broadcast_to(a, shape), broadcast_to(b, shape)
+    size = ew.abs(b)
+    _, rtol, atol = promote("isclose", literal(0, size.dtype), rtol, atol)
+    within = ew.le(ew.abs(ew.sub(a, b)), ew.add(ew.mul(size, _like(rtol, size)),
+                                                _like(atol, size)))
+    finite = ew.bitwise_and(isfinite(a), isfinite(b))
+    found = ew.bitwise_or(ew.bitwise_and(finite, within), ew.eq(a, b))
+    if equal_nan:
+        found = ew.bitwise_or(found, ew.bitwise_and(isnan(a), isnan(b)))
+    return found
+
+
+def _like(x: Any, like: Any) -> Any:
+    return broadcast_to(ew.convert_element_type(x, like.dtype), like.shape)
+
+
+def _all(x: Any) -> Any:
+    return reduce_and(x, tuple(range(x.ndim)))
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether all elements are close: bool[]. See `isclose`."""
+    return _all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
+    a, b = promote("array_equal", a, b)
+    same = ew.eq(a, b)
+    if equal_nan:
+        same = ew.bitwise_or(same, ew.bitwise_and(isnan(a), isnan(b)))
+    return to_array(_all(broadcast_to(same, broadcast_shapes(a.shape, b.shape))))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether shapes and all elements are equal: bool[]. Takes lists too."""
+    a, b = asarray(a1), asarray(a2)
+    if a.shape != b.shape:
+        return asarray(False)
+    return _equal(a, b, equal_nan)
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether all elements are equal after broadcasting: bool[]; False if shapes do not fit."""
+    a, b = asarray(a1), asarray(a2)
+    try:
+        broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return asarray(False)
+    return _equal(a, b, False)
+
+
+def isreal(x: Any) -> Any:
+    """Whether the imaginary part is 0: bool[...]."""
+    (x,) = array_args("isreal", x)
+    if not dtypes.is_complex(x.dtype):
+        return to_array(broadcast_to(literal(True, BOOL), x.shape))
+    return ew.eq(ew.imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
+
+
+def iscomplex(x: Any) -> Any:
+    """Whether the imaginary part is not 0: bool[...]."""
+    (x,) = array_args("iscomplex", x)
+    if not dtypes.is_complex(x.dtype):
+        return to_array(broadcast_to(literal(False, BOOL), x.shape))
+    return ew.ne(ew.imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex, whatever the values."""
+    if isinstance(x, (list, tuple)):
+        return bool(np.iscomplexobj(x))
+    return dtypes.is_complex(operand("iscomplexobj", x).aval.dtype)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype is not complex, whatever the values."""
+    return not iscomplexobj(x)
+
+
+def isscalar(element: Any) -> bool:
+    """Whether a value is a Python or NumPy number, or an array of rank 0."""
+    if type(element) in SCALAR_TYPES or isinstance(element, np.generic):
+        return True
+    return hasattr(element, "aval") and getattr(element.aval, "shape", None) == ()
