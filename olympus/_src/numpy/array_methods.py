@@ -1,0 +1,221 @@
+"""Operators and methods of arrays and tracers: the one table of them.
+
+A method is the function of `olympus.numpy` of the same name wherever their arguments agree. The
+tables are installed on two classes: `core.trace.Tracer` and the array class of jaxlib.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..base import lib
+from ..core.ir import Literal
+from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
+from ..lax import convert as lax_convert
+from ..types import dtypes
+from . import manipulation, selection, sorting, ufuncs
+from .conditions import clip as limit
+from .elementary import round as rounded
+from .indexing import getitem, nonzero, take
+from .joining import repeat
+from .manipulation import reshape, transpose
+from .updates import at, setitem
+
+__all__ = ["METHODS", "OPERATORS", "PROPERTIES", "install"]
+
+# Types that operators take; every other operand may have an operator of its own, or is refused by
+# Python. Subclasses and tracers are added as they are met.
+_known: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}
+
+
+def _meet(kind: type) -> bool:
+    """Whether operators take a type that was not met before."""
+    if (issubclass(kind, (Tracer, np.ndarray, np.generic, *SCALAR_TYPES))
+            or kind in FOREIGN_AVALS or hasattr(kind, "__olympus_array__")):
+        _known.add(kind)
+        return True
+    return False
+
+
+def _operator(fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if kind in _known or _meet(kind):
+            return fun(self, other)
+        return NotImplemented
+    return _described(method, fun)
+
+
+def _reflected(fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if kind in _known or _meet(kind):
+            return fun(other, self)
+        return NotImplemented
+    return _described(method, fun)
+
+
+def _described(method: Any, fun: Any) -> Any:
+    method.__doc__, method.__name__ = fun.__doc__, fun.__name__
+    return method
+
+
+# Methods whose arguments differ from the function's ----------------------------------------------
+
+def _iterate(self: Any) -> Iterator[Any]:
+    """The slices along the first axis. TypeError for scalars."""
+    if not self.aval.shape:
+        raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no meaning; "
+                        "use x.item(), or x[None].")
+    return (getitem(self, i) for i in range(self.aval.shape[0]))
+
+
+def _reversed(self: Any) -> Iterator[Any]:
+    """The slices along the first axis from the last to the first."""
+    if not self.aval.shape:
+        raise TypeError(f"reversed(): {self.aval} given; an array with an axis is required.")
+    return (getitem(self, i) for i in range(self.aval.shape[0] - 1, -1, -1))
+
+
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    """`round(x, ndigits)`."""
+    return rounded(self, 0 if ndigits is None else ndigits)
+
+
+def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """The elements converted to another dtype."""
+    return manipulation.astype(self, dtype, copy=copy, device=device)
+
+
+def _reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+    """The same elements in another shape, given as ints or as a tuple; one may be -1."""
+    shape = args[0] if len(args) == 1 else args
+    return reshape(self, shape, order, out_sharding=out_sharding)
+
+
+def _transpose(self: Any, *args: Any) -> Any:
+    """The axes in another order: reversed without arguments, else ints or a tuple."""
+    if not args or (len(args) == 1 and args[0] is None):
+        return transpose(self)
+    return transpose(self, args[0] if len(args) == 1 and not isinstance(args[0], int) else args)
+
+
+def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None,
+              size: int | None = None, fill_value: Any = 0) -> Any:
+    """The elements along an axis where the condition holds."""
+    return selection.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+
+
+def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements as a vector."""
+    return manipulation.ravel(self, order, out_sharding=out_sharding)
+
+
+def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    """The elements limited to [min, max]."""
+    return limit(self, min, max)
+
+
+def _copy(self: Any) -> Any:
+    """The same array; arrays are immutable, so a copy differs only under donation."""
+    return manipulation.copy(self)
+
+
+def _deepcopy(self: Any, memo: Any) -> Any:
+    return manipulation.copy(self)
+
+
+def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
+    """The bits read as another dtype; of another width, the last axis shrinks or grows."""
+    if type is not None:
+        raise NotImplementedError("view: type given; only None is accepted; arrays have no "
+                                  "subclasses.")
+    to = self.dtype if dtype is None else dtypes.canonical_dtype(dtype)
+    if to == self.dtype:
+        return self
+    old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(to)
+    if dtypes.is_bool(self.dtype) or dtypes.is_bool(to) or dtypes.is_complex(self.dtype) or \
+            dtypes.is_complex(to):
+        raise NotImplementedError(f"view: {self.aval} as {dtypes.long_name(to)} given; numbers "
+                                  "that are neither bool nor complex are required; use astype.")
+    if old == new:
+        return lax_convert.bitcast_convert_type(self, to)
+    shape = self.shape
+    if not shape or (new > old and shape[-1] * old % new):
+        raise ValueError(f"view: {self.aval} as {dtypes.long_name(to)} given; a last axis that "
+                         f"is whole in items of {new} bits is required.")
+    if new < old:
+        out = lax_convert.bitcast_convert_type(self, to)
+        return reshape(out, (*shape[:-1], shape[-1] * (old // new)))
+    ratio = new // old
+    return lax_convert.bitcast_convert_type(
+        reshape(self, (*shape[:-1], shape[-1] // ratio, ratio)), to)
+
+
+def _namespace(self: Any, /, *, api_version: str | None = None) -> Any:
+    """The module with the functions of the array API standard."""
+    if api_version not in (None, "2024.12", "2023.12", "2022.12", "2021.12"):
+        raise ValueError(f"__array_namespace__: api_version {api_version!r} given; None or a "
+                         "version up to '2024.12' is required.")
+    return NAMESPACE[0]
+
+
+NAMESPACE: list[Any] = [None]
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "__add__": _operator(ufuncs.add), "__radd__": _reflected(ufuncs.add),
+    "__sub__": _operator(ufuncs.subtract), "__rsub__": _reflected(ufuncs.subtract),
+    "__mul__": _operator(ufuncs.multiply), "__rmul__": _reflected(ufuncs.multiply),
+    "__truediv__": _operator(ufuncs.divide), "__rtruediv__": _reflected(ufuncs.divide),
+    "__floordiv__": _operator(ufuncs.floor_divide),
+    "__rfloordiv__": _reflected(ufuncs.floor_divide),
+    "__mod__": _operator(ufuncs.remainder), "__rmod__": _reflected(ufuncs.remainder),
+    "__divmod__": _operator(ufuncs.divmod), "__rdivmod__": _reflected(ufuncs.divmod),
+    "__pow__": _operator(ufuncs.power), "__rpow__": _reflected(ufuncs.power),
+    "__and__": _operator(ufuncs.bitwise_and), "__rand__": _reflected(ufuncs.bitwise_and),
+    "__or__": _operator(ufuncs.bitwise_or), "__ror__": _reflected(ufuncs.bitwise_or),
+    "__xor__": _operator(ufuncs.bitwise_xor), "__rxor__": _reflected(ufuncs.bitwise_xor),
+    "__lshift__": _operator(ufuncs.left_shift), "__rlshift__": _reflected(ufuncs.left_shift),
+    "__rshift__": _operator(ufuncs.right_shift), "__rrshift__": _reflected(ufuncs.right_shift),
+    "__eq__": _operator(ufuncs.equal), "__ne__": _operator(ufuncs.not_equal),
+    "__lt__": _operator(ufuncs.less), "__le__": _operator(ufuncs.less_equal),
+    "__gt__": _operator(ufuncs.greater), "__ge__": _operator(ufuncs.greater_equal),
+    "__neg__": ufuncs.negative, "__pos__": ufuncs.positive, "__abs__": ufuncs.absolute,
+    "__invert__": ufuncs.bitwise_not, "__round__": _round,
+    "__getitem__": getitem, "__setitem__": setitem, "__iter__": _iterate,
+    "__reversed__": _reversed,
+    "__copy__": _copy, "__deepcopy__": _deepcopy, "__array_namespace__": _namespace,
+}
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "argpartition": sorting.argpartition, "argsort": sorting.argsort, "astype": _astype,
+    "choose": selection.choose, "clip": _clip, "compress": _compress, "conj": ufuncs.conj,
+    "conjugate": ufuncs.conjugate, "copy": _copy, "flatten": _flatten, "nonzero": nonzero,
+    "ravel": manipulation.ravel, "repeat": repeat, "reshape": _reshape, "round": rounded,
+    "searchsorted": sorting.searchsorted, "sort": sorting.sort,
+    "squeeze": manipulation.squeeze, "swapaxes": manipulation.swapaxes, "take": take,
+    "transpose": _transpose, "view": _view,
+}
+
+PROPERTIES: dict[str, property] = {
+    "T": property(transpose, doc="The axes in reverse order."),
+    "mT": property(manipulation.matrix_transpose, doc="The last two axes exchanged."),
+    "real": property(ufuncs.real, doc="The real part."),
+    "imag": property(ufuncs.imag, doc="The imaginary part."),
+    "at": property(at, doc=at.__doc__),
+}
+
+
+def install() -> None:
+    """Put the tables on arrays and tracers."""
+    for cls in (Tracer, lib.ArrayImpl):
+        for table in (OPERATORS, METHODS, PROPERTIES):
+            for name, value in table.items():
+                setattr(cls, name, value)
+
+
+install()

@@ -1,0 +1,345 @@
+"""What `x[index]` means: an index becomes a plan of Python ints, memoised per shape and pattern.
+
+A pattern is the index without its values: integers and starts of slices are operands of the plan,
+so `x[3]` and `x[4]`, `x[3:7]` and `x[4:8]` share it, and with it one compiled program each. A plan
+says how one gather or scatter does the work; `basic` plans (no arrays) need only a slice.
+
+    x[2:5, None, i, :, j]      i, j: int32[3]     x: [5, 6, 7, 8]
+     |     |     |  |  |
+     |     |     +--|--+-- components of the index vectors, one batch axis of size 3, placed first
+     |     |        +----- window axis (whole)     because i and j are not neighbours
+     |     +-------------- axis of size 1 in the result
+     +-------------------- window axis of size 3, its start a component
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import errors
+from ..base.util import Memo
+from ..core.trace import Tracer, describe, typeof
+from ..types import dtypes
+from ..types.shape import broadcast_shapes, prod
+
+__all__ = ["Component", "Parsed", "Plan", "parse"]
+
+Shape = tuple[int, ...]
+
+
+class Component(NamedTuple):
+    """Where one entry of the index vectors comes from: an operand, laid out along batch axes.
+
+    Attributes:
+      operand: its place among the plan's operands, or None for a start that is 0.
+      size: of the operand axis that it indexes.
+      dims: the batch axes that its own axes are.
+      steps: for a slice with a step, what is added to the start along `dims`.
+      array: whether it is an array of the user's, whose negative entries count from the end.
+    """
+
+    operand: int | None
+    size: int
+    dims: Shape
+    steps: tuple[int, ...] | None
+    array: bool
+
+
+class Plan:
+    """How to read or write at an index pattern. Compared by identity, as there is one of each.
+
+    Attributes:
+      out_shape: the shape of `x[index]`.
+      basic: whether there are only integers, integer scalars and slices.
+      spans: (basic) per axis the operand of its start or None, and the window's size.
+      strides, flips: (basic) per axis the step, and the axes that run backwards.
+      unit: (basic) whether every step is 1.
+      scalars: (basic) the operands that are scalar arrays, not ints.
+      batch, components, offset_dims, collapsed, index_map, slice_sizes, packed: of the gather;
+        `packed` is `out_shape` without the axes that None made.
+    """
+
+    __slots__ = ("out_shape", "basic", "spans", "strides", "flips", "unit", "scalars", "batch",
+                 "components", "offset_dims", "collapsed", "index_map", "slice_sizes", "packed",
+                 "whole", "squeezed")
+
+    def __init__(self, shape: Shape, tokens: tuple) -> None:
+        axes, items = [], []
+        operand = 0
+        adv = [i for i, t in enumerate(tokens) if t[0] in "IAB"]
+        true_adv = any(t[0] == "B" or (t[0] == "A" and t[1]) for t in tokens)
+        split = true_adv and adv[-1] - adv[0] >= len(adv)
+        placed = not true_adv
+        if split:
+            items.append("adv")
+            placed = True
+        for token in tokens:
+            kind = token[0]
+            if kind in "IAB":
+                if not placed:
+                    items.append("adv")
+                    placed = True
+            else:
+                items.append("new" if kind == "N" else len(axes))
+            if kind in "FSIA":
+                axes.append((token, None if kind == "F" else operand))
+            if kind in "SIA":
+                operand += 1
+        self.basic = not true_adv
+        self._basic(shape, axes)
+        self._general(shape, axes, items, tokens)
+
+    def _basic(self, shape: Shape, axes: list) -> None:
+        spans, strides, flips, scalars = [], [], [], []
+        for axis, (token, operand) in enumerate(axes):
+            kind, size, step = token[0], shape[axis], 1
+            if kind == "S":
+                step = abs(token[2])
+                size = (token[1] - 1) * step + 1 if token[1] else 0
+                if token[2] < 0:
+                    flips.append(axis)
+            elif kind != "F":
+                size = 1
+                if kind == "A":
+                    scalars.append(operand)
+            spans.append((operand, size))
+            strides.append(step)
+        self.spans, self.strides, self.flips = tuple(spans), tuple(strides), tuple(flips)
+        self.unit = all(s == 1 for s in strides) and not flips
+        self.scalars = tuple(scalars)
+        self.squeezed = tuple([a for a, (t, _) in enumerate(axes) if t[0] in "IA"])
+
+    def _general(self, shape: Shape, axes: list, items: list, tokens: tuple) -> None:
+        adv_shape = broadcast_shapes(*[t[1] for t in tokens if t[0] in "AB"])
+        batch, packed, out, offset, places = [], [], [], [], {}
+        for item in items:
+            if item == "new":
+                out.append(1)
+                continue
+            if item == "adv":
+                places["adv"] = len(batch)
+                sizes = adv_shape
+                batch += adv_shape
+            else:
+                token = axes[item][0]
+                size = shape[item] if token[0] == "F" else token[1]
+                sizes = (size,)
+                if token[0] == "S" and token[2] != 1:
+                    places[item] = len(batch)
+                    batch.append(size)
+                else:
+                    offset.append(len(packed))
+            packed += sizes
+            out += sizes
+        components, collapsed, index_map, slice_sizes = [], [], [], []
+        for axis, (token, operand) in enumerate(axes):
+            kind = token[0]
+            if kind == "F":
+                slice_sizes.append(shape[axis])
+                continue
+            dims, steps, size = (), None, 1
+            if kind == "A":
+                last = places.get("adv", 0) + len(adv_shape)
+                dims = tuple(range(last - len(token[1]), last))
+            elif kind == "S" and axis in places:
+                dims = (places[axis],)
+                steps = tuple([k * abs(token[2]) for k in range(token[1])])
+                steps = steps[::-1] if token[2] < 0 else steps
+            elif kind == "S":
+                size = token[1]
+            if kind != "S" or axis in places:
+                collapsed.append(axis)
+            slice_sizes.append(size)
+            components.append(Component(operand, shape[axis], dims, steps, kind == "A"))
+            index_map.append(axis)
+        self.out_shape, self.packed, self.batch = tuple(out), tuple(packed), tuple(batch)
+        self.offset_dims, self.collapsed = tuple(offset), tuple(collapsed)
+        self.index_map, self.slice_sizes = tuple(index_map), tuple(slice_sizes)
+        self.components = tuple(components)
+        self.whole = not components
+        if prod(self.out_shape) and any(n == 0 for n in shape):
+            axis = shape.index(0)
+            raise IndexError(f"indexing: an element of axis {axis} of an array of shape {shape} is "
+                             "asked for; index is out of bounds for axis of size 0; an empty axis "
+                             "has no elements.")
+
+
+_plans: Memo = Memo(16384)
+
+
+class Parsed(NamedTuple):
+    """A plan with its operands; `outside`: an integer is out of bounds (and was clamped)."""
+
+    plan: Plan
+    operands: list[Any]
+    outside: bool
+
+
+def parse(shape: Shape, index: Any, wrap: bool = True) -> Parsed:
+    """The plan and operands of an index of an array of the given shape.
+
+    Raises TypeError for lists, floats, strings; IndexError for too many or misfitting indices and
+    for slices with traced bounds; NonConcreteBooleanIndexError for traced masks.
+    """
+    entries = index if type(index) is tuple else (index,)
+    tokens: list[tuple] = []
+    operands: list[Any] = []
+    axis, outside, ellipses = 0, False, 0
+    for entry in entries:
+        kind = type(entry)
+        if kind is int:
+            if axis < len(shape):
+                entry, bad = _clamp(entry, shape[axis], wrap)
+                outside |= bad
+            tokens.append(("I",))
+            operands.append(entry)
+            axis += 1
+        elif kind is slice:
+            if axis < len(shape):
+                _add_slice(entry, shape[axis], tokens, operands)
+            axis += 1
+        elif entry is None:
+            tokens.append(("N",))
+        elif entry is Ellipsis:
+            ellipses += 1
+            rest = max(0, len(shape) - sum(map(_consumed, entries)))
+            tokens += [("F",)] * rest
+            axis += rest
+        else:
+            axis, bad = _add_other(entry, shape, axis, wrap, tokens, operands)
+            outside |= bad
+    if axis > len(shape) or ellipses > 1:
+        _refuse_count(shape, entries, ellipses)
+    tokens += [("F",)] * (len(shape) - axis)
+    key = (shape, tuple(tokens))
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans[key] = Plan(*key)
+    return Parsed(plan, operands, outside)
+
+
+def _clamp(i: int, n: int, wrap: bool) -> tuple[int, bool]:
+    """A static integer index brought inside, and whether it was outside."""
+    if i < 0 and wrap:
+        i += n
+    if 0 <= i < n:
+        return i, False
+    return max(0, min(i, n - 1)), True
+
+
+def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
+    if entry.start is None and entry.stop is None and entry.step is None:
+        tokens.append(("F",))
+        return
+    for part in (entry.start, entry.stop, entry.step):
+        if isinstance(part, Tracer) and part.concrete() is None:
+            raise IndexError(
+                f"indexing: a slice bound is {describe(part)}; slice entries must be static "
+                "integers, because they decide the result's shape; use "
+                "olympus.lax.dynamic_slice (static size), or olympus.numpy.where.")
+    try:
+        start, stop, step = entry.indices(n)
+    except TypeError:
+        raise TypeError(f"indexing: {entry} given; integers or None are required; convert the "
+                        "bounds with int(...).") from None
+    size = len(range(start, stop, step))
+    if size == n and step == 1:
+        tokens.append(("F",))
+        return
+    tokens.append(("S", size, step if size > 1 else 1))
+    operands.append((min(start, start + (size - 1) * step)) if size else 0)
+
+
+def _consumed(entry: Any) -> int:
+    """How many axes an entry of an index takes."""
+    if entry is None or entry is Ellipsis or isinstance(entry, (bool, np.bool_)):
+        return 0
+    dtype = getattr(entry, "dtype", None)
+    return entry.ndim if dtype is not None and dtype == np.bool_ else 1
+
+
+def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, tokens: list, operands: list
+               ) -> tuple[int, bool]:
+    """Arrays, masks, NumPy scalars; refuses the rest."""
+    if hasattr(entry, "__olympus_array__"):
+        entry = entry.__olympus_array__()
+    if isinstance(entry, (bool, np.bool_)):
+        tokens.append(("B", (int(entry),)))
+        return axis, False
+    aval = _index_aval(entry)
+    kind = dtypes.scalar_kind(aval.dtype)
+    if kind == "b":
+        return _add_mask(entry, aval, shape, axis, tokens, operands), False
+    if kind not in "iu":
+        raise TypeError(f"indexing: an index {aval} given; Indexer must have integer or boolean "
+                        "type; convert it with astype(int).")
+    if isinstance(entry, (int, np.integer)) or not hasattr(entry, "shape"):
+        value, bad = int(entry), False
+        if axis < len(shape):
+            value, bad = _clamp(value, shape[axis], wrap)
+        tokens.append(("I",))
+        operands.append(value)
+        return axis + 1, bad
+    if isinstance(entry, np.ndarray):
+        entry = entry.astype(aval.dtype, copy=False)
+    tokens.append(("A", aval.shape))
+    operands.append(entry)
+    return axis + 1, False
+
+
+def _index_aval(entry: Any) -> Any:
+    if isinstance(entry, (list, tuple)):
+        raise TypeError(
+            f"indexing: a {type(entry).__name__} of {len(entry)} given inside an index; using a "
+            "non-tuple sequence for multidimensional indexing is not allowed, because its "
+            "conversion is slow and ambiguous; use x[olympus.numpy.array(index)].")
+    if isinstance(entry, str):
+        raise TypeError(f"indexing: the string {entry!r} given; integers, slices, arrays, None or "
+                        "... are required; index a dict or tuple of arrays by name instead.")
+    try:
+        return typeof(entry)
+    except TypeError:
+        pass
+    try:
+        return typeof(operator.index(entry))
+    except TypeError:
+        raise TypeError(f"indexing: an index of type {type(entry).__name__} given; integers, "
+                        "slices, arrays, None or ... are required.") from None
+
+
+def _add_mask(entry: Any, aval: Any, shape: Shape, axis: int, tokens: list, operands: list) -> int:
+    """A boolean array: the integer arrays of the places where it is true."""
+    if isinstance(entry, Tracer):
+        value = entry.concrete()
+        if value is None:
+            raise errors.NonConcreteBooleanIndexError(
+                f"indexing: a mask that is {describe(entry)} given; array boolean indices must be "
+                "concrete, because the number of true elements decides the result's shape; use "
+                "olympus.numpy.where(mask, x, y), or nonzero(mask, size=...).")
+        entry = value
+    mask = np.asarray(entry)
+    if not mask.ndim:
+        tokens.append(("B", (int(mask),)))
+        return axis
+    stop = axis + mask.ndim
+    if stop <= len(shape) and shape[axis:stop] != mask.shape:
+        raise IndexError(
+            f"indexing: a mask bool{list(mask.shape)} given for axes of sizes "
+            f"{list(shape[axis:stop])} at index {axis}; boolean index did not match shape of "
+            "indexed array; equal sizes are required.")
+    for places in np.nonzero(mask):
+        tokens.append(("A", places.shape))
+        operands.append(places.astype(np.int32 if mask.size < 2**31 else np.int64))
+    return stop
+
+
+def _refuse_count(shape: Shape, entries: tuple, ellipses: int) -> None:
+    if ellipses > 1:
+        raise IndexError("indexing: several ellipses (...) given; an index can only have a single "
+                         "ellipsis; write the slices out.")
+    count = sum(map(_consumed, entries))
+    raise IndexError(f"indexing: Too many indices: array is {len(shape)}-dimensional, but {count} "
+                     f"were indexed; at most {len(shape)} are required; drop some of them.")

@@ -1,0 +1,476 @@
+"""Reading and writing at an index: plans (`index_plan`) carried out by slices, gather and scatter.
+
+Called eagerly, each index pattern is one compiled program whose operands are the array, the ints
+and the index arrays. While staging, ints are still ints, and become static slices.
+
+Outside of the bounds: reads take the nearest element unless `mode` says "fill"; writes are dropped
+unless it says "clip".
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..base.util import Memo
+from ..core.trace import Tracer, describe, typeof
+from ..lax import creation, cumulative, shape, slicing
+from ..lax import elementwise as ew
+from ..lax import indexing as lax_indexing
+from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import broadcast_shapes, canonical_axis, prod
+from . import promote
+from .index_plan import Component, Plan, parse
+
+__all__ = ["concrete", "getitem", "nonzero", "put_along_axis", "read", "take", "take_along_axis",
+           "write"]
+
+CLIP, FILL, PROMISE = GatherScatterMode
+_INT32 = dtypes.as_dtype("int32")
+
+
+class How:
+    """The options of a read or write; one object per combination, compared by identity."""
+
+    __slots__ = ("mode", "unique", "is_sorted", "fill", "wrap", "op")
+
+    def __init__(self, mode: Any, unique: bool, is_sorted: bool, fill: Any, wrap: bool, op: str
+                 ) -> None:
+        self.mode, self.unique, self.is_sorted, self.fill = mode, unique, is_sorted, fill
+        self.wrap, self.op = wrap, op
+
+
+_hows: Memo = Memo(1024)
+
+
+def _how(mode: Any, unique: bool, is_sorted: bool, fill: Any, wrap: bool, op: str) -> How:
+    key = (mode, bool(unique), bool(is_sorted), type(fill), repr(fill), bool(wrap), op)
+    found = _hows.get(key)
+    if found is None:
+        found = _hows[key] = How(mode, bool(unique), bool(is_sorted), fill, bool(wrap), op)
+    return found
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+def getitem(self: Any, index: Any) -> Any:
+    """`x[index]`: NumPy's basic and advanced indexing.
+
+    Integers outside of the bounds read the nearest element; `x.at[index].get(mode="fill")` reads a
+    fill value instead. Raises TypeError for list and float indices, IndexError for too many, and
+    NonConcreteBooleanIndexError for traced masks.
+    """
+    plan, operands, _ = parse(self.aval.shape, index)
+    if plan.basic:
+        return _slice(self, *operands, plan=plan, wrap=True)
+    return _gather(self, *operands, plan=plan, how=_READ)
+
+
+def read(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None,
+         unique_indices: bool = False, indices_are_sorted: bool = False,
+         wrap_negative_indices: bool = True) -> Any:
+    """`x[index]` with the options of `x.at[index].get`."""
+    x = promote.array_args("indexing", x)[0]
+    mode = CLIP if mode is None else GatherScatterMode.from_any(mode)
+    plan, operands, outside = parse(typeof(x).shape, index, wrap_negative_indices)
+    if mode is FILL and outside:
+        # One integer that is outside decides for the whole result.
+        fill = lax_indexing._default_fill(x.dtype) if fill_value is None else fill_value
+        return creation.full(plan.out_shape, fill, x.dtype)
+    if plan.basic and (mode is not FILL or not plan.scalars):
+        return _slice(x, *operands, plan=plan, wrap=wrap_negative_indices)
+    fill = None
+    if mode is FILL and fill_value is not None:
+        fill = np.asarray(fill_value)[()] if not np.isscalar(fill_value) else fill_value
+    how = _how(mode, unique_indices, indices_are_sorted, fill, wrap_negative_indices, "get")
+    return _gather(x, *operands, plan=plan, how=how)
+
+
+@fused(static=("plan", "wrap"))
+def _slice(x: Any, *operands: Any, plan: Plan, wrap: bool) -> Any:
+    """A basic read: a window, then strides, then the result's shape."""
+    starts = [0 if o is None else operands[o] for o, _ in plan.spans]
+    sizes = tuple([size for _, size in plan.spans])
+    if sizes != x.shape or not plan.unit:
+        if all(type(s) is int for s in starts):
+            limits = [start + size for start, size in zip(starts, sizes)]
+            x = slicing.slice(x, starts, limits, None if plan.unit else plan.strides)
+        else:
+            if sizes != x.shape or plan.scalars:
+                x = slicing.dynamic_slice(x, starts, sizes, allow_negative_indices=[
+                    wrap and o in plan.scalars for o, _ in plan.spans])
+            if not plan.unit:
+                x = slicing.slice(x, [0] * len(sizes), sizes, plan.strides)
+        if plan.flips:
+            x = shape.rev(x, plan.flips)
+    if x.shape == plan.out_shape:
+        return x
+    if plan.squeezed and len(x.shape) - len(plan.squeezed) == len(plan.out_shape):
+        return shape.squeeze(x, plan.squeezed)
+    return shape.reshape(x, plan.out_shape)
+
+
+@fused(static=("plan", "how"))
+def _gather(x: Any, *operands: Any, plan: Plan, how: How) -> Any:
+    """An advanced read."""
+    if not prod(plan.out_shape):
+        return creation.full(plan.out_shape, 0, x.dtype)
+    if plan.whole:
+        x = shape.broadcast_in_dim(x, plan.packed, plan.offset_dims)
+    else:
+        numbers = GatherDimensionNumbers(plan.offset_dims, plan.collapsed, plan.index_map)
+        x = lax_indexing.gather(
+            x, _index_vectors(plan, operands, how.wrap), numbers, plan.slice_sizes,
+            unique_indices=how.unique, indices_are_sorted=how.is_sorted, mode=how.mode,
+            fill_value=how.fill)
+    return x if plan.packed == plan.out_shape else shape.reshape(x, plan.out_shape)
+
+
+def _index_vectors(plan: Plan, operands: tuple, wrap: bool) -> Any:
+    """The integers int32[batch..., k] that gather and scatter take."""
+    values = [_component(c, operands, wrap) for c in plan.components]
+    if all(isinstance(v, (int, np.ndarray)) for v in values):
+        return np.stack([np.broadcast_to(_spread(v, c, plan.batch), plan.batch)
+                         for v, c in zip(values, plan.components)], axis=-1).astype(np.int32)
+    wide = any(typeof(v).dtype.itemsize == 8 for v in values if not isinstance(v, int))
+    dtype = dtypes.as_dtype("int64") if wide else _INT32
+    full = (*plan.batch, 1)
+    parts = []
+    for v, c in zip(values, plan.components):
+        if isinstance(v, (int, np.ndarray)):
+            v = np.asarray(v, dtype)
+        elif typeof(v).dtype != dtype:
+            v = promote.convert(v, dtype)
+        parts.append(shape.broadcast_in_dim(v, full, c.dims))
+    return parts[0] if len(parts) == 1 else slicing.concatenate(parts, len(plan.batch))
+
+
+def _spread(value: Any, component: Component, batch: tuple[int, ...]) -> np.ndarray:
+    """A NumPy component with axes of size 1 for the batch axes that it lacks."""
+    value = np.asarray(value)
+    axes = [1] * len(batch)
+    for d, n in zip(component.dims, value.shape):
+        axes[d] = n
+    return value.reshape(axes)
+
+
+def _component(c: Component, operands: tuple, wrap: bool) -> Any:
+    """One component: an int, a NumPy array, or a traced array; counted from the front."""
+    value = 0 if c.operand is None else operands[c.operand]
+    if c.steps is not None:
+        steps = np.array(c.steps, np.int32)
+        if type(value) is int:
+            return steps + value
+        start = promote.convert(value, _INT32)
+        return ew.add(shape.broadcast_in_dim(start, steps.shape, ()), steps)
+    if c.array and (wrap or typeof(value).dtype.itemsize < 4):
+        return _from_front(value, c.size, wrap)
+    return value
+
+
+def _from_front(index: Any, size: int, wrap: bool = True) -> Any:
+    """An index array with its negative entries counted from the end."""
+    dtype = typeof(index).dtype
+    if isinstance(index, np.ndarray):
+        index = index.astype(np.int64) if dtype.itemsize < 8 else index
+        if dtypes.scalar_kind(dtype) == "i" and wrap:
+            index = np.where(index < 0, index + size, index)
+        return np.clip(index, -1, 2**31 - 1).astype(np.int32)
+    if dtypes.scalar_kind(dtype) == "u":
+        if dtype.itemsize >= 4:     # what int32 cannot hold is outside, and must stay so
+            most = 2**31 - 1
+            over = ew.gt(index, shape.broadcast_in_dim(np.array(most, dtype), index.shape, ()))
+            index = ew.select_n(over, index,
+                                shape.broadcast_in_dim(np.array(most, dtype), index.shape, ()))
+        return promote.convert(index, _INT32)
+    if dtype.itemsize < 4:
+        index = promote.convert(index, _INT32)
+    if not wrap:
+        return index
+    return ew.select_n(ew.lt(index, 0), index, ew.add(index, size))
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+_SCATTERS = {"set": lax_indexing.scatter, "add": lax_indexing.scatter_add,
+             "subtract": lax_indexing.scatter_sub, "multiply": lax_indexing.scatter_mul,
+             "min": lax_indexing.scatter_min, "max": lax_indexing.scatter_max}
+_ELEMENTWISE = {"set": lambda x, y: y, "add": ew.add, "subtract": ew.sub, "multiply": ew.mul,
+                "min": ew.min, "max": ew.max}
+
+
+def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool = False,
+          unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
+          wrap_negative_indices: bool = True) -> Any:
+    """A copy of `x` with `values` combined into `x[index]`: set, add, subtract, multiply, min, max.
+
+    Raises ValueError where the values do not broadcast to the shape of `x[index]`, TypeError where
+    they are no array; warns where the dtype of `x` cannot hold theirs.
+    """
+    promote.refuse_option(op, out_sharding=out_sharding)
+    mode = GatherScatterMode.from_any(mode)
+    x, values = promote.array_args(f"at[...].{op}", x, values)
+    plan, operands, outside = parse(x.shape, index, wrap_negative_indices)
+    values = _fit_values(op, x, values, plan)
+    if outside and mode is FILL:
+        return x
+    how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
+    return _write(x, values, *operands, plan=plan, how=how)
+
+
+def _fit_values(op: str, x: Any, values: Any, plan: Plan) -> Any:
+    """Values at the dtype of `x`; their shape is checked, not changed."""
+    given = typeof(values).shape
+    fits = len(given) <= len(plan.out_shape) and all(
+        n in (1, m) for n, m in zip(given[::-1], plan.out_shape[::-1]))
+    if not fits:
+        raise ValueError(f"at[...].{op}: values {typeof(values)} given for an index of shape "
+                         f"{plan.out_shape}; values that broadcast to it are required; reshape "
+                         "them.")
+    aval, to = typeof(values), typeof(x)
+    if aval.dtype == to.dtype:
+        return values
+    if dtypes.is_extended(to.dtype) or dtypes.is_extended(aval.dtype):
+        raise TypeError(f"at[...].{op}: values {aval} given for an array {to}; equal dtypes are "
+                        "required of keys.")
+    joined, _ = dtypes.promote_many(((to.dtype, to.weak_type), (aval.dtype, aval.weak_type)))
+    if joined != to.dtype:
+        warnings.warn(f"at[...].{op}: scatter inputs have incompatible types: values {aval} cannot "
+                      f"be cast to the array's {dtypes.long_name(to.dtype)} safely; cast them with "
+                      "astype.", FutureWarning, stacklevel=4)
+    return promote.convert(values, to.dtype, to.weak_type)
+
+
+@fused(static=("plan", "how"))
+def _write(x: Any, values: Any, *operands: Any, plan: Plan, how: How) -> Any:
+    """A scatter, or a simpler operation that writes the same elements."""
+    if not prod(plan.out_shape):
+        return x
+    op = how.op
+    if plan.whole:
+        values = _at_shape(values, plan.out_shape, x.shape)
+        return _ELEMENTWISE[op](x, values)
+    if plan.basic and plan.unit and op == "set" and (not plan.scalars or how.mode is not FILL):
+        starts = [0 if o is None else operands[o] for o, _ in plan.spans]
+        values = _at_shape(values, plan.out_shape, tuple([size for _, size in plan.spans]))
+        return slicing.dynamic_update_slice(x, values, starts, allow_negative_indices=[
+            how.wrap and o in plan.scalars for o, _ in plan.spans])
+    numbers = ScatterDimensionNumbers(plan.offset_dims, plan.collapsed, plan.index_map)
+    unique = how.unique or (plan.basic and how.mode is FILL)
+    return _SCATTERS[op](
+        x, _index_vectors(plan, operands, how.wrap), _at_shape(values, plan.out_shape, plan.packed),
+        numbers, indices_are_sorted=how.is_sorted, unique_indices=unique, mode=how.mode)
+
+
+def _at_shape(values: Any, broadcast: tuple[int, ...], target: tuple[int, ...]) -> Any:
+    """Values broadcast to one shape, then reshaped to another of the same size."""
+    values = promote.broadcast_to(values, broadcast)
+    return values if broadcast == target else shape.reshape(values, target)
+
+
+_READ = _how(CLIP, False, False, None, True, "get")
+
+
+# take, take_along_axis ---------------------------------------------------------------------------
+
+def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
+         unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None
+         ) -> Any:
+    """Elements of an array along an axis, at integer indices of any shape.
+
+    Args:
+      a: array.
+      indices: integers; negative ones count from the end.
+      axis: the axis to index; the flattened array if None.
+      out: must be None.
+      mode: "fill" (the default: outside reads `fill_value`), "clip" or "wrap".
+      unique_indices, indices_are_sorted: promises that can make it faster.
+      fill_value: NaN, the lowest signed integer or the highest unsigned one by default.
+
+    Raises TypeError for indices that are not integers, ValueError for an axis out of bounds.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.take(onp.array([5., 6., 7.]), onp.array([2, -1, 9])))
+    [ 7.  7. nan]
+    """
+    promote.refuse_option("take", out=out)
+    if mode == "raise":
+        raise NotImplementedError("take: mode 'raise' given; a program cannot raise for values; "
+                                  "use 'fill', 'clip' or 'wrap'.")
+    a, indices = promote.array_args("take", a, indices)
+    if axis is None:
+        a, axis = shape.reshape(a, (prod(a.shape),)), 0
+    axis = canonical_axis(axis, len(a.shape), "take")
+    if dtypes.scalar_kind(typeof(indices).dtype) not in "iu":
+        raise TypeError(f"take: indices {typeof(indices)} given; an integer dtype is required; "
+                        "convert them with astype.")
+    if mode == "wrap":
+        indices, mode = _modulo(indices, a.shape[axis]), "clip"
+    index = (slice(None),) * axis + (indices if indices.shape else _scalar_index(indices),)
+    return read(a, index, mode="fill" if mode is None else mode, fill_value=fill_value,
+                unique_indices=unique_indices, indices_are_sorted=indices_are_sorted)
+
+
+def _scalar_index(index: Any) -> Any:
+    """A rank-0 index: a Python int where its value is written in the program."""
+    value = getattr(index, "val", index)
+    return int(value) if isinstance(value, (int, np.integer)) else index
+
+
+def _modulo(indices: Any, n: int) -> Any:
+    if not isinstance(indices, Tracer) and not hasattr(indices, "aval"):
+        return np.asarray(indices) % max(n, 1)
+    if hasattr(indices, "val"):
+        return np.asarray(indices.val) % max(n, 1)
+    size = shape.broadcast_in_dim(np.array(max(n, 1), typeof(indices).dtype), indices.shape, ())
+    rest = ew.rem(indices, size)
+    if dtypes.scalar_kind(typeof(indices).dtype) == "u":
+        return rest
+    return ew.select_n(ew.lt(rest, 0), rest, ew.add(rest, size))
+
+
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
+                    fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Any:
+    """out[i, j, k] = arr[i, indices[i, j, k], k], here for axis 1 of three.
+
+    Args:
+      arr: array; its other axes broadcast against those of `indices`.
+      indices: integers of the same rank.
+      axis: the axis to index; both arrays are flattened if None.
+      mode: "fill" (the default), "clip" or "promise_in_bounds".
+      fill_value: what "fill" reads outside, as in `take`.
+      wrap_negative_indices: whether negative indices count from the end.
+
+    Raises TypeError for indices that are not integers, ValueError where ranks or sizes differ.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.array([[3, 1, 2], [6, 5, 4]])
+    >>> print(onp.take_along_axis(x, onp.argsort(x, axis=1), axis=1))
+    [[1 2 3]
+     [4 5 6]]
+    """
+    arr, indices = promote.array_args("take_along_axis", arr, indices)
+    if dtypes.scalar_kind(typeof(indices).dtype) not in "iu":
+        raise TypeError(f"take_along_axis: indices {typeof(indices)} given; an integer dtype is "
+                        "required; convert them with astype.")
+    if axis is None:
+        arr, axis = shape.reshape(arr, (prod(arr.shape),)), 0
+        indices = shape.reshape(indices, (prod(indices.shape),))
+    if len(arr.shape) != len(indices.shape):
+        raise ValueError(f"take_along_axis: arr {typeof(arr)} and indices {typeof(indices)} "
+                         "given; indices and arr must have the same number of dimensions; reshape "
+                         "one of them.")
+    axis = canonical_axis(axis, len(arr.shape), "take_along_axis")
+    mode = FILL if mode is None else GatherScatterMode.from_any(mode)
+    how = _how(mode, False, False, fill_value, wrap_negative_indices, "get")
+    return _take_along(arr, indices, axis=axis, how=how)
+
+
+@fused(static=("axis", "how"))
+def _take_along(x: Any, indices: Any, *, axis: int, how: How) -> Any:
+    size = x.shape[axis]
+    common = broadcast_shapes((*x.shape[:axis], 1, *x.shape[axis + 1:]),
+                              (*indices.shape[:axis], 1, *indices.shape[axis + 1:]))
+    count = indices.shape[axis]
+    x = promote.broadcast_to(x, (*common[:axis], size, *common[axis + 1:]))
+    indices = promote.broadcast_to(indices, (*common[:axis], count, *common[axis + 1:]))
+    if not prod(indices.shape):
+        return creation.full(indices.shape, 0, x.dtype)
+    if not size:
+        raise IndexError(f"take_along_axis: indices of shape {indices.shape} given for an empty "
+                         "axis; an axis with elements is required.")
+    indices = _from_front(indices, size, how.wrap)
+    others = tuple([d for d in range(len(common)) if d != axis])
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    return lax_indexing.gather(x, shape.expand_dims(indices, (len(common),)), numbers,
+                               (1,) * len(common), mode=how.mode, fill_value=how.fill)
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
+                   mode: Any = None) -> Any:
+    """A copy of `arr` with out[i, indices[i, j, k], k] = values[i, j, k], here for axis 1 of three.
+
+    `inplace=False` must be given: arrays cannot be changed. Other arguments as `take_along_axis`.
+    """
+    if inplace:
+        raise ValueError("put_along_axis: inplace=True given; arrays are immutable; pass "
+                         "inplace=False and use the result.")
+    arr, indices, values = promote.array_args("put_along_axis", arr, indices, values)
+    if axis is None:
+        flat = put_along_axis(shape.reshape(arr, (prod(arr.shape),)), indices, values, 0, False,
+                              mode=mode)
+        return shape.reshape(flat, arr.shape)
+    axis = canonical_axis(axis, len(arr.shape), "put_along_axis")
+    if len(arr.shape) != len(indices.shape):
+        raise ValueError(f"put_along_axis: arr {typeof(arr)} and indices {typeof(indices)} given; "
+                         "indices and arr must have the same number of dimensions.")
+    index = [np.arange(n).reshape([-1 if d == k else 1 for k in range(len(arr.shape))])
+             for d, n in enumerate(arr.shape)]
+    index[axis] = indices
+    return write("set", arr, tuple(index), values, mode=mode)
+
+
+# nonzero -----------------------------------------------------------------------------------------
+
+def concrete(name: str, x: Any, what: str, remedy: str) -> np.ndarray:
+    """The values of an array that decide a result's shape; ConcretizationTypeError if unknown."""
+    if isinstance(x, Tracer):
+        value = x.concrete()
+        if value is None:
+            raise errors.ConcretizationTypeError(
+                f"{name}: {what} is {describe(x)}; a concrete value is required, because it "
+                f"decides the result's shape; {remedy}.")
+        x = value
+    return np.asarray(getattr(x, "val", x))
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+    """The places of the elements that are not zero: one int32[n] per axis, in row-major order.
+
+    Args:
+      a: array of rank at least 1.
+      size: the number of places to return; required where `a` is traced.
+      fill_value: the place named where there are fewer, 0 by default: a scalar, or one per axis.
+
+    Raises ConcretizationTypeError for a traced array without `size`.
+    """
+    a = promote.array_args("nonzero", a)[0]
+    if not a.shape:
+        raise ValueError("nonzero: a scalar given; calling nonzero on 0d arrays is not allowed; "
+                         "use atleast_1d(x).nonzero().")
+    if size is None:
+        value = concrete("nonzero", a, "the array", "pass size=..., or use olympus.numpy.where "
+                         "with three arguments")
+        return tuple([promote.to_array(p.astype(np.int32)) for p in np.nonzero(value)])
+    fill = fill_value if isinstance(fill_value, (tuple, list)) else [fill_value] * len(a.shape)
+    if len(fill) != len(a.shape):
+        raise ValueError(f"nonzero: {len(fill)} fill values given for {typeof(a)}; one, or one per "
+                         "axis, is required.")
+    return tuple(_nonzero(a, *[0 if f is None else f for f in fill], size=int(size)))
+
+
+@fused(static=("size",))
+def _nonzero(a: Any, *fill: Any, size: int) -> list[Any]:
+    total = prod(a.shape)
+    places = [promote.convert(promote.array_args("nonzero", f)[0], _INT32) for f in fill]
+    if not total or not size:
+        return [promote.broadcast_to(p, (size,)) for p in places]
+    mask = a if dtypes.is_bool(a.dtype) else ew.ne(a, np.zeros(a.shape, a.dtype))
+    ranks = cumulative.cumsum(promote.convert(shape.reshape(mask, (total,)), _INT32), 0)
+    # Element k of the result lies behind the k-th step of the ranks: count the ranks up to k.
+    steps = write("add", creation.full((size,), 0, _INT32), ranks, 1)
+    flat = cumulative.cumsum(steps, 0)
+    count = promote.broadcast_to(slicing.index_in_dim(ranks, total - 1, 0, False), (size,))
+    here = ew.lt(creation.iota(_INT32, size), count)
+    out = []
+    for axis, place in enumerate(places):
+        stride, n = prod(a.shape[axis + 1:]), a.shape[axis]
+        found = ew.rem(ew.div(flat, np.full((size,), stride, np.int32)),
+                       np.full((size,), n, np.int32))
+        out.append(ew.select_n(here, promote.broadcast_to(place, (size,)), found))
+    return out

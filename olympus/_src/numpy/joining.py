@@ -1,0 +1,411 @@
+"""Arrays put together and taken apart: concatenate, stack, split, tile, repeat, insert, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..core.trace import Tracer, describe, typeof
+from ..lax import creation, cumulative, slicing
+from ..lax import shape as lax_shape
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import canonical_axis, prod
+from . import promote
+from .indexing import take, write
+from .manipulation import (
+    as_array, atleast_1d, atleast_2d, atleast_3d, broadcast_to, expand_dims, moveaxis, ravel,
+    swapaxes,
+)
+from .promote import array_args, refuse_option
+
+__all__ = [
+    "append", "array_split", "block", "column_stack", "concat", "concatenate", "delete", "dsplit",
+    "dstack", "hsplit", "hstack", "insert", "repeat", "split", "stack", "tile", "unstack",
+    "vsplit", "vstack",
+]
+
+
+def _sequence(name: str, arrays: Any) -> list[Any]:
+    """The arrays of a list or tuple, or along the first axis of an array."""
+    if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
+        if not arrays.shape:
+            raise TypeError(f"{name}: {typeof(arrays)} given; a sequence of arrays is required.")
+        arrays = unstack(arrays)
+    arrays = list(arrays)
+    if not arrays:
+        raise ValueError(f"{name}: no arrays given; Need at least one array to {name}.")
+    return arrays
+
+
+def _joined(name: str, arrays: Any, dtype: Any) -> list[Any]:
+    """Arrays at one dtype: their promotion, or the given one."""
+    if dtype is None:
+        return promote.promote_dtypes(name, *arrays)
+    dtype = dtypes.canonical_dtype(dtype)
+    return [promote.convert(x, dtype) for x in array_args(name, *arrays)]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+    """Arrays joined along an axis that they have.
+
+    Args:
+      arrays: a sequence of arrays that agree on all other axes.
+      axis: the axis; None joins the flattened arrays.
+      dtype: of the result; the promotion of theirs by default.
+
+    Raises ValueError for no arrays or scalars, TypeError where ranks or sizes differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.concatenate([onp.ones(2), onp.zeros(1)]))
+    [1. 1. 0.]
+    """
+    arrays = _joined("concatenate", _sequence("concatenate", arrays), dtype)
+    if axis is None:
+        arrays, axis = [lax_shape.reshape(as_array(x), (prod(x.shape),)) for x in arrays], 0
+    if not arrays[0].shape:
+        raise ValueError("concatenate: a scalar given; Zero-dimensional arrays cannot be "
+                         "concatenated; use stack.")
+    axis = canonical_axis(axis, len(arrays[0].shape), "concatenate")
+    return as_array(slicing.concatenate(arrays, axis))
+
+
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+    """`concatenate`, under its name in the array API standard."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """Arrays of one shape joined along a new axis. ValueError where shapes differ."""
+    refuse_option("stack", out=out)
+    arrays = _joined("stack", _sequence("stack", arrays), dtype)
+    if any(x.shape != arrays[0].shape for x in arrays):
+        shapes = ", ".join(str(typeof(x)) for x in arrays[:8])
+        raise ValueError(f"stack: {shapes} given; All input arrays must have the same shape; "
+                         "broadcast or pad them.")
+    axis = canonical_axis(axis, len(arrays[0].shape) + 1, "stack")
+    return slicing.concatenate([expand_dims(x, axis) for x in arrays], axis)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis, which they lack. ValueError for scalars."""
+    x = array_args("unstack", x)[0]
+    if not x.shape:
+        raise ValueError("unstack: a scalar given; an array with at least one axis is required.")
+    return _unstack(x, axis=canonical_axis(axis, len(x.shape), "unstack"))
+
+
+@fused(static=("axis",))
+def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
+    return tuple([slicing.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])])
+
+
+def vstack(tup: Any, dtype: Any = None) -> Any:
+    """Joined along axis 0, vectors as rows."""
+    return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Any:
+    """Joined along axis 1, vectors along axis 0."""
+    arrays = [atleast_1d(x) for x in _sequence("hstack", tup)]
+    return concatenate(arrays, 0 if len(arrays[0].shape) == 1 else 1, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Any:
+    """Joined along axis 2, after `atleast_3d`."""
+    return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
+
+
+def column_stack(tup: Any) -> Any:
+    """Joined along axis 1, vectors as columns."""
+    arrays = array_args("column_stack", *_sequence("column_stack", tup))
+    return concatenate([x if len(x.shape) > 1 else lax_shape.reshape(as_array(x), (prod(x.shape), 1))
+                        for x in arrays], 1)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """Values joined to the end along an axis; both flattened if it is None."""
+    return concatenate([arr, values], axis)
+
+
+def block(arrays: Any) -> Any:
+    """An array from nested lists of blocks: the innermost lists are joined along the last axis.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.block([[onp.eye(1), onp.zeros((1, 2))], [onp.ones((1, 3))]]))
+    [[1. 0. 0.]
+     [1. 1. 1.]]
+    """
+    depth, rank = _block_depth(arrays)
+    rank = max(rank, depth)
+
+    def join(part: Any, level: int) -> Any:
+        if not isinstance(part, list):
+            x = array_args("block", part)[0]
+            return lax_shape.reshape(as_array(x), (1,) * (rank - len(x.shape)) + tuple(x.shape))
+        if not part:
+            raise ValueError("block: an empty list given; at least one block is required.")
+        return concatenate([join(p, level + 1) for p in part], level - depth)
+
+    return join(arrays, 0)
+
+
+def _block_depth(arrays: Any) -> tuple[int, int]:
+    if isinstance(arrays, tuple):
+        raise TypeError("block: a tuple given; only nested lists are allowed; use a list.")
+    if not isinstance(arrays, list):
+        return 0, len(np.shape(arrays))
+    found = [_block_depth(a) for a in arrays] or [(0, 0)]
+    if len({d for d, _ in found}) > 1:
+        raise ValueError(f"block: depths {[d + 1 for d, _ in found]} given; list depths are "
+                         "mismatched; equal depths are required.")
+    return found[0][0] + 1, max(r for _, r in found)
+
+
+# Splitting ---------------------------------------------------------------------------------------
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Equal parts (an int), or parts between places (a sequence), along an axis.
+
+    Raises ValueError where an int does not divide the axis's size.
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """`split` where the parts may differ in size by one, the larger ones first."""
+    return _split("array_split", ary, indices_or_sections, axis)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """`split` along axis 0."""
+    return _split("vsplit", ary, indices_or_sections, 0)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """`split` along axis 1; of vectors along axis 0."""
+    return _split("hsplit", ary, indices_or_sections, 0 if len(np.shape(ary)) == 1 else 1)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """`split` along axis 2."""
+    return _split("dsplit", ary, indices_or_sections, 2)
+
+
+def _split(name: str, ary: Any, parts: Any, axis: int) -> list[Any]:
+    ary = array_args(name, ary)[0]
+    axis = canonical_axis(axis, len(ary.shape), name)
+    n = ary.shape[axis]
+    if isinstance(parts, Tracer):
+        raise errors.ConcretizationTypeError(
+            f"{name}: indices_or_sections is {describe(parts)}; concrete values are required, "
+            "because they decide shapes; compute them with NumPy.")
+    if np.ndim(parts):
+        ends = [max(0, min(n, i + n if i < 0 else i)) for i in map(int, np.asarray(parts))]
+        starts, stops = [0, *ends], [*ends, n]
+    else:
+        count = int(parts)
+        if count <= 0:
+            raise ValueError(f"{name}: {count} sections given; number of sections must be larger "
+                             "than 0.")
+        if n % count and name != "array_split":
+            raise ValueError(f"{name}: {count} sections of an axis of size {n} given; array split "
+                             f"does not result in an equal division: rest is {n % count}; use "
+                             "array_split.")
+        sizes = [n // count + (i < n % count) for i in range(count)]
+        stops = np.cumsum(sizes).tolist()
+        starts = [0, *stops[:-1]]
+    return list(_pieces(ary, bounds=tuple(zip(starts, stops)), axis=axis))
+
+
+@fused(static=("bounds", "axis"))
+def _pieces(x: Any, *, bounds: tuple, axis: int) -> list[Any]:
+    return [slicing.slice_in_dim(x, a, max(a, b), axis=axis) for a, b in bounds]
+
+
+# Repeating ---------------------------------------------------------------------------------------
+
+def tile(A: Any, reps: Any) -> Any:
+    """The array repeated as a whole, `reps[i]` times along axis i.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.tile(onp.array([1, 2]), (2, 2)))
+    [[1 2 1 2]
+     [1 2 1 2]]
+    """
+    A = array_args("tile", A)[0]
+    counts = tuple(map(int, np.atleast_1d(np.asarray(reps))))
+    if any(n < 0 for n in counts):
+        raise ValueError(f"tile: reps {counts} given; numbers of at least 0 are required.")
+    rank = max(len(counts), len(A.shape))
+    counts = (1,) * (rank - len(counts)) + counts
+    A = lax_shape.reshape(as_array(A), (1,) * (rank - len(A.shape)) + tuple(A.shape))
+    return lax_shape.tile(A, counts) if any(n != 1 for n in counts) else A
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
+           out_sharding: Any = None) -> Any:
+    """Each element repeated in place.
+
+    Args:
+      a: array.
+      repeats: how often: an int, or an integer array with one number per element along the axis.
+      axis: the axis; the flattened array if None.
+      total_repeat_length: the result's size along the axis, required if `repeats` is traced. Where
+        it is larger than the sum, the last element is repeated; where it is smaller, the result is
+        cut off.
+      out_sharding: must be None.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.repeat(onp.array([7, 8, 9]), onp.array([2, 0, 1])))
+    [7 7 9]
+    """
+    refuse_option("repeat", out_sharding=out_sharding)
+    a = array_args("repeat", a)[0]
+    if axis is None:
+        a, axis = ravel(a), 0
+    a = atleast_1d(a)
+    axis = canonical_axis(axis, len(a.shape), "repeat")
+    n = a.shape[axis]
+    if isinstance(repeats, (list, tuple)):
+        repeats = np.asarray(repeats, np.int32)
+    if isinstance(repeats, Tracer) and repeats.concrete() is None:
+        return _repeat_traced(a, repeats, total_repeat_length, axis)
+    counts = np.asarray(repeats.concrete() if isinstance(repeats, Tracer) else repeats)
+    if counts.dtype.kind not in "iub":
+        raise TypeError(f"repeat: repeats of dtype {counts.dtype} given; integers are required.")
+    if counts.ndim > 1 or (counts.ndim and counts.shape[0] not in (1, n)):
+        raise ValueError(f"repeat: repeats of shape {counts.shape} given for an axis of size {n}; "
+                         "a scalar or one number per element is required.")
+    if not counts.ndim and total_repeat_length is None:
+        return _repeat_equally(a, int(counts), axis)
+    places = np.repeat(np.arange(n, dtype=np.int32), np.broadcast_to(counts, (n,)))
+    if total_repeat_length is not None:
+        fill = places[-1] if places.size else 0
+        short = max(0, total_repeat_length - places.size)
+        places = np.concatenate([places, np.full(short, fill, np.int32)])[:total_repeat_length]
+    return take(a, places, axis, mode="clip")
+
+
+def _repeat_equally(a: Any, count: int, axis: int) -> Any:
+    if count < 0:
+        raise ValueError(f"repeat: repeats {count} given; at least 0 is required.")
+    wide = broadcast_to(expand_dims(a, axis + 1), (*a.shape[:axis + 1], count, *a.shape[axis + 1:]))
+    return lax_shape.reshape(wide, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1:]))
+
+
+def _repeat_traced(a: Any, repeats: Any, total: int | None, axis: int) -> Any:
+    if total is None:
+        raise errors.ConcretizationTypeError(
+            f"repeat: repeats is {describe(repeats)}; a concrete value is required, because it "
+            "decides the result's shape; pass total_repeat_length, or compute repeats with NumPy.")
+    return _repeat_to(a, broadcast_to(repeats, (a.shape[axis],)), total=int(total), axis=axis)
+
+
+@fused(static=("total", "axis"))
+def _repeat_to(a: Any, repeats: Any, *, total: int, axis: int) -> Any:
+    """Steps of 1 are written where an element's repeats end; their running sum says which it is."""
+    repeats = promote.convert(repeats, np.dtype(np.int32))
+    ends = cumulative.cumsum(repeats, 0)
+    inner = slicing.slice_in_dim(ends, 0, max(0, a.shape[axis] - 1), axis=0)
+    steps = write("add", creation.full((total,), 0, np.int32), inner, 1)
+    return take(a, cumulative.cumsum(steps, 0), axis, mode="clip")
+
+
+# Inserting and deleting --------------------------------------------------------------------------
+
+def _places(name: str, obj: Any, n: int) -> np.ndarray:
+    """Concrete places along an axis of size n, from an int, slice, mask or integers."""
+    if isinstance(obj, slice):
+        return np.arange(n)[obj]
+    if isinstance(obj, Tracer):
+        obj = obj.concrete()
+        if obj is None:
+            raise errors.ConcretizationTypeError(
+                f"{name}: obj is traced; a concrete value is required, because it decides the "
+                "result's shape; compute it with NumPy.")
+    places = np.asarray(obj)
+    if places.size == 0:
+        places = places.astype(int)
+    if places.dtype == bool:
+        return np.flatnonzero(places)
+    if places.dtype.kind not in "iu":
+        raise TypeError(f"{name}: obj of dtype {places.dtype} given; integers or a mask required.")
+    return places
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+           ) -> Any:
+    """The array without the elements at some places along an axis (flattened if None).
+
+    `obj` is an int, a slice, a mask or integers, concrete unless it is an array of places promised
+    to be unique by `assume_unique_indices`.
+    """
+    arr = array_args("delete", arr)[0]
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonical_axis(axis, len(arr.shape), "delete")
+    n = arr.shape[axis]
+    if isinstance(obj, Tracer) and obj.concrete() is None and (
+            assume_unique_indices or not obj.shape):
+        return _delete_traced(arr, ravel(obj), axis=axis)
+    places = _places("delete", obj, n)
+    if places.size and (places.min() < -n or places.max() >= n):
+        raise IndexError(f"delete: places {places} given for an axis of size {n}; each must be in "
+                         "bounds.")
+    return take(arr, np.delete(np.arange(n, dtype=np.int32), places), axis, mode="clip")
+
+
+@fused(static=("axis",))
+def _delete_traced(arr: Any, places: Any, *, axis: int) -> Any:
+    """Each place that remains moves behind the deleted ones before it."""
+    n = arr.shape[axis]
+    gone = write("set", creation.full((n,), 0, np.int32), places, 1)
+    left = n - places.shape[0]
+    behind = cumulative.cumsum(1 - gone, 0) - 1
+    target = behind * (1 - gone) + gone * n
+    source = write("set", creation.full((left,), 0, np.int32), target,
+                   creation.broadcasted_iota(np.int32, (n,), 0))
+    return take(arr, source, axis, mode="clip")
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """Values inserted before the given places along an axis (of the flattened array if None).
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.insert(onp.array([1, 2, 3]), 1, 9))
+    [1 9 2 3]
+    """
+    arr, values = array_args("insert", arr, values)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonical_axis(axis, len(arr.shape), "insert")
+    n = arr.shape[axis]
+    places = _places("insert", obj, n)
+    scalar = not places.ndim
+    places = np.atleast_1d(places)
+    if places.size and (places.min() < -n or places.max() > n):
+        raise IndexError(f"insert: places {places} given for an axis of size {n}; each must be in "
+                         "bounds.")
+    values = promote.convert(values, arr.dtype)
+    if scalar and len(values.shape) == len(arr.shape) > 1:
+        places = np.repeat(places, values.shape[axis])
+    elif scalar:
+        values = moveaxis(atleast_1d(values) if len(values.shape) == len(arr.shape) == 1 else
+                          expand_dims(values, 0), 0, axis if len(values.shape) else 0)
+        places = np.repeat(places, values.shape[axis] if values.shape else 1)
+    places = np.where(places < 0, places + n, places)
+    order = np.argsort(places, kind="stable")
+    to = np.empty_like(places)
+    to[order] = places[order] + np.arange(len(places))
+    total = n + len(places)
+    kept = np.ones(total, bool)
+    kept[to] = False
+    source = np.empty(total, np.int32)
+    source[kept] = np.arange(n)
+    source[to] = n + np.arange(len(places))
+    shape = (*arr.shape[:axis], len(places), *arr.shape[axis + 1:])
+    return take(concatenate([arr, broadcast_to(values, shape)], axis), source, axis, mode="clip")

@@ -1,0 +1,408 @@
+"""Shape, order and dtype of arrays: reshape, transpose, broadcast, flip, roll, astype."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import typeof
+from ..lax import shape as lax_shape
+from ..lax import slicing
+from ..lax.creation import broadcasted_iota
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import broadcast_shapes as _broadcast_shapes
+from ..types.shape import canonical_axes, canonical_axis, canonical_shape, prod
+from . import promote
+from .indexing import take
+from .promote import array_args, refuse_option
+
+__all__ = [
+    "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
+    "broadcast_to", "copy", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose",
+    "moveaxis", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90",
+    "squeeze", "swapaxes", "transpose",
+]
+
+
+# Shape -------------------------------------------------------------------------------------------
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
+            out_sharding: Any = None) -> Any:
+    """The same elements in another shape.
+
+    Args:
+      a: array.
+      shape: an int or ints, one of which may be -1: what remains.
+      order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
+      copy: False is refused under no circumstance here: XLA decides whether to copy.
+      out_sharding: must be None.
+
+    Raises TypeError where the sizes do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> onp.reshape(onp.arange(6), (2, -1)).shape
+    (2, 3)
+    """
+    refuse_option("reshape", out_sharding=out_sharding)
+    a = array_args("reshape", a)[0]
+    new = _new_shape(a, shape)
+    if order not in ("C", "F", "A"):
+        raise ValueError(f"reshape: order {order!r} given; 'C', 'F' or 'A' is required; 'K' has no "
+                         "meaning for arrays without strides.")
+    if order == "F":
+        reverse = tuple(range(len(new)))[::-1]
+        flat = lax_shape.reshape(transpose(a), new[::-1])
+        return lax_shape.transpose(flat, reverse)
+    return lax_shape.reshape(a, new) if new != a.shape else a
+
+
+def _new_shape(a: Any, shape: Any) -> tuple[int, ...]:
+    sizes = canonical_sizes(shape)
+    unknown = [i for i, n in enumerate(sizes) if n == -1]
+    if len(unknown) > 1:
+        raise TypeError(f"reshape: shape {sizes} given; can only specify one unknown axis size "
+                        "with a -1 value; name the others.")
+    total, known = prod(a.shape), prod([n for n in sizes if n != -1])
+    if unknown and known and total % known == 0:
+        sizes = tuple([total // known if n == -1 else n for n in sizes])
+    elif unknown or known != total or any(n < 0 for n in sizes):
+        raise TypeError(f"reshape: cannot reshape {typeof(a)} (size {total}) into shape {sizes}; "
+                        "the sizes must have the same product; use -1 for one that follows.")
+    return sizes
+
+
+def canonical_sizes(shape: Any) -> tuple[int, ...]:
+    """A shape whose entries may be -1, as a tuple of ints."""
+    if not isinstance(shape, (tuple, list, np.ndarray)):
+        shape = (shape,)
+    return tuple([-1 if type(n) is int and n == -1 else canonical_shape((n,), "reshape")[0]
+                  for n in shape])
+
+
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+    """The elements as a vector."""
+    if order == "K":
+        raise NotImplementedError("ravel: order 'K' given; arrays have no strides here; use 'C' or "
+                                  "'F'.")
+    return reshape(a, (-1,) if prod(np.shape(a)) else (0,), order, out_sharding=out_sharding)
+
+
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+    """Axes of size 1 inserted, at their places in the result.
+
+    >>> import olympus.numpy as onp
+    >>> onp.expand_dims(onp.ones((2, 3)), (0, -1)).shape
+    (1, 2, 3, 1)
+    """
+    a = array_args("expand_dims", a)[0]
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    return lax_shape.expand_dims(a, canonical_axes(axes, len(a.shape) + len(axes), "expand_dims"))
+
+
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """The axes of size 1, or the named ones among them, removed. ValueError for larger ones."""
+    a = array_args("squeeze", a)[0]
+    if axis is None:
+        axes = tuple([i for i, n in enumerate(a.shape) if n == 1])
+    else:
+        axes = canonical_axes(axis, len(a.shape), "squeeze")
+        if any(a.shape[i] != 1 for i in axes):
+            raise ValueError(f"squeeze: axes {axes} of {typeof(a)} given; cannot select an axis to "
+                             "squeeze out which has size not equal to one.")
+    return lax_shape.squeeze(a, axes) if axes else a
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with at least 1 axis; a list if several are given."""
+    return _at_least("atleast_1d", arys, lambda n: (0,) if n == 0 else ())
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with at least 2 axes: vectors become rows."""
+    return _at_least("atleast_2d", arys, lambda n: (0, 1)[:2 - n] if n < 2 else ())
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with at least 3 axes: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1]."""
+    return _at_least("atleast_3d", arys, lambda n: ((0, 1, 2), (0, 2), (2,))[n] if n < 3 else ())
+
+
+def _at_least(name: str, arys: tuple, axes_for: Any) -> Any:
+    if len(arys) == 1 and isinstance(arys[0], (list, tuple)):
+        raise TypeError(f"{name}: a {type(arys[0]).__name__} given; an array is required; convert "
+                        "it with olympus.numpy.asarray.")
+    out = []
+    for x in array_args(name, *arys):
+        axes = axes_for(len(x.shape))
+        out.append(lax_shape.broadcast_in_dim(x, (1,) * len(axes), ()) if not x.shape and axes
+                   else lax_shape.expand_dims(x, axes) if axes else as_array(x))
+    return out[0] if len(arys) == 1 else out
+
+
+def as_array(x: Any) -> Any:
+    """A checked operand as an array: literals and NumPy arrays are put into the program."""
+    if hasattr(x, "val") or isinstance(x, np.ndarray):
+        return lax_shape.broadcast_in_dim_p.bind(x, shape=tuple(x.shape), sharding=None,
+                                                 broadcast_dimensions=tuple(range(len(x.shape))))
+    return x
+
+
+# Axes --------------------------------------------------------------------------------------------
+
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """The axes in another order: reversed, or axis i of the result is `axes[i]` of `a`."""
+    a = array_args("transpose", a)[0]
+    ndim = len(a.shape)
+    if axes is None:
+        order = tuple(range(ndim))[::-1]
+    else:
+        order = canonical_axes(axes if isinstance(axes, (tuple, list, np.ndarray)) else (axes,),
+                               ndim, "transpose")
+        if len(order) != ndim:
+            raise ValueError(f"transpose: axes {tuple(axes)} of {typeof(a)} given; axes don't match "
+                             "array; each axis once is required.")
+    return a if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
+
+
+def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+    """`transpose` with the axes required."""
+    return transpose(a, axes)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """The last two axes exchanged: [..., m, n] to [..., n, m]. ValueError for rank below 2."""
+    x = array_args("matrix_transpose", x)[0]
+    if len(x.shape) < 2:
+        raise ValueError(f"matrix_transpose: {typeof(x)} given; at least 2 axes are required; use "
+                         "x[:, None] for a column.")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """Two axes exchanged."""
+    a = array_args("swapaxes", a)[0]
+    order = list(range(len(a.shape)))
+    i = canonical_axis(axis1, len(order), "swapaxes")
+    j = canonical_axis(axis2, len(order), "swapaxes")
+    order[i], order[j] = j, i
+    return a if i == j else lax_shape.transpose(a, tuple(order))
+
+
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    """Axes moved to new places; the others keep their order."""
+    a = array_args("moveaxis", a)[0]
+    ndim = len(a.shape)
+    src = canonical_axes(source, ndim, "moveaxis")
+    dst = canonical_axes(destination, ndim, "moveaxis")
+    if len(src) != len(dst):
+        raise ValueError(f"moveaxis: {len(src)} source and {len(dst)} destination axes given; as "
+                         "many of each are required.")
+    order = [i for i in range(ndim) if i not in src]
+    for d, s in sorted(zip(dst, src)):
+        order.insert(d, s)
+    return a if order == list(range(ndim)) else lax_shape.transpose(a, tuple(order))
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """An axis moved to lie before the axis `start`; `moveaxis` says the same more plainly."""
+    ndim = len(np.shape(a))
+    axis = canonical_axis(axis, ndim, "rollaxis")
+    if not -ndim <= start <= ndim:
+        raise ValueError(f"rollaxis: start {start} given; an int in [{-ndim}, {ndim}] is required.")
+    start = start + ndim if start < 0 else start
+    return moveaxis(a, axis, start - (axis < start))
+
+
+# Broadcasting ------------------------------------------------------------------------------------
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+    """The array repeated along new axes in front and along axes of size 1.
+
+    Raises ValueError where it does not fit.
+    """
+    refuse_option("broadcast_to", out_sharding=out_sharding)
+    array = array_args("broadcast_to", array)[0]
+    new = canonical_shape(shape, "broadcast_to")
+    old = tuple(array.shape)
+    if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1])):
+        raise ValueError(f"broadcast_to: {typeof(array)} and shape {new} given; incompatible shapes "
+                         "for broadcasting; aligned at the right, each size must be equal or 1.")
+    return as_array(array) if old == new else promote.broadcast_to(array, new)
+
+
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """The arrays, each broadcast to their common shape; dtypes stay."""
+    args = tuple(array_args("broadcast_arrays", *args))
+    if not args:
+        return []
+    shape = promote.result_shape("broadcast_arrays", [typeof(x) for x in args])
+    return [broadcast_to(x, shape) for x in args]
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to. ValueError if they do not.
+
+    >>> import olympus.numpy as onp
+    >>> onp.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    return _broadcast_shapes(*[canonical_shape(s, "broadcast_shapes") for s in shapes])
+
+
+def resize(a: Any, new_shape: Any) -> Any:
+    """The elements in another shape: repeated from the start where it is larger, or cut off."""
+    a = array_args("resize", a)[0]
+    new = canonical_shape(new_shape, "resize")
+    size, total = prod(new), prod(a.shape)
+    flat = lax_shape.reshape(a, (total,))
+    if size and not total:
+        return lax_shape.broadcast_in_dim(np.zeros((), a.dtype), new, ())
+    if size > total:
+        flat = slicing.concatenate([flat] * -(-size // total), 0)
+    return lax_shape.reshape(slicing.slice(flat, (0,), (size,)), new)
+
+
+# Order -------------------------------------------------------------------------------------------
+
+def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """The elements in reverse order along an axis, several, or all."""
+    m = array_args("flip", m)[0]
+    return lax_shape.rev(m, canonical_axes(axis, len(m.shape), "flip"))
+
+
+def fliplr(m: Any) -> Any:
+    """`flip` along axis 1. ValueError for rank below 2."""
+    _require_rank("fliplr", m, 2)
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """`flip` along axis 0. ValueError for rank 0."""
+    _require_rank("flipud", m, 1)
+    return flip(m, 0)
+
+
+def _require_rank(name: str, m: Any, rank: int) -> None:
+    if typeof(m).ndim < rank:
+        raise ValueError(f"{name}: {typeof(m)} given; at least {rank} axes are required.")
+
+
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+    """Turned by k quarters in the plane of two axes, from the first towards the second."""
+    m = array_args("rot90", m)[0]
+    i, j = canonical_axes(axes, len(m.shape), "rot90")
+    k = k % 4
+    if k == 0:
+        return m
+    if k == 2:
+        return flip(m, (i, j))
+    return flip(swapaxes(m, i, j), i) if k == 1 else swapaxes(flip(m, i), i, j)
+
+
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
+    """Elements moved along an axis, those that leave enter at the other end.
+
+    Args:
+      a: array.
+      shift: by how much: ints, or integer arrays (then they may be traced).
+      axis: one axis or as many as shifts; the flattened array if None.
+
+    Raises ValueError where the numbers of shifts and axes do not fit.
+    """
+    a = array_args("roll", a)[0]
+    if axis is None:
+        flat = roll(lax_shape.reshape(a, (prod(a.shape),)), shift, 0)
+        return lax_shape.reshape(flat, a.shape)
+    axes = canonical_axes(axis, len(a.shape), "roll") if not isinstance(axis, (tuple, list)) else \
+        tuple([canonical_axis(d, len(a.shape), "roll") for d in axis])
+    shifts = _shifts(shift, len(axes))
+    for s, d in zip(shifts, axes):
+        n = a.shape[d]
+        if not n:
+            continue
+        if isinstance(s, int):
+            a = _roll_static(a, s % n, d)
+        else:
+            a = _roll_traced(a, s, axis=d)
+    return a
+
+
+def _shifts(shift: Any, count: int) -> list[Any]:
+    if isinstance(shift, (tuple, list)):
+        found = list(shift)
+    else:
+        aval = typeof(shift)
+        if dtypes.scalar_kind(aval.dtype) not in "iub":
+            raise TypeError(f"roll: shift {aval} given; integers are required.")
+        if isinstance(shift, (int, np.ndarray, np.generic)):
+            found = np.atleast_1d(shift).tolist()
+        elif aval.ndim:
+            found = [shift[i] for i in range(aval.shape[0])]
+        else:
+            found = [shift]
+    found = [int(s) if isinstance(s, (int, np.integer)) else s for s in found]
+    if len(found) == 1:
+        found *= count
+    if len(found) != count:
+        raise ValueError(f"roll: {len(found)} shifts given for {count} axes; one shift, or one per "
+                         "axis, is required.")
+    return found
+
+
+def _roll_static(a: Any, s: int, axis: int) -> Any:
+    if not s:
+        return a
+    cut = a.shape[axis] - s
+    return slicing.concatenate([slicing.slice_in_dim(a, cut, None, axis=axis),
+                                slicing.slice_in_dim(a, 0, cut, axis=axis)], axis)
+
+
+@fused(static=("axis",))
+def _roll_traced(a: Any, s: Any, *, axis: int) -> Any:
+    n = a.shape[axis]
+    places = broadcasted_iota(np.int32, (n,), 0)
+    places = (places - promote.convert(s, places.dtype)) % n
+    return take(a, places, axis, mode="clip")
+
+
+# Dtype -------------------------------------------------------------------------------------------
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """The elements converted to another dtype; None is the default float dtype.
+
+    Args:
+      x: array.
+      dtype: anything that names a dtype.
+      copy: has no visible effect, as arrays are immutable.
+      device: must be None.
+
+    Complex to real drops the imaginary part, with a warning. Raises TypeError for what is no dtype.
+    """
+    refuse_option("astype", device=device)
+    x = array_args("astype", x)[0]
+    to = dtypes.default_float() if dtype is None else dtypes.canonical_dtype(dtype)
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(to):
+        warn_complex("astype", typeof(x), to)
+        if dtypes.is_bool(to):
+            return x != 0
+    out = promote.convert(x, to)
+    return as_array(out)
+
+
+def warn_complex(name: str, aval: Any, dtype: Any) -> None:
+    """Warn that imaginary parts are dropped."""
+    warnings.warn(f"{name}: {aval} converted to {dtypes.long_name(dtype)}; casting complex values to "
+                  "real discards the imaginary part; use x.real.", np.exceptions.ComplexWarning, stacklevel=3)
+
+
+def copy(a: Any, order: str | None = None) -> Any:
+    """The same array; arrays are immutable, so a copy differs only under donation."""
+    if order not in (None, "C", "K", "A"):
+        raise NotImplementedError(f"copy: order {order!r} given; None, 'C', 'K' or 'A' is required.")
+    a = array_args("copy", a)[0]
+    return lax_shape.broadcast_in_dim_p.bind(a, shape=tuple(a.shape), sharding=None,
+                                             broadcast_dimensions=tuple(range(len(a.shape))))

@@ -1,0 +1,233 @@
+"""`pad`: an array made larger at its ends, in any of NumPy's ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import typeof
+from ..lax import creation, slicing
+from ..types import dtypes
+from . import promote, reductions, statistics
+from .elementary import floor
+from .elementary import round as _round
+from .indexing import take
+from .joining import concatenate
+from .manipulation import as_array, broadcast_to
+from .promote import array_args
+from .vectorize import apply_along_axis
+
+__all__ = ["pad"]
+
+_OPTIONS = {
+    "constant": ("constant_values",), "linear_ramp": ("end_values",), "edge": (), "wrap": (),
+    "empty": (), "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
+    "maximum": ("stat_length",), "mean": ("stat_length",), "median": ("stat_length",),
+    "minimum": ("stat_length",),
+}
+
+
+def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
+        ) -> Any:
+    """The array with elements added before and after along each axis.
+
+    Args:
+      array: array.
+      pad_width: an int, (before, after), or one such pair per axis; or a dict of them by axis.
+      mode: "constant" (constant_values=0), "edge", "linear_ramp" (end_values=0), "reflect" and
+        "symmetric" (reflect_type="even"), "wrap", "empty", "maximum", "minimum", "mean", "median"
+        (stat_length=None), or a function of NumPy's form that returns the padded vector.
+
+    Raises ValueError for negative widths, NotImplementedError for another mode, TypeError for
+    options that do not belong to the mode.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.pad(onp.array([1, 2]), (1, 2), constant_values=9))
+    [9 1 2 9 9]
+    """
+    array = as_array(array_args("pad", array)[0])
+    ndim = len(array.shape)
+    if isinstance(pad_width, dict):
+        pairs = [(0, 0)] * ndim
+        for axis, width in pad_width.items():
+            pairs[axis] = _pairs("pad_width", width, 1)[0]
+        widths = pairs
+    else:
+        widths = _pairs("pad_width", pad_width, ndim)
+    widths = [(int(a), int(b)) for a, b in widths]
+    if any(a < 0 or b < 0 for a, b in widths):
+        raise ValueError(f"pad: pad_width {pad_width} given; index can't contain negative values.")
+    if callable(mode):
+        return _pad_by_function(array, widths, mode, kwargs)
+    if mode not in _OPTIONS:
+        raise NotImplementedError(f"pad: mode {mode!r} given; one of {', '.join(_OPTIONS)} or a "
+                                  "function is required.")
+    wrong = set(kwargs) - set(_OPTIONS[mode])
+    if wrong:
+        raise ValueError(f"pad: the options {sorted(wrong)} given; unsupported keyword arguments "
+                         f"for mode {mode!r}, which takes {_OPTIONS[mode] or 'none'}.")
+    return _PADDERS[mode](array, widths, **kwargs)
+
+
+def _pairs(what: str, given: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """One (before, after) per axis from NumPy's short forms."""
+    if hasattr(given, "aval") and not given.shape or np.ndim(given) == 0:
+        return [(given, given)] * ndim
+    items = list(given)
+    if all(np.ndim(i) == 0 for i in items):
+        if len(items) == 1:
+            return [(items[0], items[0])] * ndim
+        if len(items) == 2:
+            return [(items[0], items[1])] * ndim
+    elif len(items) == 1 or len(items) == ndim:
+        rows = [tuple(i) for i in items]
+        if all(len(r) in (1, 2) for r in rows):
+            rows = [(r[0], r[-1]) for r in rows]
+            return rows * ndim if len(rows) == 1 else rows
+    raise ValueError(f"pad: {what} {given} given for {ndim} axes; a number, a pair, or a pair per "
+                     "axis is required; operands could not be broadcast together.")
+
+
+def _block(array: Any, axis: int, width: int, value: Any) -> Any:
+    shape = (*array.shape[:axis], width, *array.shape[axis + 1:])
+    return broadcast_to(value, shape)
+
+
+def _pad_constant(array: Any, widths: list, constant_values: Any = 0) -> Any:
+    values = _pairs("constant_values", constant_values, len(widths))
+    first = values[0][0] if values else 0
+    if all(v is first for pair in values for v in pair):
+        value = promote.convert(array_args("pad", first)[0], array.dtype)
+        return slicing.pad(array, as_array(value), [(a, b, 0) for a, b in widths])
+    for axis, (width, pair) in enumerate(zip(widths, values)):
+        blocks = [_block(array, axis, n, promote.convert(array_args("pad", v)[0], array.dtype))
+                  for n, v in zip(width, pair)]
+        array = concatenate([blocks[0], array, blocks[1]], axis)
+    return array
+
+
+def _pad_empty(array: Any, widths: list) -> Any:
+    return slicing.pad(array, creation.full((), 0, array.dtype), [(a, b, 0) for a, b in widths])
+
+
+def _pad_by_places(mode: str) -> Callable[..., Any]:
+    """Modes that copy elements: NumPy pads the places, a gather reads them."""
+    def padder(array: Any, widths: list) -> Any:
+        for axis, width in enumerate(widths):
+            n = array.shape[axis]
+            if any(width):
+                if not n:
+                    raise ValueError(f"pad: {typeof(array)} and mode {mode!r} given; can't extend "
+                                     f"empty axis {axis} using modes other than 'constant' or "
+                                     "'empty'.")
+                places = np.pad(np.arange(n, dtype=np.int32), width, mode)  # type: ignore
+                array = take(array, places, axis, mode="clip")
+        return array
+    return padder
+
+
+def _pad_mirrored(mode: str) -> Callable[..., Any]:
+    even = _pad_by_places(mode)
+
+    def padder(array: Any, widths: list, reflect_type: str = "even") -> Any:
+        if reflect_type == "even":
+            return even(array, widths)
+        if reflect_type != "odd":
+            raise ValueError(f"pad: reflect_type {reflect_type!r} given; 'even' or 'odd' is "
+                             "required.")
+        for axis, width in enumerate(widths):
+            if any(width):
+                array = _pad_odd(array, axis, width, mode)
+        return array
+    return padder
+
+
+def _pad_odd(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
+    """2 * edge - mirrored: an affine map of places, whose two parts NumPy pads exactly.
+
+    For the line f(i) = i the odd reflection continues it, so each padded place is k whole periods
+    away: its value is the mirrored element, negated for odd reflections, plus multiples of edges.
+    """
+    n = array.shape[axis]
+    basis = np.eye(n)       # the padding is linear in the elements, so its matrix says it all
+    matrix = np.pad(basis, (width, (0, 0)), mode, reflect_type="odd")  # type: ignore[call-overload]
+    out = None
+    for column in range(n):
+        weights = matrix[:, column]
+        if not weights.any():
+            continue
+        element = slicing.slice_in_dim(array, column, column + 1, axis=axis)
+        shape = [1] * len(array.shape)
+        shape[axis] = len(weights)
+        part = element * weights.reshape(shape).astype(array.dtype)
+        out = part if out is None else out + part
+    return out
+
+
+def _pad_ramp(array: Any, widths: list, end_values: Any = 0) -> Any:
+    ends = _pairs("end_values", end_values, len(widths))
+    for axis, ((before, after), (left, right)) in enumerate(zip(widths, ends)):
+        n = array.shape[axis]
+        first = slicing.slice_in_dim(array, 0, 1, axis=axis)
+        last = slicing.slice_in_dim(array, n - 1, n, axis=axis)
+        array = concatenate([_ramp(left, first, before, axis, False), array,
+                             _ramp(right, last, after, axis, True)], axis)
+    return array
+
+
+def _ramp(end: Any, edge: Any, width: int, axis: int, flipped: bool) -> Any:
+    """`width` elements from the end value (included) to the edge (not included)."""
+    shape = [1] * len(edge.shape)
+    shape[axis] = width
+    steps = np.arange(width) / max(width, 1)
+    if flipped:
+        steps = steps[::-1]
+    kind = dtypes.to_inexact_dtype(edge.dtype)
+    wide, steps = promote.convert(edge, kind), steps.reshape(shape).astype(kind)
+    line = promote.convert(array_args("pad", end)[0], kind)
+    out = line + (wide - line) * steps
+    if not dtypes.is_inexact(edge.dtype):
+        out = floor(out)
+    return promote.convert(out, edge.dtype)
+
+
+def _pad_statistic(fun: Callable[..., Any], rounded: bool) -> Callable[..., Any]:
+    def padder(array: Any, widths: list, stat_length: Any = None) -> Any:
+        lengths = _pairs("stat_length", stat_length, len(widths)) if stat_length is not None else \
+            [(None, None)] * len(widths)
+        for axis, ((before, after), (left, right)) in enumerate(zip(widths, lengths)):
+            n = array.shape[axis]
+            left, right = [n if k is None else min(int(k), n) for k in (left, right)]
+            values = []
+            for part in (slicing.slice_in_dim(array, 0, left, axis=axis),
+                         slicing.slice_in_dim(array, n - right, n, axis=axis)):
+                value = fun(part, axis=axis, keepdims=True)
+                if rounded and not dtypes.is_inexact(array.dtype):
+                    value = _round(value)
+                values.append(promote.convert(value, array.dtype))
+            array = concatenate([_block(array, axis, before, values[0]), array,
+                                 _block(array, axis, after, values[1])], axis)
+        return array
+    return padder
+
+
+def _pad_by_function(array: Any, widths: list, fun: Callable[..., Any], kwargs: dict[str, Any]
+                     ) -> Any:
+    """NumPy's protocol: fun(vector, (before, after), axis, kwargs) returns the whole vector."""
+    array = slicing.pad(array, creation.full((), 0, array.dtype), [(a, b, 0) for a, b in widths])
+    for axis, width in enumerate(widths):
+        array = apply_along_axis(fun, axis, array, width, axis, kwargs)
+    return array
+
+
+_PADDERS: dict[str, Callable[..., Any]] = {
+    "constant": _pad_constant, "empty": _pad_empty, "linear_ramp": _pad_ramp,
+    "edge": _pad_by_places("edge"), "wrap": _pad_by_places("wrap"),
+    "reflect": _pad_mirrored("reflect"), "symmetric": _pad_mirrored("symmetric"),
+    "maximum": _pad_statistic(reductions.max, False),
+    "minimum": _pad_statistic(reductions.min, False),
+    "mean": _pad_statistic(statistics.mean, True),
+    "median": _pad_statistic(statistics.median, True),
+}

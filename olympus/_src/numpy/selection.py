@@ -1,0 +1,232 @@
+"""Elements chosen by conditions or places: choose, compress, extract, place, put, argwhere.
+
+How many elements a condition selects decides a shape. So such functions need a concrete array, or
+`size`, which fixes the shape: what is missing is filled, what is too much is cut off.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import typeof
+from ..lax import creation, cumulative
+from ..types import dtypes
+from ..types.shape import canonical_axis, prod
+from . import promote
+from .conditions import where as choose_elements
+from .indexing import concrete, nonzero, take, write
+from .joining import stack
+from .manipulation import as_array, broadcast_arrays, moveaxis, ravel, reshape
+from .promote import array_args, refuse_option
+from .ufuncs import as_bool
+
+__all__ = ["argwhere", "choose", "compress", "extract", "flatnonzero", "place", "put",
+           "ravel_multi_index", "unravel_index", "where"]
+
+_INT32 = dtypes.as_dtype("int32")
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
+          fill_value: Any = None) -> Any:
+    """Elements of `x` where the condition holds, of `y` elsewhere; all three broadcast.
+
+    With the condition alone this is `nonzero`, which takes `size` and `fill_value`. Raises
+    ValueError where only one of `x` and `y` is given.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.where(onp.arange(4) < 2, 1.0, 0.0))
+    [1. 1. 0. 0.]
+    """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("where: one of x and y given; either both or neither of the x and y "
+                         "arguments should be provided.")
+    if size is not None or fill_value is not None:
+        raise ValueError("where: size or fill_value given with x and y; they belong to the form "
+                         "with one argument; leave them out.")
+    return choose_elements(condition, x, y)
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """Of each place, the array of `choices` that the integer there names.
+
+    Args:
+      a: integers, broadcast with the choices.
+      choices: a sequence of arrays (or an array, along its first axis).
+      out: must be None.
+      mode: "wrap" or "clip" for integers outside; "raise" needs a concrete `a`.
+    """
+    refuse_option("choose", out=out)
+    a = array_args("choose", a)[0]
+    if dtypes.scalar_kind(typeof(a).dtype) not in "iu":
+        raise ValueError(f"choose: indices {typeof(a)} given; integers are required.")
+    arrays = promote.promote_dtypes("choose", *choices)
+    n = len(arrays)
+    a, *arrays = broadcast_arrays(a, *arrays)
+    if mode == "raise":
+        value = concrete("choose", a, "a", "use mode='clip' or 'wrap'")
+        if value.size and not (0 <= value.min() and value.max() < n):
+            raise ValueError(f"choose: an entry outside of [0, {n}) given; invalid entry in choice "
+                             "array; use mode='clip' or 'wrap'.")
+    elif mode == "wrap":
+        a = a % n
+    elif mode != "clip":
+        raise ValueError(f"choose: mode {mode!r} given; 'raise', 'wrap' or 'clip' is required.")
+    a = promote.convert(a, _INT32).clip(0, n - 1)
+    grid = [creation.broadcasted_iota(_INT32, a.shape, d) for d in range(len(a.shape))]
+    return stack(arrays)[(a, *grid)]
+
+
+# Conditions --------------------------------------------------------------------------------------
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The places of elements that are not zero in the flattened array."""
+    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The places of elements that are not zero as rows: int32[n, ndim]."""
+    a = array_args("argwhere", a)[0]
+    if not a.shape:
+        count = len(nonzero(ravel(a), size=size, fill_value=fill_value)[0])
+        return creation.full((count, 0), 0, _INT32)
+    return stack(nonzero(a, size=size, fill_value=fill_value), axis=1)
+
+
+def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
+             fill_value: Any = 0, out: None = None) -> Any:
+    """The elements along an axis (of the flattened array if None) where the condition holds.
+
+    `size` fixes how many there are; where there are fewer the rest is `fill_value`.
+    """
+    refuse_option("compress", out=out)
+    if isinstance(condition, (list, tuple)):
+        condition = np.asarray(condition, bool)
+    condition, a = array_args("compress", condition, a)
+    if len(condition.shape) != 1:
+        raise ValueError(f"compress: condition {typeof(condition)} given; a vector is required.")
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonical_axis(axis, len(a.shape), "compress")
+    n = a.shape[axis]
+    if condition.shape[0] > n:
+        extra, condition = condition[n:], condition[:n]
+        if size is None and concrete("compress", extra, "condition", "pass size=...").any():
+            raise ValueError("compress: the condition holds beyond the axis's end; a condition "
+                             "that is at most as long as the axis is required.")
+    if size is None:
+        places = np.flatnonzero(concrete("compress", condition, "condition", "pass size=..."))
+        return take(a, places.astype(np.int32), axis, mode="clip")
+    places = flatnonzero(condition, size=size, fill_value=n)
+    return take(a, places, axis, mode="fill", fill_value=fill_value)
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+    """The elements where the condition holds, as a vector."""
+    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+    """A copy of `arr` whose k-th element under the mask is `vals[k % len(vals)]`.
+
+    `inplace=False` must be given: arrays cannot be changed.
+    """
+    _refuse_inplace("place", inplace)
+    arr, mask, vals = array_args("place", arr, mask, vals)
+    if prod(arr.shape) != prod(mask.shape):
+        raise ValueError(f"place: arr {typeof(arr)} and mask {typeof(mask)} given; equal sizes are "
+                         "required.")
+    flat, vals = as_bool(ravel(mask)), ravel(vals)
+    if not prod(mask.shape):
+        return arr
+    if not vals.shape[0]:
+        raise ValueError("place: no values given; vals must be non-empty.")
+    ranks = cumulative.cumsum(promote.convert(flat, _INT32), 0) - 1
+    chosen = take(vals, ranks % vals.shape[0], 0, mode="clip")
+    out = where(flat, promote.convert(chosen, arr.dtype), ravel(arr))
+    return reshape(out, arr.shape)
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+    """A copy of `a` with values at places of the flattened array; values repeat as needed.
+
+    `mode` is "clip", "wrap" or None (places outside are dropped). `inplace=False` must be given.
+    """
+    _refuse_inplace("put", inplace)
+    a, ind, v = array_args("put", a, ind, v)
+    ind, v, total = ravel(ind), ravel(v), prod(a.shape)
+    if not ind.shape[0] or not v.shape[0]:
+        return a
+    v = take(v, np.arange(ind.shape[0]) % v.shape[0], 0, mode="clip")
+    if mode == "wrap":
+        ind = ind % total
+    elif mode == "clip":
+        ind = ind.clip(0, total - 1)
+    elif mode is not None:
+        raise ValueError(f"put: mode {mode!r} given; None, 'clip' or 'wrap' is required.")
+    return reshape(write("set", ravel(a), ind, v), a.shape)
+
+
+def _refuse_inplace(name: str, inplace: bool) -> None:
+    if inplace:
+        raise ValueError(f"{name}: inplace=True given; arrays are immutable; pass inplace=False "
+                         "and use the result.")
+
+
+# Places ------------------------------------------------------------------------------------------
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    """Places in the flattened array as places per axis; those outside are brought inside.
+
+    >>> import olympus.numpy as onp
+    >>> [int(i) for i in onp.unravel_index(5, (2, 3))]
+    [1, 2]
+    """
+    indices = as_array(array_args("unravel_index", indices)[0])
+    if dtypes.scalar_kind(indices.dtype) not in "iu":
+        raise TypeError(f"unravel_index: indices {typeof(indices)} given; an integer dtype is "
+                        "required.")
+    sizes = tuple(map(int, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (
+        int(shape),)
+    total = prod(sizes)
+    indices = where(indices < 0, indices + total, indices).clip(0, max(0, total - 1))
+    return tuple([indices // max(1, prod(sizes[axis + 1:])) % max(1, n)
+                  for axis, n in enumerate(sizes)])
+
+
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Any:
+    """Places per axis as places in the flattened array.
+
+    Args:
+      multi_index: a sequence of integer arrays that broadcast, one per axis.
+      dims: the array's shape.
+      mode: "wrap" or "clip" for places outside; "raise" needs concrete places.
+      order: "C" (last axis fastest) or "F".
+    """
+    if len(multi_index) != len(dims):
+        raise ValueError(f"ravel_multi_index: {len(multi_index)} index arrays given for {dims}; "
+                         "one per axis is required.")
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"ravel_multi_index: mode {mode!r} given; 'raise', 'wrap' or 'clip' is "
+                         "required.")
+    if order not in ("C", "F"):
+        raise ValueError(f"ravel_multi_index: order {order!r} given; 'C' or 'F' is required.")
+    parts = [as_array(p) for p in array_args("ravel_multi_index", *multi_index)]
+    out: Any = 0
+    for axis in range(len(dims)) if order == "C" else range(len(dims) - 1, -1, -1):
+        part, n = parts[axis], int(dims[axis])
+        if dtypes.scalar_kind(part.dtype) not in "iu":
+            raise TypeError(f"ravel_multi_index: indices {typeof(part)} given; an integer dtype is "
+                            "required.")
+        if mode == "raise":
+            value = concrete("ravel_multi_index", part, "an index array",
+                             "use mode='wrap' or 'clip'")
+            if value.size and not (0 <= value.min() and value.max() < n):
+                raise ValueError(f"ravel_multi_index: an index outside of [0, {n}) given; invalid "
+                                 "entry in coordinates array; use mode='wrap' or 'clip'.")
+        part = part % n if mode == "wrap" else part.clip(0, n - 1)
+        out = part + out * n
+    return out

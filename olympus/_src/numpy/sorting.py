@@ -1,0 +1,266 @@
+"""Order: sort, argsort, partition, top_k, and searches in sorted arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base import errors
+from ..core.trace import Tracer, describe, typeof
+from ..lax import creation
+from ..lax import shape as lax_shape
+from ..lax import sort as lax_sort
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import canonical_axis
+from . import promote
+from .conditions import where
+from .indexing import take, take_along_axis, write
+from .manipulation import as_array, flip, ravel, reshape
+from .promote import array_args, refuse_option
+
+__all__ = [
+    "argpartition", "argsort", "bincount", "digitize", "lexsort", "partition", "searchsorted",
+    "sort", "sort_complex", "top_k",
+]
+
+_INT32 = np.dtype(np.int32)
+
+
+def _sortable(name: str, a: Any, axis: int | None, kind: str | None, order: Any, stable: bool
+              ) -> tuple[Any, int, bool]:
+    """The array, its canonical axis and whether equal elements keep their order."""
+    refuse_option(name, order=order)
+    if kind is not None and kind not in ("stable", "quicksort", "mergesort", "heapsort"):
+        raise ValueError(f"{name}: kind {kind!r} given; None or 'stable' is required.")
+    a = as_array(array_args(name, a)[0])
+    if axis is None:
+        a, axis = ravel(a), 0
+    return a, canonical_axis(axis, len(a.shape), name), stable or kind in ("stable", "mergesort")
+
+
+def sort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None = None,
+         stable: bool = True, descending: bool = False) -> Any:
+    """The elements in ascending order along an axis (of the flattened array if None).
+
+    NaN comes last; complex numbers are ordered by real, then imaginary part.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.sort(onp.array([3, 1, 2]), descending=True))
+    [3 2 1]
+    """
+    a, axis, stable = _sortable("sort", a, axis, kind, order, stable)
+    out = lax_sort.sort(a, axis, is_stable=stable)
+    return flip(out, axis) if descending else out
+
+
+def argsort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None = None,
+            stable: bool = True, descending: bool = False, dtype: Any = None) -> Any:
+    """The places that sort an array along an axis: int32[...], or of the given integer dtype."""
+    a, axis, stable = _sortable("argsort", a, axis, kind, order, stable)
+    dtype = _INT32 if dtype is None else dtypes.canonical_dtype(dtype)
+    if not dtypes.is_integer(dtype):
+        raise TypeError(f"argsort: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
+                        "required.")
+    return _argsort(a, axis=axis, stable=stable, descending=descending, dtype=dtype)
+
+
+@fused(static=("axis", "stable", "descending", "dtype"))
+def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -> Any:
+    places = creation.broadcasted_iota(dtype, a.shape, axis)
+    if descending:      # sorting backwards and flipping keeps the order of equal elements
+        a, places = lax_shape.rev(a, (axis,)), lax_shape.rev(places, (axis,))
+    _, out = lax_sort.sort((a, places), axis, is_stable=stable, num_keys=1)
+    return lax_shape.rev(out, (axis,)) if descending else out
+
+
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Any:
+    """The places that sort by several keys, the last key first.
+
+    `keys` are arrays of one shape, or the rows of one array. `batch_size` bounds how many keys one
+    sort compares; None is all. Raises TypeError for no keys.
+    """
+    keys = [as_array(k) for k in array_args("lexsort", *keys)]
+    if not keys:
+        raise TypeError("lexsort: no keys given; need sequence of keys with len > 0 in lexsort.")
+    if any(k.shape != keys[0].shape for k in keys):
+        raise ValueError("lexsort: keys of several shapes given; all keys need to be the same "
+                         "shape.")
+    if not keys[0].shape:
+        return creation.full((), 0, _INT32)
+    axis = canonical_axis(axis, len(keys[0].shape), "lexsort")
+    places = creation.broadcasted_iota(_INT32, keys[0].shape, axis)
+    size = len(keys) if batch_size is None else batch_size
+    # From the least significant batch on: each sort is stable, so it keeps the order before it.
+    for first in range(0, len(keys), size):
+        batch = keys[first:first + size][::-1]
+        if first:
+            batch = [take_along_axis(k, places, axis) for k in batch]
+        places = lax_sort.sort((*batch, places), axis, is_stable=True, num_keys=len(batch))[-1]
+    return places
+
+
+def sort_complex(a: Any) -> Any:
+    """The elements sorted by real, then imaginary part, as complex numbers."""
+    a = array_args("sort_complex", a)[0]
+    return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)), 0)
+
+
+def partition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The array with the k-th smallest element at place k, none larger before, none smaller after.
+
+    The order within both parts is not specified (here it is ascending).
+    """
+    a = as_array(array_args("partition", a)[0])
+    axis = canonical_axis(axis, len(a.shape), "partition")
+    canonical_axis(kth, a.shape[axis], "partition: kth")
+    return sort(a, axis)
+
+
+def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+    """The places that partition an array: see `partition`."""
+    a = as_array(array_args("argpartition", a)[0])
+    axis = canonical_axis(axis, len(a.shape), "argpartition")
+    canonical_axis(kth, a.shape[axis], "argpartition: kth")
+    return argsort(a, axis)
+
+
+def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+          ) -> tuple[Any, Any]:
+    """The k largest (or smallest) elements along an axis, and their places.
+
+    `sorted` is accepted: the result is always sorted. Raises ValueError for another mode.
+    """
+    if mode not in ("largest", "smallest"):
+        raise ValueError(f"top_k: mode {mode!r} given; 'largest' or 'smallest' is required.")
+    a = as_array(array_args("top_k", a)[0])
+    axis = canonical_axis(axis, len(a.shape), "top_k")
+    if mode == "largest":
+        return lax_sort.top_k(a, k, axis=axis)
+    places = argsort(a, axis)
+    first = tuple([slice(None)] * axis + [slice(0, k)])
+    return sort(a, axis)[first], places[first]
+
+
+# Searching ---------------------------------------------------------------------------------------
+
+_METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+                 ) -> Any:
+    """Where values belong in a sorted vector: int32 of the shape of `v`.
+
+    Args:
+      a: a sorted vector of n elements; NaN last.
+      v: the values.
+      side: "left": a[i-1] < v <= a[i]; "right": a[i-1] <= v < a[i].
+      sorter: places that sort `a`, if it is not sorted.
+      method: "compare_all" compares each pair; "scan", "scan_unrolled" and "sort" halve the range,
+        in ceil(log2(n + 1)) steps.
+
+    Raises ValueError for another side or method, or where `a` is no vector.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.searchsorted(onp.array([1., 2., 4.]), onp.array([0., 2., 9.])))
+    [0 1 3]
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side {side!r} given; 'left' or 'right' is required.")
+    if method not in _METHODS:
+        raise ValueError(f"searchsorted: method {method!r} given; one of {_METHODS} is required.")
+    a, v = [as_array(x) for x in promote.promote_dtypes("searchsorted", a, v)]
+    if len(a.shape) != 1:
+        raise ValueError(f"searchsorted: a {typeof(a)} given; a should be 1-dimensional.")
+    if sorter is not None:
+        a = take(a, sorter, 0, mode="clip")
+    return _search(a, v, side=side, compare_all=method == "compare_all")
+
+
+@fused(static=("side", "compare_all"))
+def _search(a: Any, v: Any, *, side: str, compare_all: bool) -> Any:
+    n = a.shape[0]
+    if not n:
+        return creation.full(v.shape, 0, _INT32)
+    if compare_all:
+        columns = reshape(a, (n,) + (1,) * len(v.shape))
+        before = promote.convert(_before(columns, v, side), _INT32)
+        return lax_shape.reduce_sum(before, (0,))
+    low = creation.full(v.shape, 0, _INT32)
+    high = creation.full(v.shape, n, _INT32)
+    for _ in range(n.bit_length()):     # invariant: low <= place <= high
+        middle = (low + high) // 2
+        right = _before(take(a, middle, 0, mode="clip"), v, side) & (low < high)
+        low, high = where(right, middle + 1, low), where(right, high, middle)
+    return low
+
+
+def _before(x: Any, v: Any, side: str) -> Any:
+    """Whether elements of the sorted vector lie before the place of `v`; NaN is the largest."""
+    if not dtypes.is_inexact(x.dtype):
+        return x < v if side == "left" else x <= v
+    x_nan, v_nan = x != x, v != v
+    if side == "left":
+        return (x < v) | (v_nan & ~x_nan)
+    return (x <= v) | v_nan
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+    """The bin that each value is in: i where bins[i-1] <= x < bins[i], for ascending bins.
+
+    `right`: bins[i-1] < x <= bins[i]. Bins may descend too. Raises ValueError unless they are a
+    vector.
+    """
+    bins = as_array(array_args("digitize", bins)[0])
+    x = as_array(array_args("digitize", x)[0])
+    if len(bins.shape) != 1:
+        raise ValueError(f"digitize: bins {typeof(bins)} given; bins must be a 1-dimensional array.")
+    n = bins.shape[0]
+    if not n:
+        return creation.full(x.shape, 0, _INT32)
+    side, method = "left" if right else "right", method or "scan"
+    other = "right" if right else "left"
+    return where(bins[n - 1] >= bins[0], searchsorted(bins, x, side, method=method),
+                 n - searchsorted(flip(bins), x, other, method=method))
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
+             out_sharding: Any = None) -> Any:
+    """How often each of 0, 1, 2 … occurs in a vector; weights are summed instead if given.
+
+    Args:
+      x: a vector of integers; negative ones count as 0.
+      weights: a vector of the same size.
+      minlength: the least size of the result.
+      length: its size, required where `x` is traced; numbers beyond are dropped.
+      out_sharding: must be None.
+
+    Raises TypeError for `x` not of integers, ConcretizationTypeError where it is traced without
+    `length`.
+    """
+    refuse_option("bincount", out_sharding=out_sharding)
+    x = as_array(array_args("bincount", x)[0])
+    if dtypes.scalar_kind(x.dtype) not in "iub":
+        raise TypeError(f"bincount: {typeof(x)} given; x argument to bincount must have an integer "
+                        "type; convert it with astype.")
+    if len(x.shape) != 1:
+        raise ValueError(f"bincount: {typeof(x)} given; only 1-dimensional input is supported.")
+    if length is None:
+        value = x.concrete() if isinstance(x, Tracer) else x
+        if value is None:
+            raise errors.ConcretizationTypeError(
+                f"bincount: x is {describe(x)}; a concrete value is required, because its largest "
+                "number decides the result's shape; pass length=...")
+        value = np.asarray(value)
+        length = max(int(minlength), int(value.max()) + 1 if value.size else 0)
+    else:
+        length = max(int(minlength), int(length))
+    x = where(x < 0, 0, promote.convert(x, _INT32) if dtypes.is_bool(x.dtype) else x)
+    if weights is None:
+        return write("add", creation.full((length,), 0, _INT32), x, 1)
+    weights = as_array(array_args("bincount", weights)[0])
+    if weights.shape != x.shape:
+        raise ValueError(f"bincount: x {typeof(x)} and weights {typeof(weights)} given; shape of "
+                         "weights must match shape of input.")
+    return write("add", creation.full((length,), 0, weights.dtype), x, weights)

@@ -1,0 +1,182 @@
+"""`vectorize`, `apply_along_axis`, `apply_over_axes`: functions of parts mapped over arrays by vmap."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from ..core.trace import typeof
+from ..lax import shape as lax_shape
+from ..transforms.vmap import vmap
+from ..types.shape import broadcast_shapes, canonical_axis
+from .manipulation import as_array, broadcast_to, expand_dims, moveaxis
+from .promote import array_args
+
+__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
+
+_NAME = r"\w+"
+_ARGUMENT = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
+_SIGNATURE = re.compile(rf"^{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*$")
+
+Dims = tuple[str, ...]
+
+
+def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
+    text = re.sub(r"\s+", "", signature)
+    if not _SIGNATURE.match(text):
+        raise ValueError(f"vectorize: signature {signature!r} given; not a valid gufunc signature; "
+                         "the form '(n,m),(m)->(n)' is required.")
+    ins, outs = [[tuple(re.findall(_NAME, a)) for a in re.findall(_ARGUMENT, side)]
+                 for side in text.split("->")]
+    return ins, outs
+
+
+def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
+              signature: str | None = None) -> Callable[..., Any]:
+    """A function of small arrays made to broadcast over all further leading axes.
+
+    Args:
+      pyfunc: the function.
+      excluded: positions and names of arguments that are passed on as they are.
+      signature: the small arrays' axes, as "(n),(n)->()"; scalars by default.
+
+    The result raises ValueError where axes of one name differ in size, or the rest of the shapes
+    do not broadcast.
+
+    >>> import olympus.numpy as onp
+    >>> dots = onp.vectorize(onp.dot, signature="(n),(n)->()")
+    >>> dots(onp.ones((4, 3)), onp.ones(3)).shape
+    (4,)
+    """
+    if any(not isinstance(e, (str, int)) for e in excluded):
+        raise TypeError(f"vectorize: excluded {excluded!r} given; positions (int) and names (str) "
+                        "are required.")
+    if any(isinstance(e, int) and e < 0 for e in excluded):
+        raise ValueError(f"vectorize: excluded {excluded!r} given; positions of at least 0 are "
+                         "required.")
+    parsed = None if signature is None else _parse(signature)
+
+    @functools.wraps(pyfunc)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        fun, dynamic, extra = _bind_excluded(pyfunc, excluded, args, kwargs)
+        arrays = [as_array(x) for x in array_args("vectorize", *dynamic)]
+        named = list(extra)
+        arrays += [as_array(x) for x in array_args("vectorize", *extra.values())]
+        count = len(dynamic)
+
+        def flat(*xs: Any) -> Any:
+            return fun(*xs[:count], **dict(zip(named, xs[count:])))
+
+        ins, outs = parsed if parsed is not None else ([()] * len(arrays), None)
+        if len(ins) != len(arrays):
+            raise TypeError(f"vectorize: {len(arrays)} arguments given; the signature "
+                            f"{signature!r} names {len(ins)}.")
+        return _broadcasting(flat, arrays, ins, outs)
+
+    return wrapped
+
+
+def _bind_excluded(pyfunc: Callable[..., Any], excluded: Collection[int | str], args: tuple,
+                   kwargs: dict[str, Any]) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+    """A function of the mapped arguments only, those by position and those by name."""
+    fixed = {i: a for i, a in enumerate(args) if i in excluded or a is None}
+    fixed_named = {k: v for k, v in kwargs.items() if k in excluded}
+    dynamic = [a for i, a in enumerate(args) if i not in fixed]
+    named = {k: v for k, v in kwargs.items() if k not in fixed_named}
+
+    def fun(*xs: Any, **more: Any) -> Any:
+        rest = iter(xs)
+        whole = [fixed[i] if i in fixed else next(rest) for i in range(len(args))]
+        return pyfunc(*whole, **fixed_named, **more)
+
+    return fun, dynamic, named
+
+
+def _broadcasting(fun: Callable[..., Any], arrays: list[Any], ins: list[Dims],
+                  outs: list[Dims] | None) -> Any:
+    sizes: dict[str, int] = {}
+    leading = []
+    for x, dims in zip(arrays, ins):
+        rank = len(x.shape) - len(dims)
+        if rank < 0:
+            raise ValueError(f"vectorize: {typeof(x)} given for the axes {dims}; input does not "
+                             "have enough dimensions for them.")
+        for name, n in zip(dims, x.shape[rank:]):
+            expected = int(name) if name.isdigit() else sizes.setdefault(name, n)
+            if expected != n:
+                raise ValueError(f"vectorize: axis {name} of size {n} in {typeof(x)} given; "
+                                 f"inconsistent size for core dimension; {expected} is required.")
+        leading.append(x.shape[:rank])
+    shape = broadcast_shapes(*leading)
+
+    def checked(*xs: Any) -> Any:
+        found = fun(*xs)
+        if outs is not None:
+            _check_results(found, outs, sizes)
+        return found
+
+    mapped = checked
+    # Squeezed axes and lacking ones are not mapped: the function sees the array once.
+    for level in range(len(shape) - 1, -1, -1):
+        from_end = len(shape) - level
+        axes = tuple(0 if len(lead) >= from_end and lead[len(lead) - from_end] == shape[level] and
+                     not (lead[len(lead) - from_end] == 1 and shape[level] != 1) else None
+                     for lead in leading)
+        mapped = vmap(mapped, in_axes=axes, axis_size=shape[level])
+    squeezed = []
+    for x, lead in zip(arrays, leading):
+        offset = len(shape) - len(lead)
+        ones = tuple([i for i, n in enumerate(lead) if n == 1 and shape[offset + i] != 1])
+        squeezed.append(lax_shape.squeeze(x, ones) if ones else x)
+    return mapped(*squeezed)
+
+
+def _check_results(found: Any, outs: list[Dims], sizes: dict[str, int]) -> None:
+    """Number of results, and their shapes as far as names are known."""
+    results = found if isinstance(found, (tuple, list)) else (found,)
+    if len(results) != len(outs) or (len(outs) == 1) == isinstance(found, (tuple, list)):
+        raise TypeError(f"vectorize: {len(results)} results returned; the signature has "
+                        f"{len(outs)}; wrong number of output arguments.")
+    for x, dims in zip(results, outs):
+        shape = typeof(x).shape
+        if len(shape) != len(dims):
+            raise ValueError(f"vectorize: the result {typeof(x)} given for the axes {dims}; output "
+                             "shape does not match the core dimensions.")
+        for name, n in zip(dims, shape):
+            if sizes.setdefault(name, n) != n:
+                raise ValueError(f"vectorize: the result {typeof(x)} given for the axes {dims}; "
+                                 f"inconsistent size for core dimension {name}: {sizes[name]}.")
+
+
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
+                     ) -> Any:
+    """A function of vectors applied along an axis; its results take the axis's place."""
+    arr = as_array(array_args("apply_along_axis", arr)[0])
+    ndim = len(arr.shape)
+    axis = canonical_axis(axis, ndim, "apply_along_axis")
+
+    def fun(vector: Any) -> Any:
+        return func1d(vector, *args, **kwargs)
+
+    for _ in range(ndim - 1):
+        fun = vmap(fun, in_axes=0, out_axes=0)
+    out = fun(moveaxis(arr, axis, -1))
+    new = len(out.shape) - (ndim - 1)
+    return moveaxis(out, tuple(range(ndim - 1, ndim - 1 + new)), tuple(range(axis, axis + new)))
+
+
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Any:
+    """`func(a, axis)` applied along each axis in turn; axes that it removes stay with size 1."""
+    a = as_array(array_args("apply_over_axes", a)[0])
+    for axis in (axes,) if isinstance(axes, int) else axes:
+        out = func(a, axis)
+        rank = len(out.shape)
+        if rank == len(a.shape) - 1:
+            out = expand_dims(out, canonical_axis(axis, len(a.shape), "apply_over_axes"))
+        elif rank != len(a.shape):
+            raise ValueError(f"apply_over_axes: {typeof(a)} given and {typeof(out)} returned; the "
+                             "function must keep the rank, or lower it by one.")
+        a = out
+    return a
