@@ -255,10 +255,3 @@ def is_literal(x: Any) -> bool:
 def literal(value: Any, dtype: np.dtype, weak_type: bool = False) -> Literal:
     """A Python or NumPy scalar as a constant of the given dtype."""
     return Literal(value, make_aval((), dtype, weak_type))
-
-
-def operand(x: Any, like: Any) -> Any:
-    """A Python scalar as a literal of the other operand's dtype; anything else as it is."""
-    if type(x) in (int, float, complex, bool):
-        return literal(x, typeof(like).dtype, typeof(like).weak_type)
-    return x

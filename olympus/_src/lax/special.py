@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .elementwise import FLOATING, add, binary, elementwise, exp, mul, neg, square
+from .arithmetic import mul, neg, square
+from .families import FLOATING, add, binary, elementwise
+from .transcendental import exp
 
 __all__ = ["digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma"]
 

@@ -1,0 +1,58 @@
+"""`accuracy` of elementary functions: a mode or a tolerance, as an attribute of the StableHLO op."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+__all__ = ["AccuracyMode", "Tolerance", "accuracy_attributes"]
+
+
+class AccuracyMode(enum.Enum):
+    """Which implementation of a function: the platform's default, or the most exact one."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance:
+    """The largest error that a caller accepts: absolute, relative, or in units of the last place.
+
+    Raises ValueError if a bound is negative or all are zero.
+    """
+
+    __slots__ = ("atol", "rtol", "ulps")
+
+    def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
+        if min(atol, rtol, ulps) < 0 or not (atol or rtol or ulps):
+            raise ValueError(f"Tolerance: atol={atol}, rtol={rtol}, ulps={ulps} given; bounds of "
+                             "at least 0, one of them above, are required; pass for example "
+                             "ulps=1.")
+        self.atol, self.rtol, self.ulps = atol, rtol, ulps
+
+    def _key(self) -> tuple[float, float, int]:
+        return self.atol, self.rtol, self.ulps
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tolerance) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
+
+
+def accuracy_attributes(b: Any, accuracy: Any) -> dict[str, Any] | None:
+    """Attributes of the op; TypeError if `accuracy` is neither a mode, a tolerance nor None."""
+    if accuracy is None:
+        return None
+    if isinstance(accuracy, AccuracyMode):
+        text = f"mode = #stablehlo.result_accuracy_mode<{accuracy.name}>"
+    elif isinstance(accuracy, Tolerance):
+        text = (f"atol = {accuracy.atol:.6e}, rtol = {accuracy.rtol:.6e}, ulps = {accuracy.ulps}, "
+                "mode = #stablehlo.result_accuracy_mode<TOLERANCE>")
+    else:
+        raise TypeError(f"accuracy: {accuracy!r} given; an AccuracyMode, a Tolerance or None is "
+                        "required; pass for example AccuracyMode.HIGHEST.")
+    return {"result_accuracy": b.attr(f"#stablehlo.result_accuracy<{text}>")}

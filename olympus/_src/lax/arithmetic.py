@@ -1,0 +1,397 @@
+"""Arithmetic, signs, rounding and the parts of complex numbers, elementwise."""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from ..core.trace import literal, typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray
+from .bits import bitwise_and, bitwise_or
+from .choice import eq, ge, gt, lt, select
+from .convert import convert_element_type
+from .families import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INEXACT,
+    NUMERIC,
+    Elementwise,
+    add,
+    binary,
+    check_dtypes,
+    elementwise,
+)
+from .shape import zeros_of
+
+__all__ = ["RoundingMethod", "abs", "abs_p", "ceil", "ceil_p", "complex", "complex_p", "conj",
+           "conj_p", "div", "div_p", "floor", "floor_p", "imag", "imag_p", "integer_pow",
+           "integer_pow_p", "is_finite", "is_finite_p", "max", "max_p", "min", "min_p", "mul",
+           "mul_p", "neg", "neg_p", "nextafter", "nextafter_p", "one_minus_square",
+           "one_minus_square_p", "real", "real_p", "reciprocal", "rem", "rem_p", "round",
+           "round_p", "sign", "sign_p", "square", "square_p", "sub", "sub_p"]
+
+# Sums and products -------------------------------------------------------------------------------
+
+neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg(t), linear=(0,))
+sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
+                    lambda t, z, x, y: t, lambda t, z, x, y: neg(t), linear=(0, 1))
+mul_p = elementwise("mul", "stablehlo.multiply", NUMERIC,
+                    lambda t, z, x, y: mul(t, y), lambda t, z, x, y: mul(x, t), linear=(0, 1))
+div_p = elementwise("div", "stablehlo.divide", NUMERIC, lambda t, z, x, y: div(t, y),
+                    lambda t, z, x, y: mul(neg(t), div(z, y)), linear=(0,))
+rem_p = elementwise("rem", "stablehlo.remainder", NUMERIC, lambda t, z, x, y: t,
+                    lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))))
+
+
+def neg(x: Any) -> Any:
+    """-x; of unsigned integers modulo their range."""
+    return neg_p.bind(x)
+
+
+def sub(x: Any, y: Any) -> Any:
+    """x - y. Numeric operands of one dtype and shape, or a Python scalar next to an array."""
+    return binary(sub_p, x, y)
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """x * y. Numeric operands of one dtype and shape, or a Python scalar next to an array.
+
+    With `out_dtype` both are converted to it first, so that the product is not rounded between.
+    """
+    if out_dtype is not None:
+        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
+    return binary(mul_p, x, y)
+
+
+def div(x: Any, y: Any) -> Any:
+    """x / y; of integers rounded towards zero, with x / 0 = -1 (all bits set)."""
+    return binary(div_p, x, y)
+
+
+def rem(x: Any, y: Any) -> Any:
+    """The remainder of x / y rounded towards zero; it has the sign of x. x rem 0 = x in integers.
+
+    >>> import olympus
+    >>> olympus.lax.rem(-7, 3)
+    Array(-1, dtype=int32, weak_type=True)
+    """
+    return binary(rem_p, x, y)
+
+
+class Square(Elementwise):
+    """x * x."""
+
+    def lower(self, b: Any, x: Any) -> Any:
+        return b.op("stablehlo.multiply", [x, x])
+
+
+class OneMinusSquare(Elementwise):
+    """(1 - x)(1 + x): exact near 1, where 1 - x * x cancels."""
+
+    def lower(self, b: Any, x: Any) -> Any:
+        return b.inline(lambda x: mul(sub(1, x), add(1, x)), x)
+
+
+class IntegerPow(Elementwise):
+    """x to a Python int, by repeated squaring."""
+
+    def infer(self, x: ShapedArray, *, y: int) -> ShapedArray:
+        if y < 0 and dtypes.is_integer(x.dtype):
+            raise TypeError(f"integer_pow: {x} to the power {y} given; integers have no negative "
+                            "powers; convert the operand to a floating dtype.")
+        return super().infer(x)
+
+    def lower(self, b: Any, x: Any, *, y: int) -> Any:
+        aval = b.avals_out[0]
+        if y == 0:
+            return b.full(aval, 1)
+        power, result, rest = x, None, operator.abs(y)
+        while rest:
+            if rest & 1:
+                result = power if result is None else b.op("stablehlo.multiply", [result, power])
+            rest >>= 1
+            power = b.op("stablehlo.multiply", [power, power]) if rest else power
+        return b.op("stablehlo.divide", [b.full(aval, 1), result]) if y < 0 else result
+
+
+def _integer_pow_partial(t: Any, z: Any, x: Any, *, y: int) -> Any:
+    """t · y xʸ⁻¹, without a power where that is constant."""
+    if y in (0, 1):
+        return None if y == 0 else t
+    return mul(t, mul(y, x if y == 2 else integer_pow(x, y - 1)))
+
+
+square_p = Square("square", "square", NUMERIC, [lambda t, z, x: mul(t, mul(2, x))])
+one_minus_square_p = OneMinusSquare("one_minus_square", "one_minus_square", INEXACT,
+                                    [lambda t, z, x: mul(t, mul(-2, x))])
+integer_pow_p = IntegerPow("integer_pow", "integer_pow", NUMERIC, [_integer_pow_partial])
+
+
+def square(x: Any) -> Any:
+    """x²."""
+    return square_p.bind(x)
+
+
+def one_minus_square(x: Any) -> Any:
+    """1 - x² without the cancellation near |x| = 1; floating or complex."""
+    return one_minus_square_p.bind(x)
+
+
+def integer_pow(x: Any, y: int) -> Any:
+    """xʸ for a Python int y; 0⁰ = 1. Raises TypeError for a negative y of integers.
+
+    >>> import olympus
+    >>> olympus.grad(lambda x: olympus.lax.integer_pow(x, 3))(2.0)
+    Array(12., dtype=float32, weak_type=True)
+    """
+    try:
+        return integer_pow_p.bind(x, y=operator.index(y))
+    except TypeError:
+        if hasattr(y, "__index__"):
+            raise
+        raise TypeError(f"integer_pow: exponent {y!r} given; a Python int is required; use "
+                        "lax.pow for other exponents.") from None
+
+
+def reciprocal(x: Any) -> Any:
+    """1 / x, of floating or complex numbers."""
+    return integer_pow(x, -1)
+
+
+# Order -------------------------------------------------------------------------------------------
+
+class Extremum(Elementwise):
+    """The larger or smaller operand; NaN if one is. Complex numbers are ordered by (re, im)."""
+
+    before: Callable[[Any, Any], Any]
+
+    def __init__(self, name: str, op: str, before: Callable[[Any, Any], Any]) -> None:
+        super().__init__(name, op, ANY, [lambda t, z, x, y: _share(t, z, x, y),
+                                         lambda t, z, x, y: _share(t, z, y, x)])
+        self.before = before
+
+    def lower(self, b: Any, *xs: Any) -> Any:
+        if dtypes.is_complex(b.avals_in[0].dtype):
+            return b.inline(self.complex_choice, *xs)
+        return b.op(self.op, b.expand(xs))
+
+    def complex_choice(self, x: Any, y: Any) -> Any:
+        """The operand that comes first by real, then imaginary part."""
+        xr, yr = real(x), real(y)
+        first = bitwise_or(self.before(xr, yr),
+                           bitwise_and(eq(xr, yr), self.before(imag(x), imag(y))))
+        return select(first, x, y)
+
+
+def _share(t: Any, z: Any, x: Any, y: Any) -> Any:
+    """t where x is the result z, half of it where y is so too, else 0."""
+    if not dtypes.is_inexact(typeof(z).dtype):
+        return None
+    zeros = zeros_of(typeof(t))
+    return select(eq(x, z), select(eq(y, z), mul(t, 0.5), t), zeros)
+
+
+max_p = Extremum("max", "stablehlo.maximum", gt)
+min_p = Extremum("min", "stablehlo.minimum", lt)
+
+
+def max(x: Any, y: Any) -> Any:
+    """The larger of x and y, NaN if one is; equal operands share the derivative by halves.
+
+    Complex numbers are compared by real part, then by imaginary part; of booleans it is `or`.
+    """
+    return binary(max_p, x, y)
+
+
+def min(x: Any, y: Any) -> Any:
+    """The smaller of x and y, NaN if one is; equal operands share the derivative by halves.
+
+    Complex numbers are compared by real part, then by imaginary part; of booleans it is `and`.
+    """
+    return binary(min_p, x, y)
+
+
+class NextAfter(Elementwise):
+    """The neighbour of x1 in the direction of x2; it has no derivative."""
+
+    jvp = None
+    transpose = None
+
+
+nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None)
+
+
+def nextafter(x1: Any, x2: Any) -> Any:
+    """The float next to x1 in the direction of x2; x2 where they are equal. No derivative."""
+    return binary(nextafter_p, x1, x2)
+
+
+# Signs and rounding ------------------------------------------------------------------------------
+
+class Sign(Elementwise):
+    """-1, 0 or 1; of complex numbers z / |z|."""
+
+    def lower(self, b: Any, x: Any) -> Any:
+        if dtypes.scalar_kind(b.avals_in[0].dtype) == "u":
+            return b.op("stablehlo.minimum", [x, b.full(b.avals_in[0], 1)])
+        return b.op("stablehlo.sign", [x])
+
+
+def _sign_partial(t: Any, z: Any, x: Any) -> Any:
+    """Zero for real x; for complex x the part of t across x, over |x| (0 at 0)."""
+    if not dtypes.is_complex(typeof(x).dtype):
+        return None
+    size = abs(x)
+    along = mul(conj(z), t)
+    across = mul(z, complex(zeros_of(typeof(size)), imag(along)))
+    nonzero = select(eq(size, 0.0), literal(1.0, typeof(size).dtype), size)
+    return div(across, complex(nonzero, zeros_of(typeof(size))))
+
+
+def _abs_partial(t: Any, z: Any, x: Any) -> Any:
+    """t with the sign of x (that of 0 is +); for complex x the part of t along x, 0 at 0."""
+    if dtypes.is_complex(typeof(x).dtype):
+        return real(mul(t, conj(sign(x))))
+    return select(ge(x, 0), t, neg(t)) if dtypes.is_floating(typeof(x).dtype) else None
+
+
+class Round(Elementwise):
+    """To the nearest integer; halves as `rounding_method` says."""
+
+    def lower(self, b: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
+        how = "even" if rounding_method is RoundingMethod.TO_NEAREST_EVEN else "afz"
+        return b.op(f"stablehlo.round_nearest_{how}", [x])
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where halves go: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2)."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+abs_p = elementwise("abs", "stablehlo.abs", "ifc", _abs_partial, result=dtypes.to_real_dtype)
+sign_p = Sign("sign", "stablehlo.sign", NUMERIC, [_sign_partial])
+floor_p = elementwise("floor", "stablehlo.floor", FLOATING)
+ceil_p = elementwise("ceil", "stablehlo.ceil", FLOATING)
+round_p = Round("round", "round", FLOATING, None)
+is_finite_p = elementwise("is_finite", "stablehlo.is_finite", FLOATING, result=lambda dtype: BOOL)
+
+
+def abs(x: Any) -> Any:
+    """|x| of signed integers, floats, and complex numbers (then real); the derivative at 0 is 1."""
+    return abs_p.bind(x)
+
+
+def sign(x: Any) -> Any:
+    """-1, 0 or 1 by the sign of x, NaN of NaN; z / |z| of complex numbers, 0 of 0."""
+    return sign_p.bind(x)
+
+
+def floor(x: Any) -> Any:
+    """The largest integer not above x, as a float."""
+    return floor_p.bind(x)
+
+
+def ceil(x: Any) -> Any:
+    """The smallest integer not below x, as a float."""
+    return ceil_p.bind(x)
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """The nearest integer, as a float; `rounding_method` says where halves go.
+
+    >>> import olympus
+    >>> olympus.lax.round(2.5, olympus.lax.RoundingMethod.TO_NEAREST_EVEN)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+
+
+def is_finite(x: Any) -> Any:
+    """False where x is infinite or NaN; x is floating."""
+    return is_finite_p.bind(x)
+
+
+def round_to_zero(x: Any) -> Any:
+    """Floats without their fraction; complex numbers by parts."""
+    if dtypes.is_complex(typeof(x).dtype):
+        return complex(round_to_zero(real(x)), round_to_zero(imag(x)))
+    return mul(sign(x), floor(abs(x)))
+
+
+# Complex numbers ---------------------------------------------------------------------------------
+
+class Conj(Elementwise):
+    """The complex conjugate; a real operand becomes complex."""
+
+    def lower(self, b: Any, x: Any, *, input_dtype: Any) -> Any:
+        return b.inline(_conj, x)
+
+
+def _conj(x: Any) -> Any:
+    if dtypes.is_complex(typeof(x).dtype):
+        return complex(real(x), neg(imag(x)))
+    return complex(x, zeros_of(typeof(x)))
+
+
+def _conj_transpose(ct: Any, z: Any, x: Any, *, input_dtype: Any) -> Any:
+    ct = conj(ct)
+    return ct if dtypes.is_complex(input_dtype) else real(ct)
+
+
+class Complex(Elementwise):
+    """A complex number from its parts, which are float32 or float64."""
+
+    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        check_dtypes(self.name, avals, FLOATING)
+        if dtypes.itemsize_bits(avals[0].dtype) < 32:
+            raise TypeError(f"complex: operands are {', '.join(map(str, avals))}; float32 or "
+                            "float64 is required; convert them with astype.")
+        return super().infer(*avals)
+
+
+# Cotangents of complex values pair with tangents as Re(ct · t): hence the signs of the transposes.
+real_p = elementwise("real", "stablehlo.real", COMPLEX, lambda t, z, x: real(t), linear=(0,),
+                     result=dtypes.to_real_dtype,
+                     transposes=[lambda ct, z, x: complex(ct, zeros_of(typeof(ct)))])
+imag_p = elementwise("imag", "stablehlo.imag", COMPLEX, lambda t, z, x: imag(t), linear=(0,),
+                     result=dtypes.to_real_dtype,
+                     transposes=[lambda ct, z, x: complex(zeros_of(typeof(ct)), neg(ct))])
+complex_p = Complex(
+    "complex", "stablehlo.complex", FLOATING,
+    [lambda t, z, x, y: complex(t, zeros_of(typeof(t))),
+     lambda t, z, x, y: complex(zeros_of(typeof(t)), t)], (0, 1), dtypes.to_complex_dtype,
+    [lambda ct, z, x, y: real(ct), lambda ct, z, x, y: neg(imag(ct))])
+conj_p = Conj("conj", "conj", INEXACT, [lambda t, z, x, **params: conj(t)], (0,),
+              dtypes.to_complex_dtype, [_conj_transpose])
+
+
+def real(x: Any) -> Any:
+    """The real part of complex x."""
+    return real_p.bind(x)
+
+
+def imag(x: Any) -> Any:
+    """The imaginary part of complex x."""
+    return imag_p.bind(x)
+
+
+def complex(x: Any, y: Any) -> Any:
+    """x + iy of float32 or float64 parts.
+
+    >>> import olympus
+    >>> olympus.lax.complex(1., 2.)
+    Array(1.+2.j, dtype=complex64, weak_type=True)
+    """
+    return binary(complex_p, x, y)
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate; floats become complex."""
+    return conj_p.bind(x, input_dtype=typeof(x).dtype)

@@ -1,0 +1,73 @@
+"""Operations on the bits of integers (and on booleans), elementwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .families import BITS, INTEGER, binary, elementwise
+
+__all__ = ["and_p", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clz", "clz_p",
+           "not_p", "or_p", "population_count", "population_count_p", "shift_left",
+           "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p",
+           "shift_right_logical", "shift_right_logical_p", "xor_p"]
+
+and_p = elementwise("and", "stablehlo.and", BITS)
+or_p = elementwise("or", "stablehlo.or", BITS)
+xor_p = elementwise("xor", "stablehlo.xor", BITS)
+not_p = elementwise("not", "stablehlo.not", BITS)
+shift_left_p = elementwise("shift_left", "stablehlo.shift_left", INTEGER)
+shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_right_logical", INTEGER)
+shift_right_arithmetic_p = elementwise("shift_right_arithmetic",
+                                       "stablehlo.shift_right_arithmetic", INTEGER)
+population_count_p = elementwise("population_count", "stablehlo.popcnt", INTEGER)
+clz_p = elementwise("clz", "stablehlo.count_leading_zeros", INTEGER)
+
+
+def bitwise_and(x: Any, y: Any) -> Any:
+    """x & y, of integers or booleans of one dtype and shape."""
+    return binary(and_p, x, y)
+
+
+def bitwise_or(x: Any, y: Any) -> Any:
+    """x | y, of integers or booleans of one dtype and shape."""
+    return binary(or_p, x, y)
+
+
+def bitwise_xor(x: Any, y: Any) -> Any:
+    """x ^ y, of integers or booleans of one dtype and shape."""
+    return binary(xor_p, x, y)
+
+
+def bitwise_not(x: Any) -> Any:
+    """~x, of integers or booleans."""
+    return not_p.bind(x)
+
+
+def shift_left(x: Any, y: Any) -> Any:
+    """x << y, of integers; 0 where y is negative or not less than the number of bits."""
+    return binary(shift_left_p, x, y)
+
+
+def shift_right_logical(x: Any, y: Any) -> Any:
+    """x >> y with zeros shifted in; 0 where y is negative or not less than the number of bits."""
+    return binary(shift_right_logical_p, x, y)
+
+
+def shift_right_arithmetic(x: Any, y: Any) -> Any:
+    """x >> y with copies of the sign bit shifted in."""
+    return binary(shift_right_arithmetic_p, x, y)
+
+
+def population_count(x: Any) -> Any:
+    """The number of bits set in each integer.
+
+    >>> import olympus
+    >>> olympus.lax.population_count(olympus.numpy.array([0, 7, -1]))
+    Array([ 0,  3, 32], dtype=int32)
+    """
+    return population_count_p.bind(x)
+
+
+def clz(x: Any) -> Any:
+    """The number of leading zero bits of each integer."""
+    return clz_p.bind(x)

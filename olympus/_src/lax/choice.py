@@ -1,0 +1,250 @@
+"""Comparisons, and choosing between arrays by them: select, clamp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval, physical_aval
+from .families import (
+    ANY,
+    BITS,
+    BOOL,
+    REAL,
+    add,
+    binary,
+    check_operands,
+    comparison,
+    map_elementwise,
+    operand,
+    to_front,
+)
+from .shape import broadcast_in_dim, zeros_of
+
+__all__ = ["clamp", "clamp_p", "eq", "eq_p", "eq_to", "eq_to_p", "ge", "ge_p", "gt", "gt_p", "le",
+           "le_p", "le_to", "le_to_p", "lt", "lt_p", "lt_to", "lt_to_p", "ne", "ne_p", "select",
+           "select_n", "select_n_p"]
+
+# Comparisons -------------------------------------------------------------------------------------
+
+eq_p = comparison("eq", "EQ", ANY)
+ne_p = comparison("ne", "NE", ANY)
+lt_p = comparison("lt", "LT", BITS + REAL)
+le_p = comparison("le", "LE", BITS + REAL)
+gt_p = comparison("gt", "GT", BITS + REAL)
+ge_p = comparison("ge", "GE", BITS + REAL)
+# Total order of floats: -nan < -inf < … < -0.0 < 0.0 < … < inf < nan.
+eq_to_p = comparison("eq_to", "EQ", BITS + REAL, total=True)
+lt_to_p = comparison("lt_to", "LT", BITS + REAL, total=True)
+le_to_p = comparison("le_to", "LE", BITS + REAL, total=True)
+
+
+def eq(x: Any, y: Any) -> Any:
+    """x == y as bool, of operands of one dtype and shape; NaN equals nothing."""
+    return binary(eq_p, x, y)
+
+
+def ne(x: Any, y: Any) -> Any:
+    """x != y as bool, of operands of one dtype and shape; NaN differs from everything."""
+    return binary(ne_p, x, y)
+
+
+def lt(x: Any, y: Any) -> Any:
+    """x < y as bool, of operands of one dtype (not complex) and shape."""
+    return binary(lt_p, x, y)
+
+
+def le(x: Any, y: Any) -> Any:
+    """x <= y as bool, of operands of one dtype (not complex) and shape."""
+    return binary(le_p, x, y)
+
+
+def gt(x: Any, y: Any) -> Any:
+    """x > y as bool, of operands of one dtype (not complex) and shape."""
+    return binary(gt_p, x, y)
+
+
+def ge(x: Any, y: Any) -> Any:
+    """x >= y as bool, of operands of one dtype (not complex) and shape."""
+    return binary(ge_p, x, y)
+
+
+def eq_to(x: Any, y: Any) -> Any:
+    """Equality in the total order of floats, in which NaN equals itself and 0.0 not -0.0."""
+    return binary(eq_to_p, x, y)
+
+
+def lt_to(x: Any, y: Any) -> Any:
+    """x before y in the total order of floats, which NaNs and signed zeros take part in."""
+    return binary(lt_to_p, x, y)
+
+
+def le_to(x: Any, y: Any) -> Any:
+    """x not after y in the total order of floats, which NaNs and signed zeros take part in."""
+    return binary(le_to_p, x, y)
+
+
+# Selection ---------------------------------------------------------------------------------------
+
+class SelectN(Primitive):
+    """The case that `which` (bool or int32; rank 0 or of the cases' shape) names."""
+
+    def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+        given = ", ".join(map(str, (which, *cases)))
+        if not cases or any(c.shape != cases[0].shape or c.dtype != cases[0].dtype for c in cases):
+            raise TypeError(f"select_n: operands are {given}; cases of one dtype and shape are "
+                            "required; use olympus.numpy.where, which promotes and broadcasts.")
+        if which.dtype != BOOL and which.dtype != dtypes.as_dtype("int32"):
+            raise TypeError(f"select_n: which is {which}; bool or int32 is required; compare, or "
+                            "convert it with astype.")
+        if which.dtype == BOOL and len(cases) > 2:
+            raise TypeError(f"select_n: bool which given with {len(cases)} cases; at most two are "
+                            "required; use int32 to choose among more.")
+        if which.shape not in ((), cases[0].shape):
+            raise TypeError(f"select_n: operands are {given}; which of rank 0 or of the cases' "
+                            "shape is required; broadcast it.")
+        return make_aval(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))
+
+    def lower(self, b: Any, which: Any, *cases: Any) -> Any:
+        index, physical = b.avals_in[0], physical_aval(b.avals_out[0])
+        flags = index.update(dtype=BOOL)
+        if index.shape and physical.shape != index.shape:   # elements that are arrays themselves
+            which = b.broadcast(which, index.update(shape=physical.shape), range(index.ndim))
+            flags = flags.update(shape=physical.shape)
+
+        def choose(low: int, high: int) -> Any:
+            """The right one of cases low … high - 1, by halves."""
+            if high - low == 1:
+                return cases[low]
+            middle = (low + high) // 2
+            before, after = choose(low, middle), choose(middle, high)
+            if index.dtype == BOOL:
+                return b.op("stablehlo.select", [which, after, before])
+            limit = b.full(flags.update(dtype=index.dtype), middle)
+            below = b.compare("LT", which, limit, "SIGNED", flags)
+            return b.op("stablehlo.select", [below, before, after])
+
+        return choose(0, len(cases))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        which, *cases = primals
+        out = self.bind(*primals)
+        if all(type(t) is Zero for t in tangents[1:]):
+            return out, Zero(typeof(out).to_tangent_aval())
+        made = [zeros_of(t.aval) if type(t) is Zero else t for t in tangents[1:]]
+        return out, self.bind(which, *made)
+
+    def transpose(self, ct: Any, which: Any, *cases: Any) -> list[Any]:
+        zeros = zeros_of(typeof(ct))
+        return [None, *(self.bind(which, *(ct if j == i else zeros for j in range(len(cases))))
+                        if type(c) is Linear else None for i, c in enumerate(cases))]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        which, *cases = args
+        if typeof(which).ndim == 0 and dims[0] is None:
+            cases, dim = map_elementwise(axis, cases, dims[1:])
+            return self.bind(which, *cases), dim
+        cases = [to_front(axis, c, d) for c, d in zip(cases, dims[1:])]
+        which, shape = to_front(axis, which, dims[0]), typeof(cases[0]).shape
+        if typeof(which).ndim == 1:
+            which = broadcast_in_dim(which, shape, (0,))
+        return self.bind(which, *cases), 0
+
+
+select_n_p = SelectN("select_n")
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """The elements of `cases[which]`.
+
+    Args:
+      which: bool (at most two cases) or int32, rank 0 or of the cases' shape; False is case 0.
+        Out of bounds, the nearest case is taken.
+      *cases: arrays of one dtype and shape; Python scalars and rank-0 arrays are broadcast.
+
+    >>> import olympus
+    >>> olympus.lax.select_n(olympus.numpy.array([True, False]), 0., olympus.numpy.ones(2))
+    Array([1., 0.], dtype=float32)
+    """
+    if not cases:
+        raise ValueError("select_n: no cases given; at least one is required; pass arrays.")
+    shape = next((typeof(c).shape for c in cases if typeof(c).shape), typeof(which).shape)
+    if shape:
+        like = next((c for c in cases if hasattr(c, "shape")), cases[0])
+        cases = tuple(broadcast_in_dim(operand(c, like), shape, ()) if typeof(c).shape == () else c
+                      for c in cases)
+    elif len(cases) > 1:
+        like = next((c for c in cases if hasattr(c, "shape")), cases[0])
+        cases = tuple(operand(c, like) for c in cases)
+    return select_n_p.bind(which, *cases)
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """`on_true` where the bool array `pred` is true, else `on_false`; see `select_n`.
+
+    >>> import olympus
+    >>> olympus.lax.select(True, 1., 2.)
+    Array(1., dtype=float32, weak_type=True)
+    """
+    return select_n(pred, on_false, on_true)
+
+
+class Clamp(Primitive):
+    """min, x or max, whichever lies in the middle; bounds of rank 0 or of the shape of x."""
+
+    transpose = None
+
+    def infer(self, low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
+        check_operands("clamp", (low, x, high), BITS + REAL)
+        if low.shape not in ((), x.shape) or high.shape not in ((), x.shape):
+            raise TypeError(f"clamp: bounds {low} and {high} given for {x}; rank 0 or the "
+                            "operand's shape is required; broadcast them.")
+        return make_aval(x.shape, x.dtype, x.weak_type)
+
+    def lower(self, b: Any, low: Any, x: Any, high: Any) -> Any:
+        return b.op("stablehlo.clamp", [low, x, high])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        low, x, high = primals
+        out = self.bind(low, x, high)
+        shape, total = typeof(x).shape, None
+        # On a bound the derivative in x is 0, as beyond it; low above high yields high.
+        inside = ((gt(low, x), lt(low, high)), (gt(x, low), lt(x, high)), (lt(high, x),))
+        for t, flags in zip(tangents, inside):
+            if type(t) is Zero:
+                continue
+            t = broadcast_in_dim(t, shape, ()) if typeof(t).shape == () else t
+            for flag in flags:
+                flag = broadcast_in_dim(flag, shape, ()) if typeof(flag).shape == () else flag
+                t = select(flag, t, zeros_of(typeof(t)))
+            total = t if total is None else add(total, t)
+        return out, Zero(typeof(out).to_tangent_aval()) if total is None else total
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        low, x, high = args
+        if all(d is None and typeof(a).ndim == 0 for a, d in ((low, dims[0]), (high, dims[2]))):
+            return self.bind(*args), dims[1]
+        x = to_front(axis, x, dims[1])
+        shape = typeof(x).shape
+        low, high = (to_front(axis, a, d) for a, d in ((low, dims[0]), (high, dims[2])))
+        low, high = (broadcast_in_dim(a, shape, (0,)) if typeof(a).ndim == 1 else a
+                     for a in (low, high))
+        return self.bind(low, x, high), 0
+
+
+clamp_p = Clamp("clamp")
+
+
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """max(min, x) cut off at max: `min` where x < min, `max` where x > max, else x.
+
+    Bounds have the dtype of `x` and rank 0 or its shape; not complex.
+
+    >>> import olympus
+    >>> olympus.lax.clamp(0., olympus.numpy.array([-1., 0.5, 3.]), 1.)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    return clamp_p.bind(operand(min, x), operand(x, min), operand(max, x))

@@ -1,0 +1,251 @@
+"""Families of elementwise primitives: several rules from one line of facts.
+
+A line names the operation, its StableHLO op, the kinds of dtype it takes, and per operand the
+tangent `(t, out, *operands, **params) -> tangent of out`, or None where that is zero. Operands have
+one shape, or are rank-0 literals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.ir import Literal
+from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.trace import is_literal, literal, typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from .accuracy import accuracy_attributes
+from .shape import broadcast_axis, broadcast_in_dim, broadcast_in_dim_p, move_axis
+
+__all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "REAL",
+           "Comparison", "Elementwise", "add", "add_p", "binary", "check_dtypes", "check_operands",
+           "comparison", "elementwise", "full_shape", "map_elementwise", "match_ranks", "operand",
+           "unary"]
+
+Partial = Callable[..., Any]
+BOOL = dtypes.as_dtype(bool)
+
+# Kinds of dtype, as `dtypes.scalar_kind` names them.
+BOOLEAN, INTEGER, FLOATING, COMPLEX = "b", "iu", "f", "c"
+INEXACT, NUMERIC, REAL, BITS = "fc", "iufc", "iuf", "biu"
+ANY = "biufc"
+_KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating",
+               "c": "complex"}
+# A Python scalar joins operands of these kinds: never one that would lose its fraction.
+_JOINS = {bool: "b", int: "iufc", float: "fc", complex: "c"}
+
+
+def check_dtypes(name: str, avals: Sequence[ShapedArray], kinds: str) -> None:
+    """TypeError unless every dtype is of an accepted kind and all are the same."""
+    dtype = avals[0].dtype
+    for i, aval in enumerate(avals):
+        if dtypes.scalar_kind(aval.dtype) not in kinds:
+            accepted = ", ".join(_KIND_NAMES[k] for k in kinds)
+            raise TypeError(f"{name}: operand {i} is {aval}; dtypes accepted are {accepted}; "
+                            "convert it with astype.")
+        if aval.dtype != dtype:
+            raise TypeError(f"{name}: operands are {', '.join(map(str, avals))}; one dtype is "
+                            "required; convert with lax.convert_element_type, or use "
+                            "olympus.numpy, which promotes.")
+
+
+def full_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
+    """The shape of all operands that are not rank 0; TypeError unless it is one."""
+    shape: tuple[int, ...] = ()
+    for aval in avals:
+        if aval.shape != ():
+            if shape not in ((), aval.shape):
+                raise TypeError(f"{name}: operands are {', '.join(map(str, avals))}; equal shapes "
+                                "are required; use lax.broadcast_in_dim, or olympus.numpy, which "
+                                "broadcasts.")
+            shape = aval.shape
+    return shape
+
+
+def check_operands(name: str, avals: Sequence[ShapedArray], kinds: str) -> tuple[int, ...]:
+    """The result's shape; TypeError unless dtypes agree, are accepted, and shapes fit."""
+    check_dtypes(name, avals, kinds)
+    return full_shape(name, avals)
+
+
+def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None]
+                    ) -> tuple[list[Any], int]:
+    """Operands aligned on one mapped axis; literals stay as they are."""
+    dim = next(d for d in dims if d is not None)
+    ranks = {typeof(x).ndim - (d is not None) for x, d in zip(args, dims)
+             if d is not None or not is_literal(x)}
+    if len(ranks) > 1:
+        return _map_ranks(axis, args, dims, max(ranks))
+    return [x if d == dim or (d is None and is_literal(x)) else
+            broadcast_axis(x, axis.size, dim) if d is None else move_axis(x, d, dim)
+            for x, d in zip(args, dims)], dim
+
+
+def _map_ranks(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], rank: int
+               ) -> tuple[list[Any], int]:
+    """`map_elementwise` where rank-0 operands that are no literals meet operands of `rank`."""
+    whole = next((x, d) for x, d in zip(args, dims) if typeof(x).ndim - (d is not None) == rank)
+    aligned = to_front(axis, *whole)
+    shape = typeof(aligned).shape
+    out = []
+    for x, d in zip(args, dims):
+        if typeof(x).ndim - (d is not None) == rank:
+            out.append(to_front(axis, x, d))
+        else:
+            out.append(broadcast_in_dim(x, shape, () if d is None else (0,)))
+    return out, 0
+
+
+def to_front(axis: Axis, x: Any, dim: int | None) -> Any:
+    """`x` with its mapped axis first; repeated along one if it is not mapped."""
+    return broadcast_axis(x, axis.size, 0) if dim is None else move_axis(x, dim, 0)
+
+
+class Elementwise(Primitive):
+    """Same-shape operands; one StableHLO op; the tangent is the sum of the partials."""
+
+    def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,
+                 linear: tuple[int, ...] = (), result: Callable[[Any], Any] | None = None,
+                 transposes: Sequence[Partial] | None = None) -> None:
+        super().__init__(name)
+        self.op, self.kinds, self.partials = op, kinds, partials
+        self.linear, self.result, self.transposes = linear, result, transposes or partials
+
+    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        shape = check_operands(self.name, avals, self.kinds)
+        dtype = avals[0].dtype if self.result is None else self.result(avals[0].dtype)
+        return make_aval(shape, dtype, dtype != BOOL and all(a.weak_type for a in avals))
+
+    def lower(self, b: Any, *xs: Any, accuracy: Any = None) -> Any:
+        return b.op(self.op, b.expand(xs), accuracy_attributes(b, accuracy))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        total = None
+        if self.partials is not None:
+            for partial, t in zip(self.partials, tangents):
+                if type(t) is not Zero:
+                    term = partial(t, out, *primals, **params)
+                    total = term if total is None else total if term is None else add(total, term)
+        return out, Zero(typeof(out).to_tangent_aval()) if total is None else total
+
+    def transpose(self, ct: Any, *args: Any, **params: Any) -> list[Any]:
+        cts: list[Any] = [None] * len(args)
+        together = self.op in _JOINTLY_LINEAR
+        for i, x in enumerate(args):
+            if type(x) is not Linear:
+                continue
+            others = [a for j, a in enumerate(args) if j != i]
+            if i not in self.linear or (any(type(a) is Linear for a in others) and not together):
+                raise NotImplementedError(f"{self.name}: transposed in operand {i}, in which it is "
+                                          "not linear; reverse mode needs a linear function.")
+            assert self.transposes is not None, "a linear operation has partials"
+            cts[i] = self.transposes[i](ct, None, *args, **params)
+        return cts
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> tuple[Any, int]:
+        args, dim = map_elementwise(axis, args, dims)
+        return self.bind(*args, **params), dim
+
+
+_JOINTLY_LINEAR = frozenset(("stablehlo.add", "stablehlo.subtract", "stablehlo.complex"))
+_COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
+
+
+class Comparison(Elementwise):
+    """Elementwise comparison; the result is bool. `total` orders floats by sign and bits."""
+
+    def __init__(self, name: str, direction: str, kinds: str, total: bool = False) -> None:
+        super().__init__(name, direction, kinds, None)
+        self.total = total
+
+    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        return make_aval(check_operands(self.name, avals, self.kinds), BOOL)
+
+    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+        kind = dtypes.scalar_kind(b.avals_in[0].dtype)
+        compare = "TOTALORDER" if self.total and kind == "f" else \
+            _COMPARE_TYPES.get(kind, "UNSIGNED")
+        shape = b.avals_out[0].shape
+        xs = [x if a.shape == shape else b.broadcast(x, a.update(shape=shape), ())
+              for x, a in zip(xs, b.avals_in)]
+        return b.compare(self.op, *xs, compare, b.avals_out[0])
+
+
+def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tuple[int, ...] = (),
+                result: Callable[[Any], Any] | None = None,
+                transposes: Sequence[Partial] | None = None) -> Elementwise:
+    """Declare an elementwise primitive; without partials its derivative is zero.
+
+    Args:
+      name: as printed.
+      op: of StableHLO or CHLO, with its dialect.
+      kinds: of dtype that it takes, as letters of `dtypes.scalar_kind`.
+      partials: per operand, its part of the tangent.
+      linear: operands in which it is linear.
+      result: the result's dtype of the operands', if another.
+      transposes: per operand, the cotangent of the result's; default: the partials.
+    """
+    return Elementwise(name, op, kinds, partials or None, linear, result, transposes)
+
+
+def comparison(name: str, direction: str, kinds: str, total: bool = False) -> Comparison:
+    """Declare a comparison."""
+    return Comparison(name, direction, kinds, total)
+
+
+def operand(x: Any, like: Any) -> Any:
+    """A Python scalar as a literal of the other operand's dtype; anything else as it is.
+
+    Only where nothing is lost: 2 becomes 2.0 next to floats, 2.5 next to integers stays.
+    """
+    joins = _JOINS.get(type(x))
+    if joins is not None:
+        aval = typeof(like)
+        if dtypes.scalar_kind(aval.dtype) in joins:
+            return literal(x, aval.dtype, aval.weak_type)
+    return x
+
+
+def _const(example: Any, value: Any) -> Literal:
+    """`value` as a literal with the dtype (and weak type) of `example`."""
+    aval = typeof(example)
+    return literal(np.asarray(value, aval.dtype)[()], aval.dtype, aval.weak_type)
+
+
+def match_ranks(xs: Sequence[Any]) -> list[Any]:
+    """Operands with rank-0 arrays broadcast to the shape of the others; literals as they are."""
+    shape = next((s for s in (typeof(x).shape for x in xs) if s), ())
+    return [broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(), sharding=None)
+            if shape and not is_literal(x) and typeof(x).shape == () else x for x in xs]
+
+
+def binary(prim: Primitive, x: Any, y: Any) -> Any:
+    """Bind a two-operand primitive; a Python scalar takes the other operand's dtype.
+
+    A rank-0 array is broadcast to the other's shape; the primitive refuses other mixes of shapes.
+    """
+    x = operand(x, y)
+    y = operand(y, x)
+    if typeof(x).shape != typeof(y).shape:
+        x, y = match_ranks((x, y))
+    return prim.bind(x, y)
+
+
+def unary(prim: Primitive, x: Any, accuracy: Any = None) -> Any:
+    """Bind a one-operand primitive; `accuracy` is a param only where it is asked for."""
+    return prim.bind(x) if accuracy is None else prim.bind(x, accuracy=accuracy)
+
+
+# The one operation that the family itself needs: it sums partials.
+add_p = elementwise("add", "stablehlo.add", NUMERIC, lambda t, z, x, y: t, lambda t, z, x, y: t,
+                    linear=(0, 1))
+
+
+def add(x: Any, y: Any) -> Any:
+    """x + y. Numeric operands of one dtype and shape, or a Python scalar next to an array."""
+    return binary(add_p, x, y)

@@ -1,0 +1,102 @@
+"""Operations that leave values as they are: they stop derivatives, copies or optimisations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.tree import tree_flatten, tree_map, tree_unflatten
+
+__all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "stop_gradient",
+           "stop_gradient_p"]
+
+
+class Copy(Primitive):
+    """The same values in a buffer of their own."""
+
+    def infer(self, x: Any) -> Any:
+        return x
+
+    def lower(self, b: Any, x: Any) -> Any:
+        return x
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return self.bind(*primals), self.bind(*tangents)
+
+    def transpose(self, ct: Any, x: Any) -> list[Any]:
+        return [ct]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        return self.bind(*args), dims[0]
+
+
+class StopGradient(Copy):
+    """The same values with derivative zero."""
+
+    transpose = None
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        out = self.bind(*primals)
+        return out, Zero(typeof(out).to_tangent_aval())
+
+
+class OptimizationBarrier(Primitive):
+    """The same values, none of them available to the compiler before all are computed."""
+
+    multiple_results = True
+
+    def infer(self, *avals: Any) -> list[Any]:
+        return list(avals)
+
+    def lower(self, b: Any, *xs: Any) -> list[Any]:
+        return list(b.ops("stablehlo.optimization_barrier", xs).results)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        made = iter(self.bind(*(t for t in tangents if type(t) is not Zero)))
+        return self.bind(*primals), [t if type(t) is Zero else next(made) for t in tangents]
+
+    def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
+        made = iter(self.bind(*(ct for ct in cts if type(ct) is not Zero)))
+        cts = [ct if type(ct) is Zero else next(made) for ct in cts]
+        return [ct if type(x) is Linear else None for ct, x in zip(cts, args)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        return self.bind(*args), list(dims)
+
+
+copy_p = Copy("copy")
+stop_gradient_p = StopGradient("stop_gradient")
+optimization_barrier_p = OptimizationBarrier("optimization_barrier")
+
+
+def copy(x: Any) -> Any:
+    """A copy of an array."""
+    return copy_p.bind(x)
+
+
+def stop_gradient(x: Any) -> Any:
+    """`x`, a pytree of arrays, with derivative zero.
+
+    >>> import olympus
+    >>> olympus.grad(lambda x: x * olympus.lax.stop_gradient(x))(3.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
+    return tree_map(_stop, x)
+
+
+def _stop(x: Any) -> Any:
+    dtype = getattr(typeof(x), "dtype", dtypes.float0)
+    return stop_gradient_p.bind(x) if dtypes.scalar_kind(dtype) in ("f", "c") else x
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """`operand`, a pytree of arrays, whose computation the compiler may not mix with what follows.
+
+    All leaves are computed before any is used; nothing moves across. Derivatives and vmap pass
+    through barriers of their own.
+    """
+    leaves, tree = tree_flatten(operand)
+    return tree_unflatten(tree, optimization_barrier_p.bind(*leaves) if leaves else [])

@@ -1,0 +1,282 @@
+"""Roots, powers, exponentials, logarithms, trigonometric and hyperbolic functions, elementwise.
+
+`accuracy` of those that have it is None, an `AccuracyMode` or a `Tolerance`; platforms with one
+implementation ignore it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from .arithmetic import div, integer_pow, mul, neg, square, sub
+from .choice import eq, select
+from .convert import convert_element_type
+from .families import (
+    FLOATING,
+    INEXACT,
+    Elementwise,
+    add,
+    binary,
+    check_dtypes,
+    elementwise,
+    full_shape,
+    match_ranks,
+    operand,
+    unary,
+)
+
+__all__ = ["acos", "acos_p", "acosh", "acosh_p", "asin", "asin_p", "asinh", "asinh_p", "atan",
+           "atan2", "atan2_p", "atan_p", "atanh", "atanh_p", "cbrt", "cbrt_p", "cos", "cos_p",
+           "cosh", "cosh_p", "exp", "exp2", "exp2_p", "exp_p", "expm1", "expm1_p", "log", "log1p",
+           "log1p_p", "log2", "log2_p", "log_p", "logistic", "logistic_p", "pow", "pow_p", "rsqrt",
+           "rsqrt_p", "sin", "sin_p", "sinh", "sinh_p", "sqrt", "sqrt_p", "tan", "tan_p", "tanh",
+           "tanh_p"]
+
+_LN2 = math.log(2.0)
+
+# Roots and powers --------------------------------------------------------------------------------
+
+sqrt_p = elementwise("sqrt", "stablehlo.sqrt", INEXACT, lambda t, y, x, **_: mul(t, div(0.5, y)))
+rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", INEXACT,
+                      lambda t, y, x, **_: mul(t, mul(-0.5, div(y, x))))
+cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
+                     lambda t, y, x, **_: mul(t, mul(1 / 3, integer_pow(y, -2))))
+
+
+class Pow(Elementwise):
+    """x to the power y, which has the dtype of x or is an integer."""
+
+    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        x, y = avals
+        check_dtypes(self.name, (x,), INEXACT)
+        if not dtypes.is_integer(y.dtype):
+            check_dtypes(self.name, avals, INEXACT)
+        return make_aval(full_shape(self.name, avals), x.dtype, x.weak_type and y.weak_type)
+
+    def lower(self, b: Any, *xs: Any) -> Any:
+        x, y = b.expand(xs)
+        if b.avals_in[1].dtype != b.avals_in[0].dtype:
+            y = b.convert(y, b.avals_out[0])
+        return b.op("stablehlo.power", [x, y])
+
+
+def _pow_base(t: Any, z: Any, x: Any, y: Any) -> Any:
+    """t · y xʸ⁻¹, which is 0 where y is 0, also at x = 0."""
+    exponent = convert_element_type(y, typeof(x).dtype)
+    constant = eq(y, 0)
+    lower = select(constant, operand(1, y), sub(y, 1))
+    return mul(t, mul(exponent, pow(x, lower)))
+
+
+def _pow_exponent(t: Any, z: Any, x: Any, y: Any) -> Any:
+    """t · xʸ log x, which is 0 at x = 0."""
+    return mul(t, mul(log(select(eq(x, 0), operand(1, x), x)), z))
+
+
+pow_p = Pow("pow", "stablehlo.power", INEXACT, [_pow_base, _pow_exponent])
+
+
+def sqrt(x: Any, *, accuracy: Any = None) -> Any:
+    """The square root; NaN of negative floats, the principal root of complex numbers."""
+    return unary(sqrt_p, x, accuracy)
+
+
+def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
+    """1 / sqrt(x)."""
+    return unary(rsqrt_p, x, accuracy)
+
+
+def cbrt(x: Any, *, accuracy: Any = None) -> Any:
+    """The real cube root of floats."""
+    return unary(cbrt_p, x, accuracy)
+
+
+def pow(x: Any, y: Any) -> Any:
+    """xʸ; x is floating or complex, y of the same dtype or an integer. 0⁰ = 1.
+
+    NaN for negative floats to non-integral powers.
+
+    >>> import olympus
+    >>> olympus.grad(olympus.lax.pow)(0., 2)
+    Array(0., dtype=float32, weak_type=True)
+    """
+    x = operand(x, y)
+    y = y if type(y) is int else operand(y, x)
+    if typeof(x).shape != typeof(y).shape:
+        x, y = match_ranks((x, y))
+    return pow_p.bind(x, y)
+
+
+# Exponentials and logarithms ---------------------------------------------------------------------
+
+class Exp2(Elementwise):
+    """2 to the power x, exact for integers; a wanted accuracy is that of `exponential`."""
+
+    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
+        aval = b.avals_out[0]
+        if accuracy is None:
+            return b.op("stablehlo.power", [b.full(aval, 2), x])
+        return b.inline(lambda x: exp(mul(_LN2, x), accuracy=accuracy), x)
+
+
+class Log2(Elementwise):
+    """log(x) / log(2)."""
+
+    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
+        return b.inline(lambda x: div(log(x, accuracy=accuracy), _LN2), x)
+
+
+exp_p = elementwise("exp", "stablehlo.exponential", INEXACT, lambda t, y, x, **_: mul(t, y))
+exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y))])
+expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", INEXACT,
+                      lambda t, y, x, **_: mul(t, add(y, 1.0)))
+log_p = elementwise("log", "stablehlo.log", INEXACT, lambda t, y, x, **_: div(t, x))
+log2_p = Log2("log2", "log2", INEXACT, [lambda t, y, x, **_: div(t, mul(_LN2, x))])
+log1p_p = elementwise("log1p", "stablehlo.log_plus_one", INEXACT,
+                      lambda t, y, x, **_: div(t, add(x, 1.0)))
+logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
+                         lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))))
+
+
+def exp(x: Any, *, accuracy: Any = None) -> Any:
+    """eˣ of floating or complex x."""
+    return unary(exp_p, x, accuracy)
+
+
+def exp2(x: Any, *, accuracy: Any = None) -> Any:
+    """2ˣ of floating or complex x."""
+    return unary(exp2_p, x, accuracy)
+
+
+def expm1(x: Any, *, accuracy: Any = None) -> Any:
+    """eˣ - 1 without the cancellation near 0."""
+    return unary(expm1_p, x, accuracy)
+
+
+def log(x: Any, *, accuracy: Any = None) -> Any:
+    """The natural logarithm; -inf of 0, NaN of negative floats, principal of complex numbers."""
+    return unary(log_p, x, accuracy)
+
+
+def log2(x: Any, *, accuracy: Any = None) -> Any:
+    """The logarithm to base 2."""
+    return unary(log2_p, x, accuracy)
+
+
+def log1p(x: Any, *, accuracy: Any = None) -> Any:
+    """log(1 + x) without the cancellation near 0."""
+    return unary(log1p_p, x, accuracy)
+
+
+def logistic(x: Any, *, accuracy: Any = None) -> Any:
+    """1 / (1 + e⁻ˣ), the sigmoid."""
+    return unary(logistic_p, x, accuracy)
+
+
+# Trigonometric and hyperbolic functions ----------------------------------------------------------
+
+def _rsqrt_product(x: Any, a: float, b: float) -> Any:
+    """1 / (sqrt(a + x) sqrt(b + x)) on the principal branches."""
+    return mul(rsqrt(add(x, a)), rsqrt(add(x, b)))
+
+
+def _asin_slope(x: Any) -> Any:
+    """1 / (sqrt(1 - x) sqrt(1 + x)): no cancellation near 1, right on the branch cuts."""
+    return mul(rsqrt(sub(1.0, x)), rsqrt(add(1.0, x)))
+
+
+sin_p = elementwise("sin", "stablehlo.sine", INEXACT, lambda t, y, x, **_: mul(t, cos(x)))
+cos_p = elementwise("cos", "stablehlo.cosine", INEXACT, lambda t, y, x, **_: neg(mul(t, sin(x))))
+tan_p = elementwise("tan", "stablehlo.tan", INEXACT,
+                    lambda t, y, x, **_: mul(t, add(1.0, square(y))))
+asin_p = elementwise("asin", "chlo.asin", INEXACT, lambda t, y, x: mul(t, _asin_slope(x)))
+acos_p = elementwise("acos", "chlo.acos", INEXACT, lambda t, y, x: neg(mul(t, _asin_slope(x))))
+atan_p = elementwise("atan", "chlo.atan", INEXACT,
+                     lambda t, y, x: div(t, add(1.0, square(x))))
+atan2_p = elementwise("atan2", "stablehlo.atan2", INEXACT,
+                      lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
+                      lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y)))))
+sinh_p = elementwise("sinh", "chlo.sinh", INEXACT, lambda t, y, x: mul(t, cosh(x)))
+cosh_p = elementwise("cosh", "chlo.cosh", INEXACT, lambda t, y, x: mul(t, sinh(x)))
+tanh_p = elementwise("tanh", "stablehlo.tanh", INEXACT,
+                     lambda t, y, x, **_: mul(mul(t, add(1.0, y)), sub(1.0, y)))
+asinh_p = elementwise("asinh", "chlo.asinh", INEXACT,
+                      lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))))
+acosh_p = elementwise("acosh", "chlo.acosh", INEXACT,
+                      lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)))
+atanh_p = elementwise("atanh", "chlo.atanh", INEXACT,
+                      lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))))
+
+
+def sin(x: Any, *, accuracy: Any = None) -> Any:
+    """The sine of floating or complex x, in radians."""
+    return unary(sin_p, x, accuracy)
+
+
+def cos(x: Any, *, accuracy: Any = None) -> Any:
+    """The cosine of floating or complex x, in radians."""
+    return unary(cos_p, x, accuracy)
+
+
+def tan(x: Any, *, accuracy: Any = None) -> Any:
+    """The tangent of floating or complex x, in radians."""
+    return unary(tan_p, x, accuracy)
+
+
+def asin(x: Any) -> Any:
+    """The angle in [-π/2, π/2] whose sine is x; NaN of floats outside [-1, 1]."""
+    return asin_p.bind(x)
+
+
+def acos(x: Any) -> Any:
+    """The angle in [0, π] whose cosine is x; NaN of floats outside [-1, 1]."""
+    return acos_p.bind(x)
+
+
+def atan(x: Any) -> Any:
+    """The angle in [-π/2, π/2] whose tangent is x."""
+    return atan_p.bind(x)
+
+
+def atan2(x: Any, y: Any) -> Any:
+    """The angle of the point with abscissa y and ordinate x, in [-π, π]: atan of x / y.
+
+    >>> import olympus
+    >>> olympus.lax.atan2(1., -1.)
+    Array(2.3561945, dtype=float32, weak_type=True)
+    """
+    return binary(atan2_p, x, y)
+
+
+def sinh(x: Any) -> Any:
+    """The hyperbolic sine."""
+    return sinh_p.bind(x)
+
+
+def cosh(x: Any) -> Any:
+    """The hyperbolic cosine."""
+    return cosh_p.bind(x)
+
+
+def tanh(x: Any, *, accuracy: Any = None) -> Any:
+    """The hyperbolic tangent."""
+    return unary(tanh_p, x, accuracy)
+
+
+def asinh(x: Any) -> Any:
+    """The inverse of sinh."""
+    return asinh_p.bind(x)
+
+
+def acosh(x: Any) -> Any:
+    """The inverse of cosh, not negative; NaN of floats below 1."""
+    return acosh_p.bind(x)
+
+
+def atanh(x: Any) -> Any:
+    """The inverse of tanh; NaN of floats outside [-1, 1]."""
+    return atanh_p.bind(x)
