@@ -4,62 +4,53 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 `jit` transform, and XLA compiles through jaxlib.
 """
 
-from . import dtypes, errors, lax, tree, tree_util, typing
+from . import debug, dtypes, errors, lax, numpy, tree, tree_util, typing
 from ._src.backend.array import Array
 from ._src.backend.devices import (
-    default_backend,
-    device_count,
-    devices,
-    host_count,
-    local_device_count,
-    local_devices,
-    process_count,
-    process_index,
+    default_backend, device_count, devices, host_count, local_device_count, local_devices,
+    process_count, process_index,
 )
 from ._src.base.config import (
-    check_tracer_leaks,
-    checking_leaks,
-    config,
-    debug_infs,
-    debug_nans,
-    default_device,
-    default_matmul_precision,
-    default_prng_impl,
-    disable_jit,
-    enable_checks,
-    enable_x64,
-    explain_cache_misses,
-    log_compiles,
-    numpy_dtype_promotion,
-    numpy_rank_promotion,
-    softmax_custom_jvp,
-    threefry_partitionable,
+    check_tracer_leaks, checking_leaks, config, debug_infs, debug_nans, default_device,
+    default_matmul_precision, default_prng_impl, disable_jit, enable_checks, enable_x64,
+    explain_cache_misses, log_compiles, numpy_dtype_promotion, numpy_rank_promotion,
+    softmax_custom_jvp, threefry_partitionable,
 )
 from ._src.base.lib import Device
+from ._src.control.callbacks import pure_callback
+from ._src.control.custom_jvp import custom_jvp
+from ._src.control.custom_vjp import custom_vjp
+from ._src.control.remat import checkpoint, checkpoint_policies
+from ._src.control.remat import checkpoint as remat
 from ._src.core.trace import typeof
+from ._src.numpy import array_methods  # noqa: F401 - gives arrays and tracers their operators
 from ._src.transforms.autodiff import (
-    fwd_and_bwd,
-    grad,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
+    fwd_and_bwd, grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
 )
+from ._src.transforms.device import (
+    block_until_ready, clear_caches, copy_to_host_async, device_get, device_put, live_arrays,
+)
+from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from ._src.transforms.jit import jit
+from ._src.transforms.tracing import (
+    ensure_compile_time_eval, eval_shape, make_olympuspr, named_call, named_scope,
+)
 from ._src.transforms.vmap import vmap
 from ._src.types.avals import ShapeDtypeStruct
 from ._src.types.dtypes import float0
 from .version import __version__, __version_info__
 
 __all__ = [
-    "Array", "Device", "ShapeDtypeStruct", "__version__", "__version_info__", "check_tracer_leaks",
-    "checking_leaks", "config", "debug_infs", "debug_nans", "default_backend", "default_device",
-    "default_matmul_precision", "default_prng_impl", "device_count", "devices", "disable_jit",
-    "dtypes", "enable_checks", "enable_x64", "errors", "explain_cache_misses", "float0",
-    "fwd_and_bwd", "grad", "host_count", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "local_device_count", "local_devices", "log_compiles", "numpy_dtype_promotion",
-    "numpy_rank_promotion", "process_count", "process_index", "softmax_custom_jvp",
-    "threefry_partitionable", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp",
-    "vmap",
+    "Array", "Device", "ShapeDtypeStruct", "__version__", "__version_info__", "block_until_ready",
+    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches",
+    "config", "copy_to_host_async", "custom_jvp", "custom_vjp", "debug", "debug_infs",
+    "debug_nans", "default_backend", "default_device", "default_matmul_precision",
+    "default_prng_impl", "device_count", "device_get", "device_put", "devices", "disable_jit",
+    "dtypes", "enable_checks", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
+    "explain_cache_misses", "float0", "fwd_and_bwd", "grad", "hessian", "host_count", "jacfwd",
+    "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize", "live_arrays",
+    "local_device_count", "local_devices", "log_compiles", "make_olympuspr", "named_call",
+    "named_scope", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "process_count",
+    "process_index", "pure_callback", "remat", "softmax_custom_jvp", "threefry_partitionable",
+    "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]
