@@ -71,8 +71,9 @@ def flatten(what: str, tree: Any) -> tuple[list[Any], list[Any], Any]:
             try:
                 typeof(leaf)
             except TypeError as error:
-                raise TypeError(f"{what}: at {keystr(path)}: {type(leaf).__name__} given; arrays "
-                                "are required; close over it instead.") from error
+                where = f" at {keystr(path)}" if path else ""
+                raise TypeError(f"{what}: {leaf!r} of type {type(leaf).__name__} given{where}; an "
+                                "array is required; close over it instead.") from error
         raise
 
 
@@ -105,10 +106,17 @@ def leaf_names(tree: Any, root: str) -> list[str]:
     return [root + keystr(path) for path, _ in tree_leaves_with_path(dummy)]
 
 
+class array:  # noqa: N801 (its name is what messages show)
+    """Stands for an array in a structure that is shown."""
+
+
+_LEAF = array()
+
+
 def structure_error(what: str, required: Any, found: Any, meaning: str) -> TypeError:
     """The error for results whose pytree structures must agree and do not."""
-    want = required.unflatten(range(required.num_leaves))
-    have = found.unflatten(range(found.num_leaves))
+    want = required.unflatten([_LEAF] * required.num_leaves)
+    have = found.unflatten([_LEAF] * found.num_leaves)
     places = "; ".join(explain_mismatch(want, have)[:4])
     return TypeError(f"{what}: {meaning}; {places}; return the same structure.")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base.config import jit_disabled
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
@@ -49,6 +49,16 @@ def _split(xs: Sequence[Any], *sizes: int) -> list[list[Any]]:
         out.append(list(xs[start:start + size]))
         start += size
     return [*out, list(xs[start:])]
+
+
+def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> list[bool]:
+    """Which outputs are computed from any of the flagged inputs."""
+    pr = closed.olympuspr
+    found = {v for v, flag in zip(pr.invars, flags) if flag}
+    for eqn in pr.eqns:
+        if any(type(v) is not Literal and v in found for v in eqn.invars):
+            found.update(eqn.outvars)
+    return [type(v) is not Literal and v in found for v in pr.outvars]
 
 
 def permute_inputs(closed: ClosedOlympuspr, order: Sequence[int]) -> ClosedOlympuspr:
@@ -172,15 +182,28 @@ class Scan(Higher):
         outs_unknown = iter(unknown_out)
         return [next(outs_unknown) if u else next(outs_known) for u in split.unknown_out]
 
+    def _linear_inputs(self, olympuspr: ClosedOlympuspr, args: Sequence[Any], num_consts: int,
+                       num_carry: int) -> list[bool]:
+        """Which inputs of the body are linear; a carry that starts as known zeros may be, too."""
+        consts, start, xs = _split([type(a) is Linear for a in args], num_consts, num_carry)
+
+        def step(flags: tuple[bool, ...]) -> Any:
+            out = depends(olympuspr, [*consts, *flags, *xs])
+            return None, tuple(out[:num_carry])
+
+        _, carry = carry_fixpoint(tuple(start), step)
+        if not all(carry):
+            raise NotImplementedError(
+                "scan: transposed with a carry that is not linear; every carry of a linear loop "
+                "must be linear; compute the others (a counter) outside, as xs.")
+        return [*consts, *carry, *xs]
+
     def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
                   num_consts: int, num_carry: int, reverse: bool, **params: Any) -> list[Any]:
         consts, carry, xs = _split(args, num_consts, num_carry)
-        if any(type(a) is not Linear for a in carry):
-            raise NotImplementedError("scan: transposed with a carry that is not linear; reverse "
-                                      "mode needs a linear loop here.")
+        linear = self._linear_inputs(olympuspr, args, num_consts, num_carry)
         ct_carry, ct_ys = _split(cts, num_carry)
         ct_carry, ct_ys = list(map(instantiate, ct_carry)), list(map(instantiate, ct_ys))
-        linear = [type(a) is Linear for a in args]
         lin_consts = [a for a in consts if type(a) is Linear]
         res_consts = [a for a in consts if type(a) is not Linear]
         res_xs = [a for a in xs if type(a) is not Linear]
@@ -201,7 +224,8 @@ class Scan(Higher):
         out = self.bind(*res_consts, *zeros, *ct_carry, *ct_ys, *res_xs, olympuspr=program,
                         num_consts=nr, num_carry=nl + nk, reverse=not reverse, **params)
         rest = iter(out)
-        return [next(rest) if type(a) is Linear else None for a in args]
+        found = [next(rest) if lin else None for lin in linear]
+        return [ct if type(a) is Linear else None for a, ct in zip(args, found)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int, **params: Any) -> Any:

@@ -71,7 +71,8 @@ class While(Higher):
         nz_consts = tuple(type(t) is not Zero for t in t_consts)
 
         def step(nz_carry: tuple[bool, ...]) -> Any:
-            return jvp_program(body_olympuspr, (*nz_consts, *nz_carry), nz_carry)
+            found = jvp_program(body_olympuspr, (*nz_consts, *nz_carry), nz_carry)
+            return found, found[1]
 
         (body, _), nz = carry_fixpoint(tuple(type(t) is not Zero for t in t_carry), step)
         t_consts = [t for t in t_consts if type(t) is not Zero]
