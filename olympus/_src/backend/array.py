@@ -61,10 +61,14 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
 def literal_array(literal: Literal) -> Any:
     """The device array of a program constant; the last few thousand are kept."""
     device = config.default_device.value
+    if literal.array is not None and device is None and not literal.array.is_deleted():
+        return literal.array
     key = (literal.key, device)
     found = _literals.get(key)
     if found is None or found.is_deleted():
         found = _literals[key] = array_from_numpy(literal.value(), literal.aval.weak_type)
+    if device is None:
+        literal.array = found
     return found
 
 

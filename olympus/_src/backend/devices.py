@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import threading
 from typing import Any
@@ -17,6 +18,7 @@ _MAKERS = {"cpu": lib.make_cpu_client, "gpu": lib.make_gpu_client, "cuda": lib.m
 _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
 
 
+@functools.cache
 def _gpu_plugin_installed() -> bool:
     return any(importlib.util.find_spec(name) for name in
                ("jax_cuda13_plugin", "jax_cuda12_plugin"))

@@ -229,6 +229,11 @@ def binary(prim: Primitive, x: Any, y: Any) -> Any:
 
     A rank-0 array is broadcast to the other's shape; the primitive refuses other mixes of shapes.
     """
+    try:
+        if x.aval is y.aval:    # interned: the common case needs no promotion
+            return prim.bind(x, y)
+    except AttributeError:
+        pass
     x = operand(x, y)
     y = operand(y, x)
     if typeof(x).shape != typeof(y).shape:

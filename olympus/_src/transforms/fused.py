@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.staging import StagingTrace
 from ..core.trace import Context, ctx
-from .jit import jit
+from .jit import make_jit
 
 __all__ = ["fused"]
 
@@ -27,7 +27,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     """
     if fun is None:
         return lambda f: fused(f, static=static)
-    compiled = jit(fun, static_argnames=static)
+    compiled = make_jit(fun, {"static_argnames": static}, library=True)
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:

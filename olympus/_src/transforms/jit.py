@@ -36,12 +36,12 @@ from ..core.staging import closure_convert, stage
 from ..core.trace import Context, Tracer, ctx, typeof
 from ..interpreters.dce import dce_closed
 from ..types import dtypes
-from ..types.avals import ShapeDtypeStruct, ShapedArray, make_aval
+from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ..types.tree_registry import dispatch_registry
 from .stages import Lowered, Traced
 
-__all__ = ["JitFunction", "jit"]
+__all__ = ["JitFunction", "jit", "make_jit"]
 
 
 class Unspecified:
@@ -92,15 +92,16 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: Any = UNSPECIFIED,
                    keep_unused=keep_unused, device=device, backend=backend, inline=inline,
                    compiler_options=compiler_options)
     if fun is UNSPECIFIED:
-        return lambda f: _make(f, options)
-    return _make(fun, options)
+        return lambda f: make_jit(f, options)
+    return make_jit(fun, options)
 
 
-def _make(fun: Callable, options: dict[str, Any]) -> Any:
+def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> Any:
+    """`jit` of one function; `library` says that static arguments are Olympus's own."""
     if not callable(fun):
         raise TypeError(f"jit: {fun!r} given; a callable is required; write olympus.jit(f), or "
                         "olympus.jit(**options) as a decorator.")
-    info = JitFunction(fun, **options)
+    info = JitFunction(fun, library, **options)
     wrapped = lib.pjit(info.name, fun, info.miss, list(info.static_argnums),
                        list(info.static_argnames), object(), dispatch_registry, shard_fallback)
     functools.update_wrapper(wrapped, fun)
@@ -204,9 +205,11 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool]) -> list[int | No
 class JitFunction:
     """A function with its options and its programs; C++ calls `miss` when it has no executable."""
 
-    def __init__(self, fun: Callable, *, static_argnums: Any, static_argnames: Any,
-                 donate_argnums: Any, donate_argnames: Any, keep_unused: bool, device: Any,
-                 backend: str | None, inline: bool, compiler_options: Any) -> None:
+    def __init__(self, fun: Callable, library: bool = False, *, static_argnums: Any = None,
+                 static_argnames: Any = None, donate_argnums: Any = None,
+                 donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
+                 backend: str | None = None, inline: bool = False,
+                 compiler_options: Any = None) -> None:
         self.fun = fun
         self.name = getattr(fun, "__name__", None) or type(fun).__name__
         try:
@@ -224,6 +227,7 @@ class JitFunction:
         if backend is not None:
             self.device = devices.client(backend).local_devices()[0]
         self.programs: dict[Any, Program] = {}
+        self.library = library
 
     def _resolve(self, nums: tuple[int, ...], names: tuple[str, ...], what: str
                  ) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -287,7 +291,7 @@ class JitFunction:
                     f"{type(value).__name__}, which is not hashable; static arguments must be "
                     "hashable; pass a tuple or another hashable, or make it dynamic.") from None
         return (tuple((where, _exact_key(value)) for where, value in items),
-                all(_exact(value) for _, value in items))
+                all(_exact(value, self.library) for _, value in items))
 
     def _argument_name(self, position: int) -> str:
         if self.signature is not None:
@@ -477,9 +481,14 @@ def _exact_key(value: Any) -> Any:
     return bit_key(value)
 
 
-def _exact(value: Any) -> bool:
-    """Whether C++'s comparison (type and ==) tells such a value from every other."""
+def _exact(value: Any, library: bool) -> bool:
+    """Whether C++'s comparison (type and ==) tells such a value from every other.
+
+    Users may pass (1,) and (True,), which it does not tell apart; our library passes only ints.
+    """
     if isinstance(value, tuple):
+        if library:
+            return all(type(v) is not bool and _exact(v, library) for v in value)
         return all(not isinstance(v, (int, float, complex, tuple, np.generic)) for v in value)
     if isinstance(value, (float, complex)):
         return value == value and value != 0

@@ -44,7 +44,7 @@ class ShapedArray(AbstractValue):
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "vma", "memory_space", "ndim", "size",
-                 "_hash", "_tangent")
+                 "_tangent")
     array_abstraction_level = 0
 
     shape: tuple[int, ...]
@@ -109,8 +109,9 @@ class ShapedArray(AbstractValue):
             return True
         return type(other) is ShapedArray and self._key() == other._key()
 
-    def __hash__(self) -> int:
-        return self._hash
+    # Equal avals are one object, so identity is a hash; a structural one costs a Python frame per
+    # look-up on the hot path. Two equal objects (a race of threads) would only miss a memo.
+    __hash__ = object.__hash__
 
     def __reduce__(self) -> tuple:
         return make_aval, self._key()
@@ -131,7 +132,7 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
     self.sharding, self.vma, self.memory_space = sharding, vma, memory_space
     self.ndim, self.size = len(shape), prod(shape)
-    self._hash, self._tangent = hash(key), None
+    self._tangent = None
     return _table.setdefault(key, self)
 
 
