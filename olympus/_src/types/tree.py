@@ -206,21 +206,27 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 def _columns(what: str, treedef: PyTreeDef, rest: tuple[Any, ...]) -> list[list[Any]]:
     """The subtrees of each further tree at the leaves of the first."""
     columns: list[list[Any]] = []
-    for index, other in enumerate(rest):
+    for index, other in enumerate(rest, 2):
         try:
             columns.append(treedef.flatten_up_to(other))
         except _REFUSED as error:
-            raise _rest_error(what, treedef, index, other, error) from None
+            explain = functools.partial(explain_mismatch, treedef, other, prefix=True)
+            told = _misfit(f"{what}, tree {index}", _FIRST_RULES, other, error, explain)
+            raise told from None
     return columns
 
 
-def _rest_error(
-    what: str, treedef: PyTreeDef, index: int, other: Any, error: Exception
+def _misfit(
+    what: str, advice: str, full: Any, error: Exception, explain: Callable[[], list[str]]
 ) -> Exception:
-    differences = explain_mismatch(treedef, other, prefix=True)
-    if not differences:
-        return flatten_error(what, other, error)
-    return mismatch_error(f"{what}, tree {index + 2}", _FIRST_RULES, differences)
+    """The exception where C++ could not lay a prefix over `full`: the places, else the cause."""
+    try:
+        differences = explain()
+    except Exception:  # a node of `full` cannot be opened
+        differences = []
+    if differences:
+        return mismatch_error(what, advice, differences)
+    return flatten_error(what, full, error)
 
 
 def _path_predicate(is_leaf: Any, takes_path: bool) -> Any:
@@ -446,12 +452,10 @@ def _broadcast(what: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> 
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     try:
         subtrees = treedef.flatten_up_to(full_tree)
+        return [leaf for leaf, sub in zip(leaves, subtrees, strict=True) for _ in _flatten(sub)[0]]
     except _REFUSED as error:
-        differences = prefix_errors(prefix_tree, full_tree, is_leaf)
-        if not differences:
-            raise flatten_error(what, full_tree, error) from None
-        raise mismatch_error(what, _PREFIX_RULES, differences) from None
-    return [leaf for leaf, sub in zip(leaves, subtrees, strict=True) for _ in tree_leaves(sub)]
+        explain = functools.partial(prefix_errors, prefix_tree, full_tree, is_leaf)
+        raise _misfit(what, _PREFIX_RULES, full_tree, error, explain) from None
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
