@@ -12,6 +12,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ..backend.array import literal_array
+from ..core.ir import Literal
 from ..core.staging import StagingTrace
 from ..core.trace import Context, ctx
 from .jit import make_jit
@@ -33,6 +35,10 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     def call(*args: Any, **kwargs: Any) -> Any:
         if ctx.trace is not Context.trace and type(ctx.trace) is StagingTrace:
             return fun(*args, **kwargs)
+        for a in args:
+            if type(a) is Literal:      # C++ passes on arrays and numbers only
+                args = tuple([literal_array(x) if type(x) is Literal else x for x in args])
+                break
         try:
             return compiled(*args, **kwargs)
         except ValueError as error:
