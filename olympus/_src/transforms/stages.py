@@ -7,7 +7,7 @@ programs for other processes.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,13 +17,31 @@ from ..backend.dispatch import KEY_TYPES, argument_array, wrap_keys
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..core.trace import Tracer, typeof
-
 from ..types.avals import ShapeDtypeStruct
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
 
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced"]
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced",
+           "Wrapped"]
 
 CompilerOptions = dict[str, str | bool | int | float]
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """What `jit` returns: a function that can also be traced and lowered without being called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compile if need be, and run."""
+        raise NotImplementedError
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for these arguments (arrays, or anything with a shape and a dtype)."""
+        raise NotImplementedError
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """`trace(…).lower()`."""
+        raise NotImplementedError
+
 
 @dataclasses.dataclass(frozen=True)
 class ArgInfo:

@@ -1,0 +1,7 @@
+"""Ahead of time: what `jit(f).trace(…)`, `.lower()` and `.compile()` return."""
+
+from ._src.transforms.stages import (
+    ArgInfo, Compiled, CompilerOptions, Lowered, Traced, Wrapped,
+)
+
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
