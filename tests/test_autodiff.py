@@ -1,0 +1,227 @@
+"""grad, jvp, vjp, linearize, linear_transpose, Jacobians: values, structures, dtypes, errors."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus import errors, lax
+
+F0 = olympus.float0
+X = np.array([0.3, -0.7, 1.2], np.float32)
+C = np.complex64
+
+
+def total(x: Any) -> Any:
+    return lax.reduce_sum(x, tuple(range(x.ndim)))
+
+
+def square(x: Any) -> Any:
+    return lax.mul(x, x)
+
+
+def product(x: Any, y: Any) -> Any:
+    return lax.mul(x, y)
+
+
+def close(found: Any, wanted: Any) -> None:
+    found_leaves, found_tree = olympus.tree.flatten(found)
+    leaves, tree = olympus.tree.flatten(wanted)
+    assert found_tree == tree
+    for a, b in zip(found_leaves, leaves, strict=True):
+        assert a.shape == np.shape(b)
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-5, atol=1e-6)
+
+
+# grad -------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+def test_grad_of_pytrees(transform: Callable) -> None:
+    def f(params: Any, scale: Any, *, shift: Any) -> Any:
+        return lax.mul(total(lax.mul(square(params["w"]), params["b"])), lax.add(scale, shift))
+
+    params = {"w": X, "b": np.ones(3, np.float32)}
+    wanted = {"w": 2 * X * 3, "b": X * X * 3}
+    close(transform(olympus.grad(f))(params, np.float32(2), shift=np.float32(1)), wanted)
+    both = transform(olympus.grad(f, argnums=(0, -1)))(params, np.float32(2), shift=np.float32(1))
+    close(both, (wanted, np.float32((X * X).sum())))
+
+
+def test_value_and_grad_aux_may_be_anything() -> None:
+    f = olympus.value_and_grad(lambda x: (square(x), {"x": x, "note": "text"}), has_aux=True)
+    (value, aux), slope = f(3.0)
+    assert (float(value), float(aux["x"]), aux["note"], float(slope)) == (9.0, 3.0, "text", 6.0)
+    assert not isinstance(aux["x"], olympus._src.core.trace.Tracer)
+
+
+def test_grad_sees_values() -> None:
+    f = olympus.grad(lambda x: lax.sin(x) if lax.gt(x, 0.0) else square(x))
+    close(f(1.0), np.cos(1.0))
+    close(f(-1.0), -2.0)
+    close(olympus.grad(f)(1.0), -np.sin(1.0))
+
+
+def test_grad_of_constant_and_identity() -> None:
+    close(olympus.grad(lambda x: 2.0)(3.0), 0.0)
+    close(olympus.grad(lambda x: x)(3.0), 1.0)
+    close(olympus.jit(olympus.grad(lambda x: x))(3.0), 1.0)
+
+
+def test_grad_of_integers() -> None:
+    g = olympus.grad(lambda x, i: square(x), argnums=(0, 1), allow_int=True)
+    dx, di = g(3.0, np.arange(2))
+    assert float(dx) == 6.0
+    assert di.dtype == F0
+    assert di.shape == (2,)
+
+
+def test_grad_of_complex() -> None:
+    close(olympus.grad(square, holomorphic=True)(C(1 + 2j)), C(2 + 4j))
+
+
+def test_perturbations_are_kept_apart() -> None:
+    outer = olympus.grad(lambda x: lax.mul(x, olympus.grad(lambda y: lax.add(x, y))(1.0)))
+    close(outer(3.0), 1.0)
+
+
+GRAD_ERRORS: list[tuple[Callable[[], Any], type, str]] = [
+    (lambda: olympus.grad(3), TypeError, "grad: 3 of type int given; a function"),
+    (lambda: olympus.grad(square)(X), TypeError, "shape (3,); a scalar"),
+    (lambda: olympus.grad(square)(3), TypeError, "argument x of square is int32[]"),
+    (lambda: olympus.grad(lambda p: p["a"][0])({"a": [3]}), TypeError, "argument p['a'][0]"),
+    (lambda: olympus.grad(square)("s"), TypeError, "'s' of type str"),
+    (lambda: olympus.grad(lambda x: "s")(1.0), TypeError, "returned 's' of type str"),
+    (lambda: olympus.grad(lambda x: (x, x))(1.0), TypeError, "a tuple of 2 arrays"),
+    (lambda: olympus.grad(lambda x: None)(1.0), TypeError, "returned None"),
+    (lambda: olympus.grad(lambda x: 3)(1.0), TypeError, "returned int32[]"),
+    (lambda: olympus.grad(square)(1j), TypeError, "holomorphic=True"),
+    (lambda: olympus.grad(square, holomorphic=True)(1.0), TypeError, "complex arguments"),
+    (lambda: olympus.grad(square, argnums=1)(1.0), TypeError, "argnums has 1"),
+    (lambda: olympus.grad(square, argnums=-2)(1.0), ValueError, "argnums has -2"),
+    (lambda: olympus.grad(square, argnums="x"), TypeError, "argnums='x'"),
+    (lambda: olympus.grad(product, argnums=(0, -2))(1.0, 2.0), ValueError, "twice"),
+    (lambda: olympus.grad(square, has_aux=True)(1.0), TypeError, "a pair (result, aux)"),
+    (lambda: olympus.grad(square, reduce_axes=("i",)), NotImplementedError, "reduce_axes"),
+    (lambda: olympus.jvp(square, 1.0, 1.0), TypeError, "tuples or lists"),
+    (lambda: olympus.jvp(square, (1.0,), (1.0, 2.0)), TypeError, "another structure"),
+    (lambda: olympus.jvp(square, (1.0,), (X,)), ValueError, "tangent of x is float32[3]"),
+    (lambda: olympus.jvp(square, (1.0,), (1,)), TypeError, "tangent of x is int32[]"),
+    (lambda: olympus.jvp(square, (1,), (1,)), TypeError, "float0 is required"),
+    (lambda: olympus.vjp(square, 1.0)[1](X), ValueError, "cotangent of result of square"),
+    (lambda: olympus.vjp(square, 1.0)[1](np.int32(1)), ValueError, "is int32[]"),
+    (lambda: olympus.vjp(lambda x: {"a": x}, 1.0)[1]({"b": 1.0}), ValueError, "['a']"),
+    (lambda: olympus.linearize(square, 1.0)[1](X), ValueError, "tangent of arguments[0]"),
+    (lambda: olympus.linearize(square, 1.0)[1](1.0, 2.0), TypeError, "another structure"),
+    (lambda: olympus.linear_transpose(square, 1.0)(1.0), NotImplementedError, "not linear"),
+    (lambda: olympus.linear_transpose(lambda x: x, True), TypeError, "bool[]"),
+    (lambda: olympus.linear_transpose(lambda x: x, 1.0)(X), TypeError, "float32[3]"),
+    (lambda: olympus.jacfwd(square)(1), TypeError, "jacfwd: argument x of square is int32[]"),
+    (lambda: olympus.jacfwd(square)(1j), TypeError, "real floating arguments"),
+    (lambda: olympus.jacrev(square)(1j), TypeError, "real floating results"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), GRAD_ERRORS,
+                         ids=[text for _, _, text in GRAD_ERRORS])
+def test_errors(call: Callable[[], Any], error: type, text: str) -> None:
+    with pytest.raises(error, match=re.escape(text)):
+        call()
+
+
+# jvp, vjp, linearize ----------------------------------------------------------------------------
+
+def test_jvp_and_linearize_agree_with_differences() -> None:
+    def f(x: Any) -> Any:
+        return {"s": lax.sin(x), "n": total(square(x)), "i": 3}
+
+    t = np.array([1.0, 2.0, -1.0], np.float32)
+    wanted = {"s": np.cos(X) * t, "n": (2 * X * t).sum(), "i": np.zeros((), F0)}
+    _, direct = olympus.jvp(f, (X,), (t,))
+    _, linear = olympus.linearize(f, X)
+    assert direct["i"].dtype == linear(t)["i"].dtype == F0
+    jitted = olympus.jit(lambda t: {k: linear(t)[k] for k in "sn"})
+    for found in (direct, linear(t), jitted(t)):
+        close({k: found[k] for k in "sn"}, {k: wanted[k] for k in "sn"})
+
+
+def test_vjp_of_several_arguments_with_aux() -> None:
+    out, pullback, aux = olympus.vjp(lambda x, i, y: (lax.mul(x, y), i), X, 4, 2 * X, has_aux=True)
+    assert int(aux) == 4
+    np.testing.assert_allclose(out, 2 * X * X)
+    dx, di, dy = pullback(X)
+    np.testing.assert_allclose(dx, 2 * X * X)
+    np.testing.assert_allclose(dy, X * X)
+    assert di.dtype == F0
+
+
+def test_jit_returns_a_pullback() -> None:
+    out, pullback = olympus.jit(lambda x: olympus.vjp(lax.sin, x))(X)
+    np.testing.assert_allclose(pullback(np.ones(3, np.float32))[0], np.cos(X), rtol=1e-5)
+    assert "sin" in repr(pullback)
+
+
+@pytest.mark.parametrize("jitted", [True, False])
+@pytest.mark.parametrize(("argnums", "wanted"), [(0, 3.0), ((0, 1), (3.0, 2.0))])
+def test_fwd_and_bwd(jitted: bool, argnums: Any, wanted: Any) -> None:
+    fwd, bwd = olympus.fwd_and_bwd(product, argnums, jitted=jitted)
+    out, residuals = fwd(2.0, 3.0)
+    close((out, bwd(residuals, 1.0)), (6.0, wanted))
+
+
+def test_linear_transpose_takes_types_and_integers() -> None:
+    f = olympus.linear_transpose(lambda x: total(lax.mul(x, 2.0)),
+                                 olympus.ShapeDtypeStruct((3,), "float32"))
+    close(f(1.0), (np.full(3, 2.0),))
+    close(olympus.linear_transpose(lambda x: lax.mul(x, 3), 1)(2), (6,))
+
+
+# Jacobians --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("jac", [olympus.jacfwd, olympus.jacrev], ids=["fwd", "rev"])
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+def test_jacobian_of_pytrees(jac: Callable, transform: Callable) -> None:
+    def f(p: Any) -> Any:
+        return {"v": lax.mul(p["x"], p["x"]), "s": lax.mul(total(p["x"]), p["y"]), "c": 1.0}
+
+    x, y = X[:2], np.float32(2.0)
+    wanted = {"v": {"x": np.diag(2 * x), "y": np.zeros(2)},
+              "s": {"x": np.full(2, y), "y": x.sum()}, "c": {"x": np.zeros(2), "y": np.zeros(())}}
+    close(transform(jac(f))({"x": x, "y": y}), wanted)
+
+
+@pytest.mark.parametrize("jac", [olympus.jacfwd, olympus.jacrev], ids=["fwd", "rev"])
+def test_jacobian_options(jac: Callable) -> None:
+    close(jac(product, argnums=(0, 1))(2.0, 3.0), (3.0, 2.0))
+    close(jac(square, holomorphic=True)(C(1j)), C(2j))
+    value, aux = jac(lambda x: (square(x), "aux"), has_aux=True)(X)
+    assert aux == "aux"
+    close(value, np.diag(2 * X))
+    close(olympus.vmap(jac(square))(X.reshape(3, 1)), (2 * X).reshape(3, 1, 1))
+
+
+def test_hessian() -> None:
+    f = olympus.hessian(lambda p: total(lax.mul(square(p["a"]), p["a"])))
+    close(f({"a": X}), {"a": {"a": np.diag(6 * X)}})
+    close(olympus.hessian(product, argnums=(0, 1))(2.0, 3.0), ((0.0, 1.0), (1.0, 0.0)))
+
+
+# Leaks ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("run", [
+    lambda f: olympus.jit(f)(X), lambda f: olympus.vmap(f)(X),
+    lambda f: olympus.grad(lambda x: total(f(x)))(X)], ids=["jit", "vmap", "grad"])
+def test_leak_check(run: Callable) -> None:
+    kept: list[Any] = []
+
+    def leaky(x: Any) -> Any:
+        kept.append(lax.sin(x))
+        return x
+
+    with olympus.checking_leaks(), pytest.raises(errors.UnexpectedTracerError, match="outlived"):
+        run(leaky)
+    kept.clear()
+    with olympus.checking_leaks():
+        run(lax.sin)

@@ -1,0 +1,112 @@
+"""vmap: a Python loop over the examples is the oracle; axis specifications; errors."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus import lax
+
+A = np.arange(6, dtype=np.float32).reshape(2, 3)
+B = A.T + 1
+V = np.array([1.0, -2.0, 0.5], np.float32)
+
+
+def mul(x: Any, y: Any) -> Any:
+    return lax.mul(x, y)
+
+
+def close(found: Any, wanted: Any) -> None:
+    found_leaves, found_tree = olympus.tree.flatten(found)
+    leaves, tree = olympus.tree.flatten(wanted)
+    assert found_tree == tree
+    for a, b in zip(found_leaves, leaves, strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-6)
+
+
+CASES: list[tuple[str, Callable[[], Any], Any]] = [
+    ("both", lambda: olympus.vmap(mul)(A, A), A * A),
+    ("shared", lambda: olympus.vmap(mul, in_axes=(0, None))(A, V), A * V),
+    ("second axis", lambda: olympus.vmap(mul, in_axes=(0, 1))(A, B), A * B.T),
+    ("negative", lambda: olympus.vmap(mul, in_axes=(0, -1))(A, B), A * B.T),
+    ("list", lambda: olympus.vmap(mul, in_axes=[0, 1])(A, B), A * B.T),
+    ("out", lambda: olympus.vmap(mul, in_axes=(0, 1), out_axes=1)(A, B), (A * B.T).T),
+    ("out negative", lambda: olympus.vmap(mul, out_axes=-1)(A, A), (A * A).T),
+    ("keyword", lambda: olympus.vmap(mul, in_axes=1)(B, y=A), B.T * A),
+    ("prefix", lambda: olympus.vmap(lambda d: mul(d["a"][0], d["b"]),
+                                    in_axes=({"a": 0, "b": None},))({"a": [A], "b": V}), A * V),
+    ("out prefix", lambda: olympus.vmap(lambda x: {"x": (x, x), "y": x},
+                                        out_axes={"x": 1, "y": 0})(A),
+     {"x": (A.T, A.T), "y": A}),
+    ("out none", lambda: olympus.vmap(lambda x: (x, 2.0 * V), out_axes=(0, None))(A), (A, 2 * V)),
+    ("constant", lambda: olympus.vmap(lambda x: V)(A), np.stack([V, V])),
+    ("axis_size", lambda: olympus.vmap(lambda: V, axis_size=2)(), np.stack([V, V])),
+    ("sum_match", lambda: olympus.vmap(lambda x: x, out_axes=None, sum_match=True)(A), A.sum(0)),
+    ("nested", lambda: olympus.vmap(olympus.vmap(mul), in_axes=(0, None))(A, V), A * V),
+    ("jit", lambda: olympus.jit(olympus.vmap(mul))(A, A), A * A),
+    ("of jit", lambda: olympus.vmap(olympus.jit(mul))(A, A), A * A),
+    ("grad", lambda: olympus.vmap(olympus.grad(lambda x: lax.mul(x, x)))(V), 2 * V),
+]
+
+
+@pytest.mark.parametrize(("call", "wanted"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_values(call: Callable[[], Any], wanted: Any) -> None:
+    close(call(), wanted)
+
+
+def loop_body(c: Any, x: Any) -> Any:
+    c = lax.add(lax.mul(c, x), 1.0)
+    return c, lax.sin(c)
+
+
+OPERATIONS: list[Callable[[Any, Any], Any]] = [
+    lambda x, y: lax.dot_general(x, y, (((0,), (0,)), ((), ()))),
+    lambda x, y: lax.scan(loop_body, y, lax.broadcast_in_dim(x, (2, 3), (1,)))[1],
+    lambda x, y: lax.cond(lax.gt(lax.reduce_sum(x, (0,)), 4.0), lax.add, lax.mul, x, y),
+    lambda x, y: lax.while_loop(lambda c: lax.lt(lax.reduce_sum(c, (0,)), 40.0),
+                                lambda c: lax.add(lax.mul(c, 2.0), y), x),
+    lambda x, y: lax.concatenate([x, y], 0),
+]
+
+
+@pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)])
+@pytest.mark.parametrize("f", OPERATIONS, ids=["dot", "scan", "cond", "while", "concatenate"])
+def test_is_a_loop(f: Callable, axes: tuple) -> None:
+    args = [A + 1 if d == 0 else V * V for d in axes]
+    rows = [f(*[a[i] if d == 0 else a for a, d in zip(args, axes, strict=True)])
+            for i in range(2)]
+    np.testing.assert_allclose(np.asarray(olympus.vmap(f, axes)(*args)),
+                               np.stack([np.asarray(r) for r in rows]), rtol=1e-6)
+
+
+ERRORS: list[tuple[Callable[[], Any], type, str]] = [
+    (lambda: olympus.vmap(lambda x, y: x)(A, {"k": B}), ValueError,
+     "argument x is float32[2,3], of size 2 along axis 0; argument y['k'] is float32[3,2], of "
+     "size 3 along axis 0"),
+    (lambda: olympus.vmap(mul)(A, y=B), ValueError, "argument y is float32[3,2], of size 3"),
+    (lambda: olympus.vmap(mul, axis_size=4)(A, A), ValueError, "axis_size is 4"),
+    (lambda: olympus.vmap(mul, in_axes=(0, 2))(A, A), ValueError, "argument y is float32[2,3]"),
+    (lambda: olympus.vmap(lambda x: x)(1.0), ValueError, "rank of at least 1"),
+    (lambda: olympus.vmap(mul, in_axes=(0,))(A, A), ValueError, "in_axes has 1 entries"),
+    (lambda: olympus.vmap(mul, in_axes=(0, (0, 0)))(A, [A]), ValueError, "vmap in_axes"),
+    (lambda: olympus.vmap(mul, in_axes=None)(A, A), ValueError, "maps no argument"),
+    (lambda: olympus.vmap(lambda: 1.0)(), ValueError, "without any array"),
+    (lambda: olympus.vmap(mul, in_axes="a"), TypeError, "in_axes='a'"),
+    (lambda: olympus.vmap(mul, in_axes=(0, 1.5)), TypeError, "the entry 1.5"),
+    (lambda: olympus.vmap(mul, out_axes=None)(A, A), ValueError, "out_axes is None"),
+    (lambda: olympus.vmap(mul, out_axes=2)(A, A), ValueError, "out_axes has 2"),
+    (lambda: olympus.vmap(mul, out_axes=(0, 0))(A, A), ValueError, "vmap out_axes"),
+    (lambda: olympus.vmap(lambda x: x)("s"), TypeError, "argument x of <lambda> is 's'"),
+    (lambda: olympus.vmap(lambda x: "s")(A), TypeError, "returned 's' of type str"),
+    (lambda: olympus.vmap(3), TypeError, "a function is required"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "text"), ERRORS, ids=[e[2] for e in ERRORS])
+def test_errors(call: Callable[[], Any], error: type, text: str) -> None:
+    with pytest.raises(error, match=re.escape(text)):
+        call()
