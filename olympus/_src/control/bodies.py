@@ -106,7 +106,7 @@ def leaf_names(tree: Any, root: str) -> list[str]:
     return [root + keystr(path) for path, _ in tree_leaves_with_path(dummy)]
 
 
-class array:  # noqa: N801 (its name is what messages show)
+class array:
     """Stands for an array in a structure that is shown."""
 
 

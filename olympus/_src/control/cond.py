@@ -305,10 +305,12 @@ def _branch(what: str, index: Any, functions: Sequence[Callable[..., Any]], oper
 
 def _check_branches(what: str, bodies: Sequence[Body]) -> list[Any]:
     """The avals that all branches return: weak where all are."""
-    names = [f"the true branch ({bodies[1].name})", f"the false branch ({bodies[0].name})"] \
-        if what == "cond" else [f"branch {i} ({b.name})" for i, b in enumerate(bodies)]
-    order = (1, 0) if what == "cond" else tuple(range(len(bodies)))
-    names = names if what != "cond" else [names[1], names[0]]
+    if what == "cond":
+        order: tuple[int, ...] = (1, 0)
+        names = [f"the {kind} branch ({b.name})" for kind, b in zip(("false", "true"), bodies)]
+    else:
+        order = tuple(range(len(bodies)))
+        names = [f"branch {i} ({b.name})" for i, b in enumerate(bodies)]
     first = bodies[order[0]]
     for i in order[1:]:
         meaning = f"{names[i]} returns something else than {names[order[0]]}"

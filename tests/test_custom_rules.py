@@ -1,0 +1,243 @@
+"""custom_jvp and custom_vjp: their rules are used by every transformation, in every order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus import grad, jit, jvp, vjp, vmap
+from olympus._src.control.cond import cond
+from olympus._src.control.custom_jvp import custom_jvp
+from olympus._src.control.custom_rules import SymbolicZero
+from olympus._src.control.custom_vjp import custom_vjp
+from olympus._src.control.scan import scan
+from olympus._src.lax.elementwise import add, cos, mul, neg, sin
+
+X = np.float32(0.5)
+XS = np.array([0.1, 0.2, 0.3], np.float32)
+ONE = np.float32(1)
+
+
+def close(a, b):
+    np.testing.assert_allclose(np.asarray(a), b, rtol=2e-5)
+
+
+# Rules are three times the true derivative, so that a rule that is not used is noticed.
+
+@custom_jvp
+def f(x, y=2.0):
+    return mul(sin(x), y)
+
+
+@f.defjvp
+def f_jvp(primals, tangents):
+    x, y = primals
+    tx, ty = tangents
+    return f(x, y), add(mul(3.0, mul(mul(cos(x), y), tx)), mul(sin(x), ty))
+
+
+@custom_vjp
+def g(x, y=2.0):
+    return mul(sin(x), y)
+
+
+g.defvjp(lambda x, y: (g(x, y), (cos(x), y)),
+         lambda res, ct: (mul(3.0, mul(mul(res[0], res[1]), ct)), None))
+
+
+def by_jvp(w):
+    @custom_jvp
+    def h(x):
+        return mul(x, w)
+
+    h.defjvp(lambda p, t: (h(*p), mul(t[0], mul(w, 3.0))))
+    return h
+
+
+def by_vjp(w):
+    @custom_vjp
+    def h(x):
+        return mul(x, w)
+
+    h.defvjp(lambda x: (h(x), None), lambda res, ct: (mul(ct, mul(w, 3.0)),))
+    return h
+
+
+@pytest.mark.parametrize("fun", [f, g])
+@pytest.mark.parametrize("wrap", [
+    lambda d: d, jit, lambda d: jit(jit(d)), lambda d: lambda x: vmap(d)(x[None])[0],
+    lambda d: lambda x: jit(vmap(d))(x[None])[0], lambda d: lambda x: vmap(jit(d))(x[None])[0],
+    lambda d: lambda x: scan(lambda c, _: (d(x), None), x, None, 1)[0],
+    lambda d: lambda x: cond(True, d, lambda v: v, x)])
+def test_rules_under_every_wrapper(fun, wrap):
+    x = np.asarray(X)
+    close(wrap(fun)(x), 2 * np.sin(X))
+    close(grad(wrap(fun))(x), 6 * np.cos(X))
+    close(wrap(grad(fun))(x), 6 * np.cos(X))
+    close(jit(grad(wrap(fun)))(x), 6 * np.cos(X))
+    # The second derivative is that of the first rule's output.
+    close(grad(lambda v: wrap(grad(fun))(v))(x), grad(grad(fun))(x))
+
+
+def test_forward_mode():
+    close(jvp(f, (X,), (ONE,))[1], 6 * np.cos(X))
+    for fun in (g, jit(g)):
+        with pytest.raises(TypeError, match="custom_vjp g: forward mode"):
+            jvp(fun, (X,), (ONE,))
+
+
+@pytest.mark.parametrize("make", [by_jvp, by_vjp])
+def test_closing_over_traced_values(make):
+    close(jit(lambda w, x: grad(make(w))(x))(X, X), 1.5)
+    close(vmap(lambda w: grad(make(w))(X))(XS), 3 * XS)
+    close(vmap(lambda w: make(w)(X))(XS), 0.5 * XS)
+    close(jit(vmap(lambda w: grad(jit(make(w)))(X)))(XS), 3 * XS)
+    close(vmap(jit(lambda w, z: grad(jit(make(w)))(z)))(XS, XS), 3 * XS)
+    close(jit(lambda w, x: grad(jit(lambda v: make(w)(v)))(x))(X, X), 1.5)
+    close(grad(lambda x: scan(lambda c, w: (make(w)(c), None), x, XS)[0])(X), 27 * np.prod(XS))
+
+
+@pytest.mark.parametrize("make", [by_jvp, by_vjp])
+def test_differentiating_a_closed_over_value_is_refused(make):
+    with pytest.raises(TypeError, match="closes over|leaked tracer"):
+        grad(lambda w: make(w)(X))(X)
+    with pytest.raises(TypeError, match="closes over"):
+        grad(lambda w: jit(lambda x: make(w)(x))(X))(X)
+
+
+def test_python_control_flow_on_concrete_values():
+    seen = []
+
+    @custom_vjp
+    def h(x):
+        return x if x > 0 else neg(x)
+
+    def fwd(x):
+        seen.append(bool(x > 0))
+        return h(x), x
+
+    def bwd(x, ct):
+        return (ct if x > 0 else neg(ct),)
+
+    h.defvjp(fwd, bwd)
+    close(grad(lambda x: h(mul(x, 2.0)))(np.float32(-3)), -2)
+    assert seen == [False]
+
+
+def test_pytrees_keywords_and_nondiff():
+    @custom_jvp
+    def h(a, n, *, b=None):
+        return a
+
+    with pytest.raises(TypeError, match="b given by keyword|by keyword"):
+        h.defjvp(lambda p, t: (p, t))
+        h(X, 2, b=X)
+
+    def power(n, tree):
+        return {"out": mul(tree["x"], float(n)), "aux": (tree["y"],)}
+
+    p = custom_jvp(power, nondiff_argnums=0)
+    p.defjvp(lambda n, p, t: (power(n, *p), power(10 * n, *t)))
+    tree = {"x": X, "y": ONE}
+    close(grad(lambda t: p(3, tree=t)["out"])(tree)["x"], 30)
+    q = custom_vjp(power, nondiff_argnames="n")
+    q.defvjp(lambda n, t: (power(n, t), None),
+             lambda n, res, ct: ({"x": mul(ct["out"], 10.0 * n), "y": None},))
+    out = vjp(lambda t: q(n=3, tree=t), tree)[1]({"out": ONE, "aux": (ONE,)})[0]
+    close(out["x"], 30)
+    close(out["y"], 0)
+
+
+def test_defjvps():
+    h = custom_jvp(lambda x, y: mul(x, y))
+    h.defjvps(lambda t, out, x, y: mul(t, 7.0), None)
+    close(grad(h)(X, X), 7)
+    close(grad(h, 1)(X, X), 0)
+
+
+def test_symbolic_zeros():
+    seen = []
+    h = custom_jvp(lambda x, y: mul(x, y))
+
+    def rule(primals, tangents):
+        seen.append([type(t) is SymbolicZero for t in tangents])
+        return h(*primals), tangents[0]
+
+    h.defjvp(rule, symbolic_zeros=True)
+    close(grad(h)(X, X), 1)
+    assert seen == [[False, True]]
+    k = custom_vjp(lambda x, y: (mul(x, y), y))
+    k.defvjp(lambda x, y: ((mul(x.value, y.value), y.value), (x.perturbed, y.perturbed)),
+             lambda res, cts: (seen.append((res, type(cts[1]) is SymbolicZero)) or cts[0], None),
+             symbolic_zeros=True)
+    close(grad(lambda x: k(x, X)[0])(X), 1)
+    assert seen[1] == ((True, False), True)
+
+
+def test_unmapped_values_stay_unmapped():
+    def fun(x, w):
+        return mul(x, f(w)) if f(w) > 0 else x      # concrete: the call on w is not mapped
+
+    close(vmap(fun, (0, None))(XS, X), XS * 2 * np.sin(X))
+
+
+def test_mapped_and_unmapped_arguments_of_custom_vjp():
+    h = custom_vjp(lambda x, y: mul(x, y))
+    h.defvjp(lambda x, y: (mul(x, y), (x, y)), lambda r, ct: (mul(ct, r[1]), mul(ct, r[0])))
+    out, back = vjp(lambda x, y: vmap(h, (None, 0))(x, y), X, XS)
+    dx, dy = back(np.ones(3, np.float32))
+    close(dx, XS.sum())
+    close(dy, 0.5 * np.ones(3))
+
+
+def test_integer_arguments():
+    h = custom_vjp(lambda n, x: mul(x, 2.0))
+    h.defvjp(lambda n, x: (mul(x, 2.0), None), lambda r, ct: (None, mul(ct, 5.0)))
+    close(grad(h, 1)(3, X), 5)
+    k = custom_jvp(lambda n, x: mul(x, 2.0))
+    k.defjvp(lambda p, t: (mul(p[1], 2.0), mul(t[1], 5.0)))
+    close(grad(k, 1)(3, X), 5)
+
+
+def one_jvp(rule):
+    h = custom_jvp(lambda x: {"a": x})
+    h.defjvp(rule)
+    return lambda: jvp(h, (X,), (ONE,))
+
+
+def one_vjp(fwd, bwd):
+    h = custom_vjp(lambda x: x)
+    h.defvjp(fwd, bwd)
+    return lambda: grad(h)(X)
+
+
+@pytest.mark.parametrize("error, pattern, fun", [
+    (AttributeError, "called without a rule", lambda: custom_jvp(lambda x: x)(X)),
+    (AttributeError, "called without rules", lambda: custom_vjp(lambda x: x)(X)),
+    (TypeError, "a pair", one_jvp(lambda p, t: p[0])),
+    (TypeError, "not like its primal output", one_jvp(lambda p, t: ({"a": p[0]}, t[0]))),
+    (TypeError, r"at \['a'\], .*the tangent must be float32\[\]",
+     one_jvp(lambda p, t: ({"a": p[0]}, {"a": XS}))),
+    (TypeError, "a pair", one_vjp(lambda x: x, lambda r, ct: (ct,))),
+    (TypeError, "a tuple of 1 cotangents is required",
+     one_vjp(lambda x: (x, None), lambda r, ct: ct)),
+    (TypeError, "a tuple of 1 cotangents is required",
+     one_vjp(lambda x: (x, None), lambda r, ct: (ct, ct))),
+    (TypeError, r"cotangent float32\[3\] returned for an argument float32\[\]",
+     one_vjp(lambda x: (x, None), lambda r, ct: (XS,))),
+    (TypeError, "not like the argument",
+     one_vjp(lambda x: (x, None), lambda r, ct: ((ct, ct),))),
+    (TypeError, "nondiff_argnums",
+     lambda: jit(lambda x: _nondiff()(x, x))(X)),
+    (ValueError, "nondiff_argnames has 'z'",
+     lambda: custom_jvp(lambda x: x, nondiff_argnames=["z"])),
+])
+def test_errors(error, pattern, fun):
+    with pytest.raises(error, match=pattern):
+        fun()
+
+
+def _nondiff():
+    h = custom_vjp(lambda n, x: x, nondiff_argnums=0)
+    h.defvjp(lambda n, x: (x, None), lambda n, r, ct: (ct,))
+    return h

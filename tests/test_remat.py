@@ -1,0 +1,79 @@
+"""checkpoint: the same derivatives, from fewer saved values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olympus import grad, jit, jvp, vmap
+from olympus._src.control.remat import checkpoint, checkpoint_name, checkpoint_policies
+from olympus._src.control.scan import scan
+from olympus._src.core.staging import stage
+from olympus._src.core.trace import typeof
+from olympus._src.lax.elementwise import mul, sin
+
+X = np.float32(0.5)
+XS = np.array([0.1, 0.2, 0.3], np.float32)
+
+
+def plain(x):
+    return sin(checkpoint_name(sin(mul(x, x)), "a"))
+
+
+def slope(v):
+    return np.cos(np.sin(v * v)) * np.cos(v * v) * 2 * v
+
+
+POLICIES = {
+    "none": (None, "inputs"), "nothing": (checkpoint_policies.nothing_saveable, "inputs"),
+    "dots": (checkpoint_policies.dots_saveable, "inputs"),
+    "everything": (checkpoint_policies.everything_saveable, "everything"),
+    "named": (checkpoint_policies.save_only_these_names("a"), "some"),
+    "not_named": (checkpoint_policies.save_anything_except_these_names("a"), "everything"),
+}
+
+
+def close(a, b):
+    np.testing.assert_allclose(np.asarray(a), b, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_values_and_derivatives(name):
+    fun = checkpoint(plain, policy=POLICIES[name][0])
+    close(fun(X), np.sin(np.sin(0.25)))
+    for wrapped in (fun, jit(fun)):
+        close(grad(wrapped)(X), slope(0.5))
+        close(jit(grad(wrapped))(X), slope(0.5))
+        close(vmap(grad(wrapped))(XS), slope(XS))
+        close(jvp(wrapped, (X,), (np.float32(1),))[1], slope(0.5))
+        close(grad(grad(wrapped))(X), (slope(0.5 + 1e-6) - slope(0.5 - 1e-6)) / 2e-6)
+    close(grad(lambda x: scan(lambda c, _: (fun(c), None), x, None, 3)[0])(X),
+          grad(lambda x: plain(plain(plain(x))))(X))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_what_is_computed_again(name):
+    policy, saved = POLICIES[name]
+    program = stage(lambda x: [grad(checkpoint(plain, policy=policy))(x)], [typeof(X)])
+    again = [e for e in program.eqns if e.primitive.name == "remat2"]
+    assert len(again) == 1 and again[0].params["differentiated"]
+    body = [e.primitive.name for e in again[0].params["olympuspr"].eqns]
+    assert ("sin" in body) == (saved == "inputs")
+    assert ("cos" in body) == (saved != "everything")
+
+
+def test_barrier():
+    def count(prevent):
+        fun = checkpoint(plain, prevent_cse=prevent)
+        return jit(grad(fun)).lower(X).as_text().count("optimization_barrier")
+
+    assert count(True) == 1
+    assert count(False) == 0
+
+
+def test_static_arguments_and_closures():
+    fun = checkpoint(lambda n, x, *, k: mul(x, float(n * k)), static_argnums=0, static_argnames="k")
+    close(grad(fun, 1)(3, X, k=2), 6)
+    close(grad(lambda w: checkpoint(lambda x: mul(x, mul(w, w)))(X))(X), 0.5)
+    with pytest.raises(TypeError, match="checkpoint: fun is 3"):
+        checkpoint(3)
