@@ -64,7 +64,8 @@ def mapped(x):
 
 
 def prefixes(x):
-    return reduce_sum(associative_scan(mul, mul(XS, scan(lambda c, _: (c, c), x, None, 4)[1])), (0,))
+    repeated = scan(lambda c, _: (c, c), x, None, 4)[1]
+    return reduce_sum(associative_scan(mul, mul(XS, repeated)), (0,))
 
 
 def while_doubling(x):
