@@ -16,7 +16,7 @@ from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
 from ..lax import convert as lax_convert
 from ..types import dtypes
-from . import manipulation, selection, sorting, ufuncs
+from . import manipulation, reductions, selection, sorting, ufuncs
 from .conditions import clip as limit
 from .elementary import round as rounded
 from .indexing import getitem, nonzero, take
@@ -80,6 +80,11 @@ def _reversed(self: Any) -> Iterator[Any]:
     return (getitem(self, i) for i in range(self.aval.shape[0] - 1, -1, -1))
 
 
+def _contains(self: Any, item: Any) -> bool:
+    """Whether any element equals the item."""
+    return bool(reductions.any(ufuncs.equal(self, item)))
+
+
 def _round(self: Any, ndigits: int | None = None) -> Any:
     """`round(x, ndigits)`."""
     return rounded(self, 0 if ndigits is None else ndigits)
@@ -125,6 +130,7 @@ def _copy(self: Any) -> Any:
 
 
 def _deepcopy(self: Any, memo: Any) -> Any:
+    """The same array."""
     return manipulation.copy(self)
 
 
@@ -187,17 +193,26 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "__neg__": ufuncs.negative, "__pos__": ufuncs.positive, "__abs__": ufuncs.absolute,
     "__invert__": ufuncs.bitwise_not, "__round__": _round,
     "__getitem__": getitem, "__setitem__": setitem, "__iter__": _iterate,
-    "__reversed__": _reversed,
+    "__reversed__": _reversed, "__contains__": _contains,
     "__copy__": _copy, "__deepcopy__": _deepcopy, "__array_namespace__": _namespace,
 }
 
 METHODS: dict[str, Callable[..., Any]] = {
-    "argpartition": sorting.argpartition, "argsort": sorting.argsort, "astype": _astype,
-    "choose": selection.choose, "clip": _clip, "compress": _compress, "conj": ufuncs.conj,
-    "conjugate": ufuncs.conjugate, "copy": _copy, "flatten": _flatten, "nonzero": nonzero,
-    "ravel": manipulation.ravel, "repeat": repeat, "reshape": _reshape, "round": rounded,
+    "all": reductions.all, "any": reductions.any,
+    "argmax": reductions.argmax, "argmin": reductions.argmin,
+    "argpartition": sorting.argpartition, "argsort": sorting.argsort,
+    "astype": _astype, "choose": selection.choose,
+    "clip": _clip, "compress": _compress,
+    "conj": ufuncs.conj, "conjugate": ufuncs.conjugate,
+    "copy": _copy, "cumprod": reductions.cumprod,
+    "cumsum": reductions.cumsum, "flatten": _flatten,
+    "max": reductions.max, "min": reductions.min,
+    "nonzero": nonzero, "prod": reductions.prod,
+    "ravel": manipulation.ravel, "repeat": repeat,
+    "reshape": _reshape, "round": rounded,
     "searchsorted": sorting.searchsorted, "sort": sorting.sort,
-    "squeeze": manipulation.squeeze, "swapaxes": manipulation.swapaxes, "take": take,
+    "squeeze": manipulation.squeeze, "sum": reductions.sum,
+    "swapaxes": manipulation.swapaxes, "take": take,
     "transpose": _transpose, "view": _view,
 }
 

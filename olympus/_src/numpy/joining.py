@@ -18,7 +18,7 @@ from . import promote
 from .indexing import take, write
 from .manipulation import (
     as_array, atleast_1d, atleast_2d, atleast_3d, broadcast_to, expand_dims, moveaxis, ravel,
-    swapaxes,
+    reshape,
 )
 from .promote import array_args, refuse_option
 
@@ -391,12 +391,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         raise IndexError(f"insert: places {places} given for an axis of size {n}; each must be in "
                          "bounds.")
     values = promote.convert(values, arr.dtype)
-    if scalar and len(values.shape) == len(arr.shape) > 1:
+    if scalar:
+        # As NumPy does it: leading axes of size 1, then axis 0 of the values is the axis.
+        lead = (1,) * (len(arr.shape) - len(values.shape))
+        values = moveaxis(reshape(values, (*lead, *values.shape)), 0, axis)
         places = np.repeat(places, values.shape[axis])
-    elif scalar:
-        values = moveaxis(atleast_1d(values) if len(values.shape) == len(arr.shape) == 1 else
-                          expand_dims(values, 0), 0, axis if len(values.shape) else 0)
-        places = np.repeat(places, values.shape[axis] if values.shape else 1)
     places = np.where(places < 0, places + n, places)
     order = np.argsort(places, kind="stable")
     to = np.empty_like(places)

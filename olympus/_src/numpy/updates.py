@@ -5,10 +5,16 @@ Under jit, where `x` is not used afterwards, XLA writes in place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from ..control.while_loop import while_loop
 from ..lax import creation
+from .conditions import where
 from .indexing import read, write
+from .promote import array_args, convert
 from .ufuncs import divide, power
 
 __all__ = ["at", "setitem"]
@@ -119,6 +125,28 @@ class _IndexUpdateRef:
         return write("max", self.array, self.index, values, mode=mode,
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
+
+
+    def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False,
+              unique_indices: bool = False, mode: Any = None, wrap_negative_indices: bool = True
+              ) -> Any:
+        """`x[index] = func(x[index])`, elementwise; repeated indices apply it repeatedly."""
+        options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
+                   "wrap_negative_indices": wrap_negative_indices}
+        x = array_args("at[...].apply", self.array)[0]
+        values = read(x, self.index, **options)
+        if unique_indices:
+            return write("set", x, self.index, func(values), mode=mode, **options)
+        times = write("add", creation.full(x.shape, 0, np.int32), self.index, 1, mode=mode,
+                      **options)
+
+        def again(state: tuple[Any, Any]) -> tuple[Any, Any]:
+            values, left = state
+            return where(left > 0, convert(func(values), x.dtype), values), left - 1
+
+        left = read(times, self.index, **options)
+        values, _ = while_loop(lambda state: (state[1] > 0).any(), again, (values, left))
+        return write("set", x, self.index, values, mode=mode, **options)
 
 
 def at(self: Any) -> _IndexUpdateHelper:

@@ -1,0 +1,158 @@
+"""x[index] and x.at[index]: NumPy is the oracle, eagerly, under jit, vmap and grad."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import olympus
+import olympus.numpy as onp
+from olympus.errors import NonConcreteBooleanIndexError
+
+X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+I, J = np.array([0, 2, 1]), np.array([1, -1, 3])
+
+INDICES = [
+    0, -1, (0, 1), slice(1, 3), (slice(None, None, 2), slice(None, None, -1)), (),
+    (slice(None), -2, slice(4, 1, -2)), (None, 0), (..., 1), (..., None, 2), slice(0, 0),
+    I, (I, J), (slice(None), I), (I, slice(None), J), (0, slice(None), I), (slice(1, 3), I, 0),
+    (slice(None), I, slice(None, None, 2)), (I[:, None], J), (slice(None, None, -1), I),
+    X[:, :, 0] > 20, (X[:, 0, 0] > 10, 0), True, False, (I, None, J), I[:0],
+    (None, I, slice(1, 4), None), (slice(None), slice(1, 3), J), np.int64(2),
+    (True, I, slice(1, 2)), (np.array(1), slice(None), np.array(2)),
+]
+UPDATES = {"set": None, "add": np.add, "multiply": np.multiply, "min": np.minimum,
+           "max": np.maximum, "subtract": np.subtract, "divide": np.divide}
+
+
+@pytest.mark.parametrize("index", INDICES, ids=repr)
+def test_read(index):
+    np.testing.assert_array_equal(onp.asarray(X)[index], X[index])
+    np.testing.assert_array_equal(olympus.jit(lambda x: x[index])(X), X[index])
+
+
+@pytest.mark.parametrize("op", UPDATES)
+@pytest.mark.parametrize("index", INDICES, ids=repr)
+def test_write(index, op):
+    values = np.linspace(0.5, 2, X[index].size, dtype=np.float32).reshape(X[index].shape)
+    expected = X.copy()
+    if op == "set":
+        expected[index] = values
+    else:
+        UPDATES[op].at(expected, index, values)
+    np.testing.assert_allclose(getattr(onp.asarray(X).at[index], op)(values), expected, rtol=1e-5)
+
+
+@st.composite
+def indexed(draw):
+    """A shape and an index that NumPy accepts for it."""
+    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    batch = draw(st.sampled_from([(), (1,), (3,), (2, 1), (2, 3)]))
+    index = []
+    for n in shape[:draw(st.integers(0, len(shape)))]:
+        kind = draw(st.sampled_from(["int", "slice", "array", "all"]))
+        if kind == "int":
+            index.append(draw(st.integers(-n, n - 1)))
+        elif kind == "slice":
+            bound = st.none() | st.integers(-n - 1, n + 1)
+            step = draw(st.sampled_from([None, 1, 2, -1, -2]))
+            index.append(slice(draw(bound), draw(bound), step))
+        elif kind == "array":
+            size = int(np.prod(batch))
+            flat = draw(st.lists(st.integers(-n, n - 1), min_size=size, max_size=size))
+            index.append(np.array(flat, np.int32).reshape(batch))
+        else:
+            index.append(slice(None))
+        if draw(st.integers(0, 5)) == 0:
+            index.append(None)
+    if draw(st.booleans()):
+        index.append(...)
+    return shape, tuple(index)
+
+
+@settings(max_examples=60, deadline=None)
+@given(indexed())
+def test_random_indices(case):
+    shape, index = case
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    np.testing.assert_array_equal(olympus.jit(lambda x: x[index])(x), x[index])
+    expected = x.copy()
+    np.add.at(expected, index, 1.5)
+    np.testing.assert_array_equal(olympus.jit(lambda x: x.at[index].add(1.5))(x), expected)
+
+
+@pytest.mark.parametrize("index", [0, slice(0, 3, 2), (I, J), (slice(None), I), (I, 1)], ids=repr)
+def test_gradient_of_read_is_add(index):
+    weights = np.linspace(1, 2, X[index].size, dtype=np.float32).reshape(X[index].shape)
+    expected = np.zeros_like(X)
+    np.add.at(expected, index, weights)
+    grad = olympus.grad(lambda x: (x[index] * weights).sum())(onp.asarray(X))
+    np.testing.assert_allclose(grad, expected)
+    jitted = olympus.jit(olympus.grad(lambda x: (x[index] * weights).sum()))(X)
+    np.testing.assert_allclose(jitted, expected)
+
+
+def test_vmap_over_indices_and_operand():
+    x, i = onp.asarray(X), onp.asarray(J)
+    np.testing.assert_array_equal(olympus.vmap(lambda k: x[:, k])(i), X[:, J].swapaxes(0, 1))
+    np.testing.assert_array_equal(olympus.vmap(lambda a, k: a[k])(x, i), X[np.arange(3), J])
+    out = olympus.vmap(lambda a, k: a.at[k].set(0))(x, i)
+    expected = X.copy()
+    expected[np.arange(3), J] = 0
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_outside():
+    x = onp.arange(5.0) + 1
+    assert float(x[10]) == 5 and float(x[-10]) == 1
+    np.testing.assert_array_equal(x[onp.array([10, -10, -1])], [5, 1, 5])
+    assert float(x.at[10].get(mode="fill", fill_value=7)) == 7
+    np.testing.assert_array_equal(x.at[onp.array([1, 9])].get(mode="fill"), [2, np.nan])
+    np.testing.assert_array_equal(x.at[10].set(3), [1, 2, 3, 4, 5])
+    np.testing.assert_array_equal(x.at[10].set(3, mode="clip"), [1, 2, 3, 4, 3])
+    np.testing.assert_array_equal(x.at[onp.array([-6, 2])].set(9), [1, 2, 9, 4, 5])
+    np.testing.assert_array_equal(olympus.jit(lambda x, i: x[i])(x, 10), 5)
+    np.testing.assert_array_equal(olympus.jit(lambda x, i: x.at[i].set(0))(x, 10), x)
+
+
+def test_repeated_indices():
+    x, twice = onp.arange(5.0) + 1, onp.array([0, 1, 1])
+    np.testing.assert_array_equal(x.at[twice].power(2), [1, 16, 3, 4, 5])
+    np.testing.assert_array_equal(x.at[twice].divide(2), [.5, .5, 3, 4, 5])
+    np.testing.assert_array_equal(x.at[twice].apply(lambda v: v * 3), [3, 18, 3, 4, 5])
+
+
+ERRORS = [
+    ([0, 1], TypeError, "non-tuple sequence"), (1.0, TypeError, "integer or boolean"),
+    ("a", TypeError, "string"), ((1, 2), IndexError, "Too many indices"),
+    (np.array([True, False]), IndexError, "boolean index did not match"),
+    ((..., ...), IndexError, "single ellipsis"), (slice(1.0, 2), TypeError, "integers or None"),
+]
+
+
+@pytest.mark.parametrize("index, error, message", ERRORS, ids=repr)
+def test_errors(index, error, message):
+    with pytest.raises(error, match=message):
+        onp.arange(5.0)[index]
+
+
+def test_traced_errors():
+    x = onp.arange(5.0)
+    with pytest.raises(NonConcreteBooleanIndexError, match="must be concrete"):
+        olympus.jit(lambda x: x[x > 2])(x)
+    with pytest.raises(IndexError, match="static"):
+        olympus.jit(lambda x, i: x[i:i + 2])(x, 1)
+    with pytest.raises(TypeError, match=r"x\.at\[index\]\.set"):
+        x[0] = 1
+    with pytest.raises(ValueError, match="broadcast"):
+        x.at[:2].set(onp.ones(3))
+    with pytest.warns(FutureWarning, match="incompatible types"):
+        onp.arange(3).at[0].set(1.5)
+
+
+def test_updates_lower_to_updates():
+    x = onp.zeros((8, 4))
+    text = olympus.jit(lambda x: x.at[2:4].set(1.0)).lower(x).as_text()
+    assert "dynamic_update_slice" in text and "scatter" not in text
+    text = olympus.jit(lambda x, i: x.at[i].add(1.0)).lower(x, I).as_text()
+    assert text.count('"stablehlo.scatter"') == 1
