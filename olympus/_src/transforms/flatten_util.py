@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..core.trace import typeof
-from ..lax import elementwise as ew
+from ..lax.convert import convert_element_type
 from ..lax.creation import full
 from ..lax.shape import reshape
 from ..lax.slicing import concatenate, split
@@ -60,7 +60,7 @@ def _size(shape: Sequence[int]) -> int:
 
 
 def _convert(x: Any, dtype: Any) -> Any:
-    return x if typeof(x).dtype == dtype else ew.convert_element_type(x, dtype)
+    return x if typeof(x).dtype == dtype else convert_element_type(x, dtype)
 
 
 @api_boundary

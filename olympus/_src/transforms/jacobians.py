@@ -15,6 +15,7 @@ from ..core.evaluate import eval_olympuspr
 from ..core.primitive import Axis
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax import elementwise as ew
+from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota
 from ..lax.shape import reshape, zeros_of
 from ..lax.slicing import split
@@ -154,7 +155,7 @@ def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
     for aval in avals:
         shape = (total, aval.size)
         rows, columns = broadcasted_iota("int32", shape, 0), broadcasted_iota("int32", shape, 1)
-        hit = ew.convert_element_type(ew.eq(rows, ew.add(columns, offset)), aval.dtype)
+        hit = convert_element_type(ew.eq(rows, ew.add(columns, offset)), aval.dtype)
         units.append(reshape(hit, (total, *aval.shape)))
         offset += aval.size
     return units, total
