@@ -1,4 +1,4 @@
-"""`accuracy` of elementary functions: a mode or a tolerance, as an attribute of the StableHLO op."""
+"""`accuracy` of elementary functions: a mode or a tolerance, an attribute of the StableHLO op."""
 
 from __future__ import annotations
 
