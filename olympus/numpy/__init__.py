@@ -1,5 +1,7 @@
 """NumPy's functions on arrays that can be traced, differentiated and compiled."""
 
+# ruff: noqa: I001  (one name a line would make this file three times as long)
+
 from numpy import (
     character, complexfloating, flexible, floating, generic, get_printoptions, index_exp,
     inexact, integer, number, object_, printoptions, s_, save, savez, set_printoptions,
@@ -21,6 +23,9 @@ from .._src.numpy.creation import (
     ix_, linspace, logspace, meshgrid, ones, ones_like, tri, tril, tril_indices,
     tril_indices_from, triu, triu_indices, triu_indices_from, vander, zeros, zeros_like
 )
+from .._src.numpy.einsum import (
+    einsum, einsum_path
+)
 from .._src.numpy.elementary import (
     acos, acosh, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, around,
     asin, asinh, atan, atan2, atanh, cbrt, ceil, copysign, cos, cosh, deg2rad, degrees, exp,
@@ -40,9 +45,16 @@ from .._src.numpy.manipulation import (
     broadcast_to, expand_dims, flip, fliplr, flipud, matrix_transpose, moveaxis, permute_dims,
     ravel, reshape, resize, roll, rollaxis, rot90, squeeze, swapaxes, transpose
 )
+from .._src.numpy.padding import (
+    pad
+)
 from .._src.numpy.predicates import (
     allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isreal, isrealobj,
     isscalar
+)
+from .._src.numpy.products import (
+    cross, diagonal, dot, inner, kron, matmul, matvec, outer, tensordot, trace, vdot, vecdot,
+    vecmat
 )
 from .._src.numpy.reductions import (
     all, amax, amin, any, argmax, argmin, count_nonzero, cumprod, cumsum, cumulative_prod,
@@ -60,6 +72,10 @@ from .._src.numpy.sets import (
 from .._src.numpy.sorting import (
     argpartition, argsort, bincount, digitize, lexsort, partition, searchsorted, sort,
     sort_complex, top_k
+)
+from .._src.numpy.statistics import (
+    average, diff, ediff1d, gradient, mean, median, nanmean, nanmedian, nanpercentile,
+    nanquantile, nanstd, nanvar, percentile, ptp, quantile, std, trapezoid, var
 )
 from .._src.numpy.ufuncs import (
     abs, absolute, add, bitwise_and, bitwise_count, bitwise_invert, bitwise_left_shift,
@@ -80,6 +96,7 @@ from .._src.types.dtypes import (
     uint1, uint16, uint2, uint32, uint4, uint64, uint8
 )
 from .._src.types.dtypes import bool_ as bool
+from . import linalg
 
 __all__ = [
     "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle",
@@ -87,44 +104,48 @@ __all__ = [
     "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition",
     "argsort", "argwhere", "around", "array", "array_equal", "array_equiv", "array_split",
     "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d",
-    "atleast_3d", "bfloat16", "bincount", "bitwise_and", "bitwise_count", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "block", "bool", "bool_", "broadcast_arrays", "broadcast_shapes", "broadcast_to",
-    "can_cast", "cbrt", "cdouble", "ceil", "character", "choose", "clip", "column_stack",
-    "complex128", "complex64", "complex_", "complexfloating", "compress", "concat",
-    "concatenate", "conj", "conjugate", "copy", "copysign", "cos", "cosh", "count_nonzero",
-    "csingle", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees",
-    "delete", "diag", "diag_indices", "diag_indices_from", "diagflat", "digitize", "divide",
-    "divmod", "double", "dsplit", "dstack", "dtype", "e", "empty", "empty_like", "equal",
-    "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract", "eye", "fabs", "finfo",
-    "flatnonzero", "flexible", "flip", "fliplr", "flipud", "float16", "float32",
-    "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3",
-    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-    "float8_e8m0fnu", "float_", "float_power", "floating", "floor", "floor_divide", "fmod",
-    "frexp", "frombuffer", "fromfunction", "full", "full_like", "generic", "geomspace",
-    "get_printoptions", "greater", "greater_equal", "heaviside", "hsplit", "hstack", "hypot",
-    "i0", "identity", "iinfo", "imag", "index_exp", "indices", "inexact", "inf", "insert",
-    "int1", "int16", "int2", "int32", "int4", "int64", "int8", "int_", "integer", "intersect1d",
-    "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf",
-    "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype",
-    "iterable", "ix_", "ldexp", "left_shift", "less", "less_equal", "lexsort", "linspace",
-    "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "logspace", "matrix_transpose", "max", "maximum", "meshgrid",
-    "min", "minimum", "minmax", "mod", "modf", "moveaxis", "multiply", "nan", "nan_to_num",
-    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmin", "nanprod",
-    "nansum", "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero", "not_equal",
-    "number", "object_", "ones", "ones_like", "partition", "permute_dims", "pi", "piecewise",
-    "place", "positive", "pow", "power", "printoptions", "prod", "promote_types", "put",
-    "put_along_axis", "rad2deg", "radians", "ravel", "ravel_multi_index", "real", "reciprocal",
-    "remainder", "repeat", "reshape", "resize", "result_type", "right_shift", "rint", "roll",
-    "rollaxis", "rot90", "round", "s_", "save", "savez", "searchsorted", "select",
-    "set_printoptions", "setdiff1d", "setxor1d", "shape", "sign", "signbit", "signedinteger",
-    "sin", "sinc", "single", "sinh", "size", "sort", "sort_complex", "spacing", "split", "sqrt",
-    "square", "squeeze", "stack", "subtract", "sum", "swapaxes", "take", "take_along_axis",
-    "tan", "tanh", "tile", "top_k", "transpose", "tri", "tril", "tril_indices",
-    "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc",
-    "uint", "uint1", "uint16", "uint2", "uint32", "uint4", "uint64", "uint8", "union1d",
-    "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unravel_index",
-    "unsignedinteger", "unstack", "vander", "vectorize", "vsplit", "vstack", "where", "zeros",
-    "zeros_like",
+    "atleast_3d", "average", "bfloat16", "bincount", "bitwise_and", "bitwise_count",
+    "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "block", "bool", "bool_", "broadcast_arrays", "broadcast_shapes",
+    "broadcast_to", "can_cast", "cbrt", "cdouble", "ceil", "character", "choose", "clip",
+    "column_stack", "complex128", "complex64", "complex_", "complexfloating", "compress",
+    "concat", "concatenate", "conj", "conjugate", "copy", "copysign", "cos", "cosh",
+    "count_nonzero", "cross", "csingle", "cumprod", "cumsum", "cumulative_prod",
+    "cumulative_sum", "deg2rad", "degrees", "delete", "diag", "diag_indices",
+    "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot",
+    "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty",
+    "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract",
+    "eye", "fabs", "finfo", "flatnonzero", "flexible", "flip", "fliplr", "flipud", "float16",
+    "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4",
+    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "float_power", "floating", "floor",
+    "floor_divide", "fmod", "frexp", "frombuffer", "fromfunction", "full", "full_like",
+    "generic", "geomspace", "get_printoptions", "gradient", "greater", "greater_equal",
+    "heaviside", "hsplit", "hstack", "hypot", "i0", "identity", "iinfo", "imag", "index_exp",
+    "indices", "inexact", "inf", "inner", "insert", "int1", "int16", "int2", "int32", "int4",
+    "int64", "int8", "int_", "integer", "intersect1d", "invert", "isclose", "iscomplex",
+    "iscomplexobj", "isdtype", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf",
+    "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_", "kron", "ldexp",
+    "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "log", "log10",
+    "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logspace", "matmul", "matrix_transpose", "matvec", "max", "maximum", "mean",
+    "median", "meshgrid", "min", "minimum", "minmax", "mod", "modf", "moveaxis", "multiply",
+    "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax",
+    "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
+    "nansum", "nanvar", "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero",
+    "not_equal", "number", "object_", "ones", "ones_like", "outer", "pad", "partition",
+    "percentile", "permute_dims", "pi", "piecewise", "place", "positive", "pow", "power",
+    "printoptions", "prod", "promote_types", "ptp", "put", "put_along_axis", "quantile",
+    "rad2deg", "radians", "ravel", "ravel_multi_index", "real", "reciprocal", "remainder",
+    "repeat", "reshape", "resize", "result_type", "right_shift", "rint", "roll", "rollaxis",
+    "rot90", "round", "s_", "save", "savez", "searchsorted", "select", "set_printoptions",
+    "setdiff1d", "setxor1d", "shape", "sign", "signbit", "signedinteger", "sin", "sinc",
+    "single", "sinh", "size", "sort", "sort_complex", "spacing", "split", "sqrt", "square",
+    "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan",
+    "tanh", "tensordot", "tile", "top_k", "trace", "transpose", "trapezoid", "tri", "tril",
+    "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from",
+    "true_divide", "trunc", "uint", "uint1", "uint16", "uint2", "uint32", "uint4", "uint64",
+    "uint8", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "unravel_index", "unsignedinteger", "unstack", "vander", "var", "vdot",
+    "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]

@@ -16,7 +16,7 @@ from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
 from ..lax import convert as lax_convert
 from ..types import dtypes
-from . import manipulation, reductions, selection, sorting, ufuncs
+from . import manipulation, products, reductions, selection, sorting, statistics, ufuncs
 from .conditions import clip as limit
 from .elementary import round as rounded
 from .indexing import getitem, nonzero, take
@@ -182,6 +182,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "__mod__": _operator(ufuncs.remainder), "__rmod__": _reflected(ufuncs.remainder),
     "__divmod__": _operator(ufuncs.divmod), "__rdivmod__": _reflected(ufuncs.divmod),
     "__pow__": _operator(ufuncs.power), "__rpow__": _reflected(ufuncs.power),
+    "__matmul__": _operator(products.matmul), "__rmatmul__": _reflected(products.matmul),
     "__and__": _operator(ufuncs.bitwise_and), "__rand__": _reflected(ufuncs.bitwise_and),
     "__or__": _operator(ufuncs.bitwise_or), "__ror__": _reflected(ufuncs.bitwise_or),
     "__xor__": _operator(ufuncs.bitwise_xor), "__rxor__": _reflected(ufuncs.bitwise_xor),
@@ -205,15 +206,19 @@ METHODS: dict[str, Callable[..., Any]] = {
     "clip": _clip, "compress": _compress,
     "conj": ufuncs.conj, "conjugate": ufuncs.conjugate,
     "copy": _copy, "cumprod": reductions.cumprod,
-    "cumsum": reductions.cumsum, "flatten": _flatten,
-    "max": reductions.max, "min": reductions.min,
-    "nonzero": nonzero, "prod": reductions.prod,
+    "cumsum": reductions.cumsum, "diagonal": products.diagonal,
+    "dot": products.dot, "flatten": _flatten,
+    "max": reductions.max, "mean": statistics.mean,
+    "min": reductions.min, "nonzero": nonzero,
+    "prod": reductions.prod, "ptp": statistics.ptp,
     "ravel": manipulation.ravel, "repeat": repeat,
     "reshape": _reshape, "round": rounded,
     "searchsorted": sorting.searchsorted, "sort": sorting.sort,
-    "squeeze": manipulation.squeeze, "sum": reductions.sum,
-    "swapaxes": manipulation.swapaxes, "take": take,
-    "transpose": _transpose, "view": _view,
+    "squeeze": manipulation.squeeze, "std": statistics.std,
+    "sum": reductions.sum, "swapaxes": manipulation.swapaxes,
+    "take": take, "trace": products.trace,
+    "transpose": _transpose, "var": statistics.var,
+    "view": _view,
 }
 
 PROPERTIES: dict[str, property] = {

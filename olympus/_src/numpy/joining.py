@@ -17,7 +17,14 @@ from ..types.shape import canonical_axis, prod
 from . import promote
 from .indexing import take, write
 from .manipulation import (
-    as_array, atleast_1d, atleast_2d, atleast_3d, broadcast_to, expand_dims, moveaxis, ravel,
+    as_array,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    ravel,
     reshape,
 )
 from .promote import array_args, refuse_option
@@ -122,8 +129,8 @@ def dstack(tup: Any, dtype: Any = None) -> Any:
 def column_stack(tup: Any) -> Any:
     """Joined along axis 1, vectors as columns."""
     arrays = array_args("column_stack", *_sequence("column_stack", tup))
-    return concatenate([x if len(x.shape) > 1 else lax_shape.reshape(as_array(x), (prod(x.shape), 1))
-                        for x in arrays], 1)
+    return concatenate([x if len(x.shape) > 1 else reshape(x, (prod(x.shape), 1)) for x in arrays],
+                       1)
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:

@@ -38,7 +38,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
       a: array.
       shape: an int or ints, one of which may be -1: what remains.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
-      copy: False is refused under no circumstance here: XLA decides whether to copy.
+      copy: has no visible effect, as arrays are immutable.
       out_sharding: must be None.
 
     Raises TypeError where the sizes do not fit.
@@ -163,8 +163,8 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
         order = canonical_axes(axes if isinstance(axes, (tuple, list, np.ndarray)) else (axes,),
                                ndim, "transpose")
         if len(order) != ndim:
-            raise ValueError(f"transpose: axes {tuple(axes)} of {typeof(a)} given; axes don't match "
-                             "array; each axis once is required.")
+            raise ValueError(f"transpose: axes {tuple(axes)} of {typeof(a)} given; axes don't "
+                             "match array; each axis once is required.")
     return a if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
 
 
@@ -229,8 +229,8 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     new = canonical_shape(shape, "broadcast_to")
     old = tuple(array.shape)
     if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1])):
-        raise ValueError(f"broadcast_to: {typeof(array)} and shape {new} given; incompatible shapes "
-                         "for broadcasting; aligned at the right, each size must be equal or 1.")
+        raise ValueError(f"broadcast_to: {typeof(array)} and shape {new} given; incompatible "
+                         "shapes for broadcasting; aligned at the right, each size must be equal or 1.")
     return as_array(array) if old == new else promote.broadcast_to(array, new)
 
 
@@ -395,14 +395,16 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 def warn_complex(name: str, aval: Any, dtype: Any) -> None:
     """Warn that imaginary parts are dropped."""
-    warnings.warn(f"{name}: {aval} converted to {dtypes.long_name(dtype)}; casting complex values to "
-                  "real discards the imaginary part; use x.real.", np.exceptions.ComplexWarning, stacklevel=3)
+    warnings.warn(f"{name}: {aval} converted to {dtypes.long_name(dtype)}; casting complex "
+                  "values to real discards the imaginary part; use x.real.",
+                  np.exceptions.ComplexWarning, stacklevel=3)
 
 
 def copy(a: Any, order: str | None = None) -> Any:
     """The same array; arrays are immutable, so a copy differs only under donation."""
     if order not in (None, "C", "K", "A"):
-        raise NotImplementedError(f"copy: order {order!r} given; None, 'C', 'K' or 'A' is required.")
+        raise NotImplementedError(f"copy: order {order!r} given; None, 'C', 'K' or 'A' is "
+                                  "required.")
     a = array_args("copy", a)[0]
     return lax_shape.broadcast_in_dim_p.bind(a, shape=tuple(a.shape), sharding=None,
                                              broadcast_dimensions=tuple(range(len(a.shape))))

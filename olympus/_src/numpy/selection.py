@@ -18,7 +18,7 @@ from . import promote
 from .conditions import where as choose_elements
 from .indexing import concrete, nonzero, take, write
 from .joining import stack
-from .manipulation import as_array, broadcast_arrays, moveaxis, ravel, reshape
+from .manipulation import as_array, broadcast_arrays, ravel, reshape
 from .promote import array_args, refuse_option
 from .ufuncs import as_bool
 
@@ -68,7 +68,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     a, *arrays = broadcast_arrays(a, *arrays)
     if mode == "raise":
         value = concrete("choose", a, "a", "use mode='clip' or 'wrap'")
-        if value.size and not (0 <= value.min() and value.max() < n):
+        if value.size and not (value.min() >= 0 and value.max() < n):
             raise ValueError(f"choose: an entry outside of [0, {n}) given; invalid entry in choice "
                              "array; use mode='clip' or 'wrap'.")
     elif mode == "wrap":
@@ -224,7 +224,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
         if mode == "raise":
             value = concrete("ravel_multi_index", part, "an index array",
                              "use mode='wrap' or 'clip'")
-            if value.size and not (0 <= value.min() and value.max() < n):
+            if value.size and not (value.min() >= 0 and value.max() < n):
                 raise ValueError(f"ravel_multi_index: an index outside of [0, {n}) given; invalid "
                                  "entry in coordinates array; use mode='wrap' or 'clip'.")
         part = part % n if mode == "wrap" else part.clip(0, n - 1)

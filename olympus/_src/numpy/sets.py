@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.trace import Tracer, typeof
-from ..lax import creation, cumulative, slicing
+from ..lax import creation, cumulative
 from ..lax import sort as lax_sort
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -111,8 +110,7 @@ def _count(rows: np.ndarray, equal_nan: bool) -> int:
 
 @fused(static=("size", "equal_nan"))
 def _unique(rows: Any, *fill: Any, size: int, equal_nan: bool) -> tuple[Any, ...]:
-    """(first places, inverse, counts, values) of rows [n, k]: sort them, then mark where they change.
-    """
+    """(first places, inverse, counts, values) of rows [n, k]: sorted, then marked at changes."""
     n, width = rows.shape
     if not n:
         filler = fill[0] if fill else creation.full((), 0, rows.dtype)
@@ -183,8 +181,8 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     the first compares all pairs where there are few. Raises ValueError for another.
     """
     if method not in ("auto", "compare_all", "binary_search", "sort"):
-        raise ValueError(f"isin: method {method!r} given; 'auto', 'compare_all', 'binary_search' or "
-                         "'sort' is required.")
+        raise ValueError(f"isin: method {method!r} given; 'auto', 'compare_all', 'binary_search' "
+                         "or 'sort' is required.")
     element, tests = [as_array(x) for x in promote.promote_dtypes("isin", element, test_elements)]
     tests = ravel(tests)
     few = tests.shape[0] <= 32 or dtypes.is_complex(tests.dtype)

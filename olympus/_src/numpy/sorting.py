@@ -215,7 +215,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     bins = as_array(array_args("digitize", bins)[0])
     x = as_array(array_args("digitize", x)[0])
     if len(bins.shape) != 1:
-        raise ValueError(f"digitize: bins {typeof(bins)} given; bins must be a 1-dimensional array.")
+        raise ValueError(f"digitize: bins {typeof(bins)} given; bins must be a 1-dimensional "
+                         "array.")
     n = bins.shape[0]
     if not n:
         return creation.full(x.shape, 0, _INT32)

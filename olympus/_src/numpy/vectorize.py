@@ -1,4 +1,4 @@
-"""`vectorize`, `apply_along_axis`, `apply_over_axes`: functions of parts mapped over arrays by vmap."""
+"""`vectorize`, `apply_along_axis`, `apply_over_axes`: functions of parts mapped by vmap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..transforms.vmap import vmap
 from ..types.shape import broadcast_shapes, canonical_axis
-from .manipulation import as_array, broadcast_to, expand_dims, moveaxis
+from .manipulation import as_array, expand_dims, moveaxis
 from .promote import array_args
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]

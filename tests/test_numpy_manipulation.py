@@ -1,0 +1,209 @@
+"""Shape, order, joining, choosing, sorting, sets, padding: each row with NumPy as the oracle."""
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus.errors import ConcretizationTypeError
+
+M = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+V = np.array([3, 1, 2, 1, 0, 3], np.int32)
+
+# (name, function of the module `o` and an array), run eagerly and under jit
+ROWS = [
+    ("reshape", lambda o, x: o.reshape(x, (2, -1))),
+    ("reshapeF", lambda o, x: o.reshape(x, (2, 6), order="F")),
+    ("ravel", lambda o, x: o.ravel(x)),
+    ("ravelF", lambda o, x: o.ravel(x, order="F")),
+    ("transpose", lambda o, x: o.transpose(x)),
+    ("mT", lambda o, x: o.matrix_transpose(x)),
+    ("swap", lambda o, x: o.swapaxes(x, 0, -1)),
+    ("move", lambda o, x: o.moveaxis(x, 0, 1)),
+    ("rollaxis", lambda o, x: o.rollaxis(x, 1)),
+    ("exp", lambda o, x: o.expand_dims(x, (0, 2))),
+    ("sq", lambda o, x: o.squeeze(x[None], 0)),
+    ("bt", lambda o, x: o.broadcast_to(x, (2, 3, 4))),
+    ("ba", lambda o, x: o.broadcast_arrays(x, x[:1], np.float32(2))),
+    ("cat", lambda o, x: o.concatenate([x, x[:1]], 0)),
+    ("catN", lambda o, x: o.concatenate([x, x[:1]], None)),
+    ("stack", lambda o, x: o.stack([x, x], -1)),
+    ("hs", lambda o, x: o.hstack([x, x])),
+    ("vs", lambda o, x: o.vstack([x, x[0]])),
+    ("ds", lambda o, x: o.dstack([x, x])),
+    ("cs", lambda o, x: o.column_stack([x[:, 0], x])),
+    ("split", lambda o, x: o.split(x, 2, 1)),
+    ("split2", lambda o, x: o.split(x, [1, 3], 1)),
+    ("asplit", lambda o, x: o.array_split(x, 2, 0)),
+    ("hsplit", lambda o, x: o.hsplit(x, 2)),
+    ("vsplit", lambda o, x: o.vsplit(x, 3)),
+    ("tile", lambda o, x: o.tile(x, (2, 1, 3))),
+    ("rep", lambda o, x: o.repeat(x, 2, 1)),
+    ("rep2", lambda o, x: o.repeat(x, np.array([1, 0, 2]), 0)),
+    ("repN", lambda o, x: o.repeat(x, 3)),
+    ("flip", lambda o, x: o.flip(x)),
+    ("lr", lambda o, x: o.fliplr(x)),
+    ("ud", lambda o, x: o.flipud(x)),
+    ("roll", lambda o, x: o.roll(x, 2)),
+    ("roll2", lambda o, x: o.roll(x, (1, -5), (0, 1))),
+    ("rot0", lambda o, x: o.rot90(x, 1)),
+    ("rot2", lambda o, x: o.rot90(x, 2)),
+    ("rot3", lambda o, x: o.rot90(x, 3)),
+    ("append", lambda o, x: o.append(x, x[:1], 0)),
+    ("a1", lambda o, x: o.atleast_1d(np.float32(3))),
+    ("a2", lambda o, x: o.atleast_2d(x[0])),
+    ("a3", lambda o, x: o.atleast_3d(x)),
+    ("a3b", lambda o, x: o.atleast_3d(x[0])),
+    ("unstack", lambda o, x: o.unstack(x, axis=1)),
+    ("resize", lambda o, x: o.resize(x, (5, 5))),
+    ("block", lambda o, x: o.block([[x, x], [x, x]])),
+    ("delete", lambda o, x: o.delete(x, [0, 2], 1)),
+    ("delete1", lambda o, x: o.delete(x, 1, 0)),
+    ("insert", lambda o, x: o.insert(x, 1, 5., axis=1)),
+    ("insert2", lambda o, x: o.insert(x, [1, 3], x[:, :2], axis=1)),
+    ("insert3", lambda o, x: o.insert(x, 1, x[0], axis=0)),
+    ("insert4", lambda o, x: o.insert(x, 2, x[:, 0], axis=1)),
+    ("insertN", lambda o, x: o.insert(x, np.array([1, 1]), np.array([7., 8.], np.float32))),
+    ("take", lambda o, x: o.take(x, np.array([0, 2]), 1)),
+    ("takew", lambda o, x: o.take(x, np.array([0, 7, -9]), mode="wrap")),
+    ("takec", lambda o, x: o.take(x, np.array([0, 70]), mode="clip")),
+    ("take0", lambda o, x: o.take(x, 1, 0)),
+    ("sort", lambda o, x: o.sort(x, 0)),
+    ("sortN", lambda o, x: o.sort(x, None)),
+    ("argsort", lambda o, x: o.argsort(x)),
+    ("taa", lambda o, x: o.take_along_axis(x, o.argsort(x, axis=0), axis=0)),
+    ("where", lambda o, x: o.where(x > 0, x, 0)),
+    ("select", lambda o, x: o.select([x > 1, x > 0], [x, -x], 9.)),
+    ("lexsort", lambda o, x: o.lexsort((x[0] > 0, x[1]))),
+    ("ss", lambda o, x: o.searchsorted(o.sort(x[0]), x)),
+    ("ssr", lambda o, x: o.searchsorted(o.sort(x[0]), x, side="right")),
+    ("dig", lambda o, x: o.digitize(x, np.array([-1., 0, 1], np.float32))),
+    ("digd", lambda o, x: o.digitize(x, np.array([1., 0, -1], np.float32), right=True)),
+    ("isin", lambda o, x: o.isin(x, x[0])),
+    ("unravel", lambda o, x: o.unravel_index(np.array([3, 7]), (3, 4))),
+    ("rmi",
+     lambda o, x: o.ravel_multi_index((np.array([1, 2]), np.array([3, 0])), (3, 4), mode="wrap")),
+    ("argp", lambda o, x: o.partition(x, 2, axis=1)[:, 2]),
+    ("choose", lambda o, x: o.choose(np.array([0, 1, 1, 0]), x[:2], mode="clip")),
+    ("put", lambda o, x: o.astype(x, np.int32) ),
+    ("aoa", lambda o, x: o.apply_along_axis(lambda r:r*2, 1, x)),
+]
+# the same, where values decide shapes: not under jit
+CONCRETE = [
+    ("nonzero", lambda o, v: o.nonzero(v)), ("argwhere", lambda o, v: o.argwhere(v)),
+    ("flatnonzero", lambda o, v: o.flatnonzero(v)), ("bincount", lambda o, v: o.bincount(v)),
+    ("unique", lambda o, v: o.unique(v)), ("unique all", lambda o, v: o.unique(v, True, 1, 1)),
+    ("unique rows", lambda o, v: o.unique(v.reshape(3, 2), axis=0, return_inverse=True)),
+    ("union1d", lambda o, v: o.union1d(v, np.array([7, 1]))),
+    ("setdiff1d", lambda o, v: o.setdiff1d(v, np.array([1]))),
+    ("intersect1d", lambda o, v: o.intersect1d(v, np.array([1, 3]), return_indices=True)),
+    ("setxor1d", lambda o, v: o.setxor1d(v, np.array([1, 9]))),
+    ("compress", lambda o, v: o.compress(np.array([1, 0, 1], bool), v)),
+    ("extract", lambda o, v: o.extract(v > 1, v)),
+]
+PAD = [
+    ("constant", {"constant_values": ((1, 2), (3, 4))}), ("constant", {}), ("edge", {}),
+    ("reflect", {}), ("symmetric", {}), ("wrap", {}), ("linear_ramp", {"end_values": 5}),
+    ("reflect", {"reflect_type": "odd"}), ("maximum", {}), ("minimum", {"stat_length": 2}),
+    ("mean", {}), ("median", {}),
+]
+
+
+def assert_same(found, expected):
+    """Structure, shapes and values."""
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for f, e in zip(found, expected):
+            assert_same(f, e)
+        return
+    assert np.shape(found) == np.shape(expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("fun", [r[1] for r in ROWS], ids=[r[0] for r in ROWS])
+def test_as_numpy(fun):
+    expected = fun(np, M)
+    assert_same(fun(onp, onp.asarray(M)), expected)
+    assert_same(olympus.jit(lambda x: fun(onp, x))(M), expected)
+
+
+@pytest.mark.parametrize("fun", [r[1] for r in CONCRETE], ids=[r[0] for r in CONCRETE])
+def test_concrete_as_numpy(fun):
+    assert_same(fun(onp, onp.asarray(V)), fun(np, V))
+
+
+@pytest.mark.parametrize("mode, options", PAD, ids=repr)
+def test_pad(mode, options):
+    width = ((2, 3), (1, 5))
+    assert_same(onp.pad(onp.asarray(M), width, mode, **options), np.pad(M, width, mode, **options))
+
+
+def test_size_under_jit():
+    v = onp.asarray(V)
+    nonzero = olympus.jit(lambda v: onp.nonzero(v, size=7, fill_value=9)[0])(v)
+    np.testing.assert_array_equal(nonzero, [0, 1, 2, 3, 5, 9, 9])
+    unique = olympus.jit(lambda v: onp.unique(v, size=5, fill_value=-1))(v)
+    np.testing.assert_array_equal(unique, [0, 1, 2, 3, -1])
+    union = olympus.jit(lambda v: onp.union1d(v, v, size=5, fill_value=-1))(v)
+    np.testing.assert_array_equal(union, [0, 1, 2, 3, -1])
+    rest = olympus.jit(lambda v: onp.setdiff1d(v, np.array([1]), size=4))(v)
+    np.testing.assert_array_equal(rest, [0, 2, 3, 0])
+    repeated = olympus.jit(lambda v: onp.repeat(v, v, total_repeat_length=10))(v)
+    np.testing.assert_array_equal(repeated, np.repeat(V, V))
+    rolled = olympus.jit(lambda v, s: onp.roll(v, s))(v, 2)
+    np.testing.assert_array_equal(rolled, np.roll(V, 2))
+
+
+@pytest.mark.parametrize("fun", [
+    onp.nonzero, onp.unique, onp.bincount, lambda v: onp.repeat(v, v),
+    lambda v: onp.compress(v, v)])
+def test_values_that_decide_shapes(fun):
+    with pytest.raises(ConcretizationTypeError, match="concrete value is required"):
+        olympus.jit(fun)(V)
+
+
+def test_vectorize():
+    dot = onp.vectorize(lambda a, b: (a * b).sum(), signature="(n),(n)->()")
+    np.testing.assert_allclose(dot(M[:, None], M), M @ M.T, rtol=1e-5)
+    np.testing.assert_allclose(onp.vectorize(lambda a, b: a + b)(M[:, :1], M[0]), M[:, :1] + M[0])
+    scaled = onp.vectorize(lambda a, k: a * len(k), excluded={1})
+    np.testing.assert_allclose(scaled(M, "abc"), M * 3)
+    with pytest.raises(ValueError, match="inconsistent size"):
+        dot(M, M[0, :2])
+
+
+def test_gradients():
+    x = onp.asarray(M)
+    for fun in (lambda x: onp.roll(x, 1).T, lambda x: onp.repeat(x, 2, 1),
+                lambda x: onp.sort(x, 1), lambda x: onp.pad(x, 1, "reflect"),
+                lambda x: onp.concatenate([x, x * 2]), lambda x: onp.take(x, V[:3] % 3, 0)):
+        weights = np.linspace(1, 2, fun(x).size).reshape(fun(x).shape).astype(np.float32)
+        step = np.random.default_rng(1).normal(size=M.shape).astype(np.float32)
+        grad = np.asarray(olympus.grad(lambda x: (fun(x) * weights).sum())(x))
+        eps = 1e-2
+        ahead, behind = [float((fun(x + s * eps * step) * weights).sum()) for s in (1, -1)]
+        assert abs((grad * step).sum() - (ahead - behind) / (2 * eps)) < 2e-2
+
+
+ERRORS = [
+    (lambda: onp.reshape(onp.ones(4), (3, -1)), TypeError, "cannot reshape"),
+    (lambda: onp.reshape(onp.ones(4), (-1, -1)), TypeError, "only specify one unknown"),
+    (lambda: onp.concatenate([]), ValueError, "Need at least one array"),
+    (lambda: onp.concatenate([onp.float32(1), onp.float32(2)]), ValueError, "Zero-dimensional"),
+    (lambda: onp.stack([onp.ones(2), onp.ones(3)]), ValueError, "same shape"),
+    (lambda: onp.squeeze(onp.ones(3), 0), ValueError, "not equal to one"),
+    (lambda: onp.split(onp.ones(5), 2), ValueError, "equal division"),
+    (lambda: onp.broadcast_to(onp.ones(3), (2,)), ValueError, "ncompatible"),
+    (lambda: onp.swapaxes(onp.ones(3), 0, 1), ValueError, "out of bounds"),
+    (lambda: onp.pad(onp.ones(3), -1), ValueError, "negative"),
+    (lambda: onp.pad(onp.ones(3), 1, "nothing"), NotImplementedError, "mode"),
+    (lambda: onp.searchsorted(onp.ones((2, 2)), 1), ValueError, "1-dimensional"),
+    (lambda: onp.take(onp.ones(3), onp.ones(2)), TypeError, "integer dtype"),
+    (lambda: onp.choose(onp.array([3]), [onp.ones(1)]), ValueError, "invalid entry"),
+]
+
+
+@pytest.mark.parametrize("call, error, message", ERRORS, ids=[e[2] for e in ERRORS])
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
