@@ -1,0 +1,68 @@
+"""What the samplers do with their arguments: dtypes, shapes, parameters that broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.ir import Literal
+from ..core.trace import typeof
+from ..lax.shape import broadcast_in_dim
+from ..numpy import promote
+from ..types import dtypes
+from ..types.shape import broadcast_shapes, canonical_shape
+
+__all__ = ["draw_shape", "float_dtype", "parameter", "refuse_sharding", "shape_of"]
+
+Dims = tuple[int, ...]
+
+
+def refuse_sharding(name: str, out_sharding: Any) -> None:
+    """Raise NotImplementedError unless the result's sharding is left to the compiler."""
+    if out_sharding is not None:
+        raise NotImplementedError(f"{name}: out_sharding={out_sharding} given; only None is "
+                                  "accepted; shard the result with device_put.")
+
+
+def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
+    """The canonical dtype of samples; None is the default float. ValueError for other kinds."""
+    found = dtypes.default_float() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    if dtypes.scalar_kind(found) not in kinds:
+        what = "float or complex" if "c" in kinds else "float"
+        raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; a {what} dtype is "
+                         "required; convert the result with astype.")
+    return found
+
+
+def shape_of(x: Any) -> Dims:
+    """The shape of an array, a number or a nested sequence of numbers."""
+    return typeof(promote.plain(promote.operand("random", x))).shape
+
+
+def draw_shape(name: str, shape: Any, *params: Any) -> Dims:
+    """The samples' shape, which parameters must broadcast to; without one, what they broadcast to.
+
+    Raises ValueError where they do not.
+    """
+    given = [shape_of(p) for p in params]
+    if shape is None:
+        return broadcast_shapes(*given)
+    found = canonical_shape(shape, name)
+    try:
+        fits = broadcast_shapes(found, *given) == found
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}: shape {found} given with parameters of shapes "
+                         f"{', '.join(map(str, given))}; parameters must broadcast to the shape; "
+                         "pass a shape whose last axes are theirs.")
+    return found
+
+
+def parameter(x: Any, dtype: Any, shape: Sequence[int]) -> Any:
+    """A parameter as an array of the samples' dtype and shape."""
+    x = promote.convert(promote.plain(promote.operand("random", x)), dtype)
+    own = typeof(x).shape
+    if type(x) is not Literal and own == tuple(shape):
+        return x
+    return broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))

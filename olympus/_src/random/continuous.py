@@ -1,0 +1,436 @@
+"""Samplers of continuous distributions: each is a function of uniform or normal numbers.
+
+Each public function checks its arguments; its program, of the same name with an underscore, is
+compiled once per shape and dtype, and runs inline where a caller is traced.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..lax import elementwise as ew
+from ..lax import special
+from ..lax.convert import bitcast_convert_type, convert_element_type
+from ..lax.shape import reduce_sum
+from ..lax.slicing import index_in_dim
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import canonical_shape
+from .arguments import draw_shape, float_dtype, parameter, refuse_sharding
+from .keys import random_bits_p, random_split_p, typed, typed_scalar
+
+__all__ = [
+    "bits", "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic",
+    "lognormal", "maxwell", "normal", "pareto", "rademacher_signs", "rayleigh", "triangular",
+    "truncated_normal", "uniform", "unit", "wald", "weibull_min",
+]
+
+Dims = tuple[int, ...]
+finfo = dtypes.finfo
+
+
+def subkeys(key: Any, num: int = 2) -> list[Any]:
+    """New keys of a typed key, one by one."""
+    keys = random_split_p.bind(key, shape=(num,))
+    return [index_in_dim(keys, i, 0, False) for i in range(num)]
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Uniformly random bits.
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: an unsigned integer dtype; None is uint32, or uint64 with x64 on.
+      out_sharding: None; see `refuse_sharding`.
+
+    >>> import olympus
+    >>> olympus.random.bits(olympus.random.key(0), (2,), "uint8").dtype
+    dtype('uint8')
+    """
+    refuse_sharding("bits", out_sharding)
+    dtype = dtypes.canonicalize_dtype("uint64" if dtype is None else dtype)
+    if dtypes.scalar_kind(dtype) != "u":
+        raise ValueError(f"bits: dtype {dtypes.long_name(dtype)} given; an unsigned integer dtype "
+                         "is required; convert the result with astype.")
+    return random_bits_p.bind(typed_scalar("bits", key), shape=canonical_shape(shape, "bits"),
+                              bit_width=dtypes.itemsize_bits(dtype))
+
+
+def unit(key: Any, shape: Dims, dtype: Any) -> Any:
+    """Floats in [0, 1) from random mantissas: 1.m - 1. The key is typed."""
+    info = finfo(dtype)
+    width = dtypes.itemsize_bits(dtype)
+    if width not in (8, 16, 32, 64):
+        raise TypeError(f"uniform: dtype {dtypes.long_name(dtype)} given; a float dtype of 8, 16, "
+                        "32 or 64 bits is required; convert the result with astype.")
+    drawn = 8 if info.nmant < 8 else width
+    unsigned = dtypes.as_dtype(f"uint{width}")
+    words = random_bits_p.bind(key, bit_width=drawn, shape=shape)
+    if drawn != width:
+        words = convert_element_type(words, unsigned)
+    one = int(np.array(1.0, dtype).view(unsigned))
+    words = ew.bitwise_or(ew.shift_right_logical(words, drawn - info.nmant), one)
+    return ew.sub(bitcast_convert_type(words, dtype), 1.0)
+
+
+def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
+    """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
+    low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
+    return ew.max(low, ew.add(ew.mul(unit(key, shape, dtype), ew.sub(high, low)), low))
+
+
+@fused(static=("shape", "dtype"))
+def _unit(key: Any, *, shape: Dims, dtype: Any) -> Any:
+    return unit(typed(key), shape, dtype)
+
+
+@fused(static=("shape", "dtype"))
+def _between(key: Any, low: Any, high: Any, *, shape: Dims, dtype: Any) -> Any:
+    return between(typed(key), low, high, shape, dtype)
+
+
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
+            out_sharding: Any = None) -> Any:
+    """Floats uniform in [minval, maxval).
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: a float dtype; None is the default one.
+      minval, maxval: bounds; arrays that broadcast to the shape.
+      out_sharding: None.
+
+    >>> import olympus
+    >>> olympus.random.uniform(olympus.random.key(0), (3,)).shape
+    (3,)
+    """
+    refuse_sharding("uniform", out_sharding)
+    typed_aval(key, "uniform")
+    dtype = float_dtype("uniform", dtype)
+    shape = draw_shape("uniform", shape, minval, maxval)
+    if type(minval) is type(maxval) is float and (minval, maxval) == (0.0, 1.0):
+        return _unit(key, shape=shape, dtype=dtype)
+    return _between(key, minval, maxval, shape=shape, dtype=dtype)
+
+
+def typed_aval(key: Any, name: str) -> None:
+    """Raise unless `key` is a single key, typed or raw."""
+    ndim = getattr(key, "ndim", None)
+    if ndim is None or dtypes.is_extended(key.dtype) == bool(ndim) or ndim > 1:
+        typed_scalar(name, key)
+
+
+def standard_normal(key: Any, shape: Dims, dtype: Any) -> Any:
+    """Normal floats or complex numbers of variance 1. The key is typed."""
+    if dtypes.is_complex(dtype):
+        k1, k2 = subkeys(key)
+        part = dtypes.to_real_dtype(dtype)
+        z = ew.complex(standard_normal(k1, shape, part), standard_normal(k2, shape, part))
+        return ew.div(z, math.sqrt(2))
+    low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
+    u = between(key, low, np.array(1, dtype), shape, dtype)
+    return ew.mul(float(np.array(np.sqrt(2), dtype)), special.erf_inv(u))
+
+
+@fused(static=("shape", "dtype"))
+def _normal(key: Any, *, shape: Dims, dtype: Any) -> Any:
+    return standard_normal(typed(key), shape, dtype)
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Normal numbers of mean 0 and variance 1, by the inverse of erf.
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: a float or complex dtype; None is the default float.
+      out_sharding: None.
+
+    >>> import olympus
+    >>> olympus.random.normal(olympus.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    refuse_sharding("normal", out_sharding)
+    typed_aval(key, "normal")
+    return _normal(key, shape=canonical_shape(shape, "normal"),
+                   dtype=float_dtype("normal", dtype, "fc"))
+
+
+@fused(static=("shape", "dtype"))
+def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: Any) -> Any:
+    """The inverse of the distribution function, kept inside of the open interval."""
+    lower, upper = parameter(lower, dtype, shape), parameter(upper, dtype, shape)
+    root = float(np.array(np.sqrt(2), dtype))
+    low, high = special.erf(ew.div(lower, root)), special.erf(ew.div(upper, root))
+    out = ew.mul(root, special.erf_inv(between(typed(key), low, high, shape, dtype)))
+    first = ew.nextafter(lower, parameter(math.inf, dtype, shape))
+    last = ew.nextafter(upper, parameter(-math.inf, dtype, shape))
+    return ew.clamp(first, out, last)
+
+
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
+                     out_sharding: Any = None) -> Any:
+    """Standard normal numbers given that they lie in (lower, upper).
+
+    Args:
+      key: a single key.
+      lower, upper: bounds; arrays that broadcast to the shape.
+      shape: the result's shape; None is that of the bounds.
+      dtype: a float dtype; None is the default one.
+      out_sharding: None.
+    """
+    refuse_sharding("truncated_normal", out_sharding)
+    typed_aval(key, "truncated_normal")
+    return _truncated_normal(key, lower, upper, dtype=float_dtype("truncated_normal", dtype),
+                             shape=draw_shape("truncated_normal", shape, lower, upper))
+
+
+# Without parameters ------------------------------------------------------------------------------
+
+def _draw(name: str, program: Any, key: Any, shape: Any, dtype: Any, out_sharding: Any) -> Any:
+    refuse_sharding(name, out_sharding)
+    typed_aval(key, name)
+    return program(key, shape=canonical_shape(shape, name), dtype=float_dtype(name, dtype))
+
+
+def exponential_of(key: Any, shape: Dims, dtype: Any) -> Any:
+    """Exponential numbers of mean 1. The key is typed."""
+    return ew.neg(ew.log1p(ew.neg(unit(key, shape, dtype))))
+
+
+@fused(static=("shape", "dtype"))
+def _exponential(key: Any, *, shape: Dims, dtype: Any) -> Any:
+    return exponential_of(typed(key), shape, dtype)
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Exponential numbers of mean 1, density exp(-x): `uniform`'s arguments."""
+    return _draw("exponential", _exponential, key, shape, dtype, out_sharding)
+
+
+def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
+    """Gumbel numbers, -log(-log(u)). The key is typed.
+
+    In mode "high" u has a second draw below its last bit, so that large numbers are not cut off.
+    """
+    info = finfo(dtype)
+    if mode == "low":
+        u = between(key, np.array(info.tiny, dtype), np.array(1, dtype), shape, dtype)
+    else:
+        pair = unit(key, (2, *shape), dtype)
+        high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
+        fine = ew.add(ew.mul(low, 2.0 ** -info.nmant), float(info.tiny))
+        u = ew.select(ew.ge(high, 0.5), high, ew.add(high, fine))
+    return ew.neg(ew.log(ew.neg(ew.log(u))))
+
+
+@fused(static=("shape", "dtype", "mode"))
+def _gumbel(key: Any, *, shape: Dims, dtype: Any, mode: str) -> Any:
+    return gumbel_of(typed(key), shape, dtype, mode)
+
+
+def precision_mode(name: str, mode: Any) -> str:
+    """"low" (also None) or "high"; ValueError for others."""
+    if mode not in (None, "low", "high"):
+        raise ValueError(f"{name}: mode {mode!r} given; 'high' or 'low' is required.")
+    return mode or "low"
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *,
+           out_sharding: Any = None) -> Any:
+    """Gumbel numbers, density exp(-x - exp(-x)).
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: a float dtype; None is the default one.
+      mode: "high" draws twice the bits, for tails beyond 17 (float32); "low" and None do not.
+      out_sharding: None.
+    """
+    refuse_sharding("gumbel", out_sharding)
+    typed_aval(key, "gumbel")
+    return _gumbel(key, shape=canonical_shape(shape, "gumbel"), dtype=float_dtype("gumbel", dtype),
+                   mode=precision_mode("gumbel", mode))
+
+
+@fused(static=("shape", "dtype"))
+def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
+    low = np.array(-1 + float(finfo(dtype).epsneg), dtype)
+    u = between(typed(key), low, np.array(1, dtype), shape, dtype)
+    return ew.mul(ew.sign(u), ew.log1p(ew.neg(ew.abs(u))))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Laplace numbers, density exp(-|x|) / 2: `uniform`'s arguments."""
+    return _draw("laplace", _laplace, key, shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
+    low = np.array(finfo(dtype).tiny, dtype)
+    u = between(typed(key), low, np.array(1, dtype), shape, dtype)
+    return ew.log(ew.div(u, ew.sub(1.0, u)))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Logistic numbers, log(u / (1 - u)): `uniform`'s arguments."""
+    return _draw("logistic", _logistic, key, shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _cauchy(key: Any, *, shape: Dims, dtype: Any) -> Any:
+    low = np.array(finfo(dtype).eps, dtype)
+    u = between(typed(key), low, np.array(1, dtype), shape, dtype)
+    return ew.tan(ew.mul(float(np.array(np.pi, dtype)), ew.sub(u, 0.5)))
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Cauchy numbers, density 1 / (pi (1 + x^2)): `uniform`'s arguments."""
+    return _draw("cauchy", _cauchy, key, shape, dtype, out_sharding)
+
+
+def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
+    """Lengths of normal vectors in three dimensions. The key is typed."""
+    x = standard_normal(key, (*shape, 3), dtype)
+    return ew.sqrt(reduce_sum(ew.mul(x, x), (len(shape),)))
+
+
+@fused(static=("shape", "dtype"))
+def _maxwell(key: Any, *, shape: Dims, dtype: Any) -> Any:
+    return maxwell_of(typed(key), shape, dtype)
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Maxwell numbers, density sqrt(2/pi) x^2 exp(-x^2 / 2): `uniform`'s arguments."""
+    return _draw("maxwell", _maxwell, key, shape, dtype, out_sharding)
+
+
+# With parameters ---------------------------------------------------------------------------------
+
+def rademacher_signs(key: Any, shape: Dims, dtype: Any) -> Any:
+    """-1 or 1 with equal probability. The key is typed."""
+    heads = ew.lt(unit(key, shape, dtypes.default_float()), 0.5)
+    return ew.sub(ew.mul(convert_element_type(heads, dtype), 2), 1)
+
+
+@fused(static=("shape", "dtype"))
+def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
+    k1, k2 = subkeys(typed(key))
+    size = ew.mul(rademacher_signs(k2, shape, dtype), maxwell_of(k1, shape, dtype))
+    return ew.add(ew.mul(size, parameter(scale, dtype, shape)), parameter(loc, dtype, shape))
+
+
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+                         ) -> Any:
+    """Maxwell numbers of random sign, times `scale`, plus `loc`.
+
+    The result's shape is `shape` followed by what `loc` and `scale` broadcast to.
+    """
+    typed_aval(key, "double_sided_maxwell")
+    shape = (*canonical_shape(shape, "double_sided_maxwell"),
+             *draw_shape("double_sided_maxwell", None, loc, scale))
+    return _double_sided_maxwell(key, loc, scale, shape=shape,
+                                 dtype=float_dtype("double_sided_maxwell", dtype))
+
+
+@fused(static=("shape", "dtype"))
+def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Dims, dtype: Any) -> Any:
+    power = ew.div(1.0, parameter(concentration, dtype, shape))
+    e = exponential_of(typed(key), shape, dtype)
+    return ew.mul(ew.pow(e, power), parameter(scale, dtype, shape))
+
+
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+                ) -> Any:
+    """Weibull numbers, scale * e ** (1 / concentration) for exponential e.
+
+    The parameters broadcast to `shape`.
+    """
+    typed_aval(key, "weibull_min")
+    return _weibull_min(key, scale, concentration, dtype=float_dtype("weibull_min", dtype),
+                        shape=draw_shape("weibull_min", shape, scale, concentration))
+
+
+def _with(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
+          out_sharding: Any) -> Any:
+    refuse_sharding(name, out_sharding)
+    typed_aval(key, name)
+    return program(key, *params, shape=draw_shape(name, shape, *params),
+                   dtype=float_dtype(name, dtype))
+
+
+@fused(static=("shape", "dtype"))
+def _pareto(key: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
+    return ew.exp(ew.div(exponential_of(typed(key), shape, dtype), parameter(b, dtype, shape)))
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+           ) -> Any:
+    """Pareto numbers, density b / x^(b+1) for x >= 1; `b` broadcasts to the shape."""
+    return _with("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
+    log = ew.log1p(ew.neg(unit(typed(key), shape, dtype)))
+    return ew.mul(ew.sqrt(ew.mul(log, -2.0)), parameter(scale, dtype, shape))
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
+             out_sharding: Any = None) -> Any:
+    """Rayleigh numbers, density x exp(-x^2 / 2) times `scale`, which broadcasts to the shape."""
+    return _with("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _lognormal(key: Any, sigma: Any, *, shape: Dims, dtype: Any) -> Any:
+    return ew.exp(ew.mul(standard_normal(typed(key), shape, dtype),
+                         parameter(sigma, dtype, shape)))
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *,
+              out_sharding: Any = None) -> Any:
+    """exp of normal numbers of standard deviation `sigma`, which broadcasts to the shape."""
+    return _with("lognormal", _lognormal, key, (sigma,), shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Dims, dtype: Any) -> Any:
+    left, mode, right = (parameter(p, dtype, shape) for p in (left, mode, right))
+    u = unit(typed(key), shape, dtype)
+    width, rising, falling = ew.sub(right, left), ew.sub(mode, left), ew.sub(right, mode)
+    low = ew.add(left, ew.sqrt(ew.mul(ew.mul(u, width), rising)))
+    high = ew.sub(right, ew.sqrt(ew.mul(ew.mul(ew.sub(1.0, u), width), falling)))
+    return ew.select(ew.lt(u, ew.div(rising, width)), low, high)
+
+
+def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
+               out_sharding: Any = None) -> Any:
+    """Numbers of triangular density over [left, right] with its peak at mode.
+
+    The parameters broadcast to the shape.
+    """
+    return _with("triangular", _triangular, key, (left, mode, right), shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
+    """Michael, Schucany and Haas (1976): the smaller root, or its mirror, by a coin."""
+    k1, k2 = subkeys(typed(key))
+    mean = parameter(mean, dtype, shape)
+    v, z = standard_normal(k1, shape, dtype), unit(k2, shape, dtype)
+    y = ew.mul(v, v)
+    mean2 = ew.mul(mean, mean)
+    root = ew.sqrt(ew.add(ew.mul(ew.mul(4.0, mean), y), ew.mul(mean2, ew.mul(y, y))))
+    x = ew.sub(ew.add(mean, ew.div(ew.mul(mean2, y), 2.0)), ew.mul(ew.div(mean, 2.0), root))
+    return ew.select(ew.le(z, ew.div(mean, ew.add(mean, x))), x, ew.div(mean2, x))
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+         ) -> Any:
+    """Wald (inverse Gaussian) numbers of the given mean and scale 1; it broadcasts to the shape."""
+    return _with("wald", _wald, key, (mean,), shape, dtype, out_sharding)

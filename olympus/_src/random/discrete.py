@@ -1,0 +1,382 @@
+"""Samplers of integers, signs, choices and orders."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import typeof
+from ..lax import elementwise as ew
+from ..lax.convert import convert_element_type
+from ..lax.creation import full, full_like, iota
+from ..lax.cumulative import cumsum
+from ..lax.reduce import argmax
+from ..lax.shape import reshape
+from ..lax.slicing import index_in_dim, slice_in_dim
+from ..lax.sort import sort_key_val, top_k
+from ..numpy import promote
+from ..numpy.indexing import take
+from ..numpy.manipulation import moveaxis
+from ..numpy.sorting import searchsorted
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import canonical_axis, canonical_shape, prod
+from .arguments import draw_shape, parameter, refuse_sharding
+from .continuous import gumbel_of, precision_mode, rademacher_signs, subkeys, typed_aval, unit
+from .keys import random_bits_p, typed
+
+__all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "rademacher",
+           "randint"]
+
+Dims = tuple[int, ...]
+U32 = dtypes.as_dtype("uint32")
+
+
+@fused(static=("shape", "mode"))
+def _bernoulli(key: Any, p: Any, *, shape: Dims, mode: str) -> Any:
+    dtype = typeof(p).dtype
+    p = parameter(p, dtype, shape)
+    if mode == "low":
+        return ew.lt(unit(typed(key), shape, dtype), p)
+    pair = unit(typed(key), (2, *shape), dtype)
+    high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
+    return ew.lt(ew.mul(low, 2.0 ** -dtypes.finfo(dtype).nmant), ew.sub(p, high))
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
+              out_sharding: Any = None) -> Any:
+    """True with probability `p`.
+
+    Args:
+      key: a single key.
+      p: float; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `p`.
+      mode: "high" draws twice the bits, so that small p are met more exactly than 2^-23.
+      out_sharding: None.
+
+    >>> import olympus
+    >>> olympus.random.bernoulli(olympus.random.key(0), 0.3, (2,)).dtype
+    dtype('bool')
+    """
+    refuse_sharding("bernoulli", out_sharding)
+    typed_aval(key, "bernoulli")
+    p = promote.plain(promote.operand("bernoulli", p))
+    if not dtypes.is_floating(typeof(p).dtype):
+        raise TypeError(f"bernoulli: p {typeof(p)} given; a float dtype is required; convert it "
+                        "with astype.")
+    return _bernoulli(key, p, shape=draw_shape("bernoulli", shape, p),
+                      mode=precision_mode("bernoulli", mode))
+
+
+@fused(static=("shape", "dtype"))
+def _rademacher(key: Any, *, shape: Dims, dtype: Any) -> Any:
+    return rademacher_signs(typed(key), shape, dtype)
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """-1 or 1 with equal probability; dtype None is the default int."""
+    refuse_sharding("rademacher", out_sharding)
+    typed_aval(key, "rademacher")
+    dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    return _rademacher(key, shape=canonical_shape(shape, "rademacher"), dtype=dtype)
+
+
+# Integers ----------------------------------------------------------------------------------------
+
+def _bound(name: str, x: Any, dtype: Any) -> Any:
+    """A bound as an integer: Python ints are limited to the dtype, +1 above, so that none wraps."""
+    if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+        limits = dtypes.iinfo(dtype)
+        return np.asarray(np.clip(int(x), int(limits.min), int(limits.max)), dtype)
+    x = promote.plain(promote.operand(name, x))
+    if not dtypes.is_integer(typeof(x).dtype):
+        x = promote.convert(x, dtypes.default_int())
+    return x
+
+
+def _limited(x: Any, dtype: Any, shape: Dims) -> tuple[Any, Any]:
+    """(integers limited to a dtype's range and converted, whether they were above it, or None)."""
+    own = typeof(x).dtype
+    x = parameter(x, own, shape)
+    if own == dtype:
+        return x, None
+    limits, outer = dtypes.iinfo(dtype), dtypes.iinfo(own)
+    above = None
+    if int(outer.max) > int(limits.max):
+        above = ew.gt(x, int(limits.max))
+        x = ew.min(x, full_like(x, int(limits.max)))
+    if int(outer.min) < int(limits.min):
+        x = ew.max(x, full_like(x, int(limits.min)))
+    return convert_element_type(x, dtype), above
+
+
+@fused(static=("shape", "dtype", "beyond"))
+def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, beyond: bool) -> Any:
+    """Twice as many bits as the dtype has, modulo the span: the bias is then below 2^-bits.
+
+    With a and b the two draws, (a * 2^bits + b) % span is computed in the dtype from remainders.
+    """
+    (low, _), (high, above) = _limited(minval, dtype, shape), _limited(maxval, dtype, shape)
+    width = dtypes.itemsize_bits(dtype)
+    unsigned = dtypes.as_dtype(f"uint{width}")
+    a, b = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(typed(key)))
+    span = convert_element_type(ew.sub(high, low), unsigned)
+    span = ew.select(ew.le(high, low), full_like(span, 1), span)
+    if beyond or above is not None:     # maxval is one above the dtype's largest: 0 is "all"
+        wider = ew.gt(high, low) if beyond else ew.bitwise_and(above, ew.gt(high, low))
+        span = ew.select(wider, ew.add(span, 1), span)
+    factor = ew.rem(full_like(span, 2 ** (width // 2)), span)
+    factor = ew.rem(ew.mul(factor, factor), span)
+    offset = ew.rem(ew.add(ew.mul(ew.rem(a, span), factor), ew.rem(b, span)), span)
+    return ew.add(low, convert_element_type(offset, dtype))
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *,
+            out_sharding: Any = None) -> Any:
+    """Integers uniform in [minval, maxval).
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      minval, maxval: integer bounds; arrays that broadcast to the shape. Bounds outside of the
+        dtype's range are limited to it; where maxval is not above minval, the result is minval.
+      dtype: an integer dtype; None is the default one.
+      out_sharding: None.
+
+    >>> import olympus
+    >>> olympus.random.randint(olympus.random.key(0), (5,), 0, 10).shape
+    (5,)
+    """
+    refuse_sharding("randint", out_sharding)
+    typed_aval(key, "randint")
+    dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    if not dtypes.is_integer(dtype):
+        raise TypeError(f"randint: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
+                        "required; convert the result with astype.")
+    shape = draw_shape("randint", shape, minval, maxval)
+    beyond = isinstance(maxval, (int, np.integer)) and int(maxval) > int(dtypes.iinfo(dtype).max)
+    return _randint(key, _bound("randint", minval, dtype), _bound("randint", maxval, dtype),
+                    shape=shape, dtype=dtype, beyond=bool(beyond))
+
+
+@fused(static=("shape", "dtype"))
+def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
+    real = dtypes.to_inexact_dtype(typeof(p).dtype)
+    p = parameter(p, real, shape)
+    u = unit(typed(key), shape, real)
+    count = ew.floor(ew.div(ew.log1p(ew.neg(u)), ew.log1p(ew.neg(p))))
+    return convert_element_type(ew.add(count, 1.0), dtype)
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+              ) -> Any:
+    """Numbers of trials, each of success probability `p`, up to the first success: 1, 2 …"""
+    refuse_sharding("geometric", out_sharding)
+    typed_aval(key, "geometric")
+    dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    if not dtypes.is_integer(dtype):
+        raise ValueError(f"geometric: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
+                         "required; convert the result with astype.")
+    p = promote.plain(promote.operand("geometric", p))
+    return _geometric(key, p, shape=draw_shape("geometric", shape, p), dtype=dtype)
+
+
+# Orders ------------------------------------------------------------------------------------------
+
+def _shuffled(key: Any, x: Any, axis: int) -> Any:
+    """Sort by random words, so often that equal words do not matter: 3 log(n) / log(2^32) times."""
+    size = prod(typeof(x).shape)
+    rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, sub = subkeys(key)
+        words = random_bits_p.bind(sub, bit_width=32, shape=typeof(x).shape)
+        x = sort_key_val(words, x, axis)[1]
+    return x
+
+
+@fused(static=("axis",))
+def _permuted(key: Any, x: Any, *, axis: int) -> Any:
+    return _shuffled(typed(key), x, axis)
+
+
+@fused(static=("axis",))
+def _taken(key: Any, x: Any, *, axis: int) -> Any:
+    order = _shuffled(typed(key), iota(dtypes.default_int(), typeof(x).shape[axis]), 0)
+    return take(x, order, axis=axis, mode="clip")
+
+
+@fused(static=("n",))
+def _order(key: Any, *, n: int) -> Any:
+    return _shuffled(typed(key), iota(dtypes.default_int(), n), 0)
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
+                out_sharding: Any = None) -> Any:
+    """The slices of an array along an axis in random order.
+
+    Args:
+      key: a single key.
+      x: an array; an integer n stands for 0 … n-1.
+      axis: the axis.
+      independent: whether each vector along the axis has an order of its own.
+      out_sharding: None.
+
+    >>> import olympus
+    >>> sorted(olympus.random.permutation(olympus.random.key(0), 4).tolist())
+    [0, 1, 2, 3]
+    """
+    refuse_sharding("permutation", out_sharding)
+    typed_aval(key, "permutation")
+    aval = typeof(x)
+    axis = canonical_axis(axis, max(aval.ndim, 1), "permutation")
+    if not aval.ndim:
+        if not dtypes.is_integer(aval.dtype):
+            raise TypeError(f"permutation: x {aval} given; an integer, or an array with an axis, "
+                            "is required.")
+        return _order(key, n=int(x))
+    if independent or aval.ndim == 1:
+        return _permuted(key, x, axis=axis)
+    return _taken(key, x, axis=axis)
+
+
+# Choices -----------------------------------------------------------------------------------------
+
+@fused(static=("shape", "axis", "mode"))
+def _categorical(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) -> Any:
+    """The largest of logits plus Gumbel noise."""
+    aval = typeof(logits)
+    prefix = shape[:len(shape) - aval.ndim + 1]
+    inner = shape[len(prefix):]
+    full_shape = (*prefix, *inner[:axis], aval.shape[axis], *inner[axis:])
+    noise = gumbel_of(typed(key), full_shape, aval.dtype, mode)
+    logits = parameter(logits, aval.dtype, full_shape)
+    return argmax(ew.add(noise, logits), len(prefix) + axis, dtypes.default_int())
+
+
+@fused(static=("shape", "axis", "mode"))
+def _categorical_distinct(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) -> Any:
+    """The k largest of logits plus Gumbel noise."""
+    aval = typeof(logits)
+    noisy = ew.add(logits, gumbel_of(typed(key), aval.shape, aval.dtype, mode))
+    k = prod(shape[:len(shape) - aval.ndim + 1])
+    found = top_k(moveaxis(noisy, axis, -1), k)[1]
+    return convert_element_type(reshape(moveaxis(found, -1, 0), shape), dtypes.default_int())
+
+
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
+                mode: str | None = None, *, out_sharding: Any = None) -> Any:
+    """Indices along an axis with probabilities softmax(logits).
+
+    Args:
+      key: a single key.
+      logits: float[...], unnormalised logarithms of probabilities along `axis`.
+      axis: the axis.
+      shape: the result's shape, whose last axes are those of logits without `axis`; None is these.
+      replace: whether an index may be drawn again along the leading axes of `shape`.
+      mode: "high" for Gumbel noise of high dynamic range, see `gumbel`.
+      out_sharding: None.
+
+    >>> import olympus
+    >>> import numpy as np
+    >>> int(olympus.random.categorical(olympus.random.key(0), np.array([0., 99.])))
+    1
+    """
+    refuse_sharding("categorical", out_sharding)
+    typed_aval(key, "categorical")
+    logits = promote.plain(promote.inexact(promote.plain(promote.operand("categorical", logits))))
+    own = typeof(logits).shape
+    axis = canonical_axis(axis, len(own), "categorical")
+    batch = (*own[:axis], *own[axis + 1:])
+    shape = batch if shape is None else canonical_shape(shape, "categorical")
+    lead = len(shape) - len(batch)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(batch, shape[lead:])):
+        raise ValueError(f"categorical: shape {shape} given with logits {typeof(logits)}, axis "
+                         f"{axis}; its last axes must be {batch}; append these.")
+    mode = precision_mode("categorical", mode)
+    if replace:
+        return _categorical(key, logits, shape=shape, axis=axis, mode=mode)
+    if prod(shape[:lead]) > own[axis]:
+        raise ValueError(f"categorical: {prod(shape[:lead])} draws without replacement from "
+                         f"{own[axis]} categories; no more draws than categories are possible; "
+                         "pass replace=True.")
+    return _categorical_distinct(key, logits, shape=shape, axis=axis, mode=mode)
+
+
+@fused(static=("shape",))
+def _weighted(key: Any, p: Any, *, shape: Dims) -> Any:
+    """The place of uniform numbers in the running sum of the weights."""
+    total = cumsum(p, 0)
+    u = ew.sub(1.0, unit(typed(key), shape, typeof(p).dtype))
+    last = index_in_dim(total, -1, 0, False)
+    r = ew.mul(parameter(last, typeof(p).dtype, shape), u)
+    return convert_element_type(searchsorted(total, r), dtypes.default_int())
+
+
+@fused(static=("draws", "mode"))
+def _weighted_distinct(key: Any, p: Any, *, draws: int, mode: str) -> Any:
+    """The largest of log weights plus Gumbel noise."""
+    aval = typeof(p)
+    noisy = ew.add(gumbel_of(typed(key), aval.shape, aval.dtype, mode), ew.log(p))
+    return convert_element_type(top_k(noisy, draws)[1], dtypes.default_int())
+
+
+def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0,
+           mode: str | None = None) -> Any:
+    """Random slices of an array.
+
+    Args:
+      key: a single key.
+      a: an array, of which slices along `axis` are drawn; an integer n stands for 0 … n-1.
+      shape: the shape that takes the place of the axis.
+      replace: whether a slice may be drawn again.
+      p: float[n], weights of the slices; None is equal weights.
+      axis: the axis.
+      mode: see `gumbel`; used with weights and without replacement.
+
+    >>> import olympus
+    >>> olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False).shape
+    (4,)
+    """
+    typed_aval(key, "choice")
+    shape, mode = canonical_shape(shape, "choice"), precision_mode("choice", mode)
+    a = promote.plain(promote.operand("choice", a))
+    own = typeof(a).shape
+    axis = canonical_axis(axis, max(len(own), 1), "choice")
+    if not own and not dtypes.is_integer(typeof(a).dtype):
+        raise TypeError(f"choice: a {typeof(a)} given; an integer, or an array with an axis, is "
+                        "required.")
+    n = own[axis] if own else int(getattr(a, "val", a))
+    draws = prod(shape)
+    result = shape if not own else (*own[:axis], *shape, *own[axis + 1:])
+    if draws == 0:
+        return full(result, 0, typeof(a).strong().dtype)
+    _check_choice(n, draws, replace)
+    if p is None and not replace:
+        order = permutation(key, a if own else n, axis)
+        return reshape(slice_in_dim(order, 0, draws, 1, axis), result)
+    if p is None:
+        index = randint(key, shape, 0, n)
+    else:
+        p = _weights(p, n)
+        index = (_weighted(key, p, shape=shape) if replace else
+                 reshape(_weighted_distinct(key, p, draws=draws, mode=mode), shape))
+    return index if not own else reshape(take(a, index, axis=axis, mode="clip"), result)
+
+
+def _check_choice(n: int, draws: int, replace: bool) -> None:
+    if n <= 0:
+        raise ValueError(f"choice: {n} elements given; at least one is required unless no samples "
+                         "are taken.")
+    if not replace and draws > n:
+        raise ValueError(f"choice: {draws} draws without replacement from {n} elements; no more "
+                         "draws than elements are possible; pass replace=True.")
+
+
+def _weights(p: Any, n: int) -> Any:
+    p = promote.inexact(promote.plain(promote.operand("choice", p)))
+    if typeof(p).shape != (n,):
+        raise ValueError(f"choice: p {typeof(p)} given for {n} elements; a vector of as many "
+                         "weights is required.")
+    return p

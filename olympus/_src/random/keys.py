@@ -1,0 +1,537 @@
+"""Random keys: their dtype, their arrays, and the primitives that make and use them.
+
+A typed key is an element of dtype `key<fry>`; an array of keys of shape s is stored as uint32[*s, 2].
+Programs know only the typed form: `random_wrap` and `random_unwrap` are the way in and out. Every
+function takes raw uint32[2] keys too, and answers a raw key with raw keys.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backend.dispatch import KEY_TYPES
+from ..base import config, lib
+from ..core.primitive import Axis, Primitive
+from ..core.trace import typeof
+from ..lax import elementwise as ew
+from ..lax.convert import convert_element_type
+from ..lax.reduce import reduce_and
+from ..lax.shape import broadcast_axis, move_axis
+from ..numpy import indexing, joining, manipulation
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_shape
+from ..types.tree_registry import register_dispatch_node
+from . import threefry
+
+__all__ = ["Generator", "KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "key", "key_data",
+           "key_dtype", "key_impl", "random_bits_p", "random_clone_p", "random_fold_in_p",
+           "random_seed_p", "random_split_p", "random_unwrap_p", "random_wrap_p", "split", "typed",
+           "typed_scalar", "wrap_key_data"]
+
+Dims = tuple[int, ...]
+U32 = dtypes.as_dtype("uint32")
+_WIDTHS = (8, 16, 32, 64)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Generator:
+    """A way to make random bits: functions of key words uint32[*k, *key_shape].
+
+    seed(integers), split(data, shape=), fold_in(data, number), random_bits(data, bit_width=, shape=)
+    """
+
+    name: str
+    tag: str
+    key_shape: Dims
+    seed: Callable[..., Any]
+    split: Callable[..., Any]
+    fold_in: Callable[..., Any]
+    random_bits: Callable[..., Any]
+
+    def __repr__(self) -> str:
+        return self.tag
+
+
+class KeyType(dtypes.ExtendedDType):
+    """The dtype of keys of one generator."""
+
+    __slots__ = ("impl", "name", "itemsize", "physical_shape")
+    type = dtypes.prng_key
+    physical_dtype = U32
+
+    def __init__(self, impl: Generator) -> None:
+        self.impl, self.name, self.physical_shape = impl, f"key<{impl.tag}>", impl.key_shape
+        self.itemsize = 4 * int(np.prod(impl.key_shape))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is KeyType and self.impl is other.impl
+
+    def __hash__(self) -> int:
+        return hash((KeyType, self.impl.name))
+
+    def __reduce__(self) -> tuple:
+        return key_dtype, (self.impl.name,)
+
+    def wrap(self, array: Any) -> PRNGKeyArray:
+        """Key words uint32[*s, *key_shape] as keys of shape s."""
+        return PRNGKeyArray(self, array)
+
+
+def _no_numpy(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    raise TypeError(f"numpy.asarray: {self.aval} given; keys have no NumPy form; use "
+                    "random.key_data for the integers behind them.")
+
+
+class PRNGKeyArray(lib.Array):
+    """An array of typed random keys. `_base_array` holds the key words."""
+
+    __slots__ = ("dtype", "_base_array", "__weakref__")
+    __hash__ = None     # type: ignore[assignment]
+    __array_priority__ = 100
+    __array__ = _no_numpy
+    weak_type = False
+
+    def __init__(self, dtype: KeyType, base: Any) -> None:
+        self.dtype, self._base_array = dtype, base
+
+    @property
+    def aval(self) -> ShapedArray:
+        """Logical shape and key dtype."""
+        shape = self._base_array.aval.shape
+        return make_aval(shape[:len(shape) - len(self.dtype.physical_shape)], self.dtype)
+
+    shape = property(lambda self: self.aval.shape, doc="Tuple of axis sizes.")
+    ndim = property(lambda self: self.aval.ndim, doc="Number of axes.")
+    size = property(lambda self: self.aval.size, doc="Number of keys.")
+    itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of one key.")
+    nbytes = property(lambda self: self._base_array.nbytes, doc="Bytes of all keys.")
+    T = property(lambda self: self.transpose(), doc="The axes reversed.")
+
+    def __len__(self) -> int:
+        return len(self.aval)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError(f"iter(): {self.aval} given; an array with an axis is required.")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __getitem__(self, index: Any) -> Any:
+        return indexing.getitem(self, index)
+
+    def __eq__(self, other: object) -> Any:
+        return _equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        same = _equal(self, other)
+        return same if same is NotImplemented else ew.bitwise_not(same)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"bool(): {self.aval} given; keys have no truth value.")
+
+    def __repr__(self) -> str:
+        return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self._base_array}"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple:
+        return _rebuild, (self.dtype.impl.name, lib.to_numpy(self._base_array))
+
+    def __olympus_physical__(self) -> Any:
+        """The key words: what programs hold of a key that is a constant."""
+        return self._base_array
+
+    def reshape(self, *args: Any, order: str = "C") -> Any:
+        """The same keys in another shape, given as ints or as a tuple."""
+        return manipulation.reshape(self, args[0] if len(args) == 1 else args, order)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order; reversed if none is given."""
+        if not axes or axes == (None,):
+            return manipulation.transpose(self)
+        return manipulation.transpose(self, axes[0] if len(axes) == 1 else axes)
+
+    def ravel(self, order: str = "C") -> Any:
+        """The keys as a vector."""
+        return manipulation.ravel(self, order)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Without axes of size 1."""
+        return manipulation.squeeze(self, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """Two axes exchanged."""
+        return manipulation.swapaxes(self, axis1, axis2)
+
+    def take(self, indices: Any, axis: int | None = None, mode: str | None = None) -> Any:
+        """The keys at indices along an axis; reads outside of it take the nearest key."""
+        return indexing.take(self, indices, axis, mode="clip" if mode is None else mode)
+
+    def repeat(self, repeats: Any, axis: int | None = None, *,
+               total_repeat_length: int | None = None) -> Any:
+        """Each key repeated."""
+        return joining.repeat(self, repeats, axis, total_repeat_length=total_repeat_length)
+
+    flatten = ravel
+
+    def copy(self) -> PRNGKeyArray:
+        """The same keys in memory of their own."""
+        return PRNGKeyArray(self.dtype, self._base_array.copy())
+
+    def block_until_ready(self) -> PRNGKeyArray:
+        """Wait until the keys are computed; return them."""
+        self._base_array.block_until_ready()
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the keys are computed."""
+        return self._base_array.is_ready()
+
+    def is_deleted(self) -> bool:
+        """Whether the buffer is gone."""
+        return self._base_array.is_deleted()
+
+    def delete(self) -> None:
+        """Free the buffer now."""
+        self._base_array.delete()
+
+    def devices(self) -> set[Any]:
+        """The devices that hold the keys."""
+        return self._base_array.devices()
+
+    def copy_to_host_async(self) -> None:
+        """Start to copy the key words to the host."""
+        self._base_array.copy_to_host_async()
+
+    device = property(operator.attrgetter("_base_array.device"), doc="The device or sharding.")
+    sharding = property(operator.attrgetter("_base_array.sharding"), doc="Where the keys are.")
+    committed = property(operator.attrgetter("_base_array.committed"), doc="Bound to its device?")
+    is_fully_addressable = property(lambda self: True, doc="Whether all of it is in this process.")
+    is_fully_replicated = property(operator.attrgetter("_base_array.is_fully_replicated"),
+                                   doc="Whether each device holds all of it.")
+
+
+def _rebuild(name: str, words: np.ndarray) -> Any:
+    return wrap_key_data(words, impl=name)
+
+
+def _equal(x: Any, y: Any) -> Any:
+    """Elementwise equality of keys of one shape and dtype, or with a single key."""
+    if not dtypes.is_extended(getattr(y, "dtype", None)) or x.dtype != y.dtype:
+        return NotImplemented
+    xs, ys = (random_unwrap_p.bind(v) for v in (x, y))
+    shape = np.broadcast_shapes(typeof(xs).shape, typeof(ys).shape)
+    xs, ys = (manipulation.broadcast_to(v, shape) for v in (xs, ys))
+    return reduce_and(ew.eq(xs, ys), (len(shape) - 1,))
+
+
+KEY_TYPES.add(PRNGKeyArray)
+register_dispatch_node(PRNGKeyArray, lambda k: ((k._base_array,), k.dtype),
+                       lambda dtype, words: PRNGKeyArray(dtype, words[0]))
+
+THREEFRY = Generator("threefry2x32", "fry", (2,), threefry.seed, threefry.split, threefry.fold_in,
+                     threefry.random_bits)
+GENERATORS = {THREEFRY.name: THREEFRY}
+_DTYPES = {name: KeyType(impl) for name, impl in GENERATORS.items()}
+
+
+# Primitives --------------------------------------------------------------------------------------
+
+def _dtype_of(impl: Generator) -> KeyType:
+    return _DTYPES[impl.name]
+
+
+def _require_keys(name: str, aval: Any) -> Any:
+    if not dtypes.is_key(aval.dtype):
+        raise TypeError(f"{name}: {aval} given; typed keys are required; make them with random.key "
+                        "or random.wrap_key_data.")
+    return aval
+
+
+class OfKeys(Primitive, abstract=True):
+    """Acts on each key (or seed) alone, so a mapped axis goes in front. No derivatives."""
+
+    jvp = transpose = None
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        args = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
+                for x, d in zip(args, dims)]
+        return self.bind(*args, **params), 0
+
+
+class Wrap(OfKeys):
+    """Key words uint32[*s, *key_shape] -> keys of shape s: the same buffer."""
+
+    def infer(self, x: ShapedArray, *, impl: Generator) -> ShapedArray:
+        n = len(impl.key_shape)
+        if x.dtype != U32 or x.ndim < n or x.shape[x.ndim - n:] != impl.key_shape:
+            dims = ",".join(map(str, impl.key_shape))
+            raise TypeError(f"random key: {x} given; a typed key, or uint32[...,{dims}] key words, "
+                            "is required; make keys with random.key(seed).")
+        return make_aval(x.shape[:x.ndim - n], _dtype_of(impl))
+
+    def lower(self, b: Any, x: Any, *, impl: Generator) -> Any:
+        return x
+
+
+class Unwrap(OfKeys):
+    """Keys of shape s -> their words uint32[*s, *key_shape]: the same buffer."""
+
+    def infer(self, keys: ShapedArray) -> ShapedArray:
+        shape = _require_keys("random_unwrap", keys).dtype.physical_shape
+        return make_aval((*keys.shape, *shape), U32)
+
+    def lower(self, b: Any, x: Any) -> Any:
+        return x
+
+
+class Clone(OfKeys):
+    """The same keys."""
+
+    def infer(self, keys: ShapedArray) -> ShapedArray:
+        return _require_keys("random_clone", keys)
+
+    def lower(self, b: Any, x: Any) -> Any:
+        return x
+
+
+class Seed(OfKeys):
+    """Integers -> keys, one each."""
+
+    def infer(self, seeds: ShapedArray, *, impl: Generator) -> ShapedArray:
+        if dtypes.scalar_kind(seeds.dtype) not in "iub":
+            raise TypeError(f"random_seed: {seeds} given; integers are required; convert with "
+                            "astype(int).")
+        return make_aval(seeds.shape, _dtype_of(impl))
+
+    def lower(self, b: Any, x: Any, *, impl: Generator) -> Any:
+        return b.inline(impl.seed, x)
+
+
+class SplitKeys(OfKeys):
+    """Keys of shape k -> new keys of shape [*k, *shape]."""
+
+    def infer(self, keys: ShapedArray, *, shape: Dims) -> ShapedArray:
+        return make_aval((*_require_keys("random_split", keys).shape, *shape), keys.dtype)
+
+    def lower(self, b: Any, x: Any, *, shape: Dims) -> Any:
+        impl = b.avals_in[0].dtype.impl
+        return b.inline(lambda k: impl.split(random_unwrap_p.bind(k), shape=shape), x)
+
+
+class FoldIn(OfKeys):
+    """Keys and uint32 numbers of one shape -> new keys."""
+
+    def infer(self, keys: ShapedArray, numbers: ShapedArray) -> ShapedArray:
+        _require_keys("random_fold_in", keys)
+        if numbers.dtype != U32 or numbers.shape != keys.shape:
+            raise TypeError(f"random_fold_in: keys {keys} and numbers {numbers} given; one uint32 "
+                            "per key is required; convert with astype, and map with vmap.")
+        return keys
+
+    def lower(self, b: Any, x: Any, y: Any) -> Any:
+        impl = b.avals_in[0].dtype.impl
+        return b.inline(lambda k, n: impl.fold_in(random_unwrap_p.bind(k), n), x, y)
+
+
+class RandomBits(OfKeys):
+    """Keys of shape k -> uint{bit_width}[*k, *shape], all bits random."""
+
+    def infer(self, keys: ShapedArray, *, bit_width: int, shape: Dims) -> ShapedArray:
+        if bit_width not in _WIDTHS:
+            raise TypeError(f"random_bits: bit_width {bit_width} given; one of {_WIDTHS} is "
+                            "required.")
+        shape = (*_require_keys("random_bits", keys).shape, *shape)
+        return make_aval(shape, dtypes.as_dtype(f"uint{bit_width}"))
+
+    def lower(self, b: Any, x: Any, *, bit_width: int, shape: Dims) -> Any:
+        impl = b.avals_in[0].dtype.impl
+        return b.inline(lambda k: impl.random_bits(random_unwrap_p.bind(k), bit_width=bit_width,
+                                                   shape=shape), x)
+
+
+random_wrap_p = Wrap("random_wrap")
+random_unwrap_p = Unwrap("random_unwrap")
+random_clone_p = Clone("random_clone")
+random_seed_p = Seed("random_seed")
+random_split_p = SplitKeys("random_split")
+random_fold_in_p = FoldIn("random_fold_in")
+random_bits_p = RandomBits("random_bits")
+
+
+# Making keys -------------------------------------------------------------------------------------
+
+def _generator(name: str, impl: Any, dtype: Any = None) -> Generator:
+    if impl is not None and dtype is not None:
+        raise ValueError(f"{name}: impl={impl!r} and dtype={dtype!r} given; they say the same; "
+                         "give one of them.")
+    impl = dtype if impl is None else impl
+    if isinstance(impl, KeyType):
+        return impl.impl
+    if isinstance(impl, Generator):
+        return impl
+    found = GENERATORS.get(config.default_prng_impl.value if impl is None else impl)
+    if found is None:
+        raise ValueError(f"{name}: impl {impl!r} given; one of {', '.join(map(repr, GENERATORS))} "
+                         "is required.")
+    return found
+
+
+def _is_key(x: Any) -> bool:
+    return isinstance(getattr(x, "dtype", None), KeyType)
+
+
+def _seeded(name: str, seed: Any, impl: Generator) -> Any:
+    if _is_key(seed):
+        raise TypeError(f"{name}: a random key {seed.aval} given; an integer seed is required; "
+                        "derive keys from keys with random.split or random.fold_in.")
+    if isinstance(seed, (int, np.integer, np.bool_)):
+        if not -2**63 <= seed < 2**64 or (isinstance(seed, int) and seed >= 2**63):
+            raise OverflowError(f"{name}: seed {seed} given; an integer that fits 64 bits is "
+                                "required.")
+        value = np.asarray(seed, np.int64 if isinstance(seed, int) else None)
+        seed = value.astype(dtypes.canonicalize_dtype(value.dtype))[()]
+    aval = typeof(np.asarray(seed) if isinstance(seed, (list, tuple)) else seed)
+    if aval.shape:
+        raise TypeError(f"{name}: seed {aval} given; a scalar is required; map the function over "
+                        "seeds with vmap.")
+    if dtypes.scalar_kind(aval.dtype) not in "iub":
+        raise TypeError(f"{name}: seed {aval} given; an integer is required; convert it with int.")
+    offset = config.random_seed_offset.value
+    if offset:
+        seed = ew.add(convert_element_type(seed, aval.dtype), offset)
+    return random_seed_p.bind(seed, impl=impl)
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """A typed random key from an integer.
+
+    Args:
+      seed: integer of up to 64 bits (its lower 32 while x64 is off), or an integer scalar array.
+      impl: name of the generator; None is the option `olympus_default_prng_impl`.
+      dtype: a key dtype, instead of impl.
+
+    Returns:
+      key<fry>[].
+
+    >>> import olympus
+    >>> olympus.random.key(7)
+    Array((), dtype=key<fry>) overlaying:
+    [0 7]
+    """
+    return _seeded("key", seed, _generator("key", impl, dtype))
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+    """A raw random key, uint32[2], from an integer; `key` makes typed ones.
+
+    >>> import olympus
+    >>> print(olympus.random.PRNGKey(7))
+    [0 7]
+    """
+    return random_unwrap_p.bind(_seeded("PRNGKey", seed, _generator("PRNGKey", impl)))
+
+
+def key_dtype(impl_spec: Any = None) -> KeyType:
+    """The dtype of keys of a generator, named or the default one.
+
+    >>> key_dtype()
+    key<fry>
+    """
+    return _dtype_of(_generator("key_dtype", impl_spec))
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+    """Typed keys of shape [...] from their words uint32[..., 2]; inverse of `key_data`."""
+    return random_wrap_p.bind(key_bits_array, impl=_generator("wrap_key_data", impl, dtype))
+
+
+def typed(keys: Any) -> Any:
+    """Keys in typed form; raw key words are taken to be of the default generator."""
+    if _is_key(keys):
+        return keys
+    if not hasattr(keys, "shape") or not hasattr(keys, "dtype"):
+        raise TypeError(f"random key: a value of type {type(keys).__name__} given; a typed key, or "
+                        "uint32[2] key words, is required; make keys with random.key(seed).")
+    return random_wrap_p.bind(keys, impl=_generator("random key", None))
+
+
+def typed_scalar(name: str, key: Any) -> Any:
+    """One key in typed form. ValueError for arrays of keys."""
+    keys = typed(key)
+    shape = typeof(keys).shape
+    if shape:
+        raise ValueError(f"{name}: keys of shape {shape} given; a single key is required; map the "
+                         "function over keys with vmap.")
+    return keys
+
+
+def key_data(keys: Any) -> Any:
+    """The words behind typed keys of shape [...]: uint32[..., 2].
+
+    >>> import olympus
+    >>> print(olympus.random.key_data(olympus.random.key(7)))
+    [0 7]
+    """
+    return random_unwrap_p.bind(typed(keys))
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the keys' generator, which `key` and `wrap_key_data` take as impl."""
+    return typeof(typed(keys)).dtype.impl.name
+
+
+def _as_given(given: Any, keys: Any) -> Any:
+    return keys if _is_key(given) else random_unwrap_p.bind(keys)
+
+
+def clone(key: Any) -> Any:
+    """The same key: for code that checks that no key is used twice, a different one."""
+    return _as_given(key, random_clone_p.bind(typed(key)))
+
+
+def split(key: Any, num: int | Sequence[int] = 2) -> Any:
+    """New keys from a key, which should not be used any more.
+
+    Args:
+      key: a single key.
+      num: how many, or the shape of the array of keys.
+
+    >>> import olympus
+    >>> olympus.random.split(olympus.random.key(0), 3).shape
+    (3,)
+    """
+    shape = (operator.index(num),) if np.ndim(num) == 0 else num
+    keys = typed_scalar("split", key)
+    return _as_given(key, random_split_p.bind(keys, shape=canonical_shape(shape, "split")))
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key from a key and an integer below 2**32, such as a step or a position.
+
+    Raises OverflowError for Python ints outside of uint32; arrays are converted.
+
+    >>> import olympus
+    >>> key = olympus.random.key(0)
+    >>> bool(olympus.random.fold_in(key, 1) == olympus.random.fold_in(key, 2))
+    False
+    """
+    keys = typed_scalar("fold_in", key)
+    if isinstance(data, int):
+        if not 0 <= data < 2**32:
+            raise OverflowError(f"fold_in: {data} given; an integer from 0 to 2**32 - 1 is "
+                                "required; fold in the parts of a larger one in turn.")
+        number: Any = np.uint32(data)
+    else:
+        aval = typeof(data)
+        if aval.shape or _is_key(data):
+            raise TypeError(f"fold_in: {aval} given; a scalar is required; map the function over "
+                            "numbers with vmap.")
+        number = convert_element_type(data, U32)
+    return _as_given(key, random_fold_in_p.bind(keys, number))

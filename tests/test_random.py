@@ -1,0 +1,317 @@
+"""Random numbers: bit for bit those of the frozen rows, laws of keys, moments of distributions."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+import random_frozen
+import scipy.stats
+
+import olympus
+from olympus import random
+from olympus._src.random import keys
+from olympus._src.random.threefry import threefry2x32_p
+
+NAMES = {name: getattr(random, name) for name in random.__all__ if name != "key"}
+
+
+def evaluate(expression, seed, x64, make):
+    with olympus.enable_x64(x64):
+        names = {**NAMES, "np": np}
+        if "key(key" in expression or make is None:
+            names["key"] = random.key
+        if make is not None:
+            names["key"] = make(seed)
+        return np.asarray(eval(expression, names))
+
+
+def frozen_value(dtype, shape, values):
+    dtype = np.dtype(getattr(olympus._src.types.dtypes, dtype, dtype))
+    return np.array(values, dtype=dtype).reshape(shape)
+
+
+def check(row, make):
+    expression, seed, x64, dtype, shape, values = row
+    found = evaluate(expression, seed, x64, make)
+    assert found.dtype.name == dtype and found.shape == shape
+    np.testing.assert_array_equal(found, frozen_value(dtype, shape, values))
+
+
+@pytest.mark.parametrize("row", random_frozen.FROZEN, ids=lambda r: f"{r[0]}-{r[1]}")
+def test_frozen(row):
+    check(row, random.key)
+
+
+@pytest.mark.parametrize("row", random_frozen.FROZEN[::7], ids=lambda r: f"{r[0]}-{r[1]}")
+def test_frozen_raw_keys(row):
+    check(row, random.PRNGKey)
+
+
+@pytest.mark.parametrize("row", random_frozen.SEEDED, ids=lambda r: r[0])
+def test_seeded(row):
+    check(row, None)
+
+
+@pytest.mark.parametrize("key, counter, out", random_frozen.KNOWN_ANSWERS)
+def test_known_answers(key, counter, out):
+    found = threefry2x32_p.bind(*(np.array([w], np.uint32) for w in (*key, *counter)))
+    assert tuple(int(np.asarray(w)[0]) for w in found) == out
+
+
+@pytest.mark.parametrize("seed, x64, words", [
+    (2**40 + 5, False, (0, 5)), (2**40 + 5, True, (256, 5)), (-1, True, (2**32 - 1, 2**32 - 1)),
+    (-2**40 + 5, True, (2**32 - 256, 5)), (np.int8(-1), False, (0, 2**32 - 1)),
+    (np.uint64(2**63 + 5), True, (2**31, 5)), (np.int32(-1), True, (0, 2**32 - 1)),
+    (np.int64(2**40 + 5), False, (0, 5)), (True, False, (0, 1))])
+def test_seeds(seed, x64, words):
+    with olympus.enable_x64(x64):
+        assert tuple(np.asarray(random.PRNGKey(seed)).tolist()) == words
+        assert tuple(np.asarray(random.key_data(random.key(seed))).tolist()) == words
+
+
+OLDER = [   # with threefry_partitionable off; from JAX 0.10.2, key(7)
+    ("key_data(split(key, 3))", [[0x0, 0x0]]),
+]
+
+
+def data(keys):
+    return np.asarray(random.key_data(keys))
+
+
+def test_key_arrays():
+    key = random.key(0)
+    many = random.split(key, (2, 3))
+    words = data(many)
+    assert key.shape == () and many.shape == (2, 3) and many.ndim == 2 and many.size == 6
+    assert str(key.dtype) == "key<fry>" and key.dtype == random.key_dtype()
+    assert olympus.dtypes.issubdtype(key.dtype, olympus.dtypes.prng_key)
+    assert isinstance(key, olympus.Array) and key.itemsize == 8 and many.nbytes == 48
+    assert repr(random.key(3)) == "Array((), dtype=key<fry>) overlaying:\n[0 3]"
+    np.testing.assert_array_equal(data(many[1]), words[1])
+    np.testing.assert_array_equal(data(many[1, ::2]), words[1, ::2])
+    np.testing.assert_array_equal(data(many[np.array([1, 0])]), words[[1, 0]])
+    np.testing.assert_array_equal(data(many.T), words.transpose(1, 0, 2))
+    np.testing.assert_array_equal(data(many.reshape(3, -1)), words.reshape(3, 2, 2))
+    np.testing.assert_array_equal(data(many.ravel()), words.reshape(6, 2))
+    np.testing.assert_array_equal([data(k) for k in many[0]], words[0])
+    np.testing.assert_array_equal(data(many[:1].squeeze(0)), words[0])
+    np.testing.assert_array_equal(data(many.swapaxes(0, 1)), words.swapaxes(0, 1))
+    assert len(many) == 2 and many.block_until_ready() is many
+    assert np.asarray(many == many).all() and not np.asarray(many != many).any()
+    assert np.asarray(many == many[0, 0]).sum() == 1
+    for other in (pickle.loads(pickle.dumps(many)), copy.copy(many), many.copy()):
+        np.testing.assert_array_equal(data(other), words)
+
+
+def test_keys_through_transformations():
+    key = random.key(1)
+    many = random.split(key, 4)
+    assert olympus.jit(lambda k: k)(key).dtype == key.dtype
+    calls = []
+    draw = olympus.jit(lambda k: calls.append(0) or random.normal(k, (2,)))
+    for k in many:
+        np.testing.assert_array_equal(draw(k), random.normal(k, (2,)))
+    assert len(calls) == 1
+    mapped = olympus.vmap(lambda k: random.normal(k, (2,)))(many)
+    np.testing.assert_array_equal(mapped, np.stack([random.normal(k, (2,)) for k in many]))
+    split = olympus.vmap(lambda k: random.split(k, 3), out_axes=1)(many)
+    np.testing.assert_array_equal(data(split)[:, 2], data(random.split(many[2], 3)))
+    folded = olympus.vmap(random.fold_in, in_axes=(None, 0))(key, np.arange(3, dtype=np.uint32))
+    np.testing.assert_array_equal(data(folded)[2], data(random.fold_in(key, 2)))
+    closed = olympus.jit(lambda i: random.key_data(olympus.lax.dynamic_index_in_dim(
+        many, i, 0, False)))
+    np.testing.assert_array_equal(closed(2), data(many)[2])
+    grad = olympus.grad(lambda s: random.normal(key) * s)(2.0)
+    np.testing.assert_allclose(grad, random.normal(key))
+    low = olympus.grad(lambda a: random.uniform(key, (), minval=a, maxval=2.0))(1.0)
+    np.testing.assert_allclose(low, 1 - random.uniform(key), rtol=1e-5)
+
+
+def test_keys_in_loops():
+    from olympus._src.control.cond import cond
+    from olympus._src.control.scan import scan
+    key = random.key(2)
+
+    def step(k, x):
+        k, sub = random.split(k)
+        return k, random.uniform(sub)
+
+    def pair(k):
+        new = random.split(k)
+        return [olympus.lax.index_in_dim(new, i, 0, False) for i in (0, 1)]
+
+    def traced(k, x):
+        k, sub = pair(k)
+        return k, random.uniform(sub)
+
+    last, out = scan(traced, key, None, length=3)
+    expected = []
+    for _ in range(3):
+        key, x = step(key, None)
+        expected.append(float(x))
+    np.testing.assert_array_equal(out, np.array(expected, np.float32))
+    np.testing.assert_array_equal(data(last), data(key))
+    out = scan(lambda c, k: (c, random.bits(k)), 0, random.split(key, 3))[1]
+    np.testing.assert_array_equal(out, [random.bits(k) for k in random.split(key, 3)])
+    chosen = olympus.jit(lambda p, a, b: cond(p, lambda a, b: a, lambda a, b: b, a, b))(
+        True, key, random.key(9))
+    np.testing.assert_array_equal(data(chosen), data(key))
+
+
+def test_printing():
+    program = olympus.jit(lambda k: random.bits(random.fold_in(k, 2), (2,))).trace(
+        random.key(0)).olympuspr
+    text = str(program)
+    for part in ("key<fry>[]", "random_fold_in", "random_bits[bit_width=32 shape=(2,)]"):
+        assert part in text, text
+    text = str(olympus.jit(lambda s: random.key_data(random.key(s))).trace(1).olympuspr)
+    assert "random_seed[impl=fry]" in text and "random_unwrap" in text, text
+
+
+N = 20000
+S = scipy.stats
+CONTINUOUS = [
+    ("uniform", (), {"minval": -2.0, "maxval": 3.0}, S.uniform(-2, 5)),
+    ("normal", (), {}, S.norm()), ("truncated_normal", (-1.0, 2.0), {}, S.truncnorm(-1, 2)),
+    ("exponential", (), {}, S.expon()), ("gumbel", (), {}, S.gumbel_r()),
+    ("gumbel", (), {"mode": "high"}, S.gumbel_r()), ("laplace", (), {}, S.laplace()),
+    ("logistic", (), {}, S.logistic()), ("cauchy", (), {}, S.cauchy()),
+    ("maxwell", (), {}, S.maxwell()), ("pareto", (2.5,), {}, S.pareto(2.5)),
+    ("rayleigh", (1.5,), {}, S.rayleigh(scale=1.5)),
+    ("lognormal", (0.7,), {}, S.lognorm(0.7)), ("wald", (1.3,), {}, S.invgauss(1.3)),
+    ("triangular", (-1.0, 0.5, 2.0), {}, S.triang(0.5, -1, 3)),
+    ("weibull_min", (2.0, 1.5), {}, S.weibull_min(1.5, scale=2)),
+    ("double_sided_maxwell", (1.0, 2.0), {}, S.dweibull(1)),
+]
+
+
+@pytest.mark.parametrize("name, params, kwargs, law", CONTINUOUS, ids=lambda x: str(x)[:20])
+def test_continuous(name, params, kwargs, law):
+    fun = getattr(random, name)
+    x = np.asarray(fun(random.key(5), *params, shape=(N,), **kwargs))
+    assert x.shape == (N,) and x.dtype == np.float32
+    if name == "double_sided_maxwell":
+        x, law = np.abs(x - 1) / 2, S.maxwell()
+    assert S.kstest(x, law.cdf).pvalue > 0.003
+    jitted = olympus.jit(lambda k: fun(k, *params, shape=(N,), **kwargs))(random.key(5))
+    np.testing.assert_allclose(jitted, np.asarray(fun(random.key(5), *params, shape=(N,),
+                                                      **kwargs)), rtol=1e-6)
+    half = fun(random.key(5), *params, shape=(3,), dtype="float16", **kwargs)
+    assert half.dtype == np.float16 and half.shape == (3,)
+
+
+def test_discrete_laws():
+    key = random.key(6)
+    rate = np.asarray(random.bernoulli(key, 0.3, (N,))).mean()
+    assert abs(rate - 0.3) < 0.015
+    rate = np.asarray(random.bernoulli(key, np.float32(0.3), (N,), mode="high")).mean()
+    assert abs(rate - 0.3) < 0.015
+    signs = np.asarray(random.rademacher(key, (N,)))
+    assert set(signs) == {-1, 1} and abs(signs.mean()) < 0.03
+    counts = np.bincount(np.asarray(random.randint(key, (N,), 0, 7)), minlength=7)
+    assert S.chisquare(counts).pvalue > 0.003
+    for replace in (True, False):
+        p = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+        drawn = olympus.vmap(lambda k: random.choice(k, 4, (2,), replace, p))(
+            random.split(key, 4000))
+        first = np.bincount(np.asarray(drawn)[:, 0], minlength=4)
+        assert S.chisquare(first, 4000 * p / p.sum()).pvalue > 0.003
+    geometric = np.asarray(random.geometric(key, 0.25, (N,)))
+    assert geometric.min() == 1 and abs(geometric.mean() - 4) < 0.1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_randint_ranges(dtype):
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    key = random.key(3)
+    for a, b in ((low, high + 1), (low, low + 2), (high, high + 1), (5, 2), (5, 100)):
+        x = np.asarray(random.randint(key, (300,), a, b, dtype)).astype(object)
+        assert x.min() >= a and (x.max() < max(b, a + 1))
+    if dtype in ("int8", "uint8"):
+        x = np.asarray(random.randint(key, (9000,), low, high + 1, dtype))
+        assert len(set(x.tolist())) == 256
+        wide = np.asarray(random.randint(key, (9000,), np.array(low), np.array(high + 1), dtype))
+        np.testing.assert_array_equal(x, wide)
+
+
+def test_orders():
+    key = random.key(4)
+    x = np.arange(24).reshape(4, 6)
+    for axis in (0, 1, -1):
+        y = np.asarray(random.permutation(key, x, axis))
+        np.testing.assert_array_equal(np.sort(y, axis), np.sort(x, axis))
+        z = np.asarray(random.permutation(key, x, axis, independent=True))
+        np.testing.assert_array_equal(np.sort(z, axis), np.sort(x, axis))
+    assert sorted(np.asarray(random.permutation(key, 50)).tolist()) == list(range(50))
+    y = np.asarray(random.choice(key, x, (2, 2), axis=1))
+    assert y.shape == (4, 2, 2) and np.isin(y, x).all()
+    y = np.asarray(random.choice(key, x, (3,), replace=False))
+    assert y.shape == (3, 6) and len(set(y[:, 0].tolist())) == 3
+    assert random.choice(key, 0, (0,)).shape == (0,)
+    y = np.asarray(random.categorical(key, np.zeros((3, 5)), shape=(4, 3), replace=False))
+    assert all(len(set(column)) == 4 for column in y.T.tolist())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_uniform_bounds(dtype):
+    x = np.asarray(random.uniform(random.key(0), (4000,), dtype)).astype(np.float64)
+    assert 0 <= x.min() and x.max() < 1
+    low = np.array([0.0, 10.0])[:, None]
+    x = np.asarray(random.uniform(random.key(0), (2, 50), minval=low, maxval=low + 1))
+    assert (x >= low).all() and (x < low + 1).all()
+
+
+def test_complex_normal():
+    z = np.asarray(random.normal(random.key(0), (N,), "complex64"))
+    assert z.dtype == np.complex64 and abs((abs(z) ** 2).mean() - 1) < 0.03
+
+
+ERRORS = [
+    (lambda k: random.key(1.5), TypeError, "integer"),
+    (lambda k: random.key([1, 2]), TypeError, "scalar"),
+    (lambda k: random.key(np.arange(3)), TypeError, "scalar"),
+    (lambda k: random.key(k), TypeError, "key"),
+    (lambda k: random.key(2**64), OverflowError, "64 bits"),
+    (lambda k: random.key(0, impl="no"), ValueError, "threefry2x32"),
+    (lambda k: random.split(random.split(k)), ValueError, "single key"),
+    (lambda k: random.uniform(random.split(k)), ValueError, "single key"),
+    (lambda k: random.fold_in(k, -1), OverflowError, "uint32|2\\*\\*32"),
+    (lambda k: random.fold_in(k, np.arange(2)), TypeError, "scalar"),
+    (lambda k: random.uniform(0), TypeError, "random key"),
+    (lambda k: random.uniform(np.zeros(2, np.float32)), TypeError, "random key"),
+    (lambda k: random.uniform(np.zeros(3, np.uint32)), TypeError, "random key"),
+    (lambda k: random.uniform(k, dtype=int), ValueError, "float"),
+    (lambda k: random.uniform(k, (2,), minval=np.zeros(3)), ValueError, "broadcast"),
+    (lambda k: random.bits(k, dtype="int32"), ValueError, "unsigned"),
+    (lambda k: random.randint(k, (), 0, 5, "float32"), TypeError, "integer"),
+    (lambda k: random.randint(k, (2,), np.arange(3), 5), ValueError, "broadcast"),
+    (lambda k: random.bernoulli(k, 1), TypeError, "float"),
+    (lambda k: random.bernoulli(k, 0.5, mode="x"), ValueError, "'high' or 'low'"),
+    (lambda k: random.choice(k, 0), ValueError, "at least one"),
+    (lambda k: random.choice(k, 5, (6,), replace=False), ValueError, "without replacement"),
+    (lambda k: random.choice(k, 5, p=np.zeros(3)), ValueError, "weights"),
+    (lambda k: random.permutation(k, 1.5), TypeError, "integer"),
+    (lambda k: random.categorical(k, np.zeros((2, 3)), shape=(3,)), ValueError, "last axes"),
+    (lambda k: random.wrap_key_data(np.zeros((3, 2), np.int32)), TypeError, "uint32"),
+    (lambda k: np.asarray(k), TypeError, "key_data"),
+    (lambda k: bool(k), TypeError, "truth"),
+    (lambda k: hash(k), TypeError, "unhashable"),
+    (lambda k: random.normal(k, out_sharding=1), NotImplementedError, "out_sharding"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(ERRORS)))
+def test_errors(case):
+    call, kind, text = ERRORS[case]
+    with pytest.raises(kind, match=text):
+        call(random.key(0))
+
+
+def test_every_element_has_its_own_counter():
+    key = random.key(0)
+    whole = np.asarray(random.bits(key, (3, 4)))
+    np.testing.assert_array_equal(whole.ravel(), random.bits(key, (12,)))
+    assert len(set(itertools.chain(whole.ravel().tolist()))) == 12
+    assert keys.random_bits_p.bind(random.split(key, 2), bit_width=16, shape=(5,)).shape == (2, 5)
