@@ -76,6 +76,8 @@ def i64s(values: Any) -> Any:
 def constant_attr(array: np.ndarray) -> Any:
     """A dense elements attribute with the array's values; a splat where all are the same bits."""
     ir = mlir.ir
+    if dtypes.is_float0(array.dtype):
+        array = np.zeros(array.shape, np.bool_)
     shape, dtype = array.shape, array.dtype
     array = np.ascontiguousarray(array)
     kind = element_type(dtype)

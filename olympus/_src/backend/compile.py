@@ -10,7 +10,8 @@ from typing import Any
 
 from ..base import config, errors, lib
 from ..base.util import Memo
-from ..core.ir import ClosedOlympuspr
+from ..core.effects import add_pending
+from ..core.ir import NO_EFFECTS, ClosedOlympuspr
 from ..types import dtypes
 from ..types.avals import AbstractToken, make_aval, physical_aval
 from . import devices
@@ -33,24 +34,32 @@ class Executable:
                  "physical_out", "keepalive", "effects")
 
     def __init__(self, xla: Any, name: str, in_avals: Sequence[Any], out_avals: Sequence[Any],
-                 kept: Sequence[bool], device: Any, committed: bool, keepalive: Any = None) -> None:
+                 kept: Sequence[bool], device: Any, committed: bool, keepalive: Any = None,
+                 effects: frozenset[Any] = NO_EFFECTS) -> None:
         self.xla, self.name, self.device = xla, name, device
         self.in_avals, self.out_avals, self.kept = list(in_avals), list(out_avals), list(kept)
         self.sharding = lib.single_device_sharding(device)
         self.physical_out = [_storage(a) for a in out_avals]
         self.handlers = [lib.result_handler(a, self.sharding, committed) for a in self.physical_out]
-        self.keepalive = keepalive
+        self.keepalive, self.effects = keepalive, effects
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
         kept = [a for a, k in zip(args, self.kept) if k]
         try:
+            if self.effects:
+                outs, token = lib.execute_with_tokens(self.xla, kept, self.handlers)
+                add_pending(token)
+                return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
             raise exhausted(error, self.name) from None
 
     def fastpath(self, out_tree: Any, committed: bool) -> Any:
-        """What C++ needs to run this program without us."""
+        """What C++ needs to run this program without us; None where Python is needed."""
+        if self.effects or any(a is not p and dtypes.is_float0(a.dtype)
+                               for a, p in zip(self.out_avals, self.physical_out)):
+            return None
         n_in, n_out = sum(self.kept), len(self.out_avals)
         return lib.fastpath(self.xla, out_tree, [self.sharding] * n_in, [self.sharding] * n_out,
                             self.physical_out, [committed] * n_out, self.kept)
@@ -108,4 +117,4 @@ def compile_program(closed: ClosedOlympuspr, name: str, device: Any,
     xla = compile_module(module, context, device)
     n = len(closed.in_avals)
     return Executable(xla, name, closed.in_avals, closed.out_avals, [True] * n, device, committed,
-                      context.keepalives)
+                      context.keepalives, closed.effects)

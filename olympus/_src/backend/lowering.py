@@ -325,6 +325,8 @@ def host_value(value: Any) -> np.ndarray:
     """The elements of a closed-over constant, as its physical NumPy array."""
     if isinstance(value, lib.ArrayImpl):
         return lib.to_numpy(value)
+    if isinstance(value, np.ndarray) and dtypes.is_float0(value.dtype):
+        return np.zeros(value.shape, np.bool_)
     physical = getattr(value, "__olympus_physical__", None)
     return np.asarray(value) if physical is None else host_value(physical())
 
@@ -335,7 +337,9 @@ def emit_constant(b: Builder, value: Any, aval: Any) -> Any:
     if hoisted is not None and hoisted[0] == id(b.ip.block.owner):
         return hoisted[1]
     aval = physical_aval(aval)
-    array = host_value(value).astype(aval.dtype, copy=False)
+    array = host_value(value)
+    if not dtypes.is_float0(aval.dtype):
+        array = array.astype(aval.dtype, copy=False)
     if array.size > 1 and array.strides and not any(array.strides):
         return b.full(aval, array.flat[0])      # a broadcast scalar: do not write it out
     return b.constant(array, aval)

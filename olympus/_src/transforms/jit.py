@@ -11,6 +11,7 @@ import functools
 import inspect
 import logging
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ from ..backend.dispatch import (
 )
 from ..backend.lowering import lower_program
 from ..base import config, errors, lib, source
-from ..base.util import bit_key
+from ..base.util import Memo, bit_key
 from ..control.call import call_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo
@@ -180,7 +181,7 @@ class Program:
             xla = compile_module(module, context, device, options)
             found = self.executables[key] = Executable(
                 xla, self.name, self.closed.in_avals, self.closed.out_avals, kept, device,
-                committed, context.keepalives)
+                committed, context.keepalives, self.closed.effects)
         return found
 
 
@@ -200,6 +201,17 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool]) -> list[int | No
         warnings.warn(f"Some donated buffers were not usable: {', '.join(unused)}; no result has "
                       "their shape and dtype. They are deleted all the same.", stacklevel=2)
     return aliases
+
+
+# Programs by function and options: `jit(f)` written twice traces f once. They go with the function.
+_programs: weakref.WeakKeyDictionary[Any, dict[Any, Memo]] = weakref.WeakKeyDictionary()
+
+
+def _programs_of(fun: Callable, options: tuple) -> Memo:
+    try:
+        return _programs.setdefault(fun, {}).setdefault(options, Memo(4096))
+    except TypeError:   # no hash, or no weak references
+        return Memo(4096)
 
 
 class JitFunction:
@@ -226,7 +238,7 @@ class JitFunction:
         self.device = device
         if backend is not None:
             self.device = devices.client(backend).local_devices()[0]
-        self.programs: dict[Any, Program] = {}
+        self.programs: Memo = Memo(4096)
         self.library = library
 
     def _resolve(self, nums: tuple[int, ...], names: tuple[str, ...], what: str
@@ -358,8 +370,6 @@ class JitFunction:
                           (False,) * len(tracers) + self._donated(call), self.name,
                           self.keep_unused, self.options)
         if not tracers:
-            if len(self.programs) >= 4096:
-                self.programs.clear()
             self.programs[call.key] = program
         return program
 

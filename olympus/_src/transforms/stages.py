@@ -197,7 +197,7 @@ class Lowered(Stage):
         xla = compile_module(self._module, self._context, device, options)
         closed = program.closed
         executable = Executable(xla, program.name, closed.in_avals, closed.out_avals, self._kept,
-                                device, False, self._context.keepalives)
+                                device, False, self._context.keepalives, closed.effects)
         return Compiled(program, executable)
 
 def _unknown_dialect(what: str, dialect: Any) -> ValueError:
