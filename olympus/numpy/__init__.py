@@ -48,6 +48,9 @@ from .._src.numpy.manipulation import (
 from .._src.numpy.padding import (
     pad
 )
+from .._src.numpy.polynomial import (
+    polyval
+)
 from .._src.numpy.predicates import (
     allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isreal, isrealobj,
     isscalar
@@ -134,18 +137,19 @@ __all__ = [
     "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
     "nansum", "nanvar", "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero",
     "not_equal", "number", "object_", "ones", "ones_like", "outer", "pad", "partition",
-    "percentile", "permute_dims", "pi", "piecewise", "place", "positive", "pow", "power",
-    "printoptions", "prod", "promote_types", "ptp", "put", "put_along_axis", "quantile",
-    "rad2deg", "radians", "ravel", "ravel_multi_index", "real", "reciprocal", "remainder",
-    "repeat", "reshape", "resize", "result_type", "right_shift", "rint", "roll", "rollaxis",
-    "rot90", "round", "s_", "save", "savez", "searchsorted", "select", "set_printoptions",
-    "setdiff1d", "setxor1d", "shape", "sign", "signbit", "signedinteger", "sin", "sinc",
-    "single", "sinh", "size", "sort", "sort_complex", "spacing", "split", "sqrt", "square",
-    "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan",
-    "tanh", "tensordot", "tile", "top_k", "trace", "transpose", "trapezoid", "tri", "tril",
-    "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from",
-    "true_divide", "trunc", "uint", "uint1", "uint16", "uint2", "uint32", "uint4", "uint64",
-    "uint8", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values", "unravel_index", "unsignedinteger", "unstack", "vander", "var", "vdot",
-    "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
+    "percentile", "permute_dims", "pi", "piecewise", "place", "polyval", "positive", "pow",
+    "power", "printoptions", "prod", "promote_types", "ptp", "put", "put_along_axis",
+    "quantile", "rad2deg", "radians", "ravel", "ravel_multi_index", "real", "reciprocal",
+    "remainder", "repeat", "reshape", "resize", "result_type", "right_shift", "rint", "roll",
+    "rollaxis", "rot90", "round", "s_", "save", "savez", "searchsorted", "select",
+    "set_printoptions", "setdiff1d", "setxor1d", "shape", "sign", "signbit", "signedinteger",
+    "sin", "sinc", "single", "sinh", "size", "sort", "sort_complex", "spacing", "split", "sqrt",
+    "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take",
+    "take_along_axis", "tan", "tanh", "tensordot", "tile", "top_k", "trace", "transpose",
+    "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices",
+    "triu_indices_from", "true_divide", "trunc", "uint", "uint1", "uint16", "uint2", "uint32",
+    "uint4", "uint64", "uint8", "union1d", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values", "unravel_index", "unsignedinteger", "unstack", "vander",
+    "var", "vdot", "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros",
+    "zeros_like",
 ]

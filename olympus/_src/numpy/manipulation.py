@@ -230,7 +230,8 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     old = tuple(array.shape)
     if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1])):
         raise ValueError(f"broadcast_to: {typeof(array)} and shape {new} given; incompatible "
-                         "shapes for broadcasting; aligned at the right, each size must be equal or 1.")
+                         "shapes for broadcasting; aligned at the right, each size must be equal "
+                         "or 1.")
     return as_array(array) if old == new else promote.broadcast_to(array, new)
 
 

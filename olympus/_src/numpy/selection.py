@@ -197,7 +197,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
                   for axis, n in enumerate(sizes)])
 
 
-def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Any:
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C",
+                      dtype: Any = None) -> Any:
     """Places per axis as places in the flattened array.
 
     Args:
@@ -205,6 +206,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
       dims: the array's shape.
       mode: "wrap" or "clip" for places outside; "raise" needs concrete places.
       order: "C" (last axis fastest) or "F".
+      dtype: of the result; that of the places by default.
     """
     if len(multi_index) != len(dims):
         raise ValueError(f"ravel_multi_index: {len(multi_index)} index arrays given for {dims}; "
@@ -229,4 +231,4 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
                                  "entry in coordinates array; use mode='wrap' or 'clip'.")
         part = part % n if mode == "wrap" else part.clip(0, n - 1)
         out = part + out * n
-    return out
+    return out if dtype is None else promote.convert(out, dtypes.canonical_dtype(dtype))
