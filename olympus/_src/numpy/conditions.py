@@ -107,7 +107,7 @@ def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
     """
     operands = array_args("clip", *[x for x in (arr, min, max) if x is not None])
     if any(dtypes.is_complex(x.dtype) for x in operands):
-        raise ValueError("clip: a complex operand given; real numbers are required, because complex "
+        raise ValueError("clip: a complex operand given; real numbers are required: complex "
                          "numbers have no order; clip real and imag.")
     return _clip(arr, min, max)
 

@@ -19,8 +19,8 @@ from ..base.util import Memo
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import SCALAR_TYPES, describe, typeof
+from ..lax.choice import select_n_p
 from ..lax.convert import convert_element_type_p
-from ..lax.select import select_n_p
 from ..lax.shape import broadcast_in_dim_p
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
@@ -257,10 +257,9 @@ def promote(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
 def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None) -> Any:
     """One operand with the dtype and shape of a plan."""
     if type(x) is NumpyOperand:
-        x = x.value.astype(dtype, copy=False)
-        if weak:
-            x = convert(x, dtype, weak)
-    elif x.aval.dtype != dtype or (weak and not x.aval.weak_type):
+        x = array_from_numpy(x.value.astype(dtype, copy=False), weak)
+    elif (x.aval.dtype != dtype or (weak and not x.aval.weak_type)
+          or (type(x) is Literal and x.aval.weak_type != weak)):
         x = convert(x, dtype, weak)
     if shape is None or type(x) is Literal or x.shape == shape:
         return x
@@ -290,7 +289,7 @@ def array_args(name: str, *xs: Any) -> list[Any]:
 
 def plain(x: Any) -> Any:
     """An operand as a value that primitives take and that has shape and dtype."""
-    return x.value.astype(x.aval.dtype, copy=False) if type(x) is NumpyOperand else x
+    return array_from_numpy(x.value) if type(x) is NumpyOperand else x
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
@@ -305,8 +304,8 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 def choose(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, else `y`: arrays of its shape, or literals, of one dtype."""
-    if type(x) is Literal and type(y) is Literal:
-        x = broadcast_to(x, condition.shape)
+    shape = next((z.shape for z in (x, y, condition) if type(z) is not Literal and z.shape), ())
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     return select_n_p.bind(condition, y, x)
 
 
@@ -335,10 +334,10 @@ def inexact(x: Any) -> Any:
 
 
 def to_array(x: Any) -> Any:
-    """A result that is an operand itself, as an array: literals and NumPy arrays are put there."""
+    """A result that is an operand itself, as an array: literals are put on the device."""
     if type(x) is Literal:
         return literal_array(x)
-    return array_from_numpy(x) if isinstance(x, np.ndarray) else x
+    return x
 
 
 _INEXACT = frozenset(("f", "c", "key", "extended", "float0"))

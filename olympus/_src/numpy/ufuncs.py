@@ -255,7 +255,8 @@ def _integer_power(x: Any, y: Any) -> Any:
     shape = broadcast_shapes(x.shape, y.shape)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     one = literal(1, x.dtype)
-    found = broadcast_to(literal(1, x.dtype, x.aval.weak_type), shape)
+    weak = x.aval.weak_type and y.aval.weak_type
+    x, found = convert(x, x.dtype, weak), broadcast_to(literal(1, x.dtype, weak), shape)
     bits = dtypes.itemsize_bits(x.dtype) - (kind_of(x) == "i")
     for bit in range(bits):
         found = choose(ew.eq(ew.bitwise_and(y, one), one), ew.mul(found, x), found)

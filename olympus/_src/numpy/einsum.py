@@ -1,0 +1,227 @@
+"""Einstein summation: a plan of pairwise contractions, memoised per subscripts and shapes.
+
+`opt_einsum` chooses the order. A step on one operand takes diagonals and sums; a step on two is one
+`dot_general` and one transpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import opt_einsum
+
+from ..base.util import Memo
+from ..lax import contract
+from ..lax import shape as lax_shape
+from ..transforms.fused import fused
+from ..types import dtypes
+from . import reductions
+from .creation import diagonal_of
+from .promote import BOOL, array_args, broadcast_to, convert, promote_dtypes, refuse_option
+
+__all__ = ["einsum", "einsum_path"]
+
+Step = tuple[tuple[int, ...], str]
+_plans: Memo = Memo(1024)
+
+
+def _parse(subscripts: Any, operands: Sequence[Any]) -> tuple[tuple[str, ...], str, list[Any]]:
+    """(labels of each operand, labels of the result, operands), with every ellipsis spelled out."""
+    arrays = list(operands)
+    if not isinstance(subscripts, str):     # einsum(x, [0, 1], y, [1, 2], [0, 2])
+        given = [subscripts, *operands]
+        text, arrays = opt_einsum.parser.convert_interleaved_input(given)
+        subscripts = text
+    arrays = array_args("einsum", *arrays)
+    shapes = [x.shape for x in arrays]
+    inputs, output, _ = opt_einsum.parser.parse_einsum_input(
+        (subscripts, *shapes), shapes=True)
+    return tuple(inputs.split(",")), output, arrays
+
+
+def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> tuple[Step, ...]:
+    """The order of contractions: (operands to take, labels of what they become)."""
+    key = (inputs, output, shapes, optimize)
+    found = _plans.get(key)
+    if found is None:
+        found = _plans[key] = _make_plan(inputs, output, shapes, optimize)
+    return found
+
+
+def _make_plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any
+               ) -> tuple[Step, ...]:
+    if len(inputs) <= 2:
+        return ((tuple(range(len(inputs))), output),)
+    how = {True: "optimal", False: [tuple(range(len(inputs)))]}.get(optimize, optimize) \
+        if isinstance(optimize, bool) else optimize
+    equation = ",".join(inputs) + "->" + output
+    path, _ = opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=how)
+    left, steps = list(inputs), []
+    for taken in path:
+        for pair in _in_pairs(tuple(sorted(taken)), len(left)):
+            terms = [left[i] for i in pair]
+            rest = [term for i, term in enumerate(left) if i not in pair]
+            wanted = set(output).union(*rest) if rest else set(output)
+            labels = "".join(sorted(set("".join(terms)) & wanted)) if rest else output
+            left = [*rest, labels]
+            steps.append((pair, labels))
+    return tuple(steps)
+
+
+def _in_pairs(taken: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
+    """A contraction of many operands as a chain of pairs; each result goes to the end."""
+    if len(taken) <= 2:
+        return [taken]
+    pairs, rest = [taken[:2]], list(taken[2:])
+    removed, size = 2, count - 1
+    for position in rest:
+        pairs.append((position - removed, size - 1))
+        removed, size = removed + 1, size - 1
+    return pairs
+
+
+def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
+           precision: Any = None, preferred_element_type: Any = None,
+           _dot_general: Any = contract.dot_general, out_sharding: Any = None) -> Any:
+    """Products of operands summed over labels: `einsum("ij,jk->ik", a, b)`.
+
+    Args:
+      subscripts: labels per operand and of the result; without `->` the labels that occur once,
+        sorted. Or operands and lists of ints in turn.
+      optimize: how the order is found: "auto", "optimal", "greedy", a path, True or False.
+      precision, preferred_element_type: as in `lax.dot_general`.
+
+    Raises ValueError where labels do not fit the shapes.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.))
+    Array([3., 3.], dtype=float32)
+    """
+    refuse_option("einsum", out=out, out_sharding=out_sharding)
+    inputs, output, arrays = _parse(subscripts, operands)
+    _check_sizes(inputs, arrays)
+    if preferred_element_type is not None:
+        preferred_element_type = dtypes.canonicalize_dtype(preferred_element_type)
+    how = tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
+    return _einsum(tuple(promote_dtypes("einsum", *arrays)), inputs=inputs, output=output,
+                   optimize=how, precision=precision, preferred=preferred_element_type,
+                   dot=_dot_general)
+
+
+def _hashable(item: Any) -> Any:
+    return tuple(item) if isinstance(item, list) else item
+
+
+def _check_sizes(inputs: Sequence[str], arrays: Sequence[Any]) -> None:
+    sizes: dict[str, int] = {}
+    for labels, x in zip(inputs, arrays):
+        if len(labels) != len(x.shape):
+            raise ValueError(f"einsum: labels {labels!r} for {x.aval} given; one label per axis is "
+                             "required.")
+        for label, n in zip(labels, x.shape):
+            if sizes.setdefault(label, n) != n:
+                if 1 not in (n, sizes[label]):
+                    raise ValueError(f"einsum: label {label!r} has sizes {sizes[label]} and {n}; "
+                                     "equal sizes are required.")
+                sizes[label] = max(n, sizes[label])
+
+
+@fused(static=("inputs", "output", "optimize", "precision", "preferred", "dot"))
+def _einsum(operands: tuple[Any, ...], *, inputs: tuple[str, ...], output: str, optimize: Any,
+            precision: Any, preferred: Any, dot: Any) -> Any:
+    arrays = [broadcast_to(x, x.shape) for x in operands]
+    how = list(optimize) if isinstance(optimize, tuple) else optimize
+    steps = (_plan(inputs, output, tuple([x.shape for x in arrays]), optimize)
+             if not isinstance(how, list) else
+             _make_plan(inputs, output, tuple([x.shape for x in arrays]), _path(how)))
+    terms = list(zip(inputs, arrays))
+    for taken, labels in steps:
+        parts = [terms[i] for i in taken]
+        terms = [t for i, t in enumerate(terms) if i not in taken]
+        rest = set("".join([t[0] for t in terms])) | set(labels)
+        if len(parts) == 1:
+            found = _single(*parts[0], labels)
+        else:
+            found = _pair(parts[0], parts[1], labels, rest, precision, preferred, dot)
+        terms.append((labels, found))
+    found = terms[0][1]
+    return found if preferred is None else convert(found, preferred)
+
+
+def _path(how: list[Any]) -> Any:
+    """A path as NumPy spells it (with a leading name) or as opt_einsum does."""
+    return how[1:] if how and isinstance(how[0], str) else how
+
+
+def _diagonals(labels: str, x: Any) -> tuple[str, Any]:
+    """Repeated labels of one operand become one axis."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            x = diagonal_of(x, 0, i, j)
+            labels = labels[:i] + labels[i + 1:j] + labels[j + 1:] + label
+    return labels, x
+
+
+def _summed(labels: str, x: Any, keep: set[str]) -> tuple[str, Any]:
+    """Labels that nothing else needs are summed over."""
+    axes = tuple([i for i, label in enumerate(labels) if label not in keep])
+    if axes:
+        x = (reductions.any(x, axes) if x.dtype == BOOL else lax_shape.reduce_sum(x, axes))
+        labels = "".join([label for label in labels if label in keep])
+    return labels, x
+
+
+def _ordered(labels: str, x: Any, wanted: str) -> Any:
+    return lax_shape.transpose(x, [labels.index(label) for label in wanted])
+
+
+def _single(labels: str, x: Any, wanted: str) -> Any:
+    labels, x = _summed(*_diagonals(labels, x), set(wanted))
+    return _ordered(labels, x, wanted)
+
+
+def _pair(left: tuple[str, Any], right: tuple[str, Any], wanted: str, rest: set[str],
+          precision: Any, preferred: Any, dot: Any) -> Any:
+    (p, x), (q, y) = _diagonals(*left), _diagonals(*right)
+    p, x = _summed(p, x, set(q) | rest)
+    q, y = _summed(q, y, set(p) | rest)
+    p, x, q, y = _drop_ones(p, x, q, y)
+    p, x = _summed(p, x, set(q) | rest)
+    q, y = _summed(q, y, set(p) | rest)
+    shared = [label for label in p if label in q]
+    batch = [label for label in shared if label in rest]
+    summed = [label for label in shared if label not in rest]
+    pairs = ((tuple([p.index(i) for i in summed]), tuple([q.index(i) for i in summed])),
+             (tuple([p.index(i) for i in batch]), tuple([q.index(i) for i in batch])))
+    found = dot(x, y, pairs, precision=precision, preferred_element_type=preferred)
+    labels = "".join([*batch, *[i for i in p if i not in shared],
+                      *[i for i in q if i not in shared]])
+    return _ordered(labels, found, wanted)
+
+
+def _drop_ones(p: str, x: Any, q: str, y: Any) -> tuple[str, Any, str, Any]:
+    """A shared axis that has size 1 in one operand only broadcasts: it is dropped there."""
+    def drop(labels: str, z: Any, others: dict[str, int]) -> tuple[str, Any]:
+        axes = tuple([i for i, label in enumerate(labels)
+                      if z.shape[i] == 1 and others.get(label, 1) != 1])
+        return ("".join([label for i, label in enumerate(labels) if i not in axes]),
+                lax_shape.squeeze(z, axes) if axes else z)
+
+    sizes_x, sizes_y = dict(zip(p, x.shape)), dict(zip(q, y.shape))
+    p, x = drop(p, x, sizes_y)
+    q, y = drop(q, y, sizes_x)
+    return p, x, q, y
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, Any]:
+    """The order of contractions that `einsum` would take, and opt_einsum's report on its cost."""
+    inputs, output, arrays = _parse(subscripts, operands)
+    equation = ",".join(inputs) + "->" + output
+    if isinstance(optimize, bool):
+        optimize = "optimal" if optimize else [tuple(range(len(inputs)))]
+    path, report = opt_einsum.contract_path(equation, *[x.shape for x in arrays], shapes=True,
+                                            optimize=optimize)
+    return ["einsum_path", *path], report

@@ -1,0 +1,150 @@
+"""`olympus.numpy.linalg`: what needs no factorisation: norms, products, traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..lax import elementwise as ew
+from ..lax import shape as lax_shape
+from ..types import dtypes
+from ..types.shape import canonical_axes
+from . import products, reductions
+from .promote import array_args, inexact
+from .ufuncs import absolute, divide, not_equal, power
+
+__all__ = ["cross", "diagonal", "matmul", "matrix_transpose", "norm", "outer", "tensordot", "trace",
+           "vecdot", "vector_norm"]
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm of vectors or matrices.
+
+    Args:
+      ord: vectors: a number, inf or -inf (2 unless given). Matrices: "fro" (unless given), 1, -1,
+        inf or -inf.
+      axis: an axis for vectors, a pair for matrices; None takes a vector or matrix as it is, and
+        without `ord` all elements of any array.
+
+    Raises ValueError for other ranks, and for orders 2, -2 and "nuc" of matrices.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.linalg.norm(jnp.array([3., 4.]))
+    Array(5., dtype=float32)
+    """
+    (a,) = array_args("norm", x)
+    a = inexact(a)
+    ndim = len(a.shape)
+    if axis is None and ord is None:
+        return _power_norm(a, 2, tuple(range(ndim)), keepdims)
+    axes = canonical_axes(axis, ndim, "norm")
+    if len(axes) == 1:
+        return _vector(a, 2 if ord is None else ord, axes, keepdims)
+    if len(axes) == 2:
+        return _matrix(a, "fro" if ord is None else ord, axes, keepdims)
+    raise ValueError(f"norm: {a.aval} with axis {axis} given; an axis or a pair of axes is "
+                     "required.")
+
+
+def _power_norm(x: Any, p: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """(sum |x|**p) ** (1/p)."""
+    if isinstance(p, (int, float)) and p == 2:
+        squares = (ew.add(ew.square(ew.real(x)), ew.square(ew.imag(x)))
+                   if dtypes.is_complex(x.dtype) else ew.square(x))
+        return ew.sqrt(reductions.sum(squares, axes, keepdims=keepdims))
+    total = reductions.sum(power(absolute(x), p), axes, keepdims=keepdims)
+    return power(total, divide(1.0, p))
+
+
+def _vector(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    if isinstance(ord, str):
+        raise ValueError(f"norm: order {ord!r} for a vector given; a number is required.")
+    if isinstance(ord, (int, float)):
+        if ord == np.inf:
+            return reductions.max(absolute(x), axes, keepdims=keepdims)
+        if ord == -np.inf:
+            return reductions.min(absolute(x), axes, keepdims=keepdims)
+        if ord == 0:
+            dtype = dtypes.to_real_dtype(x.dtype)
+            return reductions.sum(not_equal(x, 0), axes, dtype, keepdims=keepdims)
+        if ord == 1:
+            return reductions.sum(absolute(x), axes, keepdims=keepdims)
+    return _power_norm(x, ord, axes, keepdims)
+
+
+def _matrix(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    rows, columns = axes
+    if ord in ("fro", "f"):
+        return _power_norm(x, 2, axes, keepdims)
+    if ord not in (1, -1, np.inf, -np.inf):
+        raise ValueError(f"norm: order {ord!r} for a matrix given; 'fro', 1, -1, inf or -inf is "
+                         "required.")
+    summed, compared = (rows, columns) if ord in (1, -1) else (columns, rows)
+    sums = reductions.sum(absolute(x), summed, keepdims=True)
+    found = (reductions.max if ord > 0 else reductions.min)(sums, compared, keepdims=True)
+    return found if keepdims else lax_shape.squeeze(found, axes)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """The norm of vectors along one axis, or of all elements over several (all if None)."""
+    (a,) = array_args("vector_norm", x)
+    a = inexact(a)
+    return _vector(a, ord, canonical_axes(axis, len(a.shape), "vector_norm"), keepdims)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """x[..., n, m] -> [..., m, n]."""
+    (a,) = array_args("matrix_transpose", x)
+    n = len(a.shape)
+    if n < 2:
+        raise ValueError(f"matrix_transpose: {a.aval} given; at least two axes are required.")
+    return lax_shape.transpose(a, (*range(n - 2), n - 1, n - 2))
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """x[..., n, m] -> [..., k]: a diagonal of the last two axes."""
+    return products.diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """x[..., n, m] -> [...]: the sum of a diagonal of the last two axes."""
+    return products.trace(x, offset, -2, -1, dtype)
+
+
+def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
+           ) -> Any:
+    """`olympus.numpy.matmul`."""
+    return products.matmul(x1, x2, precision=precision,
+                           preferred_element_type=preferred_element_type)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """x1[n], x2[m] -> [n, m]: all products. Raises ValueError for other ranks."""
+    x, y = array_args("outer", x1, x2)
+    if len(x.shape) != 1 or len(y.shape) != 1:
+        raise ValueError(f"outer: {x.aval} and {y.aval} given; vectors are required.")
+    return products.outer(x, y)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The cross product of vectors of 3 numbers along an axis."""
+    x, y = array_args("cross", x1, x2)
+    if x.shape[axis] != 3 or y.shape[axis] != 3:
+        raise ValueError(f"cross: {x.aval} and {y.aval} given; vectors of 3 numbers are required.")
+    return products.cross(x, y, axis=axis)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
+              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+    """`olympus.numpy.tensordot`."""
+    return products.tensordot(x1, x2, axes, precision=precision,
+                              preferred_element_type=preferred_element_type,
+                              out_sharding=out_sharding)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
+           preferred_element_type: Any = None) -> Any:
+    """`olympus.numpy.vecdot`."""
+    return products.vecdot(x1, x2, axis=axis, precision=precision,
+                           preferred_element_type=preferred_element_type)

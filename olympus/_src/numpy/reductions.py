@@ -1,0 +1,476 @@
+"""Sums, products, extrema, truth and their positions over axes, and cumulative sums and products.
+
+A public function checks its arguments and makes the axes canonical; a fused body of lax operations
+follows, so that an eager call is one compiled program.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import literal
+from ..lax import creation as lax_creation
+from ..lax import cumulative, reduce, slicing
+from ..lax import elementwise as ew
+from ..lax import shape as lax_shape
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis
+from ..types.shape import prod as size_of
+from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option
+from .ufuncs import as_bool
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin",
+    "nancumprod", "nancumsum", "nanmax", "nanmin", "nanprod", "nansum", "prod", "sum",
+]
+
+Axes = tuple[int, ...]
+
+
+# Arguments ---------------------------------------------------------------------------------------
+
+def reduction_args(name: str, a: Any, axis: Any, out: Any = None) -> tuple[Any, Axes]:
+    """The operand as an array, and its axes counted from the front."""
+    refuse_option(name, out=out)
+    (x,) = array_args(name, a)
+    if axis is not None and not isinstance(axis, (int, tuple, list)):
+        axis = operator.index(axis)
+    return x, canonical_axes(axis, len(x.shape), name)
+
+
+def mask_arg(name: str, where: Any) -> Any:
+    """The `where` argument: None or an array of booleans."""
+    if where is None:
+        return None
+    (mask,) = array_args(name, where)
+    if mask.dtype != BOOL:
+        raise ValueError(f"{name}: where of dtype {mask.dtype} given; a boolean array is required; "
+                         "compare it with 0.")
+    return mask
+
+
+def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
+    """The dtype that sums of a dtype have: small integers and booleans become 32-bit (or 64-)."""
+    if dtype == BOOL:
+        return dtypes.default_int()
+    if promote_integers and dtypes.is_integer(dtype):
+        widest = dtypes.default_int() if dtypes.scalar_kind(dtype) == "i" else (
+            dtypes.canonical_dtype("uint64"))
+        return max_dtype(dtype, widest)
+    return dtype
+
+
+def max_dtype(a: Any, b: Any) -> Any:
+    """The wider of two dtypes."""
+    return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
+
+
+def wide_dtype(dtype: Any) -> Any:
+    """The dtype that a sum is accumulated in: float32 for narrower floats."""
+    narrow = dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32
+    return np.dtype("float32") if narrow else dtype
+
+
+def expand(x: Any, axes: Axes, keepdims: bool) -> Any:
+    """A reduced array with the reduced axes back, of size 1, if so wanted."""
+    return lax_shape.expand_dims(x, axes) if keepdims and axes else x
+
+
+def masked(x: Any, where: Any, neutral: Any) -> Any:
+    """`x` with a neutral element where the mask does not hold; the mask broadcasts."""
+    if where is None:
+        return x
+    shape = broadcast_shapes(x.shape, where.shape)
+    return choose(broadcast_to(where, shape), broadcast_to(x, shape),
+                  broadcast_to(convert(neutral, x.dtype), shape))
+
+
+def _scalar_initial(name: str, initial: Any) -> Any:
+    if initial is None:
+        return None
+    (value,) = array_args(name, initial)
+    if value.shape:
+        raise ValueError(f"{name}: initial {value.aval} given; a scalar is required.")
+    return value
+
+
+# Sums and products -------------------------------------------------------------------------------
+
+def _total(op: Callable[..., Any], combine: Callable[..., Any], neutral: int, x: Any, initial: Any,
+           where: Any, axes: Axes, keepdims: bool, dtype: Any) -> Any:
+    accumulated = wide_dtype(dtype)
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype) and dtype != BOOL:
+        x = ew.real(x)
+    x = masked(convert(x, accumulated), where, literal(neutral, accumulated))
+    found = op(x, axes) if axes else x
+    if initial is not None:
+        found = combine(found, broadcast_to(convert(initial, accumulated), found.shape))
+    return convert(expand(found, axes, keepdims), dtype)
+
+
+@fused(static=("axes", "keepdims", "dtype"))
+def _sum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
+    if dtype == BOOL:
+        return expand(_truth(reduce.reduce_or, False, x, where, axes), axes, keepdims)
+    return _total(reduce_sum, ew.add, 0, x, initial, where, axes, keepdims, dtype)
+
+
+@fused(static=("axes", "keepdims", "dtype"))
+def _prod(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
+    if dtype == BOOL:
+        return expand(_truth(reduce.reduce_and, True, x, where, axes), axes, keepdims)
+    return _total(reduce.reduce_prod, ew.mul, 1, x, initial, where, axes, keepdims, dtype)
+
+
+def reduce_sum(x: Any, axes: Axes) -> Any:
+    """lax's sum; the operand itself if there are no axes."""
+    return lax_shape.reduce_sum(x, axes) if axes else x
+
+
+def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+    """The sum over axes (all of them if None).
+
+    Booleans and small integers add up in int32 or uint32 (64 bits with x64), unless
+    `promote_integers` is false; 16-bit floats are accumulated in float32.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.sum(jnp.ones((2, 3)), axis=0)
+    Array([2., 2., 2.], dtype=float32)
+    """
+    x, axes = reduction_args("sum", a, axis, out)
+    dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
+             else dtypes.canonicalize_dtype(dtype))
+    return _sum(x, _scalar_initial("sum", initial), mask_arg("sum", where), axes=axes,
+                keepdims=bool(keepdims), dtype=dtype)
+
+
+def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+    """The product over axes (all of them if None); dtypes as `sum`."""
+    x, axes = reduction_args("prod", a, axis, out)
+    dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
+             else dtypes.canonicalize_dtype(dtype))
+    return _prod(x, _scalar_initial("prod", initial), mask_arg("prod", where), axes=axes,
+                 keepdims=bool(keepdims), dtype=dtype)
+
+
+# Truth -------------------------------------------------------------------------------------------
+
+def _truth(op: Callable[..., Any], neutral: bool, x: Any, where: Any, axes: Axes) -> Any:
+    x = masked(as_bool(x), where, literal(neutral, BOOL))
+    return op(x, axes) if axes else x
+
+
+@fused(static=("axes", "keepdims"))
+def _all(x: Any, where: Any, *, axes: Axes, keepdims: bool) -> Any:
+    return expand(_truth(reduce.reduce_and, True, x, where, axes), axes, keepdims)
+
+
+@fused(static=("axes", "keepdims"))
+def _any(x: Any, where: Any, *, axes: Axes, keepdims: bool) -> Any:
+    return expand(_truth(reduce.reduce_or, False, x, where, axes), axes, keepdims)
+
+
+def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+        ) -> Any:
+    """Whether all elements over axes are not zero; True of none."""
+    x, axes = reduction_args("all", a, axis, out)
+    return _all(x, mask_arg("all", where), axes=axes, keepdims=bool(keepdims))
+
+
+def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+        ) -> Any:
+    """Whether some element over axes is not zero; False of none."""
+    x, axes = reduction_args("any", a, axis, out)
+    return _any(x, mask_arg("any", where), axes=axes, keepdims=bool(keepdims))
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The number of elements over axes that are not zero."""
+    x, axes = reduction_args("count_nonzero", a, axis)
+    return _sum(as_bool(x), None, None, axes=axes, keepdims=bool(keepdims),
+                dtype=dtypes.default_int())
+
+
+# Extrema -----------------------------------------------------------------------------------------
+
+@fused(static=("axes", "keepdims", "largest"))
+def _extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, largest: bool
+              ) -> Any:
+    from_reduce = reduce.reduce_max if largest else reduce.reduce_min
+    combine = ew.max if largest else ew.min
+    x = masked(x, where, initial)
+    found = from_reduce(x, axes) if axes else x
+    if initial is not None:
+        found = combine(found, broadcast_to(convert(initial, x.dtype), found.shape))
+    return expand(found, axes, keepdims)
+
+
+def _check_extremum(name: str, x: Any, axes: Axes, initial: Any, where: Any) -> None:
+    if initial is not None:
+        return
+    if builtins.any(x.shape[i] == 0 for i in axes):
+        raise ValueError(f"{name}: {x.aval} given; zero-size array to reduction operation {name} "
+                         "which has no identity; pass initial.")
+    if where is not None:
+        raise ValueError(f"{name}: where given without initial; reduction operation {name} has no "
+                         "identity; pass initial.")
+
+
+def _extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool, initial: Any,
+             where: Any) -> Any:
+    x, axes = reduction_args(name, a, axis, out)
+    _check_extremum(name, x, axes, initial, where)
+    return _extremum(x, _scalar_initial(name, initial), mask_arg(name, where), axes=axes,
+                     keepdims=bool(keepdims), largest=largest)
+
+
+def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None) -> Any:
+    """The largest element over axes; NaN if any is NaN.
+
+    Raises ValueError for no elements, or `where`, without `initial`.
+    """
+    return _extreme("max", True, a, axis, out, keepdims, initial, where)
+
+
+def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None) -> Any:
+    """The smallest element over axes; NaN if any is NaN. Errors as `max`."""
+    return _extreme("min", False, a, axis, out, keepdims, initial, where)
+
+
+def amax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+         where: Any = None) -> Any:
+    """Alias of `max`."""
+    return _extreme("max", True, a, axis, out, keepdims, initial, where)
+
+
+def amin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+         where: Any = None) -> Any:
+    """Alias of `min`."""
+    return _extreme("min", False, a, axis, out, keepdims, initial, where)
+
+
+def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = None) -> tuple[Any, Any]:
+    """The pair of `min` and `max`."""
+    return (min(a, axis, out, keepdims, initial, where),
+            max(a, axis, out, keepdims, initial, where))
+
+
+# Positions ---------------------------------------------------------------------------------------
+
+@fused(static=("axis", "keepdims", "largest"))
+def _position(x: Any, *, axis: int | None, keepdims: bool, largest: bool) -> Any:
+    op = reduce.argmax if largest else reduce.argmin
+    ndim = len(x.shape)
+    if axis is None:
+        found = op(lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)), 0,
+                   dtypes.default_int())
+        return expand(found, tuple(range(ndim)), keepdims)
+    return expand(op(x, axis, dtypes.default_int()), (axis,), keepdims)
+
+
+def _arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool | None
+                 ) -> Any:
+    refuse_option(name, out=out)
+    (x,) = array_args(name, a)
+    if axis is not None:
+        axis = canonical_axis(axis, len(x.shape), name)
+    if (size_of(x.shape) if axis is None else x.shape[axis]) == 0:
+        raise ValueError(f"{name}: {x.aval} given; attempt to get {name} of an empty sequence; at "
+                         "least one element is required.")
+    return _position(x, axis=axis, keepdims=bool(keepdims), largest=largest)
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first largest element along an axis, or in row-major order: int32.
+
+    The first NaN counts as largest. Raises ValueError if there are no elements.
+    """
+    return _arg_extreme("argmax", True, a, axis, out, keepdims)
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+    """The index of the first smallest element; the first NaN counts as smallest."""
+    return _arg_extreme("argmin", False, a, axis, out, keepdims)
+
+
+@fused(static=("axis", "keepdims", "largest"))
+def _nan_position(x: Any, *, axis: int | None, keepdims: bool, largest: bool) -> Any:
+    missing = is_nan(x)
+    filled = choose(missing, literal(-np.inf if largest else np.inf, x.dtype, x.aval.weak_type), x)
+    found = _position(filled, axis=axis, keepdims=keepdims, largest=largest)
+    axes = tuple(range(len(x.shape))) if axis is None else (axis,)
+    none = expand(reduce.reduce_and(missing, axes), axes, keepdims)
+    return choose(none, literal(-1, found.dtype), found)
+
+
+def is_nan(x: Any) -> Any:
+    """Whether elements of an inexact array are NaN; complex ones in either part."""
+    return ew.ne(x, x)
+
+
+def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+              ) -> Any:
+    """`argmax` without NaN; -1 (not an error as in NumPy) where all are NaN."""
+    return _nan_arg_extreme("nanargmax", True, a, axis, out, keepdims)
+
+
+def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+              ) -> Any:
+    """`argmin` without NaN; -1 (not an error as in NumPy) where all are NaN."""
+    return _nan_arg_extreme("nanargmin", False, a, axis, out, keepdims)
+
+
+def _nan_arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool | None
+                     ) -> Any:
+    (x,) = array_args(name, a)
+    if not dtypes.is_inexact(x.dtype) or not x.shape or 0 in x.shape:
+        return _arg_extreme(name[3:], largest, x, axis, out, keepdims)
+    refuse_option(name, out=out)
+    axis = None if axis is None else canonical_axis(axis, len(x.shape), name)
+    return _nan_position(x, axis=axis, keepdims=bool(keepdims), largest=largest)
+
+
+# Without NaN -------------------------------------------------------------------------------------
+
+def without_nan(x: Any, value: Any) -> Any:
+    """`x` with NaN replaced by a scalar; dtypes without NaN as they are."""
+    if not dtypes.is_inexact(x.dtype):
+        return x
+    return choose(is_nan(x), literal(value, x.dtype, x.aval.weak_type), x)
+
+
+def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+           initial: Any = None, where: Any = None) -> Any:
+    """`sum` with NaN counted as 0."""
+    (x,) = array_args("nansum", a)
+    return sum(without_nan(x, 0), axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+            initial: Any = None, where: Any = None) -> Any:
+    """`prod` with NaN counted as 1."""
+    (x,) = array_args("nanprod", a)
+    return prod(without_nan(x, 1), axis, dtype, out, keepdims, initial, where)
+
+
+@fused(static=("axes", "keepdims", "largest"))
+def _nan_extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, largest: bool
+                  ) -> Any:
+    found = _extremum(without_nan(x, -np.inf if largest else np.inf), initial, where, axes=axes,
+                      keepdims=keepdims, largest=largest)
+    if initial is not None:
+        return found
+    none = expand(reduce.reduce_and(is_nan(x), axes), axes, keepdims)
+    return choose(none, literal(np.nan, x.dtype, x.aval.weak_type), found)
+
+
+def _nan_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool,
+                 initial: Any, where: Any) -> Any:
+    x, axes = reduction_args(name, a, axis, out)
+    if not dtypes.is_inexact(x.dtype) or not axes:
+        return _extreme(name[3:], largest, x, axis, out, keepdims, initial, where)
+    _check_extremum(name, x, axes, initial, where)
+    return _nan_extremum(x, _scalar_initial(name, initial), mask_arg(name, where), axes=axes,
+                         keepdims=bool(keepdims), largest=largest)
+
+
+def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = None) -> Any:
+    """`max` without NaN; NaN where all are NaN."""
+    return _nan_extreme("nanmax", True, a, axis, out, keepdims, initial, where)
+
+
+def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = None) -> Any:
+    """`min` without NaN; NaN where all are NaN."""
+    return _nan_extreme("nanmin", False, a, axis, out, keepdims, initial, where)
+
+
+# Cumulative --------------------------------------------------------------------------------------
+
+@fused(static=("axis", "dtype", "product"))
+def _cumulate(x: Any, *, axis: int | None, dtype: Any, product: bool) -> Any:
+    if axis is None:
+        x, axis = lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)), 0
+    op = cumulative.cumprod if product else cumulative.cumsum
+    if dtype == BOOL:
+        found = op(convert(as_bool(x), np.dtype("int32")), axis)
+        return as_bool(found)
+    return convert(op(convert(x, dtype), axis), dtype)
+
+
+def _cumulative(name: str, product: bool, a: Any, axis: Any, dtype: Any, out: None) -> Any:
+    refuse_option(name, out=out)
+    (x,) = array_args(name, a)
+    axis = None if axis is None else canonical_axis(axis, len(x.shape), name)
+    if dtype is None:
+        dtype = dtypes.default_int() if x.dtype == BOOL else x.dtype
+    return _cumulate(x, axis=axis, dtype=dtypes.canonicalize_dtype(dtype), product=product)
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """Running sums along an axis, or over all elements in row-major order.
+
+    Unlike NumPy's, integers keep their dtype; booleans become int32.
+    """
+    return _cumulative("cumsum", False, a, axis, dtype, out)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """Running products along an axis, or over all elements; dtypes as `cumsum`."""
+    return _cumulative("cumprod", True, a, axis, dtype, out)
+
+
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """`cumsum` with NaN counted as 0."""
+    (x,) = array_args("nancumsum", a)
+    return _cumulative("nancumsum", False, without_nan(x, 0), axis, dtype, out)
+
+
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    """`cumprod` with NaN counted as 1."""
+    (x,) = array_args("nancumprod", a)
+    return _cumulative("nancumprod", True, without_nan(x, 1), axis, dtype, out)
+
+
+def _cumulative_api(name: str, product: bool, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
+    (x,) = array_args(name, x)
+    ndim = len(x.shape)
+    if ndim == 0 or (axis is None and ndim != 1):
+        raise ValueError(f"{name}: {x.aval} with axis {axis} given; a vector, or an axis of an "
+                         "array, is required; pass axis.")
+    axis = canonical_axis(0 if axis is None else axis, ndim, name)
+    if dtype is None:
+        dtype = sum_dtype(x.dtype)
+    found = _cumulate(x, axis=axis, dtype=dtypes.canonicalize_dtype(dtype), product=product)
+    if not initial:
+        return found
+    first = lax_creation.full((*x.shape[:axis], 1, *x.shape[axis + 1:]), int(product), found.dtype)
+    return slicing.concatenate([first, found], axis)
+
+
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
+                   include_initial: bool = False) -> Any:
+    """Running sums of the array API: `axis` is required unless `x` is a vector.
+
+    With `include_initial` a 0 comes first. Small integers become 32-bit.
+    """
+    return _cumulative_api("cumulative_sum", False, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
+                    include_initial: bool = False) -> Any:
+    """Running products of the array API; with `include_initial` a 1 comes first."""
+    return _cumulative_api("cumulative_prod", True, x, axis, dtype, include_initial)
