@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.array import array_from_numpy
 from ..base import errors
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, typeof
@@ -446,7 +447,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None:
         value = concrete("nonzero", a, "the array", "pass size=..., or use olympus.numpy.where "
                          "with three arguments")
-        return tuple([promote.to_array(p.astype(np.int32)) for p in np.nonzero(value)])
+        return tuple([array_from_numpy(p.astype(np.int32)) for p in np.nonzero(value)])
     fill = fill_value if isinstance(fill_value, (tuple, list)) else [fill_value] * len(a.shape)
     if len(fill) != len(a.shape):
         raise ValueError(f"nonzero: {len(fill)} fill values given for {typeof(a)}; one, or one per "
