@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-__all__ = ["AccuracyMode", "Tolerance", "accuracy_attributes"]
+__all__ = ["AccuracyMode", "Tolerance", "accuracy_attributes", "check_accuracy"]
 
 
 class AccuracyMode(enum.Enum):
@@ -43,16 +43,21 @@ class Tolerance:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
 
 
-def accuracy_attributes(b: Any, accuracy: Any) -> dict[str, Any] | None:
-    """Attributes of the op; TypeError if `accuracy` is neither a mode, a tolerance nor None."""
+def check_accuracy(accuracy: Any) -> Any:
+    """`accuracy` itself; TypeError if it is neither a mode, a tolerance nor None."""
+    if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
+        raise TypeError(f"accuracy: {accuracy!r} given; an AccuracyMode, a Tolerance or None is "
+                        "required; pass for example AccuracyMode.HIGHEST.")
+    return accuracy
+
+
+def accuracy_attributes(b: Any, accuracy: AccuracyMode | Tolerance | None) -> Any:
+    """The attributes that tell the StableHLO op, or None."""
     if accuracy is None:
         return None
     if isinstance(accuracy, AccuracyMode):
         text = f"mode = #stablehlo.result_accuracy_mode<{accuracy.name}>"
-    elif isinstance(accuracy, Tolerance):
+    else:
         text = (f"atol = {accuracy.atol:.6e}, rtol = {accuracy.rtol:.6e}, ulps = {accuracy.ulps}, "
                 "mode = #stablehlo.result_accuracy_mode<TOLERANCE>")
-    else:
-        raise TypeError(f"accuracy: {accuracy!r} given; an AccuracyMode, a Tolerance or None is "
-                        "required; pass for example AccuracyMode.HIGHEST.")
     return {"result_accuracy": b.attr(f"#stablehlo.result_accuracy<{text}>")}

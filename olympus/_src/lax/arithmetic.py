@@ -20,6 +20,7 @@ from .families import (
     FLOATING,
     INEXACT,
     NUMERIC,
+    REAL,
     Elementwise,
     add,
     binary,
@@ -44,7 +45,7 @@ mul_p = elementwise("mul", "stablehlo.multiply", NUMERIC,
                     lambda t, z, x, y: mul(t, y), lambda t, z, x, y: mul(x, t), linear=(0, 1))
 div_p = elementwise("div", "stablehlo.divide", NUMERIC, lambda t, z, x, y: div(t, y),
                     lambda t, z, x, y: mul(neg(t), div(z, y)), linear=(0,))
-rem_p = elementwise("rem", "stablehlo.remainder", NUMERIC, lambda t, z, x, y: t,
+rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
                     lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))))
 
 
@@ -74,7 +75,7 @@ def div(x: Any, y: Any) -> Any:
 
 
 def rem(x: Any, y: Any) -> Any:
-    """The remainder of x / y rounded towards zero; it has the sign of x. x rem 0 = x in integers.
+    """The remainder of x / y rounded towards zero; it has the sign of x. Integers x rem 0 are x.
 
     >>> import olympus
     >>> olympus.lax.rem(-7, 3)
@@ -319,9 +320,7 @@ def is_finite(x: Any) -> Any:
 
 
 def round_to_zero(x: Any) -> Any:
-    """Floats without their fraction; complex numbers by parts."""
-    if dtypes.is_complex(typeof(x).dtype):
-        return complex(round_to_zero(real(x)), round_to_zero(imag(x)))
+    """Floats without their fraction."""
     return mul(sign(x), floor(abs(x)))
 
 

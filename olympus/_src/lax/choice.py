@@ -247,4 +247,5 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     >>> olympus.lax.clamp(0., olympus.numpy.array([-1., 0.5, 3.]), 1.)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return clamp_p.bind(operand(min, x), operand(x, min), operand(max, x))
+    x = operand(operand(x, min), max)
+    return clamp_p.bind(operand(min, x), x, operand(max, x))

@@ -7,6 +7,7 @@ one shape, or are rank-0 literals.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from .accuracy import accuracy_attributes
+from .accuracy import accuracy_attributes, check_accuracy
 from .shape import broadcast_axis, broadcast_in_dim, broadcast_in_dim_p, move_axis
 
 __all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "REAL",
@@ -198,15 +199,27 @@ def comparison(name: str, direction: str, kinds: str, total: bool = False) -> Co
     return Comparison(name, direction, kinds, total)
 
 
+@functools.cache
+def _range(dtype: np.dtype) -> tuple[int, int]:
+    """The smallest and the largest integer of a dtype."""
+    limits = dtypes.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
 def operand(x: Any, like: Any) -> Any:
     """A Python scalar as a literal of the other operand's dtype; anything else as it is.
 
     Only where nothing is lost: 2 becomes 2.0 next to floats, 2.5 next to integers stays.
+    OverflowError for an int outside the range of an integer dtype.
     """
     joins = _JOINS.get(type(x))
     if joins is not None:
         aval = typeof(like)
-        if dtypes.scalar_kind(aval.dtype) in joins:
+        kind = dtypes.scalar_kind(aval.dtype)
+        if kind in joins:
+            if kind in "iu" and not _range(aval.dtype)[0] <= x <= _range(aval.dtype)[1]:
+                raise OverflowError(f"lax: the Python int {x} given next to {aval}; one that the "
+                                    "dtype holds is required; convert the array first.")
             return literal(x, aval.dtype, aval.weak_type)
     return x
 
@@ -243,7 +256,9 @@ def binary(prim: Primitive, x: Any, y: Any) -> Any:
 
 def unary(prim: Primitive, x: Any, accuracy: Any = None) -> Any:
     """Bind a one-operand primitive; `accuracy` is a param only where it is asked for."""
-    return prim.bind(x) if accuracy is None else prim.bind(x, accuracy=accuracy)
+    if accuracy is None:
+        return prim.bind(x)
+    return prim.bind(x, accuracy=check_accuracy(accuracy))
 
 
 # The one operation that the family itself needs: it sums partials.

@@ -14,7 +14,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .arithmetic import div, integer_pow, mul, neg, square, sub
 from .choice import eq, select
-from .convert import convert_element_type
+from .convert import convert_element_type_p
 from .families import (
     FLOATING,
     INEXACT,
@@ -66,7 +66,9 @@ class Pow(Elementwise):
 
 def _pow_base(t: Any, z: Any, x: Any, y: Any) -> Any:
     """t · y xʸ⁻¹, which is 0 where y is 0, also at x = 0."""
-    exponent = convert_element_type(y, typeof(x).dtype)
+    base = typeof(x)
+    exponent = y if typeof(y).dtype == base.dtype else convert_element_type_p.bind(
+        y, new_dtype=base.dtype, weak_type=base.weak_type, sharding=None)
     constant = eq(y, 0)
     lower = select(constant, operand(1, y), sub(y, 1))
     return mul(t, mul(exponent, pow(x, lower)))
