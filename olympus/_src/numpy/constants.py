@@ -25,7 +25,11 @@ finfo = dtypes.finfo
 iinfo = dtypes.iinfo
 can_cast = dtypes.can_cast
 isdtype = dtypes.isdtype
-issubdtype = dtypes.issubdtype
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype or abstract type is another or below it, bfloat16 and the like included."""
+    return dtypes.issubdtype(arg1, arg2)
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:

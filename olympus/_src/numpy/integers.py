@@ -1,0 +1,63 @@
+"""Greatest common divisors and least common multiples, by Euclid's algorithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..control.while_loop import while_loop
+from ..core.trace import literal
+from ..lax import elementwise as ew
+from ..lax.reduce import reduce_or
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import broadcast_shapes
+from .promote import BOOL, broadcast_to, choose, promote
+from .ufuncs import absolute
+
+__all__ = ["gcd", "lcm"]
+
+
+def _integers(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    x, y = promote(name, x, y)
+    if not dtypes.is_integer(x.dtype) or x.dtype == BOOL:
+        raise ValueError(f"{name}: operands of dtype {x.dtype} given; integers are required.")
+    shape = broadcast_shapes(x.shape, y.shape)
+    return broadcast_to(absolute(x), shape), broadcast_to(absolute(y), shape)
+
+
+def _euclid(x: Any, y: Any) -> Any:
+    zero = literal(0, x.dtype)
+
+    def unfinished(pair: tuple[Any, Any]) -> Any:
+        rest = ew.ne(pair[1], zero)
+        return reduce_or(rest, tuple(range(rest.ndim))) if rest.ndim else rest
+
+    def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+        x, y = pair
+        going = ew.ne(y, zero)
+        divisor = choose(going, y, literal(1, x.dtype))
+        return choose(going, y, x), choose(going, ew.rem(x, divisor), y)
+
+    return while_loop(unfinished, step, (x, y))[0]
+
+
+@fused
+def gcd(x1: Any, x2: Any) -> Any:
+    """The greatest common divisor of integers; 0 of two zeros.
+
+    Raises ValueError for other dtypes.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.gcd(jnp.array([12, 7]), 18)
+    Array([6, 1], dtype=int32)
+    """
+    return _euclid(*_integers("gcd", x1, x2))
+
+
+@fused
+def lcm(x1: Any, x2: Any) -> Any:
+    """The least common multiple of integers; 0 if either is 0. Errors as `gcd`."""
+    x, y = _integers("lcm", x1, x2)
+    divisor = _euclid(x, y)
+    none = ew.eq(divisor, literal(0, x.dtype))
+    return ew.mul(ew.div(x, choose(none, literal(1, x.dtype), divisor)), y)
