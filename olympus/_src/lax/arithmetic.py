@@ -220,8 +220,8 @@ def min(x: Any, y: Any) -> Any:
 class NextAfter(Elementwise):
     """The neighbour of x1 in the direction of x2; it has no derivative."""
 
-    jvp = None
-    transpose = None
+    jvp = None  # pyright: ignore[reportAssignmentType]
+    transpose = None  # pyright: ignore[reportAssignmentType]
 
 
 nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None)

@@ -93,8 +93,9 @@ class SelectN(Primitive):
     """The case that `which` (bool or int32; rank 0 or of the cases' shape) names."""
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+        case = cases[0]
         given = ", ".join(map(str, (which, *cases)))
-        if not cases or any(c.shape != cases[0].shape or c.dtype != cases[0].dtype for c in cases):
+        if any((c.shape, c.dtype) != (case.shape, case.dtype) for c in cases):
             raise TypeError(f"select_n: operands are {given}; cases of one dtype and shape are "
                             "required; use olympus.numpy.where, which promotes and broadcasts.")
         if which.dtype != BOOL and which.dtype != dtypes.as_dtype("int32"):
@@ -103,10 +104,10 @@ class SelectN(Primitive):
         if which.dtype == BOOL and len(cases) > 2:
             raise TypeError(f"select_n: bool which given with {len(cases)} cases; at most two are "
                             "required; use int32 to choose among more.")
-        if which.shape not in ((), cases[0].shape):
+        if which.shape not in ((), case.shape):
             raise TypeError(f"select_n: operands are {given}; which of rank 0 or of the cases' "
                             "shape is required; broadcast it.")
-        return make_aval(cases[0].shape, cases[0].dtype, all(c.weak_type for c in cases))
+        return make_aval(case.shape, case.dtype, all(c.weak_type for c in cases))
 
     def lower(self, b: Any, which: Any, *cases: Any) -> Any:
         index, physical = b.avals_in[0], physical_aval(b.avals_out[0])

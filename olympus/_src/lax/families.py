@@ -108,6 +108,8 @@ def to_front(axis: Axis, x: Any, dim: int | None) -> Any:
 class Elementwise(Primitive):
     """Same-shape operands; one StableHLO op; the tangent is the sum of the partials."""
 
+    elementwise = True
+
     def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,
                  linear: tuple[int, ...] = (), result: Callable[[Any], Any] | None = None,
                  transposes: Sequence[Partial] | None = None) -> None:
@@ -172,9 +174,9 @@ class Comparison(Elementwise):
         compare = "TOTALORDER" if self.total and kind == "f" else \
             _COMPARE_TYPES.get(kind, "UNSIGNED")
         shape = b.avals_out[0].shape
-        xs = [x if a.shape == shape else b.broadcast(x, a.update(shape=shape), ())
-              for x, a in zip(xs, b.avals_in)]
-        return b.compare(self.op, *xs, compare, b.avals_out[0])
+        x, y = (x if a.shape == shape else b.broadcast(x, a.update(shape=shape), ())
+                for x, a in zip(xs, b.avals_in))
+        return b.compare(self.op, x, y, compare, b.avals_out[0])
 
 
 def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tuple[int, ...] = (),

@@ -14,8 +14,8 @@ __all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "
            "stop_gradient_p"]
 
 
-class Copy(Primitive):
-    """The same values in a buffer of their own."""
+class Same(Primitive, abstract=True):
+    """The operand as it is."""
 
     def infer(self, x: Any) -> Any:
         return x
@@ -23,17 +23,21 @@ class Copy(Primitive):
     def lower(self, b: Any, x: Any) -> Any:
         return x
 
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        return self.bind(*args), dims[0]
+
+
+class Copy(Same):
+    """The same values in a buffer of their own."""
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         return self.bind(*primals), self.bind(*tangents)
 
     def transpose(self, ct: Any, x: Any) -> list[Any]:
         return [ct]
 
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
-        return self.bind(*args), dims[0]
 
-
-class StopGradient(Copy):
+class StopGradient(Same):
     """The same values with derivative zero."""
 
     transpose = None
