@@ -5,8 +5,8 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 """
 
 from . import (
-    debug, dtypes, errors, flatten_util, interpreters, lax, numpy, random, stages, tree, tree_util,
-    typing,
+    core, debug, dtypes, errors, experimental, flatten_util, interpreters, lax, numpy, random,
+    stages, tree, tree_util, typing,
 )
 from ._src.backend.array import Array
 from ._src.backend.devices import (
@@ -25,6 +25,7 @@ from ._src.control.custom_jvp import custom_jvp
 from ._src.control.custom_vjp import custom_vjp
 from ._src.control.remat import checkpoint, checkpoint_policies
 from ._src.control.remat import checkpoint as remat
+from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
 from ._src.numpy import array_methods  # noqa: F401 - gives arrays and tracers their operators
 from ._src.transforms.autodiff import (
@@ -44,17 +45,18 @@ from ._src.types.dtypes import float0
 from .version import __version__, __version_info__
 
 __all__ = [
-    "__version__", "__version_info__", "Array", "block_until_ready", "check_tracer_leaks",
-    "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches", "config",
-    "copy_to_host_async", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_nans",
-    "default_backend", "default_device", "default_matmul_precision", "default_prng_impl", "Device",
-    "device_count", "device_get", "device_put", "devices", "disable_jit", "dtypes", "enable_checks",
-    "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "explain_cache_misses",
+    "Array", "Device", "ShapeDtypeStruct", "__version__", "__version_info__",
+    "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
+    "checkpoint_policies", "clear_caches", "config", "copy_to_host_async", "core", "custom_jvp",
+    "custom_vjp", "debug", "debug_infs", "debug_nans", "default_backend", "default_device",
+    "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
+    "devices", "disable_jit", "dtypes", "effects_barrier", "enable_checks", "enable_x64",
+    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain_cache_misses",
     "flatten_util", "float0", "fwd_and_bwd", "grad", "hessian", "host_count", "interpreters",
     "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
     "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_olympuspr",
     "named_call", "named_scope", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
-    "process_count", "process_index", "pure_callback", "random", "remat", "ShapeDtypeStruct",
-    "softmax_custom_jvp", "stages", "threefry_partitionable", "tree", "tree_util", "typeof",
-    "typing", "value_and_grad", "vjp", "vmap",
+    "process_count", "process_index", "pure_callback", "random", "remat", "softmax_custom_jvp",
+    "stages", "threefry_partitionable", "tree", "tree_util", "typeof", "typing",
+    "value_and_grad", "vjp", "vmap",
 ]

@@ -74,6 +74,7 @@ class Primitive:
 
     RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")
     multiple_results = False
+    elementwise = False     # operands have the result's shape, or are rank-0 literals
     platform_rules: ClassVar[dict[str, Any]] = {}
     infer: Any
     lower: Any

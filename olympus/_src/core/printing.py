@@ -16,16 +16,20 @@ from ..base import pretty, source
 
 __all__ = ["pretty_print"]
 
+PYTHON_SCALARS = (bool, int, float, complex)
+PYTHON_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
 Rule = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 class Names:
-    """Variables' names in the order of printing: a … z, aa, ab …; and names of shared programs."""
+    """Variables' names in the order of printing: a … z, ba, bb …; and names of shared programs."""
 
-    __slots__ = ("taken", "programs")
+    __slots__ = ("taken", "count", "programs")
 
     def __init__(self) -> None:
         self.taken: dict[Any, str] = {}
+        self.count = 0
         self.programs: dict[int, str] = {}
 
     def of(self, var: Any) -> str:
@@ -33,15 +37,40 @@ class Names:
             return "_"
         name = self.taken.get(var)
         if name is None:
-            name = self.taken[var] = _letters(len(self.taken))
+            name = self.taken[var] = _letters(self.count)
+            self.count += 1
         return name
+
+    def drop_unread(self, pr: Any) -> None:
+        """Call `_` what the program's equations make and nothing reads."""
+        read = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "val")}
+        read.update(a for a in pr.outvars if not hasattr(a, "val"))
+        for eqn in pr.eqns:
+            for var in eqn.outvars:
+                if var not in read:
+                    self.taken.setdefault(var, "_")
+
+    def alias(self, inner: Sequence[Any], outer: Sequence[Any]) -> None:
+        """Call a body's variables what the equation around it calls them, where that is one name.
+
+        Only for bodies that are applied once, as they are: an operand stands for one input.
+        """
+        if len(inner) != len(outer):
+            return
+        used = set()
+        for var, like in zip(inner, outer):
+            if not (hasattr(var, "val") or hasattr(like, "val") or like in used
+                    or var in self.taken):
+                used.add(like)
+                self.taken[var] = self.of(like)
 
 
 def _letters(n: int) -> str:
-    name = ""
-    n += 1
+    """Base 26 with the digits a … z: 25 is z, 26 is ba."""
+    n, digit = divmod(n, 26)
+    name = chr(ord("a") + digit)
     while n:
-        n, digit = divmod(n - 1, 26)
+        n, digit = divmod(n, 26)
         name = chr(ord("a") + digit) + name
     return name
 
@@ -126,20 +155,27 @@ def _shared(pr: Any) -> list[tuple[Any, str]]:
     return named
 
 
-def _program(pr: Any, names: Names, settings: Settings) -> pretty.Doc:
-    def bound(variables: Sequence[Any]) -> str:
-        return " ".join(_binder(v, names, settings) for v in variables)
+def _fill(items: Sequence[str], separator: str = "") -> pretty.Doc:
+    """The items on as few lines as they need."""
+    gap = pretty.concat([pretty.text(separator), pretty.group(pretty.brk())])
+    return pretty.nest(2, pretty.join(gap, list(map(pretty.text, items))))
 
-    head = f"lambda {bound(pr.constvars)}; {bound(pr.invars)}. let"
+
+def _program(pr: Any, names: Names, settings: Settings) -> pretty.Doc:
+    def bound(variables: Sequence[Any]) -> pretty.Doc:
+        return _fill([_binder(v, names, settings) for v in variables])
+
+    names.drop_unread(pr)
+    head = [pretty.text("lambda "), bound(pr.constvars), pretty.text("; "), bound(pr.invars),
+            pretty.text(". let")]
     eqns = [_eqn(eqn, names, settings) for eqn in pr.eqns]
     body = pretty.nest(2, pretty.concat([
         pretty.brk(), pretty.join(pretty.brk("; "), eqns)]))
     outs = [_atom(a, names) for a in pr.outvars]
-    tail = f"({outs[0]},)" if len(outs) == 1 else f"({', '.join(outs)})"
+    tail = [pretty.text("in ("), _fill(outs, ","), pretty.text(",)" if len(outs) == 1 else ")")]
     return pretty.group(pretty.concat([
         pretty.text("{ "),
-        pretty.nest(2, pretty.concat([pretty.text(head), body, pretty.brk(),
-                                      pretty.text(f"in {tail}")])),
+        pretty.nest(2, pretty.concat([*head, body, pretty.brk(), *tail])),
         pretty.text(" }")]))
 
 
@@ -153,20 +189,29 @@ def _atom(atom: Any, names: Names) -> str:
         return names.of(atom)
     aval = atom.aval
     value = atom.val
-    if isinstance(aval.dtype, np.dtype) and aval.dtype.names is None:
+    kind = PYTHON_KINDS.get(getattr(aval.dtype, "kind", None)) \
+        if type(value) in PYTHON_SCALARS else None
+    if kind is not None:
+        value = kind(value)     # with all the digits that were written
+    elif isinstance(aval.dtype, np.dtype) and aval.dtype.names is None:
         value = np.asarray(value).astype(aval.dtype).item()
     return f"{value}:{aval.str_short(short_dtypes=True)}"
 
 
 def _eqn(eqn: Any, names: Names, settings: Settings) -> pretty.Doc:
-    outs = " ".join(_binder(v, names, settings) for v in eqn.outvars)
+    outs = _fill([_binder(v, names, settings) for v in eqn.outvars])
     params = eqn.params
+    if eqn.primitive.name == "jit" and id(params["olympuspr"].olympuspr) not in names.programs:
+        body = params["olympuspr"].olympuspr
+        names.alias(body.invars, eqn.invars)
+        names.alias(body.outvars, eqn.outvars)
     rule = EQN_RULES.get(eqn.primitive.name) if settings.custom_rules else None
     if rule is not None:
         params = rule(params, eqn)
-    head = f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name
-    ins = "".join(f" {_atom(a, names)}" for a in eqn.invars)
-    doc = pretty.concat([pretty.text(head), _params(params, names, settings), pretty.text(ins)])
+    bound = [outs, pretty.text(" = ")] if eqn.outvars else []
+    ins = _fill([_atom(a, names) for a in eqn.invars])
+    doc = pretty.concat([*bound, pretty.text(eqn.primitive.name),
+                         _params(params, names, settings), pretty.text(" "), ins])
     notes = []
     if settings.source_info:
         notes.append(source.format_source(eqn.source))
@@ -219,10 +264,16 @@ def _broadcast_in_dim(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
     return {"broadcast_dimensions": dims} if dims else {}
 
 
+def _convert_element_type(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
+    """The sharding is there to be printed only where one was asked for."""
+    return {k: v for k, v in params.items() if k != "sharding" or v is not None}
+
+
 def _no_params(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
     return {}
 
 
 EQN_RULES: dict[str, Rule] = {
     "dot_general": _dot_general, "broadcast_in_dim": _broadcast_in_dim,
+    "convert_element_type": _convert_element_type,
     "dynamic_update_slice": _no_params}

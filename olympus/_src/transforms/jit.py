@@ -238,7 +238,9 @@ class JitFunction:
         self.device = device
         if backend is not None:
             self.device = devices.client(backend).local_devices()[0]
-        self.programs: Memo = Memo(4096)
+        self.programs = _programs_of(fun, (
+            self.static_argnums, self.static_argnames, self.donate_argnums, self.donate_argnames,
+            keep_unused, repr(sorted((compiler_options or {}).items()))))
         self.library = library
 
     def _resolve(self, nums: tuple[int, ...], names: tuple[str, ...], what: str
@@ -335,8 +337,9 @@ class JitFunction:
                 try:
                     _abstract(leaf)
                 except TypeError:
+                    what = self.name if self.library else "jit"
                     return TypeError(
-                        f"jit: argument {name}{keystr(path)} of {self.name} is {leaf!r} of type "
+                        f"{what}: argument {name}{keystr(path)} of {self.name} is {leaf!r} of type "
                         f"{type(leaf).__name__}; arrays and Python numbers are required; mark it "
                         "static (static_argnums, static_argnames), or put it into the aux data of "
                         "a pytree node.")

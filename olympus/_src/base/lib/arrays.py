@@ -23,6 +23,8 @@ HloSharding: Any = xla_client.HloSharding
 _ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 _COPY_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _REUSE = _jax.ArrayCopySemantics.REUSE_INPUT
+# C++'s own, before `backend.array` puts the guarded one over it.
+_buffer_pointer = ArrayImpl.unsafe_buffer_pointer
 _ALWAYS_COPY = _jax.ArrayCopySemantics.ALWAYS_COPY
 # What this jaxlib can do; see the feature tests' reasons where they are used.
 _HANDLER_KEYWORDS: dict[str, Any] = (
@@ -227,6 +229,6 @@ def block_until_ready(arrays: Sequence[Any]) -> None:
 def unsafe_buffer_pointer(array: Any) -> int:
     """Return the address of a single-device array's data."""
     with no_jax():
-        return array.unsafe_buffer_pointer()
+        return _buffer_pointer(array)
 
 

@@ -1,0 +1,195 @@
+"""A type checker for programs: what every pass must leave true.
+
+Variables are bound once and before they are read, literals are rank 0, the types of results are
+what the primitive infers from its operands (weak types aside), elementwise operands have the
+result's shape or are literals, and bodies are checked with the operands that they are applied to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ..base import errors, source
+from ..types.avals import ShapedArray
+from .ir import ClosedOlympuspr, Literal, Olympuspr
+from .trace import typeof
+
+__all__ = ["check_olympuspr"]
+
+
+def check_olympuspr(olympuspr: Any) -> None:
+    """Check a program and all programs in it.
+
+    Args:
+      olympuspr: an open or a closed program.
+
+    Raises:
+      OlympusprTypeError: naming the equation, what is wrong with it, and the user's line.
+
+    >>> import olympus
+    >>> from olympus._src.core.check import check_olympuspr
+    >>> check_olympuspr(olympus.make_olympuspr(lambda x: x + 1)(2.))
+    """
+    if isinstance(olympuspr, ClosedOlympuspr):
+        _check_consts(olympuspr)
+        olympuspr = olympuspr.olympuspr
+    if not isinstance(olympuspr, Olympuspr):
+        raise TypeError(f"check_olympuspr: {olympuspr!r} given; an Olympuspr or ClosedOlympuspr is "
+                        "required; make one with make_olympuspr.")
+    bound: set[Any] = set()
+    for var in (*olympuspr.constvars, *olympuspr.invars):
+        if var in bound:
+            raise errors.OlympusprTypeError(
+                f"check_olympuspr: the input {var} is bound twice; inputs must be distinct.")
+        bound.add(var)
+    effects: frozenset[Any] = frozenset()
+    for index, eqn in enumerate(olympuspr.eqns):
+        _check_eqn(eqn, index, bound)
+        bound.update(eqn.outvars)
+        effects |= eqn.effects
+    for atom in olympuspr.outvars:
+        problem = _atom_problem(atom, bound)
+        if problem:
+            raise errors.OlympusprTypeError(f"check_olympuspr: an output is {problem}.")
+    if not effects <= olympuspr.effects:
+        raise errors.OlympusprTypeError(
+            f"check_olympuspr: equations have the effects {_names(effects)}, the program "
+            f"{_names(olympuspr.effects)}; it must have those of all its equations.")
+
+
+def _names(effects: frozenset[Any]) -> str:
+    return "{" + ", ".join(sorted(map(str, effects))) + "}"
+
+
+def _check_consts(closed: ClosedOlympuspr) -> None:
+    for i, (var, value) in enumerate(zip(closed.olympuspr.constvars, closed.consts)):
+        if not _equal(typeof(value), var.aval):
+            raise errors.OlympusprTypeError(
+                f"check_olympuspr: constant {i} is {typeof(value)}; its variable is {var.aval}.")
+
+
+def _atom_problem(atom: Any, bound: set[Any]) -> str:
+    """What is wrong with reading an atom here; empty if nothing is."""
+    if isinstance(atom, Literal):
+        return f"a literal {atom.aval} that is not of rank 0" if atom.aval.shape != () else ""
+    if atom.dropped:
+        return "a dropped variable"
+    return "" if atom in bound else f"the variable {atom} that is not bound before"
+
+
+def _check_eqn(eqn: Any, index: int, bound: set[Any]) -> None:
+    """Raise for the first thing that is wrong with the equation."""
+    problem = next(_eqn_problems(eqn, bound), None)
+    if problem is None:
+        return
+    outs, ins = (" ".join(str(v.aval) for v in vs) for vs in (eqn.outvars, eqn.invars))
+    raise errors.OlympusprTypeError(
+        f"check_olympuspr: equation {index}, `{outs} = {eqn.primitive} {ins}`, {problem}; it was "
+        f"recorded at {source.summarize(eqn.source)}.")
+
+
+def _eqn_problems(eqn: Any, bound: set[Any]) -> Iterator[str]:
+    for i, atom in enumerate(eqn.invars):
+        problem = _atom_problem(atom, bound)
+        if problem:
+            yield f"reads as operand {i} {problem}"
+    new: set[Any] = set()
+    for var in eqn.outvars:
+        if var in bound or var in new:
+            yield f"binds the variable {var} again"
+        new.add(var)
+    if eqn.primitive.elementwise:
+        yield from _shape_problems(eqn)
+    yield from _body_problems(eqn)
+    yield from _type_problems(eqn)
+
+
+def _shape_problems(eqn: Any) -> Iterator[str]:
+    shape = eqn.outvars[0].aval.shape
+    for i, atom in enumerate(eqn.invars):
+        if atom.aval.shape != shape and not isinstance(atom, Literal):
+            yield (f"has as operand {i} a variable {atom.aval}; elementwise operands must have the "
+                   "result's shape or be literals")
+
+
+def _type_problems(eqn: Any) -> Iterator[str]:
+    avals = tuple(a.aval for a in eqn.invars)
+    try:
+        inferred = eqn.primitive.infer(*avals, **eqn.params)
+    except (TypeError, ValueError) as error:
+        yield f"is refused by its primitive: {error}"
+        return
+    if not eqn.primitive.multiple_results:
+        inferred = [inferred]
+    if len(inferred) != len(eqn.outvars):
+        yield f"binds {len(eqn.outvars)} variables; the primitive gives {len(inferred)} results"
+    for i, (want, var) in enumerate(zip(inferred, eqn.outvars)):
+        if not _equal(want, var.aval):
+            yield f"binds result {i} as {var.aval}; the primitive gives {want}"
+
+
+def _body_problems(eqn: Any) -> Iterator[str]:
+    for value in eqn.params.values():
+        for body in bodies_in(value):
+            try:
+                check_olympuspr(body)
+            except errors.OlympusprTypeError as error:
+                yield f"has a body that fails: {error}"
+    rule = APPLIED.get(eqn.primitive.name)
+    if rule is None:
+        return
+    for what, body, operands in rule(eqn.params, [a.aval for a in eqn.invars]):
+        if len(operands) != len(body.in_avals):
+            yield f"applies {what} of {len(body.in_avals)} inputs to {len(operands)} operands"
+        for i, (have, want) in enumerate(zip(operands, body.in_avals)):
+            if not _equal(have, want):
+                yield f"applies {what}, whose input {i} is {want}, to {have}"
+
+
+def bodies_in(value: Any) -> list[Any]:
+    """The programs in one param."""
+    if isinstance(value, (ClosedOlympuspr, Olympuspr)):
+        return [value]
+    if isinstance(value, (tuple, list)):
+        return [body for v in value for body in bodies_in(v)]
+    return []
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two avals are the same but for weak types."""
+    if a is b:
+        return True
+    if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
+        return a.update(weak_type=False) == b.update(weak_type=False)
+    return a == b
+
+
+# What bodies are applied to, by the name of the primitive; others are checked by `infer` alone.
+
+Applied = list[tuple[str, Any, Sequence[Any]]]
+
+
+def _jit(params: dict[str, Any], avals: list[Any]) -> Applied:
+    return [("the program", params["olympuspr"], avals)]
+
+
+def _cond(params: dict[str, Any], avals: list[Any]) -> Applied:
+    return [(f"branch {i}", body, avals[1:]) for i, body in enumerate(params["branches"])]
+
+
+def _while(params: dict[str, Any], avals: list[Any]) -> Applied:
+    nc, nb = params["cond_nconsts"], params["body_nconsts"]
+    carry = avals[nc + nb:]
+    return [("the condition", params["cond_olympuspr"], [*avals[:nc], *carry]),
+            ("the body", params["body_olympuspr"], [*avals[nc:nc + nb], *carry])]
+
+
+def _scan(params: dict[str, Any], avals: list[Any]) -> Applied:
+    whole = params["num_consts"] + params["num_carry"]
+    rows = [a.update(shape=a.shape[1:]) for a in avals[whole:]]
+    return [("the body", params["olympuspr"], [*avals[:whole], *rows])]
+
+
+APPLIED: dict[str, Callable[[dict[str, Any], list[Any]], Applied]] = {
+    "jit": _jit, "cond": _cond, "while": _while, "scan": _scan}

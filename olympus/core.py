@@ -1,0 +1,17 @@
+"""Programs and what they are made of, for those who write transformations or read programs."""
+
+from ._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeError
+from ._src.core.check import check_olympuspr
+from ._src.core.effects import Effect
+from ._src.core.evaluate import eval_olympuspr
+from ._src.core.ir import NO_EFFECTS as no_effects
+from ._src.core.ir import Atom, DropVar
+from ._src.core.trace import Trace, Tracer
+from ._src.transforms.tracing import ensure_compile_time_eval
+from ._src.types.avals import AbstractValue, ShapedArray, abstract_token
+
+__all__ = [
+    "AbstractValue", "Atom", "DropVar", "Effect", "InconclusiveDimensionOperation",
+    "OlympusprTypeError", "ShapedArray", "Trace", "Tracer", "abstract_token", "check_olympuspr",
+    "ensure_compile_time_eval", "eval_olympuspr", "no_effects",
+]

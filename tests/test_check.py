@@ -1,0 +1,144 @@
+"""The type checker of programs: it passes what tracing makes and names what is wrong otherwise."""
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import core, lax
+from olympus._src.core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, Var
+from olympus._src.types.avals import make_aval
+
+F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
+SCALAR, VECTOR = make_aval((), F32), make_aval((3,), F32)
+
+
+def mlp(w, x):
+    return jnp.sum(jnp.tanh(x @ w) ** 2)
+
+
+def controlled(x):
+    y = lax.cond(x[0] > 0, jnp.sin, jnp.cos, x)
+    y, _ = lax.scan(lambda c, row: (c * row, c), y, jnp.ones((4, 3)))
+    y = lax.while_loop(lambda v: v[0] < 10, lambda v: v * 2, y + 1)
+    return olympus.jit(jnp.exp)(y)
+
+
+def printing(x):
+    olympus.debug.print("{}", x)
+    return x
+
+
+GOOD = {
+    "identity": (lambda x: x, (1.,)),
+    "scalars": (lambda x, y: 2 * x + y, (3, 4)),
+    "mlp": (mlp, (np.ones((3, 2), F32), np.ones((5, 3), F32))),
+    "grad": (olympus.grad(mlp), (np.ones((3, 2), F32), np.ones((5, 3), F32))),
+    "hessian": (olympus.hessian(lambda x: jnp.sum(jnp.sin(x) * x)), (np.ones(3, F32),)),
+    "vmap": (olympus.vmap(lambda x, y: x * y + 1, in_axes=(0, None)), (np.ones((4, 3), F32), 2.)),
+    "vmap of grad": (olympus.vmap(olympus.grad(lambda x: jnp.exp(x) * x)), (np.ones(3, F32),)),
+    "control": (controlled, (np.ones(3, F32),)),
+    "vmap of control": (olympus.vmap(controlled), (np.ones((2, 3), F32),)),
+    "jvp of control": (lambda x: olympus.jvp(controlled, (x,), (x,)), (np.ones(3, F32),)),
+    "jit of grad": (olympus.jit(olympus.grad(lambda x: olympus.jit(jnp.sin)(x) * x)), (1.,)),
+    "checkpoint": (olympus.grad(olympus.checkpoint(lambda x: jnp.sin(jnp.sin(x)))), (1.,)),
+    "effects": (printing, (1.,)),
+    "indexing": (lambda x, i: x[i] + x.at[0].set(2.)[1:2], (np.ones(3, F32), 1)),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_traced_programs_pass(name):
+    fun, args = GOOD[name]
+    core.check_olympuspr(olympus.make_olympuspr(fun)(*args))
+
+
+def test_open_programs_pass_too():
+    core.check_olympuspr(olympus.make_olympuspr(mlp)(*GOOD["mlp"][1]).olympuspr)
+
+
+def test_other_things_are_refused():
+    with pytest.raises(TypeError, match="check_olympuspr: 3 given; an Olympuspr"):
+        core.check_olympuspr(3)
+
+
+def eqn(prim, ins, outs, **params):
+    return OlympusprEqn(prim, ins, outs, params)
+
+
+def bad_programs():
+    """(id, program, what the message says)"""
+    a, b, c = Var(SCALAR), Var(SCALAR), Var(SCALAR)
+    v, w = Var(VECTOR), Var(VECTOR)
+    body = olympus.make_olympuspr(lambda x: x + 1)(1.)
+    wrong_body = ClosedOlympuspr(Olympuspr([], [a], [c], []))
+    yield "input twice", Olympuspr([], [a, a], [a], []), "input .* is bound twice"
+    yield "unbound", Olympuspr([], [a], [c], [eqn(lax.sin_p, [b], [c])]), (
+        r"equation 0, `float32\[\] = sin float32\[\]`, reads as operand 0 the variable .* not "
+        "bound before; it was recorded at")
+    yield "unbound output", Olympuspr([], [a], [b], []), "an output is the variable"
+    yield "bound twice", Olympuspr(
+        [], [a], [b], [eqn(lax.sin_p, [a], [b]), eqn(lax.cos_p, [a], [b])]
+    ), "equation 1.*binds the variable .* again"
+    yield "dropped output", Olympuspr([], [a], [DropVar(SCALAR)], []), "a dropped variable"
+    yield "literal of rank 1", Olympuspr(
+        [], [v], [w], [eqn(lax.add_p, [v, Literal(np.ones(3, F32), VECTOR)], [w])]
+    ), "a literal float32.3. that is not of rank 0"
+    yield "elementwise rank", Olympuspr(
+        [], [v, a], [w], [eqn(lax.add_p, [v, a], [w])]
+    ), r"operand 1 a variable float32\[\]; elementwise operands must have the result's shape"
+    yield "shape of result", Olympuspr(
+        [], [a], [v], [eqn(lax.reduce_sum_p, [w], [v], axes=(0,), out_sharding=None)]
+    ), "reads as operand 0"
+    yield "dtype of result", Olympuspr(
+        [], [a], [(n := Var(make_aval((), I32)))], [eqn(lax.sin_p, [a], [n])]
+    ), r"binds result 0 as int32\[\]; the primitive gives float32\[\]"
+    yield "refused operands", Olympuspr(
+        [], [(n := Var(make_aval((), I32)))], [b], [eqn(lax.sin_p, [n], [b])]
+    ), "is refused by its primitive: sin: operand 0 is int32"
+    yield "number of results", Olympuspr(
+        [], [a], [b], [eqn(call_p(), [a], [b, c], name="f", olympuspr=body)]
+    ), "binds 2 variables; the primitive gives 1 results"
+    yield "operands of the body", Olympuspr(
+        [], [v], [b], [eqn(call_p(), [v], [b], name="f", olympuspr=body)]
+    ), r"applies the program, whose input 0 is .*float32\[\].*, to float32\[3\]"
+    yield "body", Olympuspr(
+        [], [a], [b], [eqn(call_p(), [a], [b], name="f", olympuspr=wrong_body)]
+    ), "has a body that fails: check_olympuspr: an output is the variable"
+    yield "constant", ClosedOlympuspr(Olympuspr([v], [], [v], []), [1]), (
+        r"constant 0 is int32\[\].*; its variable is float32\[3\]")
+    effect = core.Effect()
+    yield "effects", Olympuspr([], [a], [b], [OlympusprEqn(
+        lax.sin_p, [a], [b], {}, frozenset((effect,)))]), "effects {Effect}, the program {}"
+
+
+def call_p():
+    """jit's primitive, found as users find it."""
+    return olympus.make_olympuspr(olympus.jit(lambda x: x))(1.).eqns[0].primitive
+
+
+@pytest.mark.parametrize(("program", "message"),
+                         [pytest.param(p, m, id=name) for name, p, m in bad_programs()])
+def test_bad_programs_fail(program, message):
+    with pytest.raises(olympus.errors.OlympusprTypeError, match=message):
+        core.check_olympuspr(program)
+
+
+def test_the_users_line_is_named():
+    closed = olympus.make_olympuspr(lambda x: jnp.sin(x))(1.)
+    closed.eqns[0].outvars[0].aval = make_aval((), I32)
+    with pytest.raises(olympus.errors.OlympusprTypeError, match=r"recorded at .*test_check.py:\d+"):
+        core.check_olympuspr(closed)
+
+
+def test_weak_types_do_not_matter():
+    a, b = Var(make_aval((), F32, True)), Var(SCALAR)
+    core.check_olympuspr(Olympuspr([], [a], [b], [eqn(lax.sin_p, [a], [b])]))
+
+
+def test_eval_olympuspr():
+    closed = olympus.make_olympuspr(lambda x: jnp.sin(x) + np.float32(2))(1.)
+    (out,) = core.eval_olympuspr(closed.olympuspr, closed.consts, 1.)
+    np.testing.assert_allclose(out, np.sin(1.) + 2, rtol=1e-6)
+    with pytest.raises(TypeError, match="eval_olympuspr: 2 arguments given; the program takes 1"):
+        core.eval_olympuspr(closed.olympuspr, closed.consts, 1., 2.)
