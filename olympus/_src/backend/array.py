@@ -188,7 +188,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     "devices": _devices, "copy_to_host_async": lib.copy_to_host_async,
     "__dlpack__": lambda self, **kwargs: lib.to_dlpack(self, **kwargs),
     "__dlpack_device__": lambda self: (1 if self.platform() == "cpu" else 2, _device(self).id),
-    "unsafe_buffer_pointer": lib.unsafe_buffer_pointer,
 }
 PROPERTIES: dict[str, Any] = {
     "shape": operator.attrgetter("aval.shape"), "dtype": operator.attrgetter("aval.dtype"),

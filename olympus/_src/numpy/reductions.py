@@ -134,6 +134,7 @@ def reduce_sum(x: Any, axes: Axes) -> Any:
     return lax_shape.reduce_sum(x, axes) if axes else x
 
 
+@fused(static=("axis", "dtype", "out", "keepdims", "initial", "promote_integers"))
 def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
     """The sum over axes (all of them if None).
@@ -152,6 +153,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
                 keepdims=bool(keepdims), dtype=dtype)
 
 
+@fused(static=("axis", "dtype", "out", "keepdims", "initial", "promote_integers"))
 def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
          initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
     """The product over axes (all of them if None); dtypes as `sum`."""
@@ -179,6 +181,7 @@ def _any(x: Any, where: Any, *, axes: Axes, keepdims: bool) -> Any:
     return expand(_truth(reduce.reduce_or, False, x, where, axes), axes, keepdims)
 
 
+@fused(static=("axis", "out", "keepdims"))
 def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
         ) -> Any:
     """Whether all elements over axes are not zero; True of none."""
@@ -186,6 +189,7 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     return _all(x, mask_arg("all", where), axes=axes, keepdims=bool(keepdims))
 
 
+@fused(static=("axis", "out", "keepdims"))
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
         ) -> Any:
     """Whether some element over axes is not zero; False of none."""
@@ -193,6 +197,7 @@ def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     return _any(x, mask_arg("any", where), axes=axes, keepdims=bool(keepdims))
 
 
+@fused(static=("axis", "keepdims"))
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The number of elements over axes that are not zero."""
     x, axes = reduction_args("count_nonzero", a, axis)
@@ -233,6 +238,7 @@ def _extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: b
                      keepdims=bool(keepdims), largest=largest)
 
 
+@fused(static=("axis", "out", "keepdims", "initial"))
 def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None) -> Any:
     """The largest element over axes; NaN if any is NaN.
@@ -242,18 +248,21 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     return _extreme("max", True, a, axis, out, keepdims, initial, where)
 
 
+@fused(static=("axis", "out", "keepdims", "initial"))
 def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None) -> Any:
     """The smallest element over axes; NaN if any is NaN. Errors as `max`."""
     return _extreme("min", False, a, axis, out, keepdims, initial, where)
 
 
+@fused(static=("axis", "out", "keepdims", "initial"))
 def amax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
          where: Any = None) -> Any:
     """Alias of `max`."""
     return _extreme("max", True, a, axis, out, keepdims, initial, where)
 
 
+@fused(static=("axis", "out", "keepdims", "initial"))
 def amin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
          where: Any = None) -> Any:
     """Alias of `min`."""
@@ -292,6 +301,7 @@ def _arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdim
     return _position(x, axis=axis, keepdims=bool(keepdims), largest=largest)
 
 
+@fused(static=("axis", "out", "keepdims"))
 def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """The index of the first largest element along an axis, or in row-major order: int32.
 
@@ -300,6 +310,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _arg_extreme("argmax", True, a, axis, out, keepdims)
 
 
+@fused(static=("axis", "out", "keepdims"))
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """The index of the first smallest element; the first NaN counts as smallest."""
     return _arg_extreme("argmin", False, a, axis, out, keepdims)

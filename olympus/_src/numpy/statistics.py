@@ -62,6 +62,7 @@ def _mean(x: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
     return convert(ew.div(total, _count(x, where, axes, keepdims, wide)), dtype)
 
 
+@fused(static=("axis", "dtype", "out", "keepdims"))
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
          where: Any = None) -> Any:
     """The mean over axes; NaN of no elements. Integers give float32; 16-bit floats keep theirs.
@@ -110,6 +111,7 @@ def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddo
                 axes=axes, keepdims=bool(keepdims), dtype=dtype, root=root)
 
 
+@fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
 def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
         ) -> Any:
@@ -122,6 +124,7 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
     return _spread("var", False, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
+@fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
 def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
         keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
         ) -> Any:
