@@ -36,6 +36,8 @@ def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
 
 def shape_of(x: Any) -> Dims:
     """The shape of an array, a number or a nested sequence of numbers."""
+    if isinstance(x, int):      # of any size: bounds are limited later
+        return ()
     return typeof(promote.plain(promote.operand("random", x))).shape
 
 

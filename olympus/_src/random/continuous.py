@@ -215,17 +215,18 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: A
 def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
     """Gumbel numbers, -log(-log(u)). The key is typed.
 
-    In mode "high" u has a second draw below its last bit, so that large numbers are not cut off.
+    In mode "high" u counts from the end where numbers are large, and a second draw continues its
+    bits there, so that the tail is not cut off.
     """
     info = finfo(dtype)
     if mode == "low":
         u = between(key, np.array(info.tiny, dtype), np.array(1, dtype), shape, dtype)
-    else:
-        pair = unit(key, (2, *shape), dtype)
-        high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
-        fine = ew.add(ew.mul(low, 2.0 ** -info.nmant), float(info.tiny))
-        u = ew.select(ew.ge(high, 0.5), high, ew.add(high, fine))
-    return ew.neg(ew.log(ew.neg(ew.log(u))))
+        return ew.neg(ew.log(ew.neg(ew.log(u))))
+    pair = unit(key, (2, *shape), dtype)
+    high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
+    fine = ew.add(ew.mul(low, 2.0 ** -info.nmant), float(info.tiny))
+    u = ew.select(ew.ge(high, 0.5), high, ew.add(high, fine))
+    return ew.neg(ew.log(ew.neg(ew.log1p(ew.neg(u)))))
 
 
 @fused(static=("shape", "dtype", "mode"))
@@ -271,7 +272,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 @fused(static=("shape", "dtype"))
 def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    low = np.array(finfo(dtype).tiny, dtype)
+    low = np.array(finfo(dtype).eps, dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
     return ew.log(ew.div(u, ew.sub(1.0, u)))
 
@@ -296,7 +297,9 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
 def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
     """Lengths of normal vectors in three dimensions. The key is typed."""
     x = standard_normal(key, (*shape, 3), dtype)
-    return ew.sqrt(reduce_sum(ew.mul(x, x), (len(shape),)))
+    wide = dtypes.as_dtype("float32") if dtypes.itemsize_bits(dtype) < 32 else dtype
+    total = reduce_sum(convert_element_type(ew.mul(x, x), wide), (len(shape),))
+    return ew.sqrt(convert_element_type(total, dtype))
 
 
 @fused(static=("shape", "dtype"))
@@ -376,7 +379,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
 
 @fused(static=("shape", "dtype"))
 def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
-    log = ew.log1p(ew.neg(unit(typed(key), shape, dtype)))
+    log = ew.log(unit(typed(key), shape, dtype))
     return ew.mul(ew.sqrt(ew.mul(log, -2.0)), parameter(scale, dtype, shape))
 
 

@@ -114,17 +114,18 @@ def _limited(x: Any, dtype: Any, shape: Dims) -> tuple[Any, Any]:
 
 @fused(static=("shape", "dtype", "beyond"))
 def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, beyond: bool) -> Any:
-    """Twice as many bits as the dtype has, modulo the span: the bias is then below 2^-bits.
+    """Twice as many bits as needed, modulo the span: the bias is then below 2^-width.
 
-    With a and b the two draws, (a * 2^bits + b) % span is computed in the dtype from remainders.
+    With a and b two draws, (a * 2^width + b) % span is computed in the width from remainders.
+    Dtypes of 8 and 16 bits are computed in 32.
     """
     (low, _), (high, above) = _limited(minval, dtype, shape), _limited(maxval, dtype, shape)
-    width = dtypes.itemsize_bits(dtype)
+    width = max(32, dtypes.itemsize_bits(dtype))
     unsigned = dtypes.as_dtype(f"uint{width}")
     a, b = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(typed(key)))
-    span = convert_element_type(ew.sub(high, low), unsigned)
+    span = ew.sub(convert_element_type(high, unsigned), convert_element_type(low, unsigned))
     span = ew.select(ew.le(high, low), full_like(span, 1), span)
-    if beyond or above is not None:     # maxval is one above the dtype's largest: 0 is "all"
+    if beyond or above is not None:     # maxval is above the dtype; a span of 0 means 2^width
         wider = ew.gt(high, low) if beyond else ew.bitwise_and(above, ew.gt(high, low))
         span = ew.select(wider, ew.add(span, 1), span)
     factor = ew.rem(full_like(span, 2 ** (width // 2)), span)
@@ -166,7 +167,7 @@ def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
     real = dtypes.to_inexact_dtype(typeof(p).dtype)
     p = parameter(p, real, shape)
     u = unit(typed(key), shape, real)
-    count = ew.floor(ew.div(ew.log1p(ew.neg(u)), ew.log1p(ew.neg(p))))
+    count = ew.floor(ew.div(ew.log(u), ew.log1p(ew.neg(p))))
     return convert_element_type(ew.add(count, 1.0), dtype)
 
 

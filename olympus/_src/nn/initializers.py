@@ -1,0 +1,209 @@
+"""Initial values of weights: functions of (key, shape, dtype), and functions that make those."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ..lax import elementwise as ew
+from ..numpy import creation
+from ..numpy import ufuncs as uf
+from ..random import continuous as samplers
+from ..random.arguments import refuse_sharding
+from ..random.keys import split
+from ..types import dtypes
+from ..types.shape import canonical_shape
+
+__all__ = [
+    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones",
+    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+]
+
+# Standard deviations of a normal law cut off at ±2, and of a complex one cut off at radius 2.
+_CUT, _COMPLEX_CUT = 0.87962566103423978, 0.95311164380491208
+
+
+class Initializer(Protocol):
+    """What makes initial weights: `init(key, shape, dtype=..., out_sharding=None)`."""
+
+    def __call__(self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+        """An array of the shape and dtype."""
+        raise NotImplementedError
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Zeros; the key is not used.
+
+    >>> import olympus
+    >>> olympus.nn.initializers.zeros(olympus.random.key(0), (2,))
+    Array([0., 0.], dtype=float32)
+    """
+    return creation.zeros(shape, dtype, out_sharding=out_sharding)
+
+
+def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+    """Ones; the key is not used."""
+    return creation.ones(shape, dtype, out_sharding=out_sharding)
+
+
+def _initializer(make: Callable[..., Any], default: Any) -> Initializer:
+    """`make(key, shape, dtype)` with its default dtype and the sharding refused."""
+    def init(key: Any, shape: Any, dtype: Any = default, out_sharding: Any = None) -> Any:
+        refuse_sharding("initializer", out_sharding)
+        dtype = dtypes.default_float() if dtype is None else dtypes.canonicalize_dtype(dtype)
+        return make(key, canonical_shape(shape, "initializer"), dtype)
+    return init
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer of arrays equal to `value`, which broadcasts to the shape."""
+    return _initializer(lambda key, shape, dtype: creation.full(shape, value, dtype), dtype)
+
+
+def _scaled(sample: Any, factor: Any) -> Any:
+    return uf.multiply(sample, creation.asarray(factor, sample.dtype))
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of numbers uniform in [0, scale)."""
+    return _initializer(lambda key, shape, dtype: _scaled(
+        samplers.uniform(key, shape, dtype), scale), dtype)
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer of normal numbers of the standard deviation, mean 0."""
+    return _initializer(lambda key, shape, dtype: _scaled(
+        samplers.normal(key, shape, dtype), stddev), dtype)
+
+
+def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+                     ) -> Initializer:
+    """An initializer of stddev times normal numbers that are cut off at lower and upper."""
+    return _initializer(lambda key, shape, dtype: _scaled(
+        samplers.truncated_normal(key, lower, upper, shape, dtype), stddev), dtype)
+
+
+def _axes(axes: Any, ndim: int) -> list[int]:
+    axes = axes if isinstance(axes, Sequence) else (axes,)
+    if any(not -ndim <= a < ndim for a in axes):
+        raise ValueError(f"variance_scaling: axes {tuple(axes)} and {ndim} dimensions given; axes "
+                         "of the array are required; pass a shape with more axes, or name others.")
+    return [a % ndim for a in axes]
+
+
+def _fans(shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
+          ) -> tuple[float, float]:
+    """Numbers of inputs of an output and of outputs of an input."""
+    if len(shape) <= 1:
+        raise ValueError(f"variance_scaling: shape {tuple(shape)} given; at least two axes are "
+                         "required, for inputs and outputs; use normal or uniform.")
+    size = {name: math.prod(shape[a] for a in _axes(axes, len(shape)))
+            for name, axes in (("in", in_axis), ("out", out_axis), ("batch", batch_axis))}
+    field = math.prod(shape) / (size["in"] * size["out"] * size["batch"] or 1)
+    return size["in"] * field, size["out"] * field
+
+
+def _disc(key: Any, shape: Any, dtype: Any, radius: Callable[[Any], Any]) -> Any:
+    """Complex numbers of random direction whose sizes are `radius` of uniform numbers."""
+    real = dtypes.to_real_dtype(dtype)
+    keys = split(key)
+    size = radius(samplers.uniform(keys[0], shape, real))
+    angle = ew.mul(samplers.uniform(keys[1], shape, real), 2 * math.pi)
+    return ew.complex(ew.mul(size, ew.cos(angle)), ew.mul(size, ew.sin(angle)))
+
+
+def _cut_radius(u: Any) -> Any:
+    return ew.sqrt(ew.neg(ew.log1p(ew.neg(ew.mul(u, 1 - math.exp(-4.0))))))
+
+
+def _draw(distribution: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, float]:
+    """(numbers, their standard deviation)."""
+    complex_ = dtypes.is_complex(dtype)
+    if distribution == "normal":
+        return samplers.normal(key, shape, dtype), 1.0
+    if distribution == "uniform":
+        if complex_:
+            return _disc(key, shape, dtype, ew.sqrt), math.sqrt(0.5)
+        return samplers.uniform(key, shape, dtype, -1.0), math.sqrt(1 / 3)
+    if complex_:
+        return _disc(key, shape, dtype, _cut_radius), _COMPLEX_CUT
+    return samplers.truncated_normal(key, -2.0, 2.0, shape, dtype), _CUT
+
+
+_MODES: dict[str, Callable[[float, float], float]] = {
+    "fan_in": lambda i, o: i, "fan_out": lambda i, o: o, "fan_avg": lambda i, o: (i + o) / 2,
+    "fan_geo_avg": lambda i, o: math.sqrt(i * o)}
+
+
+def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Any = -2,
+                     out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+    """An initializer of variance scale / n, with n the number of inputs or outputs of a weight.
+
+    Args:
+      scale: the factor.
+      mode: what n is: "fan_in", "fan_out", "fan_avg" or "fan_geo_avg".
+      distribution: "normal", "uniform", or "truncated_normal" (cut off at two standard deviations).
+      in_axis, out_axis, batch_axis: axis or axes of inputs, outputs and independent weights; all
+        others are a receptive field, which counts in inputs and outputs.
+      dtype: the default dtype.
+
+    Raises ValueError for another mode or distribution, and for shapes of fewer than two axes.
+    """
+    if mode not in _MODES:
+        raise ValueError(f"variance_scaling: mode {mode!r} given; one of "
+                         f"{', '.join(map(repr, _MODES))} is required.")
+    if distribution not in ("normal", "uniform", "truncated_normal"):
+        raise ValueError(f"variance_scaling: distribution {distribution!r} given; 'normal', "
+                         "'uniform' or 'truncated_normal' is required.")
+
+    def make(key: Any, shape: Any, dtype: Any) -> Any:
+        n = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
+        sample, deviation = _draw(distribution, key, shape, dtype)
+        return _scaled(sample, math.sqrt(scale / max(n, 1)) / deviation)
+
+    return _initializer(make, dtype)
+
+
+def glorot_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
+                   ) -> Initializer:
+    """Uniform numbers of variance 1 / fan_avg (Glorot and Bengio 2010)."""
+    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def glorot_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
+                  ) -> Initializer:
+    """Truncated normal numbers of variance 1 / fan_avg (Glorot and Bengio 2010)."""
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis,
+                            dtype)
+
+
+def lecun_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
+                  ) -> Initializer:
+    """Uniform numbers of variance 1 / fan_in (LeCun et al. 1998)."""
+    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def lecun_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
+                 ) -> Initializer:
+    """Truncated normal numbers of variance 1 / fan_in (LeCun et al. 1998)."""
+    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis,
+                            dtype)
+
+
+def he_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
+               ) -> Initializer:
+    """Uniform numbers of variance 2 / fan_in, for relu (He et al. 2015)."""
+    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+
+
+def he_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
+              ) -> Initializer:
+    """Truncated normal numbers of variance 2 / fan_in, for relu (He et al. 2015)."""
+    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis,
+                            dtype)
+
+
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

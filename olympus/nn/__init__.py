@@ -1,0 +1,19 @@
+"""Functions of neural networks: activations, softmax and its kin, initial values of weights."""
+
+from . import initializers
+from .._src.nn.activations import (
+    celu, elu, gelu, glu, hard_sigmoid, hard_silu, hard_swish, hard_tanh, identity, leaky_relu,
+    log_sigmoid, mish, relu, relu6, selu, sigmoid, silu, soft_sign, softplus, sparse_plus,
+    sparse_sigmoid, squareplus, swish, tanh,
+)
+from .._src.nn.normalization import (
+    log1mexp, log_softmax, logmeanexp, logsumexp, one_hot, softmax, standardize,
+)
+
+__all__ = [
+    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
+    "identity", "initializers", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax",
+    "logmeanexp", "logsumexp", "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu",
+    "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus",
+    "standardize", "swish", "tanh",
+]
