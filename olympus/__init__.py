@@ -55,7 +55,7 @@ __all__ = [
     "flatten_util", "float0", "fwd_and_bwd", "grad", "hessian", "host_count", "interpreters",
     "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
     "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_olympuspr",
-    "named_call", "named_scope", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
+    "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
     "process_count", "process_index", "pure_callback", "random", "remat", "softmax_custom_jvp",
     "stages", "threefry_partitionable", "tree", "tree_util", "typeof", "typing",
     "value_and_grad", "vjp", "vmap",

@@ -33,7 +33,8 @@ def test_page(page):
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start(1))
         if ">>>" in block[1]:
-            test = doctest.DocTestParser().get_doctest(block[1], {}, f"{page.name}:{line}", str(page), line)
+            name = f"{page.name}:{line}"
+            test = doctest.DocTestParser().get_doctest(block[1], {}, name, str(page), line)
             test.globs = names  # get_doctest copies; blocks share one namespace
             run(test)
         else:

@@ -112,8 +112,13 @@ class OlympusprEqn:
     def __init__(self, primitive: Primitive, invars: Sequence[Any], outvars: Sequence[Var],
                  params: dict[str, Any], effects: frozenset[Any] = NO_EFFECTS, source: Any = None,
                  ctx: Any = None) -> None:
-        self.primitive, self.invars, self.outvars = primitive, list(invars), list(outvars)
-        self.params, self.effects, self.source, self.ctx = params, effects, source, ctx
+        self.primitive = primitive
+        self.invars = invars if type(invars) is list else list(invars)
+        self.outvars = outvars if type(outvars) is list else list(outvars)
+        self.params = params
+        self.effects = effects
+        self.source = source
+        self.ctx = ctx
 
     @property
     def source_info(self) -> Any:
