@@ -636,7 +636,7 @@ def test_in_axes_of_a_tree():
     assert out.tolist() == [[1., 4.], [2., 5.], [3., 6.]]
 
 
-ATuple = collections.namedtuple("ATuple", ("name"))     # noqa: UP014 - as the page writes it
+ATuple = collections.namedtuple("ATuple", ("name"))
 KEYED = [1, {'k1': 2, 'k2': (3, 4)}, ATuple('foo')]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import errors, lib
+from ..base import errors, lib, source
 from ..base.config import debug_infs, debug_nans
 from ..base.util import Memo
 from ..core.ir import Literal
@@ -90,6 +90,16 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
     return lib.pjit(prim.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
 
 
+def check_deleted(name: str, args: Any) -> None:
+    """Raise DonatedArgumentError if an operand is an array that was deleted or donated."""
+    for i, x in enumerate(args):
+        if type(x) is ArrayImpl and x.is_deleted():
+            raise errors.DonatedArgumentError(
+                f"{name}: operand {i} is an array {x.aval} that has been deleted, by delete() or "
+                f"because it was donated, at {source.summarize(source.user_frame())}; it may not "
+                "be used again; use the result of the call that it was donated to.") from None
+
+
 def shard_fallback(*args: Any) -> Any:
     """C++ asks for an argument that it cannot place itself; programs of one device never do."""
     return argument_array(args[0])
@@ -128,7 +138,11 @@ class EvalTrace(Trace):
         call = cache.get(key)
         if call is None:
             call = cache[key] = _eager(prim, params)
-        out = call(*args)
+        try:
+            out = call(*args)
+        except (ValueError, lib.XlaRuntimeError):
+            check_deleted(prim.name, args)
+            raise
         if debug_nans.value or debug_infs.value:
             check_nans(prim.name, out if prim.multiple_results else [out])
         return out

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backend.array import literal_array
+from ..backend.dispatch import check_deleted
 from ..core.ir import Literal
 from ..core.staging import StagingTrace
 from ..core.trace import Context, ctx
@@ -42,6 +43,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         try:
             return compiled(*args, **kwargs)
         except ValueError as error:
+            check_deleted(fun.__name__, args)
             if "hashable" not in str(error):
                 raise
             return fun(*args, **kwargs)

@@ -12,7 +12,7 @@ import inspect
 import logging
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,8 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
                        list(info.static_argnames), object(), dispatch_registry, shard_fallback)
     functools.update_wrapper(wrapped, fun)
     wrapped.trace, wrapped.lower = info.trace, info.lower
-    wrapped.eval_shape, wrapped.clear_cache = info.eval_shape, wrapped._clear_cache
+    wrapped.eval_shape, wrapped.clear_cache = info.eval_shape, info.clear_cache
+    info.compiled = weakref.ref(wrapped)    # its methods are not known to the garbage collector
     return wrapped
 
 
@@ -125,7 +126,7 @@ def _indices(value: Any, what: str) -> tuple[int, ...]:
 def _names(value: Any, what: str) -> tuple[str, ...]:
     if value is None:
         return ()
-    values = (value,) if isinstance(value, str) else tuple(value)
+    values = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     if not all(isinstance(v, str) for v in values):
         raise TypeError(f"jit: {what}={value!r} given; a string or strings are required.")
     return values
@@ -142,7 +143,7 @@ class Program:
     """A traced function for one key, with what is made from it later."""
 
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "positions", "arg_names", "donated",
-                 "name", "executables", "keep_unused", "options")
+                 "name", "executables", "keep_unused", "options", "all_reused")
 
     def __init__(self, closed: ClosedOlympuspr, tracers: list[Any], out_tree: Any, call: Call,
                  arg_names: tuple[str, ...], donated: tuple[bool, ...], name: str,
@@ -153,6 +154,7 @@ class Program:
         self.arg_names, self.donated, self.name = arg_names, donated, name
         self.keep_unused, self.options = keep_unused, options
         self.executables: dict[Any, Executable] = {}
+        self.all_reused = True      # whether each donated input's buffer is taken by a result
 
     def lower(self, platform: str) -> tuple[Any, Any, tuple[bool, ...]]:
         """(verified module, its context, which inputs it takes)."""
@@ -166,6 +168,7 @@ class Program:
         donated = tuple(d for d, k in zip(self.donated, kept) if k)
         program = ClosedOlympuspr(pr, closed.consts)
         aliases = _aliases(program, donated) if any(donated) else ()
+        self.all_reused = not any(d and a is None for d, a in zip(donated, aliases))
         module, context = lower_program(program, self.name, platform, donated=donated,
                                         aliases=aliases, result_paths=info.result_paths)
         return module, context, kept
@@ -242,6 +245,7 @@ class JitFunction:
             self.static_argnums, self.static_argnames, self.donate_argnums, self.donate_argnames,
             keep_unused, repr(sorted((compiler_options or {}).items()))))
         self.library = library
+        self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
     def _resolve(self, nums: tuple[int, ...], names: tuple[str, ...], what: str
                  ) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -430,10 +434,13 @@ class JitFunction:
         flat = [x._base_array if type(x) in KEY_TYPES else x for x in arrays]
         outs = wrap_keys(executable(flat), executable.out_avals)
         result = tree_unflatten(program.out_tree, outs)
+        for x, donated in zip(arrays, program.donated):
+            if donated:     # C++ passes arrays that were deleted so on to `miss`, which explains
+                (x._base_array if type(x) in KEY_TYPES else x).delete()
         if config.debug_nans.value or config.debug_infs.value:
             check_nans(f"jit({self.name})", outs)
             return result, None, False
-        if not call.cacheable or self.device is not None or ctx.axes:
+        if not call.cacheable or not program.all_reused or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
         return result, executable.fastpath(out_tree, committed), False
@@ -457,6 +464,13 @@ class JitFunction:
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """`trace(…).lower()`."""
         return self.trace(*args, **kwargs).lower()
+
+    def clear_cache(self) -> None:
+        """Forget this function's programs; they are made anew when next called."""
+        self.programs.cache_clear()
+        compiled = self.compiled()
+        if compiled is not None:
+            compiled._clear_cache()
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""

@@ -1,0 +1,234 @@
+"""Bad input: one table of calls, what they raise and what the message says.
+
+Every message is `operation: what was given; what is required; what to do`, so most rows look for
+the operation and the value given.
+"""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import errors, lax
+
+ONES = np.ones((3, 4), np.float32)
+
+
+class Thing:
+    def __repr__(self):
+        return "Thing()"
+
+
+def leak(run):
+    """A tracer that outlives `run`, a transformation that is given a function to call."""
+    kept = []
+    run(lambda x: kept.append(x * 2) or x)
+    return kept[0]
+
+
+def branch(x):
+    return 1 if x > 0 else 2    # the line that the message names
+
+
+def from_another_thread(x):
+    caught = []
+
+    def work():
+        try:
+            jnp.sin(x)
+        except Exception as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    raise caught[0]
+
+
+def donated_twice():
+    f = olympus.jit(lambda state: state + 1, donate_argnums=0)
+    x = jnp.ones(3)
+    f(x)
+    f(x)
+
+
+def add_under_jit(x):
+    return olympus.jit(lambda y: y + x)(1.)
+
+
+def with_nans(fun):
+    with olympus.debug_nans(True):
+        return fun()
+
+
+ROWS = {
+    # shapes
+    "add shapes": (lambda: jnp.ones(3) + jnp.ones(4), (TypeError, ValueError),
+                   r"add: .*float32\[3\].*float32\[4\]"),
+    "lax.add shapes": (lambda: lax.add(ONES, np.ones(4, np.float32)), TypeError,
+                       r"add: operands are float32\[3,4\], float32\[4\]; equal shapes are required"),
+    "matmul": (lambda: jnp.ones((2, 3)) @ jnp.ones((4, 5)), (TypeError, ValueError),
+               r"matmul: .*float32\[2,3\].*float32\[4,5\]|dot_general"),
+    "reshape": (lambda: jnp.ones(6).reshape(4), (TypeError, ValueError),
+                r"reshape: .*\(4,\).*|reshape: .*6"),
+    "concatenate": (lambda: jnp.concatenate([jnp.ones((2, 3)), jnp.ones((2, 4))]),
+                    (TypeError, ValueError), "concatenate: "),
+    "broadcast_to": (lambda: jnp.broadcast_to(jnp.ones(3), (4,)), (TypeError, ValueError),
+                     r"broadcast_to: .*"),
+    "negative size": (lambda: jnp.zeros((-1,)), (TypeError, ValueError), r"-1"),
+    "shape of floats": (lambda: jnp.zeros((2.5,)), TypeError, "2.5"),
+    # dtypes
+    "lax.add dtypes": (lambda: lax.add(ONES, np.ones((3, 4), np.int32)), TypeError,
+                       r"add: operands are float32\[3,4\], int32\[3,4\]; one dtype is required"),
+    "sin of ints in lax": (lambda: lax.sin(np.ones(3, np.int32)), TypeError,
+                           r"sin: operand 0 is int32\[3\]; dtypes accepted are floating, complex"),
+    "bitwise of floats": (lambda: jnp.bitwise_and(1., 2.), TypeError, "and: "),
+    "unknown dtype": (lambda: jnp.zeros(3, "float31"), TypeError, "float31"),
+    "grad of ints": (lambda: olympus.grad(lambda x: x * x)(3), TypeError, r"grad: .*int32"),
+    "index of floats": (lambda: jnp.ones(3)[1.5], (TypeError, IndexError), r"float|1\.5"),
+    # leaves
+    "string to sin": (lambda: jnp.sin("x"), TypeError, "sin.*|str"),
+    "object to jit": (lambda: olympus.jit(lambda x: x)(Thing()), TypeError,
+                      r"jit: argument x of <lambda> is Thing\(\) of type Thing; arrays and Python "
+                      "numbers are required; mark it static"),
+    "object in a tree": (lambda: olympus.jit(lambda t: t)({"a": [1., "s"]}), TypeError,
+                         r"jit: argument t\['a'\]\[1\] of <lambda> is 's' of type str"),
+    "object returned": (lambda: olympus.jit(lambda x: {"r": Thing()})(1.), TypeError,
+                        r"jit: <lambda> returned Thing\(\) of type Thing at result\['r'\]"),
+    "object to vmap": (lambda: olympus.vmap(lambda x: x)(Thing()), (TypeError, ValueError),
+                       "vmap: .*Thing"),
+    "object to grad": (lambda: olympus.grad(lambda x: x)(Thing()), TypeError, "grad: .*Thing"),
+    # pytrees
+    "tree.map": (lambda: olympus.tree.map(lambda a, b: a, {"a": 1}, {"b": 1}),
+                 (TypeError, ValueError), "(?i)tree.*'[ab]'"),
+    "jvp trees": (lambda: olympus.jvp(lambda x: x, ({"a": 1.},), ([1.],)), TypeError, "jvp: "),
+    "jvp shapes": (lambda: olympus.jvp(lambda x: x, (jnp.ones(3),), (jnp.ones(4),)),
+                   (TypeError, ValueError), r"jvp: .*float32\[4\].*float32\[3\]|jvp: .*"),
+    "vjp cotangent": (lambda: olympus.vjp(lambda x: x, jnp.ones(3))[1](jnp.ones(4)),
+                      (TypeError, ValueError), r"vjp: .*"),
+    "scan carry": (lambda: lax.scan(lambda c, x: ((c, c), x), 1., jnp.ones(3)), TypeError,
+                   "scan: .*carry"),
+    "cond branches": (lambda: lax.cond(True, lambda x: x, lambda x: (x, x), 1.), TypeError,
+                      "cond: "),
+    "while condition": (lambda: lax.while_loop(lambda x: (x, x), lambda x: x, 1.), TypeError,
+                        "while_loop: "),
+    # axes
+    "sum axis": (lambda: jnp.sum(jnp.ones(3), axis=1), (ValueError, TypeError), r"sum: .*1"),
+    "vmap axis": (lambda: olympus.vmap(lambda x: x, in_axes=1)(jnp.ones(3)), ValueError,
+                  r"vmap: .*"),
+    "vmap sizes": (lambda: olympus.vmap(jnp.add)(jnp.ones(3), jnp.ones(4)), ValueError,
+                   "vmap: .*3.*4"),
+    "vmap in_axes tree": (lambda: olympus.vmap(lambda x, y: x, in_axes=(0, {"a": 0}))(
+        jnp.ones(3), {"b": jnp.ones(3)}), ValueError, "vmap"),
+    "vmap in_axes type": (lambda: olympus.vmap(lambda x: x, in_axes="x")(jnp.ones(3)),
+                          (TypeError, ValueError), "vmap: .*in_axes"),
+    "vmap nothing mapped": (lambda: olympus.vmap(lambda x: x, in_axes=None)(1.), ValueError,
+                            "vmap: "),
+    "transpose axes": (lambda: jnp.transpose(jnp.ones((2, 3)), (0, 0)), (ValueError, TypeError),
+                       r"transpose: .*\(0, 0\)"),
+    "argnums": (lambda: olympus.grad(lambda x: x, argnums=3)(1.), (ValueError, TypeError),
+                "grad: .*3"),
+    "too many indices": (lambda: jnp.ones(3)[0, 0], IndexError, "indices|index"),
+    # transformations
+    "grad of vectors": (lambda: olympus.grad(lambda x: x)(jnp.ones(3)), TypeError,
+                        r"grad: .*float32\[3\]"),
+    "unhashable static": (lambda: olympus.jit(lambda x, n: x, static_argnums=1)(1., [2]),
+                          ValueError, r"Non-hashable static arguments.*<class 'list'>, \[2\]"),
+    "unhashable static, traced": (
+        lambda: olympus.jit(lambda x, n: x, static_argnums=1).trace(1., [2]),
+        ValueError, r"jit: static argument n of <lambda> is \[2\] of type list"),
+    "not callable": (lambda: olympus.jit(3), TypeError, "jit: 3 given; a callable is required"),
+    "grad of not callable": (lambda: olympus.grad(3), TypeError, "grad: 3"),
+    # values that are not there
+    "if": (lambda: olympus.jit(branch)(1.), errors.TracerBoolConversionError,
+           r"bool\(\): a traced value bool\[\] \(StagingTracer, made by gt at .*test_errors.py:\d+"
+           r".*\) given at .*test_errors.py:\d+.*a concrete value is required.*"
+           "olympus.numpy.where, olympus.lax.cond.*static_argnums"),
+    "if in vmap": (lambda: olympus.vmap(branch)(jnp.ones(3)), errors.TracerBoolConversionError,
+                   r"BatchTracer"),
+    "float": (lambda: olympus.jit(lambda x: float(x))(1.), errors.ConcretizationTypeError,
+              r"float\(\): .*the argument x of <lambda>"),
+    "range": (lambda: olympus.jit(lambda n: list(range(n)))(3),
+              errors.TracerIntegerConversionError, "__index__.*the argument n of <lambda>"),
+    "numpy function": (lambda: olympus.jit(lambda x: np.sin(x))(1.),
+                       errors.TracerArrayConversionError, "numpy.asarray: .*olympus.numpy"),
+    "mask": (lambda: olympus.jit(lambda x: x[x > 0])(jnp.ones(3)),
+             errors.NonConcreteBooleanIndexError, "where"),
+    "shape from a tracer": (lambda: olympus.jit(lambda n: jnp.zeros(n))(3), TypeError, ""),
+    "tracer from jit": (lambda: jnp.sin(leak(lambda f: olympus.jit(f)(1.))),
+                        errors.UnexpectedTracerError, "leaked tracer"),
+    "tracer from grad": (lambda: jnp.sin(leak(lambda f: olympus.grad(f)(1.))),
+                         errors.UnexpectedTracerError, "leaked tracer"),
+    "tracer from vmap": (lambda: jnp.sin(leak(lambda f: olympus.vmap(f)(jnp.ones(2)))),
+                         errors.UnexpectedTracerError, "leaked tracer"),
+    "tracer into a later jit": (
+        lambda: add_under_jit(leak(lambda f: olympus.jit(f)(1.))),
+        errors.UnexpectedTracerError, "leaked tracer.*after its transformation ended"),
+    "another thread": (lambda: olympus.jit(from_another_thread)(1.),
+                       errors.UnexpectedTracerError, "leaked tracer"),
+    # arrays
+    "donated twice": (donated_twice, RuntimeError,
+                      r"jit: argument state of <lambda> is an array float32\[3\] that has been "
+                      r"deleted.*test_errors.py:\d+"),
+    "assignment": (lambda: jnp.ones(3).__setitem__(0, 1.), TypeError, r"\.at\["),
+    "len of a scalar": (lambda: len(jnp.float32(1)), TypeError, "unsized"),
+    "truth of many": (lambda: bool(jnp.ones(3)), ValueError, "(?i)ambiguous|float32.3."),
+    "hash": (lambda: hash(jnp.ones(3)), TypeError, "unhashable"),
+    "nan": (lambda: with_nans(lambda: jnp.sqrt(jnp.float32(-1.))),
+            FloatingPointError, r"the result float32\[\].* has a NaN, and debug_nans is on"),
+    "nan in jit": (lambda: with_nans(lambda: olympus.jit(lambda x: 0. / x)(0.)),
+                   FloatingPointError, r"jit\(<lambda>\)|div"),
+    # options
+    "option name": (lambda: olympus.config.update("olympus_nonsense", 1),
+                    (AttributeError, KeyError, ValueError), "olympus_nonsense"),
+    "option value": (lambda: olympus.config.update("olympus_enable_x64", "perhaps"),
+                     (TypeError, ValueError), "olympus_enable_x64"),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_bad_input(name):
+    call, error, message = ROWS[name]
+    with pytest.raises(error, match=f"(?s){message}") as caught:
+        call()
+    assert type(caught.value) is not Exception
+
+
+def test_the_message_names_the_users_line():
+    line = branch.__code__.co_firstlineno + 1
+    with pytest.raises(errors.TracerBoolConversionError, match=f"given at .*test_errors.py:{line}"):
+        olympus.jit(branch)(1.)
+
+
+def test_the_interpreter_goes_on_after_errors():
+    for call, error, _ in list(ROWS.values())[:10]:
+        with pytest.raises(error):
+            call()
+    assert float(jnp.sum(jnp.ones(3))) == 3.
+
+
+TOO_LARGE = """
+import resource, sys
+import olympus, olympus.numpy as jnp
+from olympus._src.base import errors
+jnp.ones(3).block_until_ready()
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 30), size + (1 << 30)))
+for make in (lambda: jnp.zeros(1 << 40), lambda: olympus.jit(lambda: jnp.zeros(1 << 40) + 1)()):
+    try:
+        make().block_until_ready()
+    except errors.ResourceExhaustedError as error:
+        assert "memory" in str(error) or "fit" in str(error), error
+        print("exhausted")
+print(float(jnp.sum(jnp.ones(3))))
+"""
+
+
+def test_an_array_larger_than_memory():
+    done = subprocess.run([sys.executable, "-c", TOO_LARGE], capture_output=True, text=True,
+                          timeout=300, check=False)
+    assert done.stdout.split() == ["exhausted", "exhausted", "3.0"], done.stderr[-3000:]

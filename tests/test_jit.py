@@ -1,0 +1,468 @@
+"""`jit`: what is traced and compiled, how often, what is kept, and every option."""
+
+import functools
+import gc
+import logging
+import re
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as jnp
+from olympus import jit, lax
+from olympus._src.base import lib
+from olympus._src.base.errors import DonatedArgumentError
+from olympus._src.core.ir import Olympuspr
+
+
+@pytest.fixture
+def compiles(monkeypatch):
+    """The names of the programs compiled so far."""
+    names, compile_ = [], lib.compile
+
+    def counted(client, module, *args, **kwargs):
+        names.append(re.search(r"@(\S+)", str(module))[1])
+        return compile_(client, module, *args, **kwargs)
+
+    monkeypatch.setattr(lib, "compile", counted)
+    return names
+
+
+def counted(fun):
+    """`fun`, and a list that gets one entry each time its Python runs."""
+    runs = []
+
+    @functools.wraps(fun)
+    def wrapper(*args, **kwargs):
+        runs.append((args, kwargs))
+        return fun(*args, **kwargs)
+
+    return wrapper, runs
+
+
+# Compiles counted
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+INDICES = np.array([1, 0, 1])
+MASK = np.array([True, False, True])
+EAGER = {
+    "add": lambda x: x + x,
+    "add scalar": lambda x: x + 2,
+    "var": lambda x: jnp.var(x, axis=0),
+    "softmax": lambda x: olympus.nn.softmax(x),
+    "einsum": lambda x: jnp.einsum("ij,kj->ik", x, x),
+    "index int": lambda x: x[1],
+    "index slice": lambda x: x[:, 1:],
+    "index array": lambda x: x[INDICES],
+    "where": lambda x: jnp.where(MASK, x, 0.),
+    "sum": lambda x: jnp.sum(x),
+}
+
+
+@pytest.mark.parametrize("name", EAGER)
+def test_an_eager_function_is_one_executable(name, compiles, clear_caches):
+    x = jnp.asarray(X) + 0
+    clear_caches()
+    compiles.clear()
+    first = EAGER[name](x)
+    assert len(compiles) == 1, compiles
+    second = EAGER[name](x)
+    assert len(compiles) == 1, compiles
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_jitted_function_compiles_once_per_type(compiles):
+    f = jit(lambda x: x * 3.25)
+    for x in (jnp.ones(3), jnp.zeros(3), np.ones(3, np.float32)):
+        f(x)
+    assert len(compiles) == 1 + compiles.count("jit_broadcast_in_dim")
+    f(1.)
+    f(2.)
+    f(np.float32(1.))   # not weak: another program
+    # Three programs, and two modules: a weak type is no matter of StableHLO.
+    assert len(f.trace(1.).olympuspr.in_avals) == 1
+    assert sum("lambda" in name for name in compiles) == 2
+
+
+def test_equal_programs_compile_once(compiles):
+    for _ in range(3):
+        jit(lambda x: x * 17.5 - 1)(1.)
+    assert sum("lambda" in name for name in compiles) == 1
+
+
+def test_two_jits_of_one_function_trace_once():
+    f, runs = counted(lambda x: x + 1)
+    assert float(jit(f)(1.)) == float(jit(f)(1.)) == 2.
+    assert len(runs) == 1
+    jit(f, keep_unused=True)(1.)
+    assert len(runs) == 2
+
+
+CALLS = {
+    "positional": (lambda x, y: x + y, {}, (1., 2.), {}),
+    "keyword": (lambda x, y: x + y, {}, (1.,), {"y": 2.}),
+    "static": (lambda x, n: x * n, {"static_argnums": 1}, (1., 3), {}),
+    "static name": (lambda x, n: x * n, {"static_argnames": "n"}, (1.,), {"n": 3}),
+    "dict": (lambda d: d["a"] + d["b"], {}, ({"a": 1., "b": 2.},), {}),
+    "numpy": (lambda x: x + 1, {}, (X,), {}),
+    "array": (lambda x: x + 1, {}, (jnp.ones(3),), {}),
+    "tuple result": (lambda x: (x, [x, {"k": x}]), {}, (jnp.ones(3),), {}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_second_call_enters_no_python(name):
+    fun, options, args, kwargs = CALLS[name]
+    f = jit(fun, **options)
+    f(*args, **kwargs)
+    f(*args, **kwargs)
+    assert python_calls(f, args, kwargs) == []
+
+
+def test_the_second_donating_call_enters_no_python():
+    f = jit(lambda x: x + 1, donate_argnums=0)
+    x = f(f(jnp.ones(3)))
+    assert python_calls(f, (x,), {}) == []
+
+
+def python_calls(f, args, kwargs):
+    """The Python functions entered by a call."""
+    seen = []
+
+    def profile(frame, event, arg):
+        if event == "call":
+            seen.append(frame.f_code.co_qualname)
+
+    sys.setprofile(profile)
+    try:
+        f(*args, **kwargs)
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+# Nothing kept
+
+
+class Payload:
+    """Something a function closes over, whose life can be watched."""
+
+
+def use_a_function():
+    """Weak references to what a jitted function is and closes over, after its last use."""
+    payload, array = Payload(), jnp.arange(1000.) * 2
+
+    def f(x):
+        assert payload is not None
+        return x + array
+
+    g = jit(f)
+    g(jnp.ones(1000))
+    olympus.grad(lambda x: g(x).sum())(jnp.ones(1000))
+    return [weakref.ref(payload), weakref.ref(f), weakref.ref(array)]
+
+
+def test_nothing_is_kept_after_del():
+    refs = use_a_function()
+    gc.collect()
+    assert [ref() is None for ref in refs] == [True, True, True]
+
+
+def test_programs_go_with_their_functions():
+    def make(k):
+        return jit(lambda x: x * k)
+
+    make(-1.)(2.)
+    before = programs()
+    for k in range(200):
+        make(float(k)).trace(2.)
+    assert programs() - before <= 5
+
+
+def programs():
+    """How many programs are alive."""
+    gc.collect()
+    return sum(type(o) is Olympuspr for o in gc.get_objects())
+
+
+def test_many_shapes_are_bounded():
+    f = jit(lambda x: x + 1)
+    before = programs()
+    for n in range(5000):
+        f.trace(olympus.ShapeDtypeStruct((n,), np.float32))
+    assert programs() - before <= 4096
+
+
+# Static arguments
+
+
+def test_static_values_that_python_calls_equal_are_distinct():
+    f, runs = counted(lambda x, s: (x, jnp.asarray(s), repr(s)) and (jnp.asarray(s),))
+    g = jit(f, static_argnums=1)
+    out = [g(0., s)[0] for s in (1, True, 1.0, 0.0, -0.0)]
+    assert len(runs) == 5
+    assert [str(x.dtype) for x in out] == ["int32", "bool", "float32", "float32", "float32"]
+    assert np.signbit(out[4]) and not np.signbit(out[3])
+    again = [g(0., s)[0] for s in (1, True, 1.0, 0.0, -0.0)]
+    assert len(runs) == 5
+    assert [str(x) for x in again] == [str(x) for x in out]
+
+
+def test_static_values_inside_tuples_are_distinct():
+    f, runs = counted(lambda x, s: x + jnp.asarray(s[0]))
+    g = jit(f, static_argnums=1)
+    kinds = [str(g(np.int8(0), (s,)).dtype) for s in (1, True, 1.0)]
+    assert len(runs) == 3 and len(set(kinds)) >= 2
+
+
+def test_a_static_nan_is_traced_once():
+    f, runs = counted(lambda x, s: x + s)
+    g = jit(f, static_argnums=1)
+    g(1., float("nan"))
+    g(1., float("nan"))
+    assert len(runs) == 1
+
+
+def test_unhashable_static_argument():
+    f = jit(lambda x, n: x, static_argnums=1)
+    with pytest.raises(ValueError, match=r"(?s)Non-hashable static arguments.*'list'>, \[1\]"):
+        f(1., [1])      # found in C++, before any Python
+    with pytest.raises(ValueError, match=r"static argument n of <lambda> is \[1\].*not hashable"):
+        f.trace(1., [1])
+    with pytest.raises(ValueError, match="static argument n .*not hashable"):
+        jit(lambda x, n: x, static_argnames="n").trace(1., n={})
+
+
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"static_argnums": 5}, ValueError, "static_argnums has 5; .* has 2 positional arguments"),
+    ({"static_argnames": "z"}, ValueError, "static_argnames has 'z'"),
+    ({"donate_argnums": "x"}, TypeError, "donate_argnums='x' given; an int"),
+    ({"static_argnames": 3}, TypeError, "static_argnames=3"),
+])
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        jit(lambda x, y: x, **options)
+
+
+def test_negative_and_several_static_argnums():
+    f = jit(lambda x, a, b: x * a + b, static_argnums=(-1, 1))
+    assert len(f.trace(1., 2, 3).olympuspr.in_avals) == 1
+    assert float(f(1., 2, 3)) == 5.
+
+
+# Donation
+
+
+def test_a_donated_argument_used_again():
+    f = jit(lambda x: x + 1, donate_argnums=0)
+    x = jnp.ones(3)
+    f(x)
+    assert x.is_deleted()
+    with pytest.raises(DonatedArgumentError,
+                       match=r"argument x of <lambda> is an array float32\[3\] that has been "
+                             r"deleted.*test_jit.py:\d+"):
+        f(x)
+    with pytest.raises(DonatedArgumentError, match=r"add: operand 0 is an array float32\[3\]"):
+        x + 1
+    with pytest.raises(DonatedArgumentError, match="deleted"):
+        jnp.var(x)
+
+
+def test_an_array_donated_by_a_cached_call_used_again():
+    f = jit(lambda x: x + 1, donate_argnums=0)
+    y = f(jnp.ones(3))
+    f(y)
+    with pytest.raises((ValueError, DonatedArgumentError), match="deleted or donated"):
+        f(y)            # C++'s own words: no Python of ours runs in a cached call
+    with pytest.raises(DonatedArgumentError, match="operand 0"):
+        y * 2
+
+
+def test_donation_that_cannot_be_used_warns_and_deletes():
+    f = jit(lambda x: x[:1], donate_argnums=0)
+    x = jnp.ones(3)
+    with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[3\]"):
+        f(x)
+    assert x.is_deleted()
+
+
+def test_donate_argnames_and_trees():
+    f = jit(lambda a, b: {"a": a["p"] + b, "b": a["q"] * b}, donate_argnames="a")
+    a, b = {"p": jnp.ones(3), "q": jnp.ones(3)}, jnp.ones(3)
+    f(a, b)
+    assert a["p"].is_deleted() and a["q"].is_deleted() and not b.is_deleted()
+
+
+# Forms of use
+
+
+def test_decorator_with_options():
+    @jit(static_argnames=("n",))
+    def power(x, n=2):
+        """Doc."""
+        return x ** n
+
+    @functools.partial(jit, static_argnums=1)
+    def scaled(x, n):
+        return x * n
+
+    assert float(power(3.)) == 9. and float(power(3., n=3)) == 27. and float(scaled(2., 3)) == 6.
+    assert power.__name__ == "power" and power.__doc__ == "Doc."
+    assert power.__wrapped__(2., 2) == 4.
+
+
+def test_methods():
+    class Model:
+        def __init__(self, scale):
+            self.scale = scale
+
+        @functools.partial(jit, static_argnums=0)
+        def __call__(self, x):
+            return x * self.scale
+
+        @jit
+        def double(x):
+            return x * 2
+
+    assert float(Model(3.)(2.)) == 6. and float(Model(4.)(2.)) == 8.
+    assert float(Model.double(2.)) == 4.
+
+
+def test_not_a_function():
+    with pytest.raises(TypeError, match="jit: 3 given; a callable is required"):
+        jit(3)
+
+
+def test_lambdas_partials_and_builtins():
+    assert float(jit(functools.partial(lambda a, b: a - b, 5.))(2.)) == 3.
+    assert float(jit(abs)(-2.)) == 2.
+
+
+def test_nested_jit_is_one_private_function():
+    @jit
+    def inner(x):
+        return jnp.sin(x) * 2
+
+    text = jit(lambda x: inner(inner(x)) + inner(x)).lower(1.).as_text()
+    assert len(re.findall(r"func\.func private @inner", text)) == 1
+    assert len(re.findall(r"call @inner", text)) == 3
+
+
+def test_inline():
+    inner = jit(lambda x: jnp.sin(x), inline=True)
+    closed = olympus.make_olympuspr(lambda x: inner(x))(1.)
+    assert [e.primitive.name for e in closed.eqns] == ["sin"]
+    assert float(inner(0.)) == 0.
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_keep_unused(keep):
+    f = jit(lambda x, y: x + 1, keep_unused=keep)
+    assert float(f(1., 2.)) == 2. and float(f(1., 3.)) == 2.
+    assert len(re.findall(r"%arg\d: tensor", f.lower(1., 2.).as_text())) == 1 + keep
+
+
+def test_eval_shape_and_clear_cache():
+    f, runs = counted(lambda x: {"y": x[0]})
+    g = jit(f)
+    assert g.eval_shape(jnp.ones((2, 3)))["y"].shape == (3,)
+    g(jnp.ones((2, 3)))
+    g.clear_cache()
+    assert float(g(jnp.ones((2, 3)))["y"][0]) == 1.
+
+
+def test_recursion_and_closures_over_tracers():
+    @jit
+    def outer(x):
+        @jit
+        def inner(y):
+            return x * y
+
+        return inner(x + 1)
+
+    assert float(outer(2.)) == 6.
+    assert float(olympus.grad(outer)(2.)) == 5.
+    np.testing.assert_array_equal(olympus.vmap(outer)(jnp.array([1., 2.])), [2., 6.])
+
+
+def test_variadic_and_default_arguments():
+    f = jit(lambda *xs, scale=2., **kw: sum(xs) * scale + kw["z"])
+    assert float(f(1., 2., z=1.)) == 7. and float(f(1., scale=3., z=0.)) == 3.
+
+
+def test_results_keep_structure_and_none():
+    out = jit(lambda x: (None, {"a": [x, 1]}))(2.)
+    assert out[0] is None and int(out[1]["a"][1]) == 1
+
+
+def test_threads_share_a_function():
+    f, results = jit(lambda x: jnp.sin(x) @ jnp.cos(x)), {}
+
+    def work(i):
+        results[i] = float(f(jnp.full(64, float(i))))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(8):
+        np.testing.assert_allclose(results[i], 64 * np.sin(i) * np.cos(i), atol=1e-4)
+
+
+# Configuration
+
+
+def test_disable_jit():
+    seen = []
+
+    @jit
+    def f(x):
+        seen.append(x)
+        return x + 1 if x > 0 else x
+
+    with olympus.disable_jit():
+        assert float(f(jnp.float32(1.))) == 2. and float(f(jnp.float32(-1.))) == -1.
+    assert len(seen) == 2 and not isinstance(seen[0], olympus.core.Tracer)
+
+
+def test_x64_flip_retraces():
+    f, runs = counted(lambda x: x + jnp.arange(2)[1])
+    g = jit(f)
+    assert g(np.float64(1)).dtype == np.float32
+    with olympus.enable_x64():
+        assert g(np.float64(1)).dtype == np.float64
+        assert jnp.arange(2).dtype == np.int64
+    assert g(np.float64(1)).dtype == np.float32
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize(("option", "value"), [
+    ("default_matmul_precision", "highest"), ("numpy_rank_promotion", "raise"),
+    ("numpy_dtype_promotion", "strict"), ("enable_x64", True)])
+def test_options_that_change_meaning_retrace(option, value):
+    f, runs = counted(lambda x: x * x)
+    g = jit(f)
+    g(jnp.ones(3))
+    with getattr(olympus, option)(value):
+        g(jnp.ones(3))
+        g(jnp.ones(3))
+    g(jnp.ones(3))
+    assert len(runs) == 2
+
+
+def test_log_compiles(caplog):
+    with olympus.log_compiles(True), caplog.at_level(logging.WARNING, logger="olympus"):
+        jit(lambda x: x * 3.75 + 9)(1.)
+    assert "Compiling <lambda> with global shapes and types [float32[]" in caplog.text
+    assert "Finished XLA compilation of jit(<lambda>)" in caplog.text
+
+
+def test_control_flow_inside_jit():
+    f = jit(lambda n: lax.fori_loop(0, n, lambda i, s: s + i, 0))
+    assert int(f(5)) == 10
