@@ -267,7 +267,7 @@ def test_orders():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_uniform_bounds(dtype):
     x = np.asarray(random.uniform(random.key(0), (4000,), dtype)).astype(np.float64)
-    assert 0 <= x.min() and x.max() < 1
+    assert x.min() >= 0 and x.max() < 1
     low = np.array([0.0, 10.0])[:, None]
     x = np.asarray(random.uniform(random.key(0), (2, 50), minval=low, maxval=low + 1))
     assert (x >= low).all() and (x < low + 1).all()

@@ -272,9 +272,9 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
 
 @fused(static=("shape", "dtype"))
 def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
-    low = np.array(finfo(dtype).eps, dtype)
+    low = np.array(finfo(dtype).tiny, dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return ew.log(ew.div(u, ew.sub(1.0, u)))
+    return ew.sub(ew.log(u), ew.log1p(ew.neg(u)))
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:

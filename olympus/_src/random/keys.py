@@ -1,6 +1,6 @@
 """Random keys: their dtype, their arrays, and the primitives that make and use them.
 
-A typed key is an element of dtype `key<fry>`; an array of keys of shape s is stored as uint32[*s, 2].
+A typed key has dtype `key<fry>`; an array of keys of shape s is stored as uint32[*s, 2].
 Programs know only the typed form: `random_wrap` and `random_unwrap` are the way in and out. Every
 function takes raw uint32[2] keys too, and answers a raw key with raw keys.
 """
@@ -43,7 +43,8 @@ _WIDTHS = (8, 16, 32, 64)
 class Generator:
     """A way to make random bits: functions of key words uint32[*k, *key_shape].
 
-    seed(integers), split(data, shape=), fold_in(data, number), random_bits(data, bit_width=, shape=)
+    seed(integers), split(data, shape=), fold_in(data, number),
+    random_bits(data, bit_width=, shape=)
     """
 
     name: str

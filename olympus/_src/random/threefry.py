@@ -1,7 +1,7 @@
-"""Threefry-2x32: random bits as a function of a key and a counter, with ordinary integer operations.
+"""Threefry-2x32: random bits from a key and a counter, with ordinary integer operations.
 
-A block cipher of 20 rounds maps (key, counter), two pairs of 32-bit words, to a pair of words: Salmon
-et al., "Parallel random numbers: as easy as 1, 2, 3" (SC11). Element i of a result takes the
+A block cipher of 20 rounds maps (key, counter), two pairs of 32-bit words, to a pair of words:
+Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC11). Element i of a result takes the
 counter i, so that it depends on nothing but the key and its own index; with the option
 `threefry_partitionable` off the older scheme is used, in which the counters are cut in halves.
 """
