@@ -5,8 +5,8 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 """
 
 from . import (
-    core, debug, dtypes, errors, experimental, flatten_util, interpreters, lax, numpy, random,
-    stages, tree, tree_util, typing,
+    core, debug, dtypes, errors, experimental, flatten_util, interpreters, lax, nn, numpy,
+    random, stages, tree, tree_util, typing,
 )
 from ._src.backend.array import Array
 from ._src.backend.devices import (

@@ -4,7 +4,7 @@
 
 from numpy import (
     character, complexfloating, flexible, floating, generic, get_printoptions, index_exp,
-    inexact, integer, number, object_, printoptions, s_, save, savez, set_printoptions,
+    inexact, integer, number, object_, printoptions, s_, save, savez,
     signedinteger, unsignedinteger
 )
 
@@ -142,7 +142,7 @@ __all__ = [
     "quantile", "rad2deg", "radians", "ravel", "ravel_multi_index", "real", "reciprocal",
     "remainder", "repeat", "reshape", "resize", "result_type", "right_shift", "rint", "roll",
     "rollaxis", "rot90", "round", "s_", "save", "savez", "searchsorted", "select",
-    "set_printoptions", "setdiff1d", "setxor1d", "shape", "sign", "signbit", "signedinteger",
+    "setdiff1d", "setxor1d", "shape", "sign", "signbit", "signedinteger",
     "sin", "sinc", "single", "sinh", "size", "sort", "sort_complex", "spacing", "split", "sqrt",
     "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take",
     "take_along_axis", "tan", "tanh", "tensordot", "tile", "top_k", "trace", "transpose",

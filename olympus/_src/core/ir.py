@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..types.avals import AbstractValue, ShapedArray
 from . import printing
-
-if TYPE_CHECKING:
-    from .primitive import Primitive
 
 __all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
            "NO_EFFECTS"]
@@ -109,7 +106,7 @@ class OlympusprEqn:
 
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "ctx")
 
-    def __init__(self, primitive: Primitive, invars: Sequence[Any], outvars: Sequence[Var],
+    def __init__(self, primitive: Any, invars: Sequence[Any], outvars: Sequence[Var],
                  params: dict[str, Any], effects: frozenset[Any] = NO_EFFECTS, source: Any = None,
                  ctx: Any = None) -> None:
         self.primitive = primitive

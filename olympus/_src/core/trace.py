@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from ..base import errors, lib, source
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, make_aval, scalar_aval
 from .ir import Literal
-
-if TYPE_CHECKING:
-    from .primitive import Primitive
 
 __all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "typeof"]
 
@@ -53,7 +50,7 @@ class Trace:
     def __init__(self) -> None:
         self.alive, self.thread = True, threading.get_ident()
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
         """The result (or list of results) of binding `prim` under this trace."""
         raise NotImplementedError
 

@@ -96,7 +96,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return to_array(found)
 
 
-def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """`arr` limited to [min, max]; None is no limit. NaN stays; `max` wins where it is below `min`.
 
     Raises ValueError for complex operands.
