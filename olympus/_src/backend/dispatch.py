@@ -106,7 +106,7 @@ def shard_fallback(*args: Any) -> Any:
 
 
 def wrap_keys(outs: list[Any], avals: list[Any]) -> list[Any]:
-    """Result arrays, those of an extended dtype in the dtype's class, those of float0 as NumPy's."""
+    """Result arrays: of extended dtypes in the class of the dtype, of float0 as NumPy arrays."""
     return [_wrap(x, a.dtype) if hasattr(a, "dtype") else x for x, a in zip(outs, avals)]
 
 

@@ -196,7 +196,8 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
         single = type(array._sharding) is SingleDeviceSharding
         cached = _single_to_numpy(array) if single else _assemble_numpy(array)
         cached.flags.writeable = False
-        array._npy_value = cached
+        if cached.base is None:     # else it refers to `array`: a cycle that is never collected
+            array._npy_value = cached
     return cached
 
 
