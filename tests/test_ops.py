@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ops import KINDS, Op, lax_elementwise, lax_structure, numpy_reductions, numpy_shape, numpy_ufuncs
+from ops import (
+    KINDS,
+    Op,
+    lax_elementwise,
+    lax_structure,
+    numpy_reductions,
+    numpy_shape,
+    numpy_ufuncs,
+)
 
 import olympus
 from olympus import jit, jvp, tree, vjp, vmap

@@ -1,4 +1,4 @@
-"""Tables of operations: every module here holds rows only; `tests/test_ops.py` holds the properties.
+"""Tables of operations: the modules here hold rows; `tests/test_ops.py` holds the properties.
 
 A row's arguments are arrays: those in float64 are cast to each dtype that the row names by a letter
 of `KINDS`, all others (indices, masks, Python numbers) are handed over as they are.

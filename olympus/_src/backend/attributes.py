@@ -73,7 +73,7 @@ def i64s(values: Any) -> Any:
     return found
 
 
-def constant_attr(array: np.ndarray) -> Any:
+def constant_attr(array: Any) -> Any:
     """A dense elements attribute with the array's values; a splat where all are the same bits."""
     ir = mlir.ir
     if dtypes.is_float0(array.dtype):
@@ -83,11 +83,10 @@ def constant_attr(array: np.ndarray) -> Any:
     kind = element_type(dtype)
     with mlir.context():
         if dtype == np.bool_:
-            packed = np.packbits(array, bitorder="little")
             if array.size and (array.all() or not array.any()):
                 value = ir.BoolAttr.get(bool(array.flat[0]))
                 return ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get(shape, kind), value)
-            return ir.DenseElementsAttr.get(packed, type=kind, shape=shape)
+            array = array.view(np.uint8)  # i1 is read from a whole byte each
         if dtype.name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
             view = array.view(np.int8)
             return ir.DenseElementsAttr.get(view, type=kind, shape=shape)
