@@ -5,19 +5,51 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 """
 
 from . import (
-    core, debug, dtypes, errors, experimental, flatten_util, interpreters, lax, nn, numpy,
-    random, stages, tree, tree_util, typing,
+    core,
+    debug,
+    dtypes,
+    errors,
+    experimental,
+    flatten_util,
+    interpreters,
+    lax,
+    nn,
+    numpy,
+    random,
+    stages,
+    tree,
+    tree_util,
+    typing,
 )
 from ._src.backend.array import Array
 from ._src.backend.devices import (
-    default_backend, device_count, devices, host_count, local_device_count, local_devices,
-    process_count, process_index,
+    default_backend,
+    device_count,
+    devices,
+    host_count,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
 )
 from ._src.base.config import (
-    check_tracer_leaks, checking_leaks, config, debug_infs, debug_nans, default_device,
-    default_matmul_precision, default_prng_impl, disable_jit, enable_checks, enable_x64,
-    explain_cache_misses, log_compiles, numpy_dtype_promotion, numpy_rank_promotion,
-    softmax_custom_jvp, threefry_partitionable,
+    check_tracer_leaks,
+    checking_leaks,
+    config,
+    debug_infs,
+    debug_nans,
+    default_device,
+    default_matmul_precision,
+    default_prng_impl,
+    disable_jit,
+    enable_checks,
+    enable_x64,
+    explain_cache_misses,
+    log_compiles,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+    softmax_custom_jvp,
+    threefry_partitionable,
 )
 from ._src.base.lib import Device
 from ._src.control.callbacks import pure_callback
@@ -27,17 +59,32 @@ from ._src.control.remat import checkpoint, checkpoint_policies
 from ._src.control.remat import checkpoint as remat
 from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
-from ._src.numpy import array_methods  # noqa: F401 - gives arrays and tracers their operators
+from ._src.numpy import array_methods
 from ._src.transforms.autodiff import (
-    fwd_and_bwd, grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
+    fwd_and_bwd,
+    grad,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
 )
 from ._src.transforms.device import (
-    block_until_ready, clear_caches, copy_to_host_async, device_get, device_put, live_arrays,
+    block_until_ready,
+    clear_caches,
+    copy_to_host_async,
+    device_get,
+    device_put,
+    live_arrays,
 )
 from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from ._src.transforms.jit import jit
 from ._src.transforms.tracing import (
-    ensure_compile_time_eval, eval_shape, make_olympuspr, named_call, named_scope,
+    ensure_compile_time_eval,
+    eval_shape,
+    make_olympuspr,
+    named_call,
+    named_scope,
 )
 from ._src.transforms.vmap import vmap
 from ._src.types.avals import ShapeDtypeStruct

@@ -1,7 +1,12 @@
 """Ahead of time: what `jit(f).trace(…)`, `.lower()` and `.compile()` return."""
 
 from ._src.transforms.stages import (
-    ArgInfo, Compiled, CompilerOptions, Lowered, Traced, Wrapped,
+    ArgInfo,
+    Compiled,
+    CompilerOptions,
+    Lowered,
+    Traced,
+    Wrapped,
 )
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

@@ -10,22 +10,23 @@ import olympus.numpy as onp
 from olympus import lax
 
 CASES = {
-    "1d valid": dict(lhs=(2, 3, 8), rhs=(4, 3, 3), strides=(1,), padding="VALID"),
-    "2d same": dict(lhs=(2, 3, 6, 5), rhs=(4, 3, 3, 2), strides=(2, 1), padding="SAME"),
-    "same lower": dict(lhs=(1, 2, 5, 5), rhs=(2, 2, 2, 2), strides=(1, 2), padding="SAME_LOWER"),
-    "asymmetric pads": dict(lhs=(2, 2, 7), rhs=(3, 2, 3), strides=(2,), padding=((2, 0),)),
-    "negative pads": dict(lhs=(2, 2, 9), rhs=(3, 2, 2), strides=(2,), padding=((-1, -2),)),
-    "dilated kernel": dict(lhs=(2, 2, 9), rhs=(3, 2, 3), strides=(1,), padding=((1, 1),),
-                           rhs_dilation=(2,)),
-    "dilated image": dict(lhs=(2, 2, 4), rhs=(3, 2, 3), strides=(2,), padding=((2, 1),),
-                          lhs_dilation=(3,)),
-    "feature groups": dict(lhs=(2, 4, 6), rhs=(6, 2, 3), strides=(1,), padding="SAME",
-                           feature_group_count=2),
-    "batch groups": dict(lhs=(4, 3, 6), rhs=(6, 3, 3), strides=(1,), padding="SAME",
-                         batch_group_count=2),
-    "depthwise": dict(lhs=(1, 3, 5, 5), rhs=(3, 1, 3, 3), strides=(1, 1), padding="SAME",
-                      feature_group_count=3),
-    "no spatial axes": dict(lhs=(2, 3), rhs=(4, 3), strides=(), padding=()),
+    "1d valid": {"lhs": (2, 3, 8), "rhs": (4, 3, 3), "strides": (1,), "padding": "VALID"},
+    "2d same": {"lhs": (2, 3, 6, 5), "rhs": (4, 3, 3, 2), "strides": (2, 1), "padding": "SAME"},
+    "same lower": {"lhs": (1, 2, 5, 5), "rhs": (2, 2, 2, 2), "strides": (1, 2),
+                   "padding": "SAME_LOWER"},
+    "asymmetric pads": {"lhs": (2, 2, 7), "rhs": (3, 2, 3), "strides": (2,), "padding": ((2, 0),)},
+    "negative pads": {"lhs": (2, 2, 9), "rhs": (3, 2, 2), "strides": (2,), "padding": ((-1, -2),)},
+    "dilated kernel": {"lhs": (2, 2, 9), "rhs": (3, 2, 3), "strides": (1,), "padding": ((1, 1),),
+                           "rhs_dilation": (2,)},
+    "dilated image": {"lhs": (2, 2, 4), "rhs": (3, 2, 3), "strides": (2,), "padding": ((2, 1),),
+                          "lhs_dilation": (3,)},
+    "feature groups": {"lhs": (2, 4, 6), "rhs": (6, 2, 3), "strides": (1,), "padding": "SAME",
+                           "feature_group_count": 2},
+    "batch groups": {"lhs": (4, 3, 6), "rhs": (6, 3, 3), "strides": (1,), "padding": "SAME",
+                         "batch_group_count": 2},
+    "depthwise": {"lhs": (1, 3, 5, 5), "rhs": (3, 1, 3, 3), "strides": (1, 1), "padding": "SAME",
+                      "feature_group_count": 3},
+    "no spatial axes": {"lhs": (2, 3), "rhs": (4, 3), "strides": (), "padding": ()},
 }
 
 
@@ -119,10 +120,10 @@ def test_vmap_is_a_loop(name, mapped, rng):
 
 
 @pytest.mark.parametrize(("change", "error", "message"), [
-    (dict(rhs=(4, 2, 3)), ValueError, "has 3 features"),
-    (dict(padding="MIDDLE"), ValueError, "padding 'MIDDLE' given"),
-    (dict(strides=(1, 1)), TypeError, "one entry for each is required"),
-    (dict(feature_group_count=2, batch_group_count=2), ValueError, "one of them 1"),
+    ({"rhs": (4, 2, 3)}, ValueError, "has 3 features"),
+    ({"padding": "MIDDLE"}, ValueError, "padding 'MIDDLE' given"),
+    ({"strides": (1, 1)}, TypeError, "one entry for each is required"),
+    ({"feature_group_count": 2, "batch_group_count": 2}, ValueError, "one of them 1"),
 ])
 def test_bad_arguments_are_explained(change, error, message, rng):
     case = {**CASES["1d valid"], **change}

@@ -70,7 +70,7 @@ ROWS = {
     "add shapes": (lambda: jnp.ones(3) + jnp.ones(4), (TypeError, ValueError),
                    r"add: .*float32\[3\].*float32\[4\]"),
     "lax.add shapes": (lambda: lax.add(ONES, np.ones(4, np.float32)), TypeError,
-                       r"add: operands are float32\[3,4\], float32\[4\]; equal shapes are required"),
+                       r"add: operands are float32\[3,4\], float32\[4\]; equal shapes are"),
     "matmul": (lambda: jnp.ones((2, 3)) @ jnp.ones((4, 5)), (TypeError, ValueError),
                r"matmul: .*float32\[2,3\].*float32\[4,5\]|dot_general"),
     "reshape": (lambda: jnp.ones(6).reshape(4), (TypeError, ValueError),

@@ -6,6 +6,7 @@ list runs on NumPy, where nested jit, vmap, scan and cond are Python loops and i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -105,7 +106,7 @@ def apply(m: OnNumPy, step: tuple[int, int, int, int], pool: list[Any]) -> Any:
     """One step: what to do, which inner functions it uses, on which arrays of the pool."""
     kind, which, i, j = step
     x, y = pool[-1 - i % len(pool)], pool[-1 - j % len(pool)]
-    inner, other = (lambda v, f=INNER[k % len(INNER)]: f(m, v) for k in (which, which + 1))
+    inner, other = (functools.partial(INNER[k % len(INNER)], m) for k in (which, which + 1))
     if kind < 6:
         return ONE[which % len(ONE)](m, x)
     if kind < 10:

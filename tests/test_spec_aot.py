@@ -42,14 +42,15 @@ OLYMPUSPR = """\
 
 MODULE = """\
 module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
-  func.func public @main(%arg0: tensor<i32>, %arg1: tensor<i32>) -> (tensor<i32> {olympus.result_info = "result"}) {
+  func.func public @main(%arg0: tensor<i32>, %arg1: tensor<i32>) \
+-> (tensor<i32> {olympus.result_info = "result"}) {
     %c = stablehlo.constant dense<2> : tensor<i32>
     %0 = stablehlo.multiply %c, %arg0 : tensor<i32>
     %1 = stablehlo.add %0, %arg1 : tensor<i32>
     return %1 : tensor<i32>
   }
 }
-"""  # noqa: E501
+"""
 
 STATIC_MODULE = """\
 module @jit_f attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
@@ -193,7 +194,7 @@ def test_keyword_arguments_are_respected_at_every_stage():
     assert int(lowered.compile()(y=4, x=3)) == 10
 
 
-@pytest.mark.parametrize("options", [dict(donate_argnums=0), dict(donate_argnames="x")])
+@pytest.mark.parametrize("options", [{"donate_argnums": 0}, {"donate_argnames": "x"}])
 def test_donation_is_respected_at_every_stage(options):
     def step(x, y):
         return x + y

@@ -124,7 +124,7 @@ def test_out_of_bounds_indices_raise_nothing():
 
 
 def pure_uses_internal_state(x):
-    state = dict(even=0, odd=0)
+    state = {"even": 0, "odd": 0}
     for i in range(10):
         state['even' if i % 2 == 0 else 'odd'] += x
     return state['even'] + state['odd']
@@ -517,7 +517,7 @@ def test_logical_operators():
 
 def test_loops():
     def unrolled(x):
-        for i in range(3):
+        for _ in range(3):
             x = x * 2
         return x
 

@@ -1,81 +1,297 @@
 """Operations on arrays without NumPy's conveniences, one primitive each, and control flow."""
 
-from .._src.lax.accuracy import AccuracyMode, Tolerance
-from .._src.lax.arithmetic import (
-    abs, abs_p, ceil, ceil_p, complex, complex_p, conj, conj_p, div, div_p, floor, floor_p, imag,
-    imag_p, integer_pow, integer_pow_p, is_finite, is_finite_p, max, max_p, min, min_p, mul, mul_p,
-    neg, neg_p, nextafter, nextafter_p, one_minus_square, one_minus_square_p, real, real_p,
-    reciprocal, rem, rem_p, round, round_p, RoundingMethod, sign, sign_p, square, square_p, sub,
-    sub_p,
-)
-from .._src.lax.bits import (
-    and_p, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clz, clz_p, not_p, or_p,
-    population_count, population_count_p, shift_left, shift_left_p, shift_right_arithmetic,
-    shift_right_arithmetic_p, shift_right_logical, shift_right_logical_p, xor_p,
-)
-from .._src.lax.choice import (
-    clamp, clamp_p, eq, eq_p, eq_to_p, ge, ge_p, gt, gt_p, le, le_p, le_to_p, lt, lt_p, lt_to_p, ne,
-    ne_p, select, select_n, select_n_p,
-)
-from .._src.lax.collectives import (
-    axis_index, axis_index_p, axis_size, pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p,
-)
-from .._src.lax.contract import batch_matmul, dot, dot_general, dot_general_p
-from .._src.lax.conv import (
-    conv, conv_dimension_numbers, conv_general_dilated, conv_general_dilated_p,
-    conv_with_general_padding, ConvDimensionNumbers,
-)
-from .._src.lax.convert import (
-    bitcast_convert_type, bitcast_convert_type_p, convert_element_type, convert_element_type_p,
-    reduce_precision, reduce_precision_p,
-)
-from .._src.lax.creation import broadcasted_iota, empty, full, full_like, iota, iota_p
-from .._src.lax.cumulative import (
-    cumlogsumexp, cumlogsumexp_p, cummax, cummax_p, cummin, cummin_p, cumprod, cumprod_p, cumsum,
-    cumsum_p,
-)
-from .._src.lax.families import add, add_p
-from .._src.lax.identity import (
-    copy_p, optimization_barrier, optimization_barrier_p, stop_gradient, stop_gradient_p,
-)
-from .._src.lax.indexing import (
-    gather, gather_p, GatherDimensionNumbers, GatherScatterMode, scatter, scatter_add,
-    scatter_add_p, scatter_max, scatter_max_p, scatter_min, scatter_min_p, scatter_mul,
-    scatter_mul_p, scatter_p, scatter_sub, scatter_sub_p, ScatterDimensionNumbers,
-)
-from .._src.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision
-from .._src.lax.reduce import (
-    argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_max_p,
-    reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_xor,
-    reduce_xor_p,
-)
-from .._src.lax.shape import (
-    broadcast, broadcast_in_dim, broadcast_in_dim_p, broadcast_to_rank, collapse, expand_dims,
-    reduce_sum, reduce_sum_p, reshape, reshape_p, rev, rev_p, squeeze, squeeze_p, tile, tile_p,
-    transpose, transpose_p,
-)
-from .._src.lax.slicing import (
-    concatenate, concatenate_p, dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim,
-    dynamic_slice_p, dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
-    dynamic_update_slice_p, index_in_dim, index_take, pad, pad_p, slice, slice_in_dim, slice_p,
-    split, split_p,
-)
-from .._src.lax.sort import sort, sort_key_val, sort_p, top_k, top_k_p
-from .._src.lax.special import (
-    bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p, digamma, digamma_p, erf, erf_inv, erf_inv_p,
-    erf_p, erfc, erfc_p, lgamma, lgamma_p, polygamma, polygamma_p,
-)
-from .._src.lax.transcendental import (
-    acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
-    atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, log,
-    log1p, log1p_p, log2, log2_p, log_p, logistic, logistic_p, pow, pow_p, rsqrt, rsqrt_p, sin,
-    sin_p, sinh, sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p,
-)
 from .._src.control.associative_scan import associative_scan
 from .._src.control.cond import cond, cond_p, switch
 from .._src.control.map import map
 from .._src.control.scan import scan, scan_p
 from .._src.control.while_loop import fori_loop, while_loop, while_p
+from .._src.lax.accuracy import AccuracyMode, Tolerance
+from .._src.lax.arithmetic import (
+    RoundingMethod,
+    abs,
+    abs_p,
+    ceil,
+    ceil_p,
+    complex,
+    complex_p,
+    conj,
+    conj_p,
+    div,
+    div_p,
+    floor,
+    floor_p,
+    imag,
+    imag_p,
+    integer_pow,
+    integer_pow_p,
+    is_finite,
+    is_finite_p,
+    max,
+    max_p,
+    min,
+    min_p,
+    mul,
+    mul_p,
+    neg,
+    neg_p,
+    nextafter,
+    nextafter_p,
+    one_minus_square,
+    one_minus_square_p,
+    real,
+    real_p,
+    reciprocal,
+    rem,
+    rem_p,
+    round,
+    round_p,
+    sign,
+    sign_p,
+    square,
+    square_p,
+    sub,
+    sub_p,
+)
+from .._src.lax.bits import (
+    and_p,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    clz,
+    clz_p,
+    not_p,
+    or_p,
+    population_count,
+    population_count_p,
+    shift_left,
+    shift_left_p,
+    shift_right_arithmetic,
+    shift_right_arithmetic_p,
+    shift_right_logical,
+    shift_right_logical_p,
+    xor_p,
+)
+from .._src.lax.choice import (
+    clamp,
+    clamp_p,
+    eq,
+    eq_p,
+    eq_to_p,
+    ge,
+    ge_p,
+    gt,
+    gt_p,
+    le,
+    le_p,
+    le_to_p,
+    lt,
+    lt_p,
+    lt_to_p,
+    ne,
+    ne_p,
+    select,
+    select_n,
+    select_n_p,
+)
+from .._src.lax.collectives import (
+    axis_index,
+    axis_index_p,
+    axis_size,
+    pmax,
+    pmax_p,
+    pmean,
+    pmin,
+    pmin_p,
+    psum,
+    psum_p,
+)
+from .._src.lax.contract import batch_matmul, dot, dot_general, dot_general_p
+from .._src.lax.conv import (
+    ConvDimensionNumbers,
+    conv,
+    conv_dimension_numbers,
+    conv_general_dilated,
+    conv_general_dilated_p,
+    conv_with_general_padding,
+)
+from .._src.lax.convert import (
+    bitcast_convert_type,
+    bitcast_convert_type_p,
+    convert_element_type,
+    convert_element_type_p,
+    reduce_precision,
+    reduce_precision_p,
+)
+from .._src.lax.creation import broadcasted_iota, empty, full, full_like, iota, iota_p
+from .._src.lax.cumulative import (
+    cumlogsumexp,
+    cumlogsumexp_p,
+    cummax,
+    cummax_p,
+    cummin,
+    cummin_p,
+    cumprod,
+    cumprod_p,
+    cumsum,
+    cumsum_p,
+)
+from .._src.lax.families import add, add_p
+from .._src.lax.identity import (
+    copy_p,
+    optimization_barrier,
+    optimization_barrier_p,
+    stop_gradient,
+    stop_gradient_p,
+)
+from .._src.lax.indexing import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    gather,
+    gather_p,
+    scatter,
+    scatter_add,
+    scatter_add_p,
+    scatter_max,
+    scatter_max_p,
+    scatter_min,
+    scatter_min_p,
+    scatter_mul,
+    scatter_mul_p,
+    scatter_p,
+    scatter_sub,
+    scatter_sub_p,
+)
+from .._src.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision
+from .._src.lax.reduce import (
+    argmax,
+    argmax_p,
+    argmin,
+    argmin_p,
+    reduce_and,
+    reduce_and_p,
+    reduce_max,
+    reduce_max_p,
+    reduce_min,
+    reduce_min_p,
+    reduce_or,
+    reduce_or_p,
+    reduce_prod,
+    reduce_prod_p,
+    reduce_xor,
+    reduce_xor_p,
+)
+from .._src.lax.shape import (
+    broadcast,
+    broadcast_in_dim,
+    broadcast_in_dim_p,
+    broadcast_to_rank,
+    collapse,
+    expand_dims,
+    reduce_sum,
+    reduce_sum_p,
+    reshape,
+    reshape_p,
+    rev,
+    rev_p,
+    squeeze,
+    squeeze_p,
+    tile,
+    tile_p,
+    transpose,
+    transpose_p,
+)
+from .._src.lax.slicing import (
+    concatenate,
+    concatenate_p,
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_slice_p,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+    dynamic_update_slice_p,
+    index_in_dim,
+    index_take,
+    pad,
+    pad_p,
+    slice,
+    slice_in_dim,
+    slice_p,
+    split,
+    split_p,
+)
+from .._src.lax.sort import sort, sort_key_val, sort_p, top_k, top_k_p
+from .._src.lax.special import (
+    bessel_i0e,
+    bessel_i0e_p,
+    bessel_i1e,
+    bessel_i1e_p,
+    digamma,
+    digamma_p,
+    erf,
+    erf_inv,
+    erf_inv_p,
+    erf_p,
+    erfc,
+    erfc_p,
+    lgamma,
+    lgamma_p,
+    polygamma,
+    polygamma_p,
+)
+from .._src.lax.transcendental import (
+    acos,
+    acos_p,
+    acosh,
+    acosh_p,
+    asin,
+    asin_p,
+    asinh,
+    asinh_p,
+    atan,
+    atan2,
+    atan2_p,
+    atan_p,
+    atanh,
+    atanh_p,
+    cbrt,
+    cbrt_p,
+    cos,
+    cos_p,
+    cosh,
+    cosh_p,
+    exp,
+    exp2,
+    exp2_p,
+    exp_p,
+    expm1,
+    expm1_p,
+    log,
+    log1p,
+    log1p_p,
+    log2,
+    log2_p,
+    log_p,
+    logistic,
+    logistic_p,
+    pow,
+    pow_p,
+    rsqrt,
+    rsqrt_p,
+    sin,
+    sin_p,
+    sinh,
+    sinh_p,
+    sqrt,
+    sqrt_p,
+    tan,
+    tan_p,
+    tanh,
+    tanh_p,
+)
 from .._src.types.shape import broadcast_shapes
 
 __all__ = [

@@ -1,9 +1,24 @@
 """Initial values of weights: functions of (key, shape, dtype), and functions that make those."""
 
 from .._src.nn.initializers import (
-    Initializer, constant, glorot_normal, glorot_uniform, he_normal, he_uniform, kaiming_normal,
-    kaiming_uniform, lecun_normal, lecun_uniform, normal, ones, truncated_normal, uniform,
-    variance_scaling, xavier_normal, xavier_uniform, zeros,
+    Initializer,
+    constant,
+    glorot_normal,
+    glorot_uniform,
+    he_normal,
+    he_uniform,
+    kaiming_normal,
+    kaiming_uniform,
+    lecun_normal,
+    lecun_uniform,
+    normal,
+    ones,
+    truncated_normal,
+    uniform,
+    variance_scaling,
+    xavier_normal,
+    xavier_uniform,
+    zeros,
 )
 
 __all__ = [

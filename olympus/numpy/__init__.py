@@ -1,6 +1,5 @@
 """NumPy's functions on arrays that can be traced, differentiated and compiled."""
 
-# ruff: noqa: I001  (one name a line would make this file three times as long)
 
 from numpy import (
     character, complexfloating, flexible, floating, generic, get_printoptions, index_exp,

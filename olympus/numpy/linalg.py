@@ -1,6 +1,5 @@
 """Linear algebra on matrices and stacks of them."""
 
-# ruff: noqa: I001
 
 from .._src.numpy.linalg import (
     cross, diagonal, matmul, matrix_transpose, norm, outer, tensordot, trace, vecdot,

@@ -184,7 +184,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__hash__": _hash, "__reduce__": lambda self: (_unpickle, (numpy_value(self),
                                                                self.aval.weak_type)),
     "item": _item, "tolist": lambda self: numpy_value(self).tolist(),
-    "tobytes": lambda self, order="C": numpy_value(self).tobytes(order),
+    "tobytes": lambda self, order=None: numpy_value(self).tobytes(order),
     "devices": _devices, "copy_to_host_async": lib.copy_to_host_async,
     "__dlpack__": lambda self, **kwargs: lib.to_dlpack(self, **kwargs),
     "__dlpack_device__": lambda self: (1 if self.platform() == "cpu" else 2, _device(self).id),

@@ -28,7 +28,8 @@ def default_platform() -> str:
     """The platform that arrays go to if nothing else is said."""
     chosen = config.platforms.value
     if chosen:
-        return _ALIASES.get(name := chosen.split(",")[0], name)
+        name: str = chosen.split(",")[0]
+        return _ALIASES.get(name, name)
     return "gpu" if _gpu_plugin_installed() else "cpu"
 
 
@@ -97,7 +98,8 @@ host_count = process_count
 
 def default_backend() -> str:
     """The platform name of the default backend: 'cpu', 'gpu' or 'tpu'."""
-    return _ALIASES.get(name := client().platform, name)
+    name: str = client().platform
+    return _ALIASES.get(name, name)
 
 
 def default_device() -> Any:

@@ -149,11 +149,12 @@ class _JvpCall(_JvpRule):
                  "out_avals")
 
     def __init__(self, owner: custom_jvp, statics: dict[int, Any], in_tree: Any) -> None:
-        self.fun, self.rule, self.symbolic_zeros = owner.fun, owner.jvp, owner.symbolic_zeros
+        self.fun, self.symbolic_zeros = owner.fun, owner.symbolic_zeros
+        self.rule: Any = owner.jvp
         self.name, self.code = name_of(owner.jvp), getattr(owner.jvp, "__code__", owner.jvp)
         self.statics, self.in_tree = statics, in_tree
         self.out_tree: Any = None
-        self.out_avals: list[Any] | None = None
+        self.out_avals: Any = None
 
     def closes_over_tracers(self) -> bool:
         return closes_over_tracers(self.rule, self.fun, list(self.statics.values()))

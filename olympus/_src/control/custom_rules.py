@@ -117,7 +117,8 @@ class CustomFunction:
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
-        functools.update_wrapper(self, fun)
+        wrapper: Any = self
+        functools.update_wrapper(wrapper, fun)
         self.fun = fun
         try:
             signature = inspect.signature(fun)

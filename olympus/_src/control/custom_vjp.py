@@ -174,12 +174,14 @@ class _VjpCall(_VjpRule):
                  "in_tree", "out_tree", "out_avals")
 
     def __init__(self, owner: custom_vjp, statics: dict[int, Any], in_tree: Any) -> None:
-        self.fun, self.fwd, self.bwd = owner.fun, owner.fwd, owner.bwd
+        self.fun = owner.fun
+        self.fwd: Any = owner.fwd
+        self.bwd: Any = owner.bwd
         self.name, self.bwd_name = name_of(self.fwd), name_of(self.bwd)
         self.code = getattr(self.fwd, "__code__", self.fwd)
         self.symbolic_zeros, self.statics, self.in_tree = owner.symbolic_zeros, statics, in_tree
         self.out_tree: Any = None
-        self.out_avals: list[Any] | None = None
+        self.out_avals: Any = None
 
     def closes_over_tracers(self) -> bool:
         return closes_over_tracers(self.fun, self.fwd, self.bwd)

@@ -269,7 +269,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     aval = _index_aval(lower, upper)
     bounds = _concrete(lower), _concrete(upper)
     if None not in bounds:
-        first, last = bounds
+        first: Any = bounds[0]
+        last: Any = bounds[1]
 
         def step(carry: Any, _: Any) -> Any:
             i, val = carry

@@ -51,7 +51,7 @@ class Axis:
 
     __slots__ = ("size", "name")
 
-    def __init__(self, size: int, name: Any = None) -> None:
+    def __init__(self, size: Any, name: Any = None) -> None:
         self.size, self.name = size, name
 
     def __eq__(self, other: object) -> bool:

@@ -189,7 +189,7 @@ def _atom(atom: Any, names: Names) -> str:
         return names.of(atom)
     aval = atom.aval
     value = atom.val
-    kind = PYTHON_KINDS.get(getattr(aval.dtype, "kind", None)) \
+    kind = PYTHON_KINDS.get(getattr(aval.dtype, "kind", "")) \
         if type(value) in PYTHON_SCALARS else None
     if kind is not None:
         value = kind(value)     # with all the digits that were written

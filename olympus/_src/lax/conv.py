@@ -270,8 +270,8 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
         if (len(spec) != rank or len(set(spec)) != rank or sorted(spatial) != sorted(order)
                 or first not in spec or second not in spec):
             raise ValueError(f"conv: dimension_numbers {dimension_numbers!r} given for rank "
-                             f"{rank}; each string needs {first}, {second} and the same spatial letters, "
-                             "once each.")
+                             f"{rank}; each string needs {first}, {second} and the same spatial "
+                             "letters, once each.")
         specs.append((spec.index(first), spec.index(second), *map(spec.index, order)))
     return ConvDimensionNumbers(*specs)
 

@@ -13,6 +13,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
+from ..types.shape import definitely_equal
 from .families import FLOATING, Elementwise
 from .shape import move_axis
 
@@ -100,7 +101,7 @@ class BitcastConvertType(Primitive):
             return make_aval(x.shape, new_dtype)
         if old > new:
             return make_aval((*x.shape, old // new), new_dtype)
-        if not x.shape or x.shape[-1] != new // old:
+        if not x.shape or not definitely_equal(x.shape[-1], new // old):
             raise ValueError(f"bitcast_convert_type: {x} to {dtypes.long_name(new_dtype)} given; a "
                              f"last axis of size {new // old} is required, whose elements make "
                              "one; reshape the operand.")

@@ -23,7 +23,7 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_shape, prod
+from ..types.shape import canonical_shape, definitely_equal, prod
 from . import elementwise as ew
 from .creation import iota
 from .shape import (
@@ -242,7 +242,7 @@ def _check_indices(name: str, x: ShapedArray, indices: ShapedArray, index_map: D
     if dtypes.scalar_kind(indices.dtype) not in "iu":
         raise TypeError(f"{name}: indices {indices} given; an integer dtype is required; convert "
                         "them with astype.")
-    if indices.ndim == 0 or indices.shape[-1] != len(index_map):
+    if indices.ndim == 0 or not definitely_equal(indices.shape[-1], len(index_map)):
         raise TypeError(f"{name}: indices {indices} given for operand axes {index_map}; a last "
                         f"axis of size {len(index_map)} is required; reshape the indices.")
     named = (*index_map, *x_batching)

@@ -15,7 +15,7 @@ from ..core.primitive import Axis, Primitive
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
-from ..types.shape import canonical_axes, canonical_shape, prod
+from ..types.shape import canonical_axes, canonical_shape, definitely_equal, prod
 
 __all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_to_rank", "collapse",
            "expand_dims", "move_axis", "reduce_sum", "reshape", "rev", "shifted", "squeeze", "tile",
@@ -154,7 +154,7 @@ class Squeeze(Structural):
     """Drop axes of size 1."""
 
     def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
-        if any(x.shape[d] != 1 for d in dimensions):
+        if not all(definitely_equal(x.shape[d], 1) for d in dimensions):
             raise ValueError(f"squeeze: operand {x}, axes {dimensions} given; cannot select an "
                              "axis to squeeze out which has size not equal to one; name axes of "
                              "size 1.")

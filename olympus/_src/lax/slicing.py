@@ -9,7 +9,13 @@ from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axes, canonical_axis, canonical_dim, canonical_shape
+from ..types.shape import (
+    canonical_axes,
+    canonical_axis,
+    canonical_dim,
+    canonical_shape,
+    definitely_equal,
+)
 from . import elementwise as ew
 from .convert import convert_element_type
 from .indexing import (
@@ -301,7 +307,7 @@ class Split(Physical):
     multiple_results = True
 
     def infer(self, x: ShapedArray, *, sizes: Dims, axis: int) -> list[ShapedArray]:
-        if sum(sizes) != x.shape[axis]:
+        if not definitely_equal(sum(sizes), x.shape[axis]):
             raise ValueError(f"split: operand {x}, sizes {sizes} along axis {axis} given; sizes "
                              f"that sum to {x.shape[axis]} are required.")
         return [make_aval((*x.shape[:axis], n, *x.shape[axis + 1:]), x.dtype, x.weak_type)

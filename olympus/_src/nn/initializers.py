@@ -13,7 +13,7 @@ from ..random import continuous as samplers
 from ..random.arguments import refuse_sharding
 from ..random.keys import split
 from ..types import dtypes
-from ..types.shape import canonical_shape
+from ..types.shape import canonical_shape, prod
 
 __all__ = [
     "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
@@ -99,9 +99,9 @@ def _fans(shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
     if len(shape) <= 1:
         raise ValueError(f"variance_scaling: shape {tuple(shape)} given; at least two axes are "
                          "required, for inputs and outputs; use normal or uniform.")
-    size = {name: math.prod(shape[a] for a in _axes(axes, len(shape)))
+    size = {name: prod(tuple(shape[a] for a in _axes(axes, len(shape))))
             for name, axes in (("in", in_axis), ("out", out_axis), ("batch", batch_axis))}
-    field = math.prod(shape) / (size["in"] * size["out"] * size["batch"] or 1)
+    field = prod(shape) / (size["in"] * size["out"] * size["batch"] or 1)
     return size["in"] * field, size["out"] * field
 
 

@@ -28,7 +28,7 @@ from ..numpy.statistics import mean as average
 from ..numpy.statistics import var
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axes, canonical_axis
+from ..types.shape import canonical_axes, canonical_axis, prod
 
 __all__ = ["log1mexp", "log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax",
            "standardize"]
@@ -153,7 +153,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     if where is None:
         axes = range(x.ndim) if axis is None else canonical_axes(
             axis if isinstance(axis, (list, tuple)) else (axis,), x.ndim, "logmeanexp")
-        return uf.subtract(total, math.log(math.prod(x.shape[i] for i in axes) or math.nan))
+        return uf.subtract(total, math.log(prod(tuple(x.shape[i] for i in axes)) or math.nan))
     mask = broadcast_in_dim(where, x.shape, range(x.ndim - typeof(where).ndim, x.ndim))
     count = reductions.sum(mask, _static_axis(axis), keepdims=keepdims)
     return uf.subtract(total, el.log(astype(count, x.dtype)))

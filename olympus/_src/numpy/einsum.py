@@ -16,6 +16,7 @@ from ..lax import contract
 from ..lax import shape as lax_shape
 from ..transforms.fused import fused
 from ..types import dtypes
+from ..types.shape import definitely_equal
 from . import reductions
 from .creation import diagonal_of
 from .promote import BOOL, array_args, broadcast_to, convert, promote_dtypes, refuse_option
@@ -206,7 +207,7 @@ def _drop_ones(p: str, x: Any, q: str, y: Any) -> tuple[str, Any, str, Any]:
     """A shared axis that has size 1 in one operand only broadcasts: it is dropped there."""
     def drop(labels: str, z: Any, others: dict[str, int]) -> tuple[str, Any]:
         axes = tuple([i for i, label in enumerate(labels)
-                      if z.shape[i] == 1 and others.get(label, 1) != 1])
+                      if definitely_equal(z.shape[i], 1) and others.get(label, 1) != 1])
         return ("".join([label for i, label in enumerate(labels) if i not in axes]),
                 lax_shape.squeeze(z, axes) if axes else z)
 

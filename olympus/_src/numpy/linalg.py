@@ -9,7 +9,7 @@ import numpy as np
 from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..types import dtypes
-from ..types.shape import canonical_axes
+from ..types.shape import canonical_axes, definitely_equal
 from . import products, reductions
 from .promote import array_args, inexact
 from .ufuncs import absolute, divide, not_equal, power
@@ -130,7 +130,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """The cross product of vectors of 3 numbers along an axis."""
     x, y = array_args("cross", x1, x2)
-    if x.shape[axis] != 3 or y.shape[axis] != 3:
+    if not (definitely_equal(x.shape[axis], 3) and definitely_equal(y.shape[axis], 3)):
         raise ValueError(f"cross: {x.aval} and {y.aval} given; vectors of 3 numbers are required.")
     return products.cross(x, y, axis=axis)
 

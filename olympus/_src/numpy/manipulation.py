@@ -15,7 +15,7 @@ from ..lax.creation import broadcasted_iota
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes as _broadcast_shapes
-from ..types.shape import canonical_axes, canonical_axis, canonical_shape, prod
+from ..types.shape import canonical_axes, canonical_axis, canonical_shape, definitely_equal, prod
 from . import promote
 from .indexing import take
 from .promote import array_args, refuse_option
@@ -110,7 +110,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
         axes = tuple([i for i, n in enumerate(a.shape) if n == 1])
     else:
         axes = canonical_axes(axis, len(a.shape), "squeeze")
-        if any(a.shape[i] != 1 for i in axes):
+        if not all(definitely_equal(a.shape[i], 1) for i in axes):
             raise ValueError(f"squeeze: axes {axes} of {typeof(a)} given; cannot select an axis to "
                              "squeeze out which has size not equal to one.")
     return lax_shape.squeeze(a, axes) if axes else a

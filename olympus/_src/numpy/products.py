@@ -12,7 +12,7 @@ from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis
+from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
 from ..types.shape import prod as size_of
 from . import reductions
 from .creation import diagonal_of
@@ -58,7 +58,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
 
 
 def _check_contracted(name: str, x: Any, y: Any, i: int, j: int) -> None:
-    if x.shape[i] != y.shape[j]:
+    if not definitely_equal(x.shape[i], y.shape[j]):
         raise TypeError(f"{name}: operands {x.aval} and {y.aval} given; incompatible shapes: axis "
                         f"{i} of the first and axis {j} of the second are summed over, so their "
                         "sizes must be equal; transpose or reshape one.")
@@ -219,7 +219,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
         return [broadcast_to(p, shape) for p in found] + [
             broadcast_to(zero, shape)] * (3 - len(found))
 
-    flat = x.shape[-1] == y.shape[-1] == 2
+    flat = definitely_equal(x.shape[-1], 2) and definitely_equal(y.shape[-1], 2)
     (x0, x1, x2), (y0, y1, y2) = parts(x), parts(y)
     last = ew.sub(ew.mul(x0, y1), ew.mul(x1, y0))
     if flat:

@@ -20,7 +20,7 @@ from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis
+from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
 from ..types.shape import prod as size_of
 from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option
 from .ufuncs import as_bool
@@ -222,7 +222,7 @@ def _extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, l
 def _check_extremum(name: str, x: Any, axes: Axes, initial: Any, where: Any) -> None:
     if initial is not None:
         return
-    if builtins.any(x.shape[i] == 0 for i in axes):
+    if builtins.any(definitely_equal(x.shape[i], 0) for i in axes):
         raise ValueError(f"{name}: {x.aval} given; zero-size array to reduction operation {name} "
                          "which has no identity; pass initial.")
     if where is not None:

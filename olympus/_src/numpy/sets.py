@@ -15,7 +15,7 @@ from ..lax import creation, cumulative
 from ..lax import sort as lax_sort
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, prod
+from ..types.shape import canonical_axis, definitely_equal, prod
 from . import promote
 from .indexing import concrete, take, write
 from .joining import concatenate
@@ -103,7 +103,7 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
 
 def _count(rows: np.ndarray, equal_nan: bool) -> int:
     """How many different rows there are."""
-    if rows.shape[1] == 1:
+    if definitely_equal(rows.shape[1], 1):
         return int(np.unique(rows[:, 0], equal_nan=equal_nan).size)
     return len(np.unique(rows, axis=0, equal_nan=equal_nan)) if rows.size else min(1, len(rows))
 

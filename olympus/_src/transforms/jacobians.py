@@ -181,7 +181,8 @@ def _cut(column: Any, out: Any, avals: Sequence[Any], total: int) -> list[Any]:
         return [float0_zeros(out.update(shape=s)) for s in shapes]
     if column is None:
         return [zeros_of(tangent.update(shape=s)) for s in shapes]
-    value = to_axis(*column, out.ndim, total)
+    array, dim = column
+    value = to_axis(array, dim, out.ndim, total)
     parts = split(value, [a.size for a in avals], out.ndim) if len(avals) > 1 else [value]
     return [reshape(part, s) for part, s in zip(parts, shapes)]
 

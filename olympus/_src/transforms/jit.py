@@ -88,10 +88,10 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: Any = UNSPECIFIED,
     >>> f(0.)
     Array(0., dtype=float32, weak_type=True)
     """
-    options = dict(static_argnums=static_argnums, static_argnames=static_argnames,
-                   donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-                   keep_unused=keep_unused, device=device, backend=backend, inline=inline,
-                   compiler_options=compiler_options)
+    options = {"static_argnums": static_argnums, "static_argnames": static_argnames,
+               "donate_argnums": donate_argnums, "donate_argnames": donate_argnames,
+               "keep_unused": keep_unused, "device": device, "backend": backend,
+               "inline": inline, "compiler_options": compiler_options}
     if fun is UNSPECIFIED:
         return lambda f: make_jit(f, options)
     return make_jit(fun, options)
