@@ -81,8 +81,8 @@ def users(kind: str) -> dict[str, list[Op]]:
         else:
             with olympus.enable_x64(True):
                 fun, xs, ts = test_ops.smooth(op)
-                program = make_olympuspr(lambda xs, ts, f=fun: jvp(f, xs, ts))(
-                    tuple(xs), tuple(ts))
+                program = make_olympuspr(fun)(*xs) if kind == "jvp" else make_olympuspr(
+                    lambda xs, ts, f=fun: jvp(f, xs, ts))(tuple(xs), tuple(ts))
         names = set(primitives(program.olympuspr))
         for name in names:
             found[name].append(op)
