@@ -31,6 +31,7 @@ from ..backend.lowering import lower_program
 from ..base import config, errors, lib, source
 from ..base.util import Memo, bit_key
 from ..control.call import call_p
+from ..core.check import check_olympuspr
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.staging import closure_convert, stage
@@ -371,6 +372,8 @@ class JitFunction:
         names = self.leaf_names(call)
         closed = stage(flat, call.avals, DebugInfo(self.name, names))
         closed.olympuspr.debug_info = DebugInfo(self.name, names, paths)
+        if config.enable_checks.value:
+            check_olympuspr(closed.olympuspr)
         closed, tracers = closure_convert(closed)
         names = ("",) * len(tracers) + names
         program = Program(closed, tracers, out_tree, call, names,
