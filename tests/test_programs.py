@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
