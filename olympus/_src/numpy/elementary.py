@@ -481,6 +481,8 @@ def copysign(x1: Any, x2: Any, /) -> Any:
     """The size of `x1` with the sign of `x2`, that of -0.0 included."""
     x, y = _real("copysign", x1, x2)
     shape = broadcast_shapes(x.shape, y.shape)
+    # The result is made of x alone, but it is weak only if both operands are.
+    x = convert(x, x.dtype, x.aval.weak_type and y.aval.weak_type)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     return choose(ew.ne(signbit(x), signbit(y)), ew.neg(x), x)
 
