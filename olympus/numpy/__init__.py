@@ -35,6 +35,9 @@ from .._src.numpy.elementary import (
 from .._src.numpy.indexing import (
     nonzero, put_along_axis, take, take_along_axis
 )
+from .._src.numpy.integers import (
+    gcd, lcm
+)
 from .._src.numpy.joining import (
     append, array_split, block, column_stack, concat, concatenate, delete, dsplit, dstack,
     hsplit, hstack, insert, repeat, split, stack, tile, unstack, vsplit, vstack
@@ -122,13 +125,13 @@ __all__ = [
     "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
     "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "float_power", "floating", "floor",
     "floor_divide", "fmod", "frexp", "frombuffer", "fromfunction", "full", "full_like",
-    "generic", "geomspace", "get_printoptions", "gradient", "greater", "greater_equal",
+    "gcd", "generic", "geomspace", "get_printoptions", "gradient", "greater", "greater_equal",
     "heaviside", "hsplit", "hstack", "hypot", "i0", "identity", "iinfo", "imag", "index_exp",
     "indices", "inexact", "inf", "inner", "insert", "int1", "int16", "int2", "int32", "int4",
     "int64", "int8", "int_", "integer", "intersect1d", "invert", "isclose", "iscomplex",
     "iscomplexobj", "isdtype", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf",
-    "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_", "kron", "ldexp",
-    "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "log", "log10",
+    "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_", "kron", "lcm",
+    "ldexp", "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "log", "log10",
     "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
     "logical_xor", "logspace", "matmul", "matrix_transpose", "matvec", "max", "maximum", "mean",
     "median", "meshgrid", "min", "minimum", "minmax", "mod", "modf", "moveaxis", "multiply",

@@ -298,8 +298,8 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
         arguments that are not mapped.
 
     >>> import numpy, olympus
-    >>> f = olympus.jit(lambda x: olympus.pure_callback(lambda v: numpy.cbrt(v), x, x))
-    >>> print(f(27.0))
+    >>> f = olympus.jit(lambda x: olympus.pure_callback(lambda v: numpy.sqrt(v), x, x))
+    >>> print(f(9.0))
     3.0
     """
     if vmap_method is not None and vmap_method not in VMAP_METHODS:

@@ -117,7 +117,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False,
 
     >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.logsumexp(onp.array([1000., 1000.])))
-    1000.6931
+    1000.6932
     """
     a = _inexact(a)
     if b is not None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import opt_einsum
-
-from ..base.util import Memo
+from ..base.util import Memo, lazy_module
 from ..lax import contract
 from ..lax import shape as lax_shape
 from ..transforms.fused import fused
@@ -25,6 +23,8 @@ __all__ = ["einsum", "einsum_path"]
 
 Step = tuple[tuple[int, ...], str]
 _plans: Memo = Memo(1024)
+# Loaded by the first einsum: `import olympus` does without it.
+opt_einsum: Any = lazy_module("opt_einsum")
 
 
 def _parse(subscripts: Any, operands: Sequence[Any]) -> tuple[tuple[str, ...], str, list[Any]]:

@@ -24,7 +24,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     """Whether `|a - b| <= atol + rtol * |b|` per element; infinities are close to themselves.
 
     >>> import olympus.numpy as jnp
-    >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.00001, 2.1]))
+    >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.1]))
     Array([ True, False], dtype=bool)
     """
     a, b = promote("isclose", a, b)
