@@ -33,7 +33,7 @@ class ModuleContext:
     """What all functions of one module share."""
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "keepalives",
-                 "name", "hoisted")
+                 "name")
 
     def __init__(self, platform: str, name: str) -> None:
         self.platform, self.name = platform, name
@@ -42,7 +42,6 @@ class ModuleContext:
         self.functions: dict[Any, tuple[Any, list[Any]]] = {}
         self.host_callbacks: list[Callable] = []
         self.keepalives: list[Any] = []
-        self.hoisted: dict[int, Any] = {}
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""
@@ -332,10 +331,7 @@ def host_value(value: Any) -> np.ndarray:
 
 
 def emit_constant(b: Builder, value: Any, aval: Any) -> Any:
-    """The MLIR value of a closed-over array: an argument of main if hoisted, else a constant."""
-    hoisted = b.module.hoisted.get(id(value))
-    if hoisted is not None and hoisted[0] == id(b.ip.block.owner):
-        return hoisted[1]
+    """The MLIR value of a closed-over array: a dense constant, or a broadcast scalar."""
     aval = physical_aval(aval)
     array = host_value(value)
     if not dtypes.is_float0(aval.dtype):

@@ -151,7 +151,7 @@ class Traced(Stage):
 class Lowered(Stage):
     """A traced function as a verified StableHLO module."""
 
-    __slots__ = ("_module", "_context", "_kept", "_device", "_cost")
+    __slots__ = ("_module", "_context", "_kept", "_device")
 
     def __init__(self, program: Any, module: Any, context: Any, kept: Any, device: Any) -> None:
         super().__init__(program)

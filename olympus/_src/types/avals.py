@@ -45,7 +45,6 @@ class ShapedArray(AbstractValue):
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "vma", "memory_space", "ndim", "size",
                  "_tangent")
-    array_abstraction_level = 0
 
     shape: tuple[int, ...]
     dtype: np.dtype
