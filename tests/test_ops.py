@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import ops
 import pytest
-from ops import (
-    KINDS,
-    Op,
-    lax_elementwise,
-    lax_structure,
-    numpy_reductions,
-    numpy_shape,
-    numpy_ufuncs,
-)
+from ops import KINDS, Op, lax_elementwise
 
 import olympus
 from olympus import jit, jvp, tree, vjp, vmap
@@ -31,12 +26,13 @@ def from_elementwise(row: lax_elementwise.Row) -> Op:
               row.grad and "f" in kinds, max(2e-5, row.ulps * 2e-7), row.name != "select_n")
 
 
-LAX = tuple(map(from_elementwise, lax_elementwise.ALL)) + lax_structure.ALL
-NUMPY = numpy_ufuncs.ALL + numpy_reductions.ALL + numpy_shape.ALL
-ALL = LAX + NUMPY
+TABLES = {m.name: importlib.import_module(f"ops.{m.name}").ALL
+          for m in pkgutil.iter_modules(ops.__path__)}
+TABLES["lax_elementwise"] = [*map(from_elementwise, lax_elementwise.ALL)]
+ALL: tuple[Op, ...] = tuple(op for table in TABLES.values() for op in table if isinstance(op, Op))
 
 
-def rows(keep: Callable[[Op], bool] = lambda op: True, of: tuple[Op, ...] = ALL) -> Any:
+def rows(keep: Callable[[Op], bool] = lambda op: True, of: Sequence[Op] = ALL) -> Any:
     picked = [op for op in of if keep(op)]
     return pytest.mark.parametrize("op", picked, ids=[op.name for op in picked])
 
@@ -170,7 +166,7 @@ def test_no_elements_and_no_dimensions(op: Op) -> None:
         assert [(s, d) for s, d, _ in types(op.fun(*few))] == [(shape, d) for _, d, _ in usual]
 
 
-@rows(lambda op: op.each and len(op.args) == 2 and "f" in op.dtypes, numpy_ufuncs.ALL)
+@rows(lambda op: op.each and len(op.args) == 2 and "f" in op.dtypes, TABLES["numpy_ufuncs"])
 def test_python_numbers_take_the_arrays_dtype(op: Op) -> None:
     x = np.abs(cast(op, "f")[0])
     for args in ((x, 2), (x, 2.0), (2, x), (2.5, x)):
@@ -181,7 +177,8 @@ def test_python_numbers_take_the_arrays_dtype(op: Op) -> None:
 
 
 def test_every_elementwise_and_structural_function_has_a_row() -> None:
-    covered = {op.name.removeprefix("lax.").split("-")[0] for op in LAX}
+    covered = {op.name.removeprefix("lax.").split("-")[0] for table in TABLES
+               if table.startswith("lax") for op in TABLES[table]}
     public = {name for name in dir(olympus.lax) if name.islower() and not name.endswith("_p")}
     elsewhere = {"axis_index", "axis_size", "psum", "pmax", "pmin", "pmean", "while_loop", "empty",
                  "broadcast_shapes", "conv_dimension_numbers", "reduce_sum"}

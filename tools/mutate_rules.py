@@ -89,7 +89,7 @@ def primitives(program: Any) -> Iterator[str]:
 def users(kind: str) -> dict[str, list[Op]]:
     """Rows by the primitives that a property of `kind` meets in them."""
     found = defaultdict(list)
-    for op in test_ops.LAX + test_ops.NUMPY:
+    for op in test_ops.ALL:
         if kind != "vmap" and not op.grad:
             continue
         if kind == "vmap":
