@@ -90,3 +90,10 @@ def test_a_second_call_with_a_donated_argument_enters_no_python():
     jitted(arrays[1])
     assert frames(lambda: jitted(arrays[2])) == 0
     assert arrays[2].is_deleted()
+
+
+def test_a_second_call_of_a_compiled_function_enters_one_frame():
+    x = onp.asarray(X)
+    compiled = olympus.jit(lambda x: x + 1).lower(x).compile()
+    compiled(x)
+    assert frames(lambda: compiled(x)) == 1     # Compiled.__call__

@@ -13,12 +13,13 @@ import numpy as np
 
 from ..backend import devices
 from ..backend.compile import Executable, compile_module
-from ..backend.dispatch import KEY_TYPES, argument_array, wrap_keys
+from ..backend.dispatch import KEY_TYPES, argument_array, shard_fallback, wrap_keys
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..core.trace import Tracer, typeof
 from ..types.avals import ShapeDtypeStruct
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
+from ..types.tree_registry import dispatch_registry
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced",
            "Wrapped"]
@@ -206,60 +207,17 @@ def _unknown_dialect(what: str, dialect: Any) -> ValueError:
 class Compiled(Stage):
     """A compiled function of one signature: call it with arguments of exactly those types."""
 
-    __slots__ = ("_executable",)
+    __slots__ = ("_executable", "_cpp")
 
     def __init__(self, program: Any, executable: Executable) -> None:
         super().__init__(program)
-        self._executable = executable
+        self._executable, self._cpp = executable, _cpp_call(program, executable)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on the dynamic arguments (static ones are part of it)."""
-        try:
-            return self._call(args, kwargs)
-        except Exception as error:
-            source.filter_traceback(error)
-            raise
+        return self._cpp(*args, **kwargs)
 
     call = __call__
-
-    def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        leaves, tree = tree_flatten((args, kwargs))
-        if tree != self.in_tree:
-            raise self._structure_error(args, kwargs)
-        for x in leaves:
-            if isinstance(x, Tracer):
-                raise TypeError(
-                    "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
-                    f"particular signature. Detected argument of Tracer type {type(x)}")
-        arrays = list(map(argument_array, leaves))
-        expected = self._program.closed.in_avals
-        avals = list(map(typeof, arrays))
-        if any(a is not b and not _compatible(a, b) for a, b in zip(avals, expected)):
-            raise self._type_error(avals)
-        for name, x in zip(self._program.arg_names, arrays):
-            if type(x) is lib.ArrayImpl and x.is_deleted():
-                raise errors.DonatedArgumentError(
-                    f"Compiled: argument {name} of {self._program.name} is an array {x.aval} that "
-                    "has been deleted, by delete() or because it was donated, at "
-                    f"{source.summarize(source.user_frame())}; it may not be used again.")
-        flat = [x._base_array if type(x) in KEY_TYPES else x for x in arrays]
-        return tree_unflatten(self.out_tree, wrap_keys(self._executable(flat),
-                                                       self._executable.out_avals))
-
-    def _structure_error(self, args: tuple, kwargs: dict[str, Any]) -> TypeError:
-        expected = tree_unflatten(self.in_tree, self._program.closed.in_avals)
-        differences = explain_mismatch(expected, (args, kwargs))
-        return TypeError("Function compiled with input pytree does not match the input pytree it "
-                         "was called with: " + "; ".join(differences) + ". Call it with the "
-                         "dynamic arguments that it was traced with, in the same structure.")
-
-    def _type_error(self, avals: list[Any]) -> TypeError:
-        program = self._program
-        lines = [f"Argument '{name}' compiled with {want} and called with {have}"
-                 for name, want, have in zip(program.arg_names, program.closed.in_avals, avals)
-                 if not _compatible(have, want)]
-        return TypeError("Argument types differ from the types for which this computation was "
-                         "compiled. The mismatches are:\n" + "\n".join(lines))
 
     def as_text(self) -> str | None:
         """The optimised program as text, or None where the backend does not keep it."""
@@ -286,6 +244,64 @@ class Compiled(Stage):
     def output_shardings(self) -> Any:
         """The sharding of each result, in its tree."""
         return tree_map(lambda _: self._executable.sharding, self.out_avals)
+
+def _cpp_call(program: Any, executable: Executable) -> Any:
+    """The C++ callable of a compiled program: types that it met before need no Python of ours."""
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return miss(*args, **kwargs)[0]     # under disable_jit: it is compiled already
+
+    def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        try:
+            flat = _checked_leaves(program, args, kwargs)
+            result = tree_unflatten(program.out_tree,
+                                    wrap_keys(executable(flat), executable.out_avals))
+        except Exception as error:
+            source.filter_traceback(error)
+            raise
+        return result, executable.fastpath(dispatch_registry.flatten(result)[1], False), False
+
+    return lib.pjit(program.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
+
+
+def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
+    """The flat device arrays of a call; TypeError where structure or types are not the traced."""
+    leaves, tree = tree_flatten((args, kwargs))
+    if tree != program.in_tree:
+        raise _structure_error(program, args, kwargs)
+    for x in leaves:
+        if isinstance(x, Tracer):
+            raise TypeError(
+                "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
+                f"particular signature. Detected argument of Tracer type {type(x)}")
+    arrays = list(map(argument_array, leaves))
+    avals = list(map(typeof, arrays))
+    expected = program.closed.in_avals
+    if any(a is not b and not _compatible(a, b) for a, b in zip(avals, expected)):
+        raise _type_error(program, avals)
+    for name, x in zip(program.arg_names, arrays):
+        if type(x) is lib.ArrayImpl and x.is_deleted():
+            raise errors.DonatedArgumentError(
+                f"Compiled: argument {name} of {program.name} is an array {x.aval} that "
+                "has been deleted, by delete() or because it was donated, at "
+                f"{source.summarize(source.user_frame())}; it may not be used again.")
+    return [x._base_array if type(x) in KEY_TYPES else x for x in arrays]
+
+
+def _structure_error(program: Any, args: tuple, kwargs: dict[str, Any]) -> TypeError:
+    expected = tree_unflatten(program.in_tree, program.closed.in_avals)
+    differences = explain_mismatch(expected, (args, kwargs))
+    return TypeError("Function compiled with input pytree does not match the input pytree it "
+                     "was called with: " + "; ".join(differences) + ". Call it with the "
+                     "dynamic arguments that it was traced with, in the same structure.")
+
+
+def _type_error(program: Any, avals: list[Any]) -> TypeError:
+    lines = [f"Argument '{name}' compiled with {want} and called with {have}"
+             for name, want, have in zip(program.arg_names, program.closed.in_avals, avals)
+             if not _compatible(have, want)]
+    return TypeError("Argument types differ from the types for which this computation was "
+                     "compiled. The mismatches are:\n" + "\n".join(lines))
+
 
 def _compatible(have: Any, want: Any) -> bool:
     """Whether an argument fits a compiled program: shape and dtype; weak types may differ."""
