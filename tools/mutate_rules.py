@@ -118,8 +118,8 @@ def fails(test: Callable[..., Any], op: Op) -> bool:
 
 
 def main(only: list[str]) -> int:
-    public = {getattr(lax, name).name: getattr(lax, name)
-              for name in dir(lax) if name.endswith("_p")}
+    public = {getattr(module, name).name: getattr(module, name)
+              for module in (lax, lax.linalg) for name in dir(module) if name.endswith("_p")}
     survived = 0
     for kind in ("jvp", "transpose", "vmap"):
         rows = users(kind)

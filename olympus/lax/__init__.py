@@ -1,10 +1,12 @@
 """Operations on arrays without NumPy's conveniences, one primitive each, and control flow."""
 
+from . import linalg
 from .._src.control.associative_scan import associative_scan
 from .._src.control.cond import cond, cond_p, switch
 from .._src.control.map import map
 from .._src.control.scan import scan, scan_p
-from .._src.control.while_loop import fori_loop, while_loop, while_p
+from .._src.control.while_loop import fori_loop, while_loop
+from .._src.control.while_primitive import while_p
 from .._src.lax.accuracy import AccuracyMode, Tolerance
 from .._src.lax.arithmetic import (
     RoundingMethod,
@@ -316,10 +318,10 @@ __all__ = [
     "floor", "floor_p", "fori_loop", "full", "full_like", "gather", "gather_p",
     "GatherDimensionNumbers", "GatherScatterMode", "ge", "ge_p", "gt", "gt_p", "imag", "imag_p",
     "index_in_dim", "index_take", "integer_pow", "integer_pow_p", "iota", "iota_p", "is_finite",
-    "is_finite_p", "le", "le_p", "le_to_p", "lgamma", "lgamma_p", "log", "log1p", "log1p_p", "log2",
-    "log2_p", "log_p", "logistic", "logistic_p", "lt", "lt_p", "lt_to_p", "map", "max", "max_p",
-    "min", "min_p", "mul", "mul_p", "ne", "ne_p", "neg", "neg_p", "nextafter", "nextafter_p",
-    "not_p", "one_minus_square", "one_minus_square_p", "optimization_barrier",
+    "is_finite_p", "le", "le_p", "le_to_p", "lgamma", "lgamma_p", "linalg", "log", "log1p",
+    "log1p_p", "log2", "log2_p", "log_p", "logistic", "logistic_p", "lt", "lt_p", "lt_to_p", "map",
+    "max", "max_p", "min", "min_p", "mul", "mul_p", "ne", "ne_p", "neg", "neg_p", "nextafter",
+    "nextafter_p", "not_p", "one_minus_square", "one_minus_square_p", "optimization_barrier",
     "optimization_barrier_p", "or_p", "pad", "pad_p", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
     "polygamma", "polygamma_p", "population_count", "population_count_p", "pow", "pow_p",
     "Precision", "psum", "psum_p", "real", "real_p", "reciprocal", "reduce_and", "reduce_and_p",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from ..base.util import Memo
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 
-__all__ = ["attr", "constant_attr", "element_type", "i64s", "location", "tensor_type"]
+__all__ = ["attr", "constant_attr", "element_type", "i64s", "location", "matrix_layouts",
+           "solver_config", "tensor_type"]
 
 _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
@@ -71,6 +73,27 @@ def i64s(values: Any) -> Any:
     if found is None:
         found = _attrs[key] = mlir.ir.DenseI64ArrayAttr.get(list(key), mlir.context())
     return found
+
+
+def matrix_layouts(ranks: Sequence[int], batch: int) -> Any:
+    """Layouts of LAPACK's arrays: matrices, after `batch` leading axes, are column-major."""
+    texts = []
+    for n in ranks:
+        order = list(range(n))[::-1]
+        if n == batch + 2:
+            order[:2] = n - 2, n - 1
+        texts.append(f"dense<{order if n else ''}> : tensor<{n}xindex>")
+    return attr("[" + ", ".join(texts) + "]")
+
+
+def solver_config(config: dict[str, Any]) -> Any:
+    """The parameters of a LAPACK kernel: characters are unsigned bytes, ints have 32 bits."""
+    def spell(value: Any) -> str:
+        if isinstance(value, str):
+            return f"{ord(value)} : ui8"
+        return str(value).lower() if isinstance(value, bool) else f"{value} : i32"
+
+    return attr("{" + ", ".join(f"{k} = {spell(v)}" for k, v in config.items()) + "}")
 
 
 def constant_attr(array: Any) -> Any:

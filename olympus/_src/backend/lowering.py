@@ -18,7 +18,16 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
-from .attributes import attr, constant_attr, element_type, i64s, location, tensor_type
+from .attributes import (
+    attr,
+    constant_attr,
+    element_type,
+    i64s,
+    location,
+    matrix_layouts,
+    solver_config,
+    tensor_type,
+)
 
 BOOL = dtypes.as_dtype(bool)
 
@@ -262,6 +271,49 @@ class Builder:
         attributes = {"api_version": attr("4 : i32"), **attributes,
                       "call_target_name": mlir.ir.StringAttr.get(target)}
         return list(self.ops("stablehlo.custom_call", operands, attributes, types).results)
+
+    def solver(self, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
+               config: dict[str, Any] | None = None, aliases: Sequence[int | None] = ()
+               ) -> list[Any]:
+        """Call a kernel of LAPACK (of cuSOLVER on a GPU), batched; nothing may be empty.
+
+        Args:
+          kernel: its LAPACK name without the letter of the dtype, as for real numbers: "potrf".
+          xs: operands; those with two axes after the batch are passed column-major.
+          outs: avals of the results, laid out likewise; the first has the kernel's dtype.
+          batch: the number of leading axes that are batches.
+          config: the kernel's parameters: a character, a bool or an int each.
+          aliases: operand i is overwritten by result aliases[i], unless that is None.
+        """
+        ir = mlir.ir
+        target = lib.solver_target(kernel, outs[0].dtype, self.platform)
+        ranks = [ir.RankedTensorType(x.type).rank for x in xs]
+        attributes = {
+            "operand_layouts": matrix_layouts(ranks, batch),
+            "result_layouts": matrix_layouts([a.ndim for a in outs], batch),
+            "backend_config": solver_config(config or {}),
+            "output_operand_aliases": attr("[" + ", ".join(
+                "#stablehlo.output_operand_alias<output_tuple_indices = "
+                f"{[out] if len(outs) > 1 else []}, operand_index = {i}, "
+                "operand_tuple_indices = []>" for i, out in enumerate(aliases) if out is not None)
+                + "]")}
+        return self.custom_call(target, xs, [tensor_type(a) for a in outs], attributes)
+
+    def nan_unless(self, ok: Any, xs: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
+        """Per batch element, the arrays where `ok` (i1[batch]) holds, else NaN."""
+        outs = []
+        for x, aval in zip(xs, avals):
+            flags = aval.update(dtype=BOOL)
+            rank = mlir.ir.RankedTensorType(ok.type).rank
+            wide = ok if rank == aval.ndim else self.broadcast(ok, flags, range(rank))
+            nan = complex("nan+nanj") if aval.dtype.kind == "c" else float("nan")
+            outs.append(self.op("stablehlo.select", [wide, x, self.full(aval, nan)], None, aval))
+        return outs
+
+    def succeeded(self, info: Any, aval: ShapedArray, direction: str = "EQ") -> Any:
+        """Whether LAPACK's `info` says so, per batch element: 0; "GE": not negative."""
+        return self.compare(direction, info, self.full(aval, 0), "SIGNED",
+                            aval.update(dtype=BOOL))
 
     # Programs
 

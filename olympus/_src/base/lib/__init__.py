@@ -29,7 +29,12 @@ from olympus._src.base.lib.arrays import (
     to_numpy,
     unsafe_buffer_pointer,
 )
-from olympus._src.base.lib.calls import lapack_target, python_callback_target, register_custom_call
+from olympus._src.base.lib.calls import (
+    lapack_target,
+    python_callback_target,
+    register_custom_call,
+    solver_target,
+)
 from olympus._src.base.lib.clients import Client, make_cpu_client, make_gpu_client
 from olympus._src.base.lib.dlpack import from_dlpack, to_dlpack
 from olympus._src.base.lib.executables import (
@@ -156,6 +161,7 @@ __all__ = [
     "shard_slices",
     "shards",
     "single_device_sharding",
+    "solver_target",
     "to_dlpack",
     "to_numpy",
     "trace_context",

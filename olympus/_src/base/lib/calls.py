@@ -9,6 +9,12 @@ import numpy as np
 from olympus._src.base.lib.loading import _jax, xla_client
 
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+# LAPACK names these kernels otherwise for complex numbers; cuSOLVER's have one name.
+_COMPLEX = {
+    "orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd",
+}  # fmt: skip
+_CUSOLVER = frozenset(("geev", "geqrf", "getrf", "gesvd", "gesvdj", "gesvdp", "orgqr", "ormqr",
+                       "potrf", "syevd", "syevj", "syrk", "sytrd"))  # fmt: skip
 _CALLBACK = {
     "cpu": "xla_ffi_python_cpu_callback",
     "cuda": "xla_ffi_python_gpu_callback",
@@ -49,6 +55,23 @@ def lapack_target(kernel: str, dtype: Any) -> str:
             f"function; convert to one of {', '.join(_PREFIX)}."
         )
     return name
+
+
+def solver_target(kernel: str, dtype: Any, platform: str) -> str:
+    """Return the custom-call name of a matrix kernel on a platform.
+
+    `kernel` is LAPACK's name for real numbers ('orgqr', 'syevd') whatever the dtype; on a GPU the
+    kernel of that name is cuSOLVER's, whose parameters may differ.
+    """
+    dtype = np.dtype(dtype)
+    if platform == "cpu":
+        return lapack_target(_COMPLEX.get(kernel, kernel) if dtype.kind == "c" else kernel, dtype)
+    if platform in ("cuda", "gpu") and kernel in _CUSOLVER:
+        return f"cusolver_{kernel}_ffi"
+    raise NotImplementedError(
+        f"solver_target: got kernel {kernel!r} on platform {platform!r}; jaxlib has it on the CPU "
+        "only; run this part there, under jit with backend='cpu' or on arrays put on a CPU device."
+    )
 
 
 def python_callback_target(platform: str) -> str:

@@ -1,0 +1,200 @@
+"""What all matrix operations share: batches, checks, LAPACK calls, matrix arithmetic.
+
+`MatrixOperation` is the family: a subclass says how many trailing axes its operands have and which
+results they give, and emits the kernel; inference, empty arrays and vmap follow. The functions
+below are the matrix arithmetic of the derivative rules: all act on the last two axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from ...core.primitive import Axis, Primitive, Zero
+from ...core.staging import stage
+from ...core.trace import literal, typeof
+from ...types import dtypes
+from ...types.avals import ShapedArray, make_aval
+from ...types.shape import definitely_equal
+from .. import elementwise as ew
+from ..contract import dot_general
+from ..creation import broadcasted_iota
+from ..shape import align, broadcast_in_dim, transpose, zeros_of
+
+__all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "eye", "half",
+           "masked", "materialize", "matmul", "matrix_transpose", "real_dtype", "scaled", "total",
+           "traced", "tril", "triu"]
+
+Shape = tuple[int, ...]
+LAPACK = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64", "complex64", "complex128"))
+BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
+
+
+class MatrixOperation(Primitive, abstract=True):
+    """An operation on the last axes of its operands, in parallel over leading axes that all share.
+
+    ranks                               trailing axes per operand: 2 for a matrix, 1 for a vector
+    accepts                             dtypes that operands may have; all must have the same
+    results(dtype, *shapes, **params)   -> (trailing shape, dtype) per result; raises on bad shapes
+    emit(b, *xs, **params)              lower, where no operand is empty; -> list
+    emit_empty(b, *xs, **params)        lower, where one is: zeros unless overridden; -> list
+    """
+
+    ranks: ClassVar[tuple[int, ...]] = (2,)
+    accepts: ClassVar[frozenset[Any]] = LAPACK
+    results: Any
+    emit: Any
+
+    def infer(self, *avals: ShapedArray, **params: Any) -> Any:
+        batch = self._check(avals)
+        shapes = [a.shape[len(batch):] for a in avals]
+        found = [make_aval((*batch, *shape), dtype)
+                 for shape, dtype in self.results(avals[0].dtype, *shapes, **params)]
+        return found if self.multiple_results else found[0]
+
+    def _check(self, avals: Sequence[ShapedArray]) -> Shape:
+        """The batch that all operands have; raises on dtypes and ranks that do not fit."""
+        given = f"{self.name}: {describe(avals)} given; "
+        for aval, rank in zip(avals, self.ranks, strict=True):
+            if aval.dtype not in self.accepts:
+                names = sorted(map(dtypes.long_name, self.accepts))
+                raise TypeError(f"{given}{', '.join(names[:-1])} or {names[-1]} is required; "
+                                "convert it with astype.")
+            if aval.dtype != avals[0].dtype:
+                raise TypeError(f"{given}equal dtypes are required; convert one of them.")
+            if aval.ndim < rank:
+                axes = "axis is" if rank == 1 else "axes are"
+                raise TypeError(f"{given}at least {rank} {axes} required of {aval}; reshape it.")
+        batches = [a.shape[:a.ndim - rank] for a, rank in zip(avals, self.ranks)]
+        for other in batches[1:]:
+            if len(other) != len(batches[0]) or not all(
+                    definitely_equal(m, n) for m, n in zip(other, batches[0])):
+                raise TypeError(f"{given}equal leading (batch) axes are required, but they have "
+                                f"{', '.join(map(str, batches))}; broadcast them.")
+        return batches[0]
+
+    def batch(self, b: Any) -> int:
+        """The number of batch axes of the equation being lowered."""
+        return b.avals_in[0].ndim - self.ranks[0]
+
+    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+        empty = any(a.size == 0 for a in b.avals_in)
+        outs = (self.emit_empty if empty else self.emit)(b, *xs, **params)
+        return outs if self.multiple_results else outs[0]
+
+    def emit_empty(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
+        return [b.full(a, 0) for a in b.avals_out]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        xs, _ = align(axis, args, dims, 0)
+        outs = self.bind(*xs, **params)
+        return outs, [0] * len(outs) if self.multiple_results else 0
+
+
+def traced(b: Any, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[ShapedArray]
+           ) -> list[Any]:
+    """Emit `fun`, a function of lax operations, on MLIR values of these avals."""
+    outs = b.call_inline(stage(lambda *args: _listed(fun(*args)), avals), xs)
+    return list(outs)
+
+
+def _listed(x: Any) -> list[Any]:
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+def describe(avals: Sequence[ShapedArray]) -> str:
+    """How messages list operands."""
+    kind = "operand" if len(avals) == 1 else "operands"
+    return f"{kind} {', '.join(map(str, avals))}"
+
+
+def check_square(name: str, shape: Shape, what: str = "operand") -> None:
+    """Raise ValueError unless the trailing shape of a matrix is [n, n]."""
+    if not definitely_equal(*shape):
+        raise ValueError(f"{name}: {what} with trailing axes {list(shape)} given; a square matrix, "
+                         "or a batch of them, is required.")
+
+
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of the real and imaginary parts."""
+    return dtypes.to_real_dtype(dtype)
+
+
+def materialize(tangent: Any) -> Any:
+    """A tangent as an array."""
+    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
+
+
+def total(*terms: Any) -> Any:
+    """The sum of terms, of which None and Zero are left out; None if none is left."""
+    kept = [t for t in terms if t is not None and type(t) is not Zero]
+    out = kept[0] if kept else None
+    for term in kept[1:]:
+        out = ew.add(out, term)
+    return out
+
+
+def matrix_transpose(x: Any) -> Any:
+    """x[..., n, m] -> [..., m, n]."""
+    n = typeof(x).ndim
+    return transpose(x, (*range(n - 2), n - 1, n - 2))
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose."""
+    x = matrix_transpose(x)
+    return ew.conj(x) if typeof(x).dtype.kind == "c" else x
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """x[..., n, k] @ y[..., k, m] in the full precision of the dtype; equal batches."""
+    n = typeof(x).ndim
+    batch = tuple(range(n - 2))
+    return dot_general(x, y, (((n - 1,), (n - 2,)), (batch, batch)), "highest")
+
+
+def _positions(x: Any) -> tuple[Any, Any]:
+    """Row and column numbers of the elements of x[..., n, m], as int32[n, m]."""
+    shape = typeof(x).shape[-2:]
+    return broadcasted_iota(INT32, shape, 0), broadcasted_iota(INT32, shape, 1)
+
+
+def masked(x: Any, keep: Any) -> Any:
+    """x[..., n, m] where `keep` (bool[n, m]) holds, else 0: even NaN is left out."""
+    aval = typeof(x)
+    keep = broadcast_in_dim(keep, aval.shape, (aval.ndim - 2, aval.ndim - 1))
+    return ew.select(keep, x, zeros_of(aval))
+
+
+def tril(x: Any, k: int = 0) -> Any:
+    """x without what is above its k-th diagonal."""
+    rows, columns = _positions(x)
+    return masked(x, ew.ge(ew.add(rows, k), columns))
+
+
+def triu(x: Any, k: int = 0) -> Any:
+    """x without what is below its k-th diagonal."""
+    rows, columns = _positions(x)
+    return masked(x, ew.le(ew.add(rows, k), columns))
+
+
+def eye(x: Any) -> Any:
+    """An array like x[..., n, m] with ones on the diagonal of each matrix, else zeros."""
+    aval = typeof(x)
+    rows, columns = _positions(x)
+    ones = ew.convert_element_type(ew.eq(rows, columns), aval.dtype)
+    return broadcast_in_dim(ones, aval.shape, (aval.ndim - 2, aval.ndim - 1))
+
+
+def half(x: Any) -> Any:
+    """The lower triangle with half the diagonal: half(x) + half(x)ᴴ = x for Hermitian x."""
+    aval = typeof(x)
+    lower = tril(x)
+    rows, columns = _positions(x)
+    diagonal = masked(x, ew.eq(rows, columns))
+    return ew.sub(lower, ew.mul(diagonal, literal(0.5, aval.dtype)))
+
+
+def scaled(x: Any, factor: Any, axes: Sequence[int]) -> Any:
+    """x times `factor`, whose axes are the named ones of x."""
+    return ew.mul(x, broadcast_in_dim(factor, typeof(x).shape, tuple(axes)))
