@@ -1,0 +1,257 @@
+"""Reverse mode through `while_loop(..., checkpoints=K)`: K carries are stored, the rest recomputed.
+
+Linearised, the loop becomes `counted_while`, which knows its number of iterations. Its transpose
+goes back one iteration at a time from the nearest stored carry, and stores more on the way, where
+the binomial schedule of Griewank & Walther (2000, "Algorithm 799: revolve") wants them: for n
+iterations, K carries and the least r with n <= C(K + r, K), no iteration runs forward more than
+r times again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
+from ..core.primitive import Axis, Higher, Linear
+from ..core.staging import stage
+from ..core.trace import literal, typeof
+from ..interpreters.batching import batch_flat, batch_program, to_axis
+from ..interpreters.dce import dce_closed
+from ..interpreters.jvp import instantiate, jvp_flat
+from ..interpreters.partial_eval import partial_eval_program
+from ..interpreters.transpose import transpose_program
+from ..lax import elementwise as ew
+from ..lax.convert import convert_element_type
+from ..lax.shape import broadcast, zeros_of
+from ..lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from ..types.avals import make_aval
+from .call import program_uses_axis
+from .cond import cond
+from .fixpoint import carry_fixpoint
+from .scan import _split
+from .while_primitive import While, loop, while_p
+
+__all__ = ["checkpointed_while_p", "counted_while_p"]
+
+INT = np.dtype(np.int32)
+INDEX = make_aval((), INT)
+while_loop = functools.partial(loop, while_p.bind)
+
+
+def _int(value: int) -> Any:
+    return literal(value, INT, False)
+
+
+class CheckpointedWhile(While):
+    """params: those of while, and checkpoints: how many carries reverse mode stores."""
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
+                     checkpoints: int, **params: Any) -> list[Any]:
+        known, uk = self.known_loop(args, unknown, checkpoints=checkpoints, **params)
+        if known is None:
+            return tape.record(self, args, {**params, "checkpoints": checkpoints})
+        count, *out = self._counting(*known.args, **known.keywords)
+        nc = params["cond_nconsts"]
+        whole = tape.record(counted_while_p, [count, *args[nc:]], {
+            "olympuspr": params["body_olympuspr"], "num_consts": params["body_nconsts"],
+            "checkpoints": checkpoints})
+        rest = iter(out)
+        return [w if u else next(rest) for w, u in zip(whole, uk)]
+
+    def _counting(self, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
+                  body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        """Run the loop with the number of iterations as one carry more, in front."""
+        nc, nb = cond_nconsts, body_nconsts
+
+        def cond_body(*xs: Any) -> list[Any]:
+            return eval_closed(cond_olympuspr, *xs[:nc], *xs[nc + 1:])
+
+        def step(*xs: Any) -> list[Any]:
+            return [ew.add(xs[nb], _int(1)), *eval_closed(body_olympuspr, *xs[:nb], *xs[nb + 1:])]
+
+        c_avals, b_avals = cond_olympuspr.in_avals, body_olympuspr.in_avals
+        return self.bind(
+            *args[:nc + nb], _int(0), *args[nc + nb:], cond_nconsts=nc, body_nconsts=nb,
+            cond_olympuspr=stage(cond_body, [*c_avals[:nc], INDEX, *c_avals[nc:]]),
+            body_olympuspr=stage(step, [*b_avals[:nb], INDEX, *b_avals[nb:]]), **params)
+
+
+class CountedWhile(Higher):
+    """params: olympuspr, num_consts, checkpoints. Operands: iterations, consts, the carry."""
+
+    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        return olympuspr.out_avals
+
+    def effects(self, *, olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
+        return olympuspr.effects
+
+    def _as_while(self, n: Any, *args: Any, olympuspr: ClosedOlympuspr, num_consts: int,
+                  checkpoints: int) -> list[Any]:
+        avals = [INDEX, *olympuspr.in_avals[num_consts:]]
+        test = stage(lambda n, i, *carry: [ew.lt(i, n)], [typeof(n), *avals])
+
+        def step(*xs: Any) -> list[Any]:
+            consts, (i,), carry = _split(xs, num_consts, 1)
+            return [ew.add(i, _int(1)), *eval_closed(olympuspr, *consts, *carry)]
+
+        body = stage(step, [*olympuspr.in_avals[:num_consts], *avals])
+        return while_p.bind(n, *args[:num_consts], _int(0), *args[num_consts:], cond_nconsts=1,
+                            cond_olympuspr=test, body_nconsts=num_consts, body_olympuspr=body)[1:]
+
+    def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
+        return b.inline(self._as_while, *args, **params)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return jvp_flat(lambda *xs: self._as_while(*xs, **params), primals, tangents)
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
+                     ) -> list[Any]:
+        return tape.record(self, args, params)
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, num_consts: int, checkpoints: int) -> Any:
+        params = {"num_consts": num_consts, "checkpoints": checkpoints}
+        if dims[0] is not None:
+            return batch_flat(lambda *xs: self._as_while(*xs, olympuspr=olympuspr, **params),
+                              axis, args, dims)
+        c_dims, k_dims = dims[1:num_consts + 1], dims[num_consts + 1:]
+
+        def step(mapped: tuple[bool, ...]) -> Any:
+            body, out = batch_program(
+                olympuspr, axis, [*c_dims, *(0 if m else None for m in mapped)], mapped)
+            return body, tuple(d is not None for d in out)
+
+        body, mapped = carry_fixpoint(tuple(d is not None for d in k_dims), step)
+        carry = [to_axis(x, d, 0, axis.size) if m else x
+                 for x, d, m in zip(args[num_consts + 1:], k_dims, mapped)]
+        out = self.bind(*args[:num_consts + 1], *carry, olympuspr=body, **params)
+        return out, [0 if m else None for m in mapped]
+
+    vmap_named = vmap
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return program_uses_axis(params["olympuspr"], name)
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        return eqn.replace(outvars=[v if u else DropVar(v.aval)
+                                    for v, u in zip(eqn.outvars, used)])
+
+    def transpose(self, cts: Sequence[Any], n: Any, *args: Any, olympuspr: ClosedOlympuspr,
+                  num_consts: int, checkpoints: int) -> list[Any]:
+        linear = [type(a) is Linear for a in args]
+        lin_consts = tuple(linear[:num_consts])
+
+        def step(flags: tuple[bool, ...]) -> Any:
+            split = partial_eval_program(olympuspr, (*lin_consts, *flags), flags)
+            return split, split.unknown_out
+
+        split, lin_carry = carry_fixpoint(tuple(linear[num_consts:]), step)
+        consts = [a for a, lin in zip(args, lin_consts) if not lin]
+        state = [a for a, lin in zip(args[num_consts:], lin_carry) if not lin]
+        num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
+        back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
+                                    [True] * sum(lin_carry))
+        forward, _ = dce_closed(split.known, [True] * len(state) + [False] * split.num_computed)
+
+        def advance(state: Sequence[Any]) -> list[Any]:
+            return eval_closed(forward, *consts, *state)
+
+        def take_back(state: Sequence[Any], acc: Sequence[Any], ct: Sequence[Any]) -> Any:
+            known = [*consts, *state]
+            computed = eval_closed(split.known, *known)[len(state):]
+            out = eval_closed(back, *split.residual_values(known, computed), *ct)
+            d_consts, d_carry = _split(out, sum(lin_consts))
+            return [*map(ew.add, acc, d_consts)], d_carry
+
+        acc = [zeros_of(a.aval.to_tangent_aval())
+               for a, lin in zip(args, lin_consts) if lin]
+        ct = [instantiate(c) for c, lin in zip(cts, lin_carry) if lin]
+        acc, ct = walk_back(n, state, acc, ct, advance, take_back, checkpoints)
+        d_consts, d_carry = iter(acc), iter(ct)
+        found = [*(next(d_consts) if lin else None for lin in lin_consts),
+                 *(next(d_carry) if lin else None for lin in lin_carry)]
+        return [None, *(d if lin else None for d, lin in zip(found, linear))]
+
+
+checkpointed_while_p = CheckpointedWhile("checkpointed_while")
+counted_while_p = CountedWhile("counted_while")
+
+
+def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
+              advance: Callable[[Any], Any], take_back: Callable[[Any, Any, Any], Any],
+              checkpoints: int) -> tuple[Any, Any]:
+    """Undo iterations n - 1, …, 0 with `take_back(state before it, acc, ct) -> acc, ct`.
+
+    The stored states are a stack: `where` holds the iterations that they precede.
+    """
+    if not start:
+        def undo(loop: Any) -> Any:
+            t, acc, ct = loop
+            return (ew.sub(t, _int(1)), *take_back([], acc, ct))
+
+        return while_loop(lambda loop: ew.gt(loop[0], _int(0)), undo, (n, acc, ct))[1:]
+    stored = [broadcast(x, (checkpoints,)) for x in start]
+    where = zeros_of(make_aval((checkpoints,), INT))
+
+    def round_(loop: Any) -> Any:
+        last, top, where, stored, acc, ct = loop
+        begin = dynamic_index_in_dim(where, top, keepdims=False)
+        state = [dynamic_index_in_dim(x, top, keepdims=False) for x in stored]
+        distance = ew.sub(last, begin)
+        free = ew.sub(_int(checkpoints - 1), top)
+        steps = stride(distance, free) if checkpoints > 1 else distance
+        _, state = while_loop(lambda loop: ew.lt(loop[0], steps),
+                              lambda loop: (ew.add(loop[0], _int(1)), advance(loop[1])),
+                              (_int(0), state))
+
+        def arrived() -> Any:
+            used_up = convert_element_type(ew.eq(steps, _int(0)), INT)
+            return (ew.sub(last, _int(1)), ew.sub(top, used_up), where, stored,
+                    *take_back(state, acc, ct))
+
+        def store() -> Any:
+            up = ew.add(top, _int(1))
+            return (last, up, dynamic_update_index_in_dim(where, ew.add(begin, steps), up, 0),
+                    [dynamic_update_index_in_dim(x, s, up, 0) for x, s in zip(stored, state)],
+                    acc, ct)
+
+        return cond(ew.eq(steps, distance), arrived, store)
+
+    init = (ew.sub(n, _int(1)), _int(0), where, stored, acc, ct)
+    return while_loop(lambda loop: ew.ge(loop[0], _int(0)), round_, init)[4:]
+
+
+def stride(distance: Any, free: Any) -> Any:
+    """How many iterations ahead the next state is stored, with `free` places for states left.
+
+    With c = free + 1 stored states, of which one is at the start, C(c + r, c) iterations can be
+    undone if none runs forward more than r times. The part before the new state has all c, the part
+    behind it c - 1; with the least r that does, the parts are made as long as they may be. Without
+    a free place the whole distance is run.
+    """
+    real = np.dtype(np.float32)
+
+    def number(x: float) -> Any:
+        return literal(x, real, False)
+
+    c = convert_element_type(ew.add(free, _int(1)), real)
+    length = convert_element_type(ew.add(distance, _int(1)), real)
+
+    def grow(loop: Any) -> Any:
+        r, reach, _ = loop
+        r = ew.add(r, number(1.0))
+        return r, ew.div(ew.mul(reach, ew.add(c, r)), r), reach
+
+    # Without a free place nothing is asked for: the loop would take as many rounds as iterations.
+    asked = ew.select(ew.gt(free, _int(0)), length, number(0.0))
+    r, _, before = while_loop(lambda loop: ew.lt(loop[1], asked), grow,
+                              (number(0.0), number(1.0), number(1.0)))
+    behind = ew.div(ew.mul(before, c), ew.max(ew.sub(ew.add(c, r), number(1.0)), number(1.0)))
+    steps = convert_element_type(ew.round(ew.min(before, ew.sub(length, behind))), INT)
+    steps = ew.clamp(_int(1), steps, distance)
+    return ew.select(ew.gt(free, _int(0)), steps, distance)

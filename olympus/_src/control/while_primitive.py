@@ -1,0 +1,240 @@
+"""The primitive under `while_loop`: a loop whose number of iterations may depend on data."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn, Var
+from ..core.primitive import Axis, Higher, Zero
+from ..core.staging import stage
+from ..core.trace import typeof
+from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.dce import dce_closed
+from ..interpreters.jvp import instantiate, jvp_program
+from ..interpreters.partial_eval import partial_eval_program
+from ..lax import elementwise as ew
+from ..lax.reduce import reduce_or
+from ..lax.shape import broadcast_in_dim
+from ..types import dtypes
+from ..types.tree import tree_flatten, tree_unflatten
+from .bodies import (
+    Body,
+    aval_error,
+    cast,
+    flatten,
+    leaf_names,
+    same_type,
+    stage_body,
+    structure_error,
+)
+from .call import program_uses_axis
+from .fixpoint import carry_fixpoint
+from .scan import _split, grow
+
+__all__ = ["While", "loop", "while_p"]
+
+BOOL = dtypes.as_dtype(bool)
+
+
+class While(Higher):
+    """params: cond_nconsts, cond_olympuspr, body_nconsts, body_olympuspr.
+
+    Operands: consts of cond, consts of body, the carry.
+    """
+
+    def infer(self, *avals: Any, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        return body_olympuspr.out_avals
+
+    def effects(self, *, cond_olympuspr: ClosedOlympuspr, body_olympuspr: ClosedOlympuspr,
+                **params: Any) -> frozenset[Any]:
+        return cond_olympuspr.effects | body_olympuspr.effects
+
+    def lower(self, b: Any, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
+              body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        c_consts, b_consts, carry = _split(args, cond_nconsts, body_nconsts)
+        return b.while_loop(
+            carry, lambda *xs: b.call_inline(cond_olympuspr, [*c_consts, *xs])[0],
+            lambda *xs: b.call_inline(body_olympuspr, [*b_consts, *xs]))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, cond_nconsts: int,
+            cond_olympuspr: ClosedOlympuspr, body_nconsts: int, body_olympuspr: ClosedOlympuspr,
+            **params: Any) -> Any:
+        nc, nb = cond_nconsts, body_nconsts
+        c_consts, b_consts, carry = _split(primals, nc, nb)
+        _, t_consts, t_carry = _split(tangents, nc, nb)
+        nz_consts = tuple(type(t) is not Zero for t in t_consts)
+
+        def step(nz_carry: tuple[bool, ...]) -> Any:
+            found = jvp_program(body_olympuspr, (*nz_consts, *nz_carry), nz_carry)
+            return found, found[1]
+
+        (body, _), nz = carry_fixpoint(tuple(type(t) is not Zero for t in t_carry), step)
+        t_consts = [t for t in t_consts if type(t) is not Zero]
+        t_carry = [instantiate(t) for t, on in zip(t_carry, nz) if on]
+        # The body takes consts, carry, tangents of consts, of carry: bring all consts in front.
+        pr, n = body.olympuspr, nb + len(carry)
+        v_consts, v_carry, v_t_consts, v_t_carry = _split(pr.invars, nb, len(carry), len(t_consts))
+        body = body.replace(olympuspr=pr.replace(
+            invars=[*v_consts, *v_t_consts, *v_carry, *v_t_carry]))
+        cond_pr = cond_olympuspr.olympuspr
+        cond = cond_olympuspr.replace(olympuspr=cond_pr.replace(
+            invars=[*cond_pr.invars, *(Var(v.aval) for v in v_t_carry)]))
+        out = self.bind(*c_consts, *b_consts, *t_consts, *carry, *t_carry, cond_nconsts=nc,
+                        cond_olympuspr=cond, body_nconsts=nb + len(t_consts), body_olympuspr=body,
+                        **params)
+        k = n - nb
+        rest = iter(out[k:])
+        return out[:k], [next(rest) if on else Zero(typeof(x).to_tangent_aval())
+                         for x, on in zip(out[:k], nz)]
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
+                     ) -> list[Any]:
+        """Run what is known; the unknown part repeats the whole loop, which has no fixed length."""
+        whole = tape.record(self, args, params)
+        known, uk = self.known_loop(args, unknown, **params)
+        if known is None:
+            return whole
+        out = iter(known())
+        return [w if u else next(out) for w, u in zip(whole, uk)]
+
+    def known_loop(self, args: Sequence[Any], unknown: Sequence[bool], *, cond_nconsts: int,
+                   cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
+                   body_olympuspr: ClosedOlympuspr, **params: Any
+                   ) -> tuple[Callable[[], list[Any]] | None, tuple[bool, ...]]:
+        """The loop of the carries that are known, and which are not.
+
+        None if its condition is not known.
+        """
+        uk_cond, uk_body, uk_start = map(tuple, _split(unknown, cond_nconsts, body_nconsts))
+
+        def step(uk_carry: tuple[bool, ...]) -> Any:
+            split = partial_eval_program(body_olympuspr, (*uk_body, *uk_carry), uk_carry)
+            return split, split.unknown_out
+
+        _, uk = carry_fixpoint(uk_start, step)
+        used = dce_closed(cond_olympuspr, (True,))[1]
+        if any(u and r for u, r in zip((*uk_cond, *uk), used)):
+            return None, uk
+        body, _ = dce_closed(body_olympuspr, tuple(not u for u in uk))
+        keep = [not u for u in (*uk_body, *uk)]
+        body_pr, cond_pr = body.olympuspr, cond_olympuspr.olympuspr
+        body = body.replace(olympuspr=body_pr.replace(
+            invars=[v for v, k in zip(body_pr.invars, keep) if k]))
+        cond_keep = [not u for u in (*uk_cond, *uk)]
+        cond = cond_olympuspr.replace(olympuspr=cond_pr.replace(
+            invars=[v for v, k in zip(cond_pr.invars, cond_keep) if k]))
+        known = [a for a, u in zip(args, (*uk_cond, *uk_body, *uk)) if not u]
+        return functools.partial(
+            self.bind, *known, cond_nconsts=cond_nconsts - sum(uk_cond), cond_olympuspr=cond,
+            body_nconsts=body_nconsts - sum(uk_body), body_olympuspr=body, **params), uk
+
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+        raise ValueError(
+            "while_loop: reverse mode (grad, vjp) given; a loop with a number of iterations known "
+            "when it is traced is required, because every iteration's values must be kept; give "
+            "checkpoints=K to while_loop, or use lax.scan, lax.fori_loop with Python ints as "
+            "bounds, or forward mode (jvp, jacfwd).")
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             cond_nconsts: int, cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
+             body_olympuspr: ClosedOlympuspr, **params: Any) -> Any:
+        nc, nb, size = cond_nconsts, body_nconsts, axis.size
+        c_consts, b_consts, carry = _split(args, nc, nb)
+        c_dims, b_dims, k_dims = _split(dims, nc, nb)
+
+        def at_zero(mapped: Sequence[bool]) -> list[int | None]:
+            return [0 if m else None for m in mapped]
+
+        def step(mapped: tuple[bool, ...]) -> Any:
+            cond, (cond_dim,) = batch_program(cond_olympuspr, axis, [*c_dims, *at_zero(mapped)])
+            if cond_dim is not None:
+                mapped = (True,) * len(mapped)  # elements stop at different times
+            body, out = batch_program(body_olympuspr, axis, [*b_dims, *at_zero(mapped)], mapped)
+            return (cond_dim, body), tuple(m or d is not None for m, d in zip(mapped, out))
+
+        (cond_dim, body), mapped = carry_fixpoint(tuple(d is not None for d in k_dims), step)
+        k_dims_new = at_zero(mapped)
+        cond = batch_program(cond_olympuspr, axis, [*c_dims, *k_dims_new], cond_dim is not None)[0]
+        carry = [to_axis(x, d, 0, size) if m else x for x, d, m in zip(carry, k_dims, mapped)]
+        if cond_dim is None:
+            out = self.bind(*c_consts, *b_consts, *carry, cond_nconsts=nc, cond_olympuspr=cond,
+                            body_nconsts=nb, body_olympuspr=body, **params)
+            return out, k_dims_new
+        out = self.bind(*c_consts, *c_consts, *b_consts, *carry, cond_nconsts=nc,
+                        cond_olympuspr=_any_element(cond), body_nconsts=nc + nb,
+                        body_olympuspr=_freeze(cond, body, nc, nb), **params)
+        return out, k_dims_new
+
+    vmap_named = vmap
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return program_uses_axis(params["cond_olympuspr"], name) or \
+            program_uses_axis(params["body_olympuspr"], name)
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        # Whether the loop ends depends on all of the carry, as a rule: it stays whole.
+        return eqn.replace(outvars=[v if u else DropVar(v.aval)
+                                    for v, u in zip(eqn.outvars, used)])
+
+
+def _any_element(cond: ClosedOlympuspr) -> ClosedOlympuspr:
+    """Go on while any element does."""
+    return stage(lambda *args: [reduce_or(eval_closed(cond, *args)[0], (0,))], cond.in_avals)
+
+
+def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
+    """The batched body, in which elements whose condition is false keep their carry."""
+    def step(*args: Any) -> list[Any]:
+        c_consts, b_consts, carry = _split(args, nc, nb)
+        going = eval_closed(cond, *c_consts, *carry)[0]
+        new = eval_closed(body, *b_consts, *carry)
+        return [ew.select_n(broadcast_in_dim(going, typeof(x).shape, (0,)), x, y)
+                for x, y in zip(carry, new)]
+
+    return stage(step, [*cond.in_avals[:nc], *body.in_avals])
+
+
+while_p = While("while")
+
+
+def loop(bind: Callable[..., list[Any]], cond_fun: Callable[[Any], Any],
+         body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """Stage condition and body on pytrees and apply `bind`, that of a while primitive."""
+    leaves, avals, tree = flatten("while_loop: init_val", init_val)
+    in_tree = tree_flatten((init_val,))[1]
+    body, avals = _loop_body("while_loop", body_fun, in_tree, tree, avals)
+    cond = stage_body(cond_fun, in_tree, avals)
+    out = cond.out_avals
+    if len(out) != 1 or out[0].shape != () or out[0].dtype != BOOL or cond.out_tree.num_nodes != 1:
+        shown = ", ".join(map(str, out))
+        raise TypeError(f"while_loop: {cond.name} returned {shown or 'nothing'}; one bool[] is "
+                        "required; reduce with olympus.numpy.all or any.")
+    leaves = [cast(x, a) for x, a in zip(leaves, avals)]
+    result = bind(*cond.consts, *body.consts, *leaves, cond_nconsts=len(cond.consts),
+                  cond_olympuspr=cond.program, body_nconsts=len(body.consts),
+                  body_olympuspr=body.program)
+    return tree_unflatten(tree, result)
+
+
+def _loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any, avals: list[Any]
+               ) -> tuple[Body, list[Any]]:
+    """The staged body and the carry's avals; weakly typed ones take the type the body gives."""
+    for _ in range(2 + len(avals)):
+        body = stage_body(fun, in_tree, avals, lambda out, want=tuple(avals): [
+            cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
+            for x, a in zip(out, want)] + list(out[len(want):]))
+        if body.out_tree != tree:
+            raise structure_error(what, tree, body.out_tree,
+                                  f"{body.name} returned another structure than its input")
+        found = body.out_avals
+        if all(same_type(a, b) and a.weak_type == b.weak_type for a, b in zip(avals, found)):
+            return body, avals
+        grown = [grow(a, b) for a, b in zip(avals, found)]
+        if grown == avals:
+            raise aval_error(what, leaf_names(tree, "the value"), avals, found,
+                             f"{body.name} returned other types than its input")
+        avals = grown
+    raise AssertionError("weak types only ever turn strong")
