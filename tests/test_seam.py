@@ -484,19 +484,9 @@ def test_memos_do_not_outlive_their_owner():
     assert len(util._caches) <= before
 
 
-def test_partition_and_merge_are_inverse():
-    mask, xs = [True, False, False, True], [1, 2, 3, 4]
-    off, on = util.partition(mask, xs)
-    assert (off, on) == ([2, 3], [1, 4])
-    assert util.merge(mask, off, on) == xs
-
-
-def test_unzip_and_split():
-    assert util.unzip2([]) == ([], [])
-    assert util.unzip2([(1, "a"), (2, "b")]) == ([1, 2], ["a", "b"])
-    assert util.split_at([1, 2, 3], [0, 1, 2]) == [[], [1], [2, 3]]
-    with pytest.raises(ValueError, match=r"split_at: got 3 items, sizes \[1\]"):
-        util.split_at([1, 2, 3], [1])
+def test_cut_keeps_the_rest():
+    assert util.cut([1, 2, 3], 0, 1) == [[], [1], [2, 3]]
+    assert util.cut((1, 2), 2) == [[1, 2], []]
 
 
 def test_lazy_module_loads_on_first_use():

@@ -4,7 +4,8 @@ from . import linalg
 from .._src.control.associative_scan import associative_scan
 from .._src.control.cond import cond, cond_p, switch
 from .._src.control.map import map
-from .._src.control.scan import scan, scan_p
+from .._src.control.scan import scan
+from .._src.control.scan_primitive import scan_p
 from .._src.control.while_loop import fori_loop, while_loop
 from .._src.control.while_primitive import while_p
 from .._src.lax.accuracy import AccuracyMode, Tolerance

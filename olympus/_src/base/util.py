@@ -11,13 +11,12 @@ import struct
 import threading
 import types
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
 A = TypeVar("A")
-B = TypeVar("B")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -114,46 +113,14 @@ def clear_all() -> None:
         cache.cache_clear()
 
 
-def partition(mask: Sequence[bool], xs: Sequence[A]) -> tuple[list[A], list[A]]:
-    """Split `xs` into those where `mask` is false and those where it is true.
+def cut(xs: Sequence[A], *sizes: int) -> list[list[A]]:
+    """Cut `xs` into consecutive lists of the given sizes; the last one holds the rest.
 
-    >>> partition([True, False, True], "abc")
-    (['b'], ['a', 'c'])
-    """
-    off: list[A] = []
-    on: list[A] = []
-    for flag, x in zip(mask, xs, strict=True):
-        (on if flag else off).append(x)
-    return off, on
-
-
-def merge(mask: Sequence[bool], off: Iterable[A], on: Iterable[A]) -> list[A]:
-    """Undo `partition`: take the next of `on` where `mask` is true, else the next of `off`.
-
-    >>> merge([True, False, True], ["b"], ["a", "c"])
-    ['a', 'b', 'c']
-    """
-    next_off, next_on = iter(off), iter(on)
-    return [next(next_on) if flag else next(next_off) for flag in mask]
-
-
-def unzip2(pairs: Iterable[tuple[A, B]]) -> tuple[list[A], list[B]]:
-    """Turn pairs into two lists, also when there are none."""
-    firsts: list[A] = []
-    seconds: list[B] = []
-    for first, second in pairs:
-        firsts.append(first)
-        seconds.append(second)
-    return firsts, seconds
-
-
-def split_at(xs: Sequence[A], sizes: Sequence[int]) -> list[list[A]]:
-    """Cut `xs` into consecutive lists of the given sizes, which must add up to its length.
-
-    >>> split_at([1, 2, 3], [2, 0, 1])
+    >>> cut([1, 2, 3], 2, 0)
     [[1, 2], [], [3]]
     """
-    if sum(sizes) != len(xs):
-        raise ValueError(f"split_at: got {len(xs)} items, sizes {list(sizes)}; they must add up.")
-    it = iter(xs)
-    return [[next(it) for _ in range(size)] for size in sizes]
+    out, start = [], 0
+    for size in sizes:
+        out.append(list(xs[start:start + size]))
+        start += size
+    return [*out, list(xs[start:])]

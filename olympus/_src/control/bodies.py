@@ -13,6 +13,7 @@ from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import typeof
 from ..lax.convert import convert_element_type_p
+from ..types import dtypes
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path, tree_leaves_with_path
 from ..types.tree_paths import explain_mismatch
 
@@ -134,3 +135,11 @@ def same_type(x: Any, y: Any) -> bool:
     """Whether shapes and dtypes are equal; weak types may differ."""
     return x is y or (getattr(x, "shape", None) == getattr(y, "shape", 0)
                       and x.dtype == y.dtype)
+
+
+def grow(have: Any, found: Any) -> Any:
+    """The carry aval after seeing what the body returns: a weak one gives way."""
+    if not have.weak_type or have.shape != found.shape:
+        return have
+    dtype, weak = dtypes.promote_types(have.dtype, found.dtype, True, found.weak_type)
+    return have.update(dtype=dtype, weak_type=weak)

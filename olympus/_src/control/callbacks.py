@@ -17,6 +17,7 @@ from ..base import lib
 from ..base.lib import mlir
 from ..core import effects
 from ..core.primitive import Axis, Primitive
+from ..core.staging import stage
 from ..core.trace import Context, Tracer, ctx, typeof
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
@@ -25,7 +26,7 @@ from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .bodies import check_callable, name_of, structure_error
-from .scan import scan
+from .scan_primitive import scan_p
 
 __all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p", "io_callback",
            "io_callback_p", "pure_callback", "pure_callback_p"]
@@ -217,13 +218,16 @@ def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
     """Call `fun` for one element after the other and stack its results: a loop in programs."""
     if ctx.trace is Context.trace:
         return unrolled(fun, size, args, dims)
+    fixed = [x for x, d in zip(args, dims) if d is None]
     mapped = [to_axis(x, d, 0, size) for x, d in zip(args, dims) if d is not None]
 
-    def body(_: Any, xs: Any) -> Any:
-        rest = iter(xs)
-        return (), fun(*[x if d is None else next(rest) for x, d in zip(args, dims)])
+    def body(*xs: Any) -> list[Any]:
+        consts, elements = iter(xs[:len(fixed)]), iter(xs[len(fixed):])
+        return fun(*[next(consts if d is None else elements) for d in dims])
 
-    return scan(body, (), mapped, size)[1]
+    slices = [a.update(shape=a.shape[1:]) for a in map(typeof, mapped)]
+    return scan_p.bind(*fixed, *mapped, olympuspr=stage(body, [*map(typeof, fixed), *slices]),
+                       length=size, reverse=False, unroll=1, num_consts=len(fixed), num_carry=0)
 
 
 def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.util import cut
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear
@@ -33,7 +34,6 @@ from ..types.avals import make_aval
 from .call import program_uses_axis
 from .cond import cond
 from .fixpoint import carry_fixpoint
-from .scan import _split
 from .while_primitive import While, loop, while_p
 
 __all__ = ["checkpointed_while_p", "counted_while_p"]
@@ -96,7 +96,7 @@ class CountedWhile(Higher):
         test = stage(lambda n, i, *carry: [ew.lt(i, n)], [typeof(n), *avals])
 
         def step(*xs: Any) -> list[Any]:
-            consts, (i,), carry = _split(xs, num_consts, 1)
+            consts, (i,), carry = cut(xs, num_consts, 1)
             return [ew.add(i, _int(1)), *eval_closed(olympuspr, *consts, *carry)]
 
         body = stage(step, [*olympuspr.in_avals[:num_consts], *avals])
@@ -165,7 +165,7 @@ class CountedWhile(Higher):
             known = [*consts, *state]
             computed = eval_closed(split.known, *known)[len(state):]
             out = eval_closed(back, *split.residual_values(known, computed), *ct)
-            d_consts, d_carry = _split(out, sum(lin_consts))
+            d_consts, d_carry = cut(out, sum(lin_consts))
             return [*map(ew.add, acc, d_consts)], d_carry
 
         acc = [zeros_of(a.aval.to_tangent_aval())

@@ -15,6 +15,7 @@ from ..types import dtypes
 from ..types.tree import tree_leaves
 from .bodies import cast, check_callable
 from .checkpointed import checkpointed_while_p
+from .progress import report
 from .scan import scan
 from .while_primitive import loop, while_p
 
@@ -63,7 +64,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
-              unroll: int | bool | None = None) -> Any:
+              unroll: int | bool | None = None, progress: bool | str = False) -> Any:
     """`for i in range(lower, upper): val = body_fun(i, val)`; returns the last `val`.
 
     With concrete bounds it is a `scan` (and reverse mode works), else a `while_loop`.
@@ -73,6 +74,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
       body_fun: gives a value with the structure, shapes and dtypes of `init_val`.
       init_val: a pytree of arrays.
       unroll: as for `scan`; only with concrete bounds.
+      progress: show a progress bar, under this label if it is a str.
 
     >>> import olympus
     >>> print(olympus.lax.fori_loop(0, 4, lambda i, x: x + i, 0))
@@ -80,6 +82,14 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     """
     check_callable("fori_loop", body_fun=body_fun)
     aval = _index_aval(lower, upper)
+    if progress:
+        show = report(progress if isinstance(progress, str) else "fori_loop")
+        inner, begin = body_fun, _index(lower, aval)
+        total = ew.sub(_index(upper, aval), begin)
+
+        def body_fun(i: Any, val: Any) -> Any:
+            return show(inner(i, val), ew.sub(i, begin), total)
+
     bounds = _concrete(lower), _concrete(upper)
     if None not in bounds:
         first: Any = bounds[0]

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.util import cut
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Zero
@@ -25,6 +26,7 @@ from .bodies import (
     aval_error,
     cast,
     flatten,
+    grow,
     leaf_names,
     same_type,
     stage_body,
@@ -32,7 +34,6 @@ from .bodies import (
 )
 from .call import program_uses_axis
 from .fixpoint import carry_fixpoint
-from .scan import _split, grow
 
 __all__ = ["While", "loop", "while_p"]
 
@@ -54,7 +55,7 @@ class While(Higher):
 
     def lower(self, b: Any, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
               body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
-        c_consts, b_consts, carry = _split(args, cond_nconsts, body_nconsts)
+        c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
         return b.while_loop(
             carry, lambda *xs: b.call_inline(cond_olympuspr, [*c_consts, *xs])[0],
             lambda *xs: b.call_inline(body_olympuspr, [*b_consts, *xs]))
@@ -63,8 +64,8 @@ class While(Higher):
             cond_olympuspr: ClosedOlympuspr, body_nconsts: int, body_olympuspr: ClosedOlympuspr,
             **params: Any) -> Any:
         nc, nb = cond_nconsts, body_nconsts
-        c_consts, b_consts, carry = _split(primals, nc, nb)
-        _, t_consts, t_carry = _split(tangents, nc, nb)
+        c_consts, b_consts, carry = cut(primals, nc, nb)
+        _, t_consts, t_carry = cut(tangents, nc, nb)
         nz_consts = tuple(type(t) is not Zero for t in t_consts)
 
         def step(nz_carry: tuple[bool, ...]) -> Any:
@@ -76,7 +77,7 @@ class While(Higher):
         t_carry = [instantiate(t) for t, on in zip(t_carry, nz) if on]
         # The body takes consts, carry, tangents of consts, of carry: bring all consts in front.
         pr, n = body.olympuspr, nb + len(carry)
-        v_consts, v_carry, v_t_consts, v_t_carry = _split(pr.invars, nb, len(carry), len(t_consts))
+        v_consts, v_carry, v_t_consts, v_t_carry = cut(pr.invars, nb, len(carry), len(t_consts))
         body = body.replace(olympuspr=pr.replace(
             invars=[*v_consts, *v_t_consts, *v_carry, *v_t_carry]))
         cond_pr = cond_olympuspr.olympuspr
@@ -108,7 +109,7 @@ class While(Higher):
 
         None if its condition is not known.
         """
-        uk_cond, uk_body, uk_start = map(tuple, _split(unknown, cond_nconsts, body_nconsts))
+        uk_cond, uk_body, uk_start = map(tuple, cut(unknown, cond_nconsts, body_nconsts))
 
         def step(uk_carry: tuple[bool, ...]) -> Any:
             split = partial_eval_program(body_olympuspr, (*uk_body, *uk_carry), uk_carry)
@@ -142,8 +143,8 @@ class While(Higher):
              cond_nconsts: int, cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
              body_olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         nc, nb, size = cond_nconsts, body_nconsts, axis.size
-        c_consts, b_consts, carry = _split(args, nc, nb)
-        c_dims, b_dims, k_dims = _split(dims, nc, nb)
+        c_consts, b_consts, carry = cut(args, nc, nb)
+        c_dims, b_dims, k_dims = cut(dims, nc, nb)
 
         def at_zero(mapped: Sequence[bool]) -> list[int | None]:
             return [0 if m else None for m in mapped]
@@ -188,7 +189,7 @@ def _any_element(cond: ClosedOlympuspr) -> ClosedOlympuspr:
 def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
     """The batched body, in which elements whose condition is false keep their carry."""
     def step(*args: Any) -> list[Any]:
-        c_consts, b_consts, carry = _split(args, nc, nb)
+        c_consts, b_consts, carry = cut(args, nc, nb)
         going = eval_closed(cond, *c_consts, *carry)[0]
         new = eval_closed(body, *b_consts, *carry)
         return [ew.select_n(broadcast_in_dim(going, typeof(x).shape, (0,)), x, y)
