@@ -101,7 +101,7 @@ from .._src.types.dtypes import (
     uint1, uint16, uint2, uint32, uint4, uint64, uint8
 )
 from .._src.types.dtypes import bool_ as bool
-from . import linalg
+from . import fft, linalg
 
 __all__ = [
     "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle",
@@ -120,7 +120,7 @@ __all__ = [
     "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot",
     "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty",
     "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract",
-    "eye", "fabs", "finfo", "flatnonzero", "flexible", "flip", "fliplr", "flipud", "float16",
+    "eye", "fabs", "fft", "finfo", "flatnonzero", "flexible", "flip", "fliplr", "flipud", "float16",
     "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4",
     "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
     "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "float_power", "floating", "floor",

@@ -1,0 +1,181 @@
+"""The discrete Fourier transform over up to three trailing axes.
+
+    FFT    out[k] = Σ_n x[n] w^(kn), w = exp(-2πi/N)       complex -> complex
+    IFFT   out[n] = 1/N Σ_k x[k] w^(-kn)                   complex -> complex
+    RFFT   the first N//2 + 1 terms of FFT                 real -> complex
+    IRFFT  the real series of N whose RFFT is x            complex -> real
+
+Derivatives are exact, since all are linear: FFT and IFFT are their own transposes. RFFT keeps half
+of a symmetric spectrum, so each transposes to the other with its interior halved or doubled.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import Axis, Primitive
+from ..core.trace import literal, typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_shape, prod
+from . import elementwise as ew
+from .convert import convert_element_type
+from .shape import broadcast_in_dim, move_axis
+
+__all__ = ["FftType", "fft", "fft_p"]
+
+Dims = tuple[int, ...]
+MAX_AXES = 3
+
+
+class FftType(enum.IntEnum):
+    """Which transform `fft` computes."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+class Fft(Primitive):
+    """params: fft_type, fft_lengths (one to three sizes of the real side's trailing axes)."""
+
+    def infer(self, x: ShapedArray, *, fft_type: FftType, fft_lengths: Dims) -> ShapedArray:
+        n = len(fft_lengths)
+        if not 1 <= n <= MAX_AXES:
+            raise ValueError(f"fft: fft_lengths {fft_lengths} given; one to {MAX_AXES} axes are "
+                             "required; transform the others in a second call.")
+        if x.ndim < n:
+            raise ValueError(f"fft: operand {x}, fft_lengths {fft_lengths} given; as many axes as "
+                             "lengths are required.")
+        last = fft_lengths[-1]
+        half = last // 2 + 1
+        needed = (*fft_lengths[:-1], half if fft_type == FftType.IRFFT else last)
+        if x.shape[-n:] != needed:
+            raise ValueError(f"fft: operand {x}, fft_lengths {fft_lengths} given; "
+                             f"{fft_type.name} of these lengths requires trailing axes {needed}; "
+                             "pad or slice the operand.")
+        kind = dtypes.scalar_kind(x.dtype)
+        if fft_type == FftType.RFFT:
+            if kind != "f" or dtypes.itemsize_bits(x.dtype) < 32:
+                raise TypeError(f"fft: operand {x} given; RFFT takes float32 and float64; convert "
+                                "it with astype, or use FFT for complex numbers.")
+            return make_aval((*x.shape[:-1], half), dtypes.to_complex_dtype(x.dtype))
+        if kind != "c":
+            raise TypeError(f"fft: operand {x} given; {fft_type.name} takes complex64 and "
+                            "complex128; convert it with astype.")
+        if fft_type == FftType.IRFFT:
+            return make_aval((*x.shape[:-1], last), dtypes.to_real_dtype(x.dtype))
+        return make_aval(x.shape, x.dtype)
+
+    def lower(self, b: Any, x: Any, *, fft_type: FftType, fft_lengths: Dims) -> Any:
+        out = b.avals_out[0]
+        if 0 in b.avals_in[0].shape or 0 in out.shape:
+            return b.full(out, 0)       # sums of nothing
+        return b.op("stablehlo.fft", [x], {
+            "fft_type": b.attr(f"#stablehlo<fft_type {fft_type.name}>"),
+            "fft_length": b.i64s(fft_lengths)})
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def transpose(self, ct: Any, x: Any, *, fft_type: FftType, fft_lengths: Dims) -> list[Any]:
+        if fft_type == FftType.RFFT:
+            return [_rfft_transposed(ct, fft_lengths)]
+        if fft_type == FftType.IRFFT:
+            return [_irfft_transposed(ct, fft_lengths)]
+        return [self.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        return self.bind(move_axis(args[0], dims[0], 0), **params), 0
+
+
+fft_p = Fft("fft")
+
+
+def _weighted(x: Any, length: int, interior: float, scale: float) -> Any:
+    """`x`, half a spectrum of `length`, times `scale`, its interior times `interior` besides.
+
+    The interior are the terms that stand for two of the full spectrum: all but the first, and
+    the last if the length is even.
+    """
+    aval = typeof(x)
+    weights = np.full(aval.shape[-1], scale * interior)
+    weights[0] = scale
+    if length % 2 == 0:
+        weights[-1] = scale
+    factors = convert_element_type(weights, dtypes.to_real_dtype(aval.dtype))
+    if dtypes.is_complex(aval.dtype):
+        factors = convert_element_type(factors, aval.dtype)
+    return ew.mul(x, broadcast_in_dim(factors, aval.shape, (aval.ndim - 1,)))
+
+
+def _rfft_transposed(ct: Any, lengths: Dims) -> Any:
+    """Re Σ_k ct[k] w^(kn) over the half spectrum: IRFFT counts the interior twice."""
+    if 0 in lengths:
+        return broadcast_in_dim(literal(0, dtypes.to_real_dtype(typeof(ct).dtype)),
+                                (*typeof(ct).shape[:-1], lengths[-1]), ())
+    half = _weighted(ew.conj(ct), lengths[-1], 0.5, float(prod(lengths)))
+    return fft_p.bind(half, fft_type=FftType.IRFFT, fft_lengths=lengths)
+
+
+def _irfft_transposed(ct: Any, lengths: Dims) -> Any:
+    """1/N Σ_n ct[n] w^(-kn), the interior doubled: each term is itself and its mirror image."""
+    if 0 in lengths:
+        aval = typeof(ct)
+        shape = (*aval.shape[:-1], lengths[-1] // 2 + 1)
+        return broadcast_in_dim(literal(0, dtypes.to_complex_dtype(aval.dtype)), shape, ())
+    spectrum = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=lengths)
+    return ew.conj(_weighted(spectrum, lengths[-1], 2.0, 1.0 / prod(lengths)))
+
+
+def _fft_type(value: Any) -> FftType:
+    """The member of `FftType` that a member or a name, in any case, stands for."""
+    if isinstance(value, FftType):
+        return value
+    if isinstance(value, str) and value.upper() in FftType.__members__:
+        return FftType[value.upper()]
+    names = ", ".join(FftType.__members__)
+    error = ValueError if isinstance(value, str) else TypeError
+    raise error(f"fft: fft_type {value!r} given; a lax.FftType or one of the names {names} is "
+                "required.")
+
+
+def fft(x: Any, fft_type: FftType | str, fft_lengths: int | Sequence[int]) -> Any:
+    """The discrete Fourier transform over trailing axes.
+
+    Args:
+      x: array of a complex dtype; real dtypes become complex, except for RFFT, which takes
+        float32 and float64 only.
+      fft_type: an `FftType` or its name.
+      fft_lengths: an int or up to three, the sizes of the transformed axes on the side that is
+        not halved: those of `x`, for IRFFT those of the result. `()` returns `x`.
+
+    Returns:
+      An array of the shape of `x`; its last axis has n//2 + 1 terms for RFFT, n for IRFFT.
+
+    ValueError for sizes that do not fit the lengths, TypeError for dtypes. IRFFT ignores the
+    imaginary parts of terms that are real for real series.
+
+    >>> import olympus
+    >>> x = olympus.numpy.array([1., 2., 0., 0.])
+    >>> olympus.lax.fft(x, "rfft", 4)
+    Array([ 3.+0.j,  1.-2.j, -1.+0.j], dtype=complex64)
+    """
+    kind = _fft_type(fft_type)
+    if not isinstance(fft_lengths, (list, tuple)):
+        fft_lengths = (fft_lengths,)    # type: ignore[assignment]
+    lengths = canonical_shape(fft_lengths, "fft: fft_lengths")
+    aval = typeof(x)
+    if kind == FftType.RFFT:
+        if dtypes.is_complex(aval.dtype):
+            raise TypeError(f"fft: operand {aval} given; RFFT takes real numbers; use FFT, or the "
+                            "real part.")
+    elif not dtypes.is_complex(aval.dtype):
+        x = convert_element_type(x, dtypes.to_complex_dtype(aval.dtype))
+    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x

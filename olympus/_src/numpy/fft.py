@@ -1,0 +1,352 @@
+"""`olympus.numpy.fft`: Fourier transforms over any axes, with NumPy's sizes and norms.
+
+Each is `lax.fft` after cutting or padding the axes to size; since that takes three axes at a time,
+more of them are transformed in groups. Results are complex64 unless the input has 64 bits.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import literal, typeof
+from ..lax import elementwise as ew
+from ..lax import shape as lax_shape
+from ..lax.convert import convert_element_type
+from ..lax.creation import iota
+from ..lax.fft import MAX_AXES, FftType, fft_p
+from ..lax.slicing import pad, slice_in_dim
+from ..transforms.device import device_put
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import canonical_axes, canonical_axis, canonical_dim, prod
+from . import manipulation
+from .promote import array_args
+from .ufuncs import divide
+
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn",
+           "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+
+Dims = tuple[int, ...]
+_NORMS = ("backward", "ortho", "forward")
+
+
+# The one path of all transforms ------------------------------------------------------------------
+
+def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
+    """Check the arguments of a transform over several axes and run it."""
+    (x,) = array_args(name, a)
+    aval = typeof(x)
+    if kind == FftType.RFFT and dtypes.is_complex(aval.dtype):
+        raise TypeError(f"{name}: {aval} given; real numbers are required; use the function "
+                        "without r, or the real part.")
+    if norm not in (None, *_NORMS):
+        raise ValueError(f"{name}: norm {norm!r} given; one of {', '.join(map(repr, _NORMS))} or "
+                         "None is required.")
+    axes = _axes(name, aval, s, axes)
+    if not axes:
+        return x if kind == FftType.RFFT else convert_element_type(
+            x, dtypes.to_complex_dtype(aval.dtype))
+    sizes = _sizes(name, kind, aval, s, axes)
+    return _run(x, kind=kind, sizes=sizes, axes=axes, norm=norm or "backward")
+
+
+def _axes(name: str, aval: Any, s: Any, axes: Any) -> Dims:
+    """The transformed axes, not negative: the last ones if only sizes are given, else all."""
+    if axes is None:
+        count = aval.ndim if s is None else len(s)
+        if count > aval.ndim:
+            raise ValueError(f"{name}: {aval}, s {tuple(s)} given; at most one size per axis is "
+                             "required.")
+        return tuple(range(aval.ndim - count, aval.ndim))
+    found = tuple([canonical_axis(operator.index(axis), aval.ndim, name) for axis in axes])
+    if len(set(found)) < len(found):
+        raise ValueError(f"{name}: axes {tuple(axes)} given; different axes are required; "
+                         "transform an axis again in a second call.")
+    if s is not None and len(s) != len(found):
+        raise ValueError(f"{name}: s {tuple(s)} and axes {tuple(axes)} given; one size per axis "
+                         "is required.")
+    return found
+
+
+def _sizes(name: str, kind: FftType, aval: Any, s: Any, axes: Dims) -> Dims:
+    """The size of each transformed axis, on the side that is not halved."""
+    if s is None:
+        sizes = [aval.shape[axis] for axis in axes]
+        if kind == FftType.IRFFT:
+            sizes[-1] = 2 * (sizes[-1] - 1)
+    else:
+        sizes = list(map(operator.index, s))
+    if any(n < 1 for n in sizes):
+        raise ValueError(f"{name}: {aval} and s {s} given, axes of {tuple(sizes)} elements; at "
+                         "least one element each is required.")
+    return tuple(sizes)
+
+
+@fused(static=("kind", "sizes", "axes", "norm"))
+def _run(x: Any, *, kind: FftType, sizes: Dims, axes: Dims, norm: str) -> Any:
+    """The transform of checked arguments: cut or pad, transform in groups of axes, scale."""
+    halved = kind == FftType.IRFFT
+    for i, (axis, n) in enumerate(zip(axes, sizes)):
+        x = _resized(x, axis, n // 2 + 1 if halved and i == len(axes) - 1 else n)
+    dtype = typeof(x).dtype
+    if kind == FftType.RFFT:
+        x = convert_element_type(x, dtypes.to_real_dtype(dtypes.to_complex_dtype(dtype)))
+    else:
+        x = convert_element_type(x, dtypes.to_complex_dtype(dtype))
+    for group_kind, start, stop in _groups(kind, len(axes)):
+        x = _trailing(x, group_kind, sizes[start:stop], axes[start:stop])
+    total, inverse = prod(sizes), kind in (FftType.IFFT, FftType.IRFFT)
+    power = {"backward": 0.0, "ortho": 0.5, "forward": 1.0}[norm] * (1 if inverse else -1)
+    return ew.mul(x, literal(total ** power, typeof(x).dtype)) if power else x
+
+
+def _groups(kind: FftType, count: int) -> list[tuple[FftType, int, int]]:
+    """(transform, first, end): the last axes are halved together, before or after the others."""
+    last = max(count - MAX_AXES, 0)
+    plain = {FftType.RFFT: FftType.FFT, FftType.IRFFT: FftType.IFFT}.get(kind, kind)
+    groups = [(kind, last, count)]
+    groups += [(plain, max(end - MAX_AXES, 0), end) for end in range(last, 0, -MAX_AXES)]
+    return groups[::-1] if kind == FftType.IRFFT else groups
+
+
+def _resized(x: Any, axis: int, size: int) -> Any:
+    """`x` cut to `size` elements along an axis, or filled up with zeros."""
+    aval = typeof(x)
+    have = aval.shape[axis]
+    if have > size:
+        return slice_in_dim(x, 0, size, 1, axis)
+    if have == size:
+        return x
+    low_high = [(0, size - have if i == axis else 0, 0) for i in range(aval.ndim)]
+    return pad(x, literal(0, aval.dtype), low_high)
+
+
+def _trailing(x: Any, kind: FftType, sizes: Dims, axes: Dims) -> Any:
+    """`lax.fft` over any axes: they are moved to the end, and back."""
+    ndim = typeof(x).ndim
+    order = (*[i for i in range(ndim) if i not in axes], *axes)
+    still = order == tuple(range(ndim))
+    out = fft_p.bind(x if still else lax_shape.transpose(x, order), fft_type=kind,
+                     fft_lengths=sizes)
+    return out if still else lax_shape.transpose(out, tuple(map(int, np.argsort(order))))
+
+
+# One axis ----------------------------------------------------------------------------------------
+
+def _one(name: str, kind: FftType, a: Any, n: int | None, axis: int | None, norm: str | None
+         ) -> Any:
+    if isinstance(axis, (list, tuple)):
+        raise ValueError(f"{name}: axis {axis} given; one axis is required; use fftn, or "
+                         "transform one axis after the other.")
+    s = None if n is None else (n,)
+    return _transform(name, kind, a, s, (-1 if axis is None else axis,), norm)
+
+
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The discrete Fourier transform along an axis.
+
+    Args:
+      a: array of any numeric or boolean dtype.
+      n: the number of points: the axis is cut, or filled up with zeros; default: its size.
+      axis: the axis.
+      norm: where the factor 1/n is: "backward" (default) has it in the inverse, "forward" here,
+        "ortho" has 1/sqrt(n) in both.
+
+    Returns:
+      The transform, complex64 or complex128, with n elements along the axis.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.fft.fft(jnp.array([1., 0., 0., 0.]))
+    Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    return _one("fft", FftType.FFT, a, n, axis, norm)
+
+
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The inverse of `fft`, whose arguments it takes."""
+    return _one("ifft", FftType.IFFT, a, n, axis, norm)
+
+
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The first n//2 + 1 terms of the `fft` of real numbers; the others are their conjugates.
+
+    Arguments as of `fft`; TypeError for complex numbers.
+    """
+    return _one("rfft", FftType.RFFT, a, n, axis, norm)
+
+
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The real series of `n` numbers whose `rfft` is `a`.
+
+    Arguments as of `fft`; `n` is the size of the result, 2*(m - 1) for m terms by default, which
+    is even: give it for an odd size.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.fft.irfft(jnp.fft.rfft(jnp.array([1., 2., 3.])), 3)
+    Array([1., 2., 3.], dtype=float32)
+    """
+    return _one("irfft", FftType.IRFFT, a, n, axis, norm)
+
+
+def _swapped(norm: str | None) -> str | None:
+    """The norm of the transform in the other direction."""
+    return {"backward": "forward", None: "forward", "forward": "backward"}.get(norm, norm)
+
+
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The real `fft` of a series of `n` numbers with Hermitian symmetry, of which `a` is half.
+
+    Arguments as of `irfft`.
+    """
+    (x,) = array_args("hfft", a)
+    x = convert_element_type(x, dtypes.to_complex_dtype(typeof(x).dtype))
+    return _one("hfft", FftType.IRFFT, ew.conj(x), n, axis, _swapped(norm))
+
+
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The inverse of `hfft`: half of a Hermitian series from its real spectrum.
+
+    Arguments as of `rfft`.
+    """
+    return ew.conj(_one("ihfft", FftType.RFFT, a, n, axis, _swapped(norm)))
+
+
+# Several axes ------------------------------------------------------------------------------------
+
+def fftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+         norm: str | None = None) -> Any:
+    """The discrete Fourier transform over several axes.
+
+    Args:
+      a: array of any numeric or boolean dtype.
+      s: the number of points along each of `axes`; default: their sizes.
+      axes: different axes; default: the last `len(s)`, or all.
+      norm: as of `fft`.
+    """
+    return _transform("fftn", FftType.FFT, a, s, axes, norm)
+
+
+def ifftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+          norm: str | None = None) -> Any:
+    """The inverse of `fftn`, whose arguments it takes."""
+    return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
+
+
+def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+          norm: str | None = None) -> Any:
+    """The half of the `fftn` of real numbers that determines the rest: the last axis is halved.
+
+    Arguments as of `fftn`; TypeError for complex numbers.
+    """
+    return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
+
+
+def irfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+           norm: str | None = None) -> Any:
+    """The real array whose `rfftn` is `a`; `s` are the sizes of the result.
+
+    Arguments as of `fftn`; the last size is 2*(m - 1) for m terms by default.
+    """
+    return _transform("irfftn", FftType.IRFFT, a, s, axes, norm)
+
+
+def _pair(name: str, axes: Any) -> Any:
+    if axes is not None and len(axes) != 2:
+        raise ValueError(f"{name}: axes {tuple(axes)} given; two axes are required; use fftn for "
+                         "another number.")
+    return axes
+
+
+def fft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+         norm: str | None = None) -> Any:
+    """`fftn` over two axes, the last ones by default."""
+    return _transform("fft2", FftType.FFT, a, s, _pair("fft2", axes), norm)
+
+
+def ifft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+          norm: str | None = None) -> Any:
+    """`ifftn` over two axes, the last ones by default."""
+    return _transform("ifft2", FftType.IFFT, a, s, _pair("ifft2", axes), norm)
+
+
+def rfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+          norm: str | None = None) -> Any:
+    """`rfftn` over two axes, the last ones by default."""
+    return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm)
+
+
+def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+           norm: str | None = None) -> Any:
+    """`irfftn` over two axes, the last ones by default."""
+    return _transform("irfft2", FftType.IRFFT, a, s, _pair("irfft2", axes), norm)
+
+
+# Frequencies -------------------------------------------------------------------------------------
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies of the terms of an `fft` of `n` points: 0, 1 …, then the negative ones.
+
+    Args:
+      n: number of points.
+      d: the distance of two points, a scalar; may be traced.
+      dtype: of the result; default: float.
+      device: where the result is put.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.fft.fftfreq(4, 0.5)
+    Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
+    """
+    n = canonical_dim(n, "fftfreq")
+    index = iota(np.int32, n)
+    half = (n + 1) // 2
+    steps = ew.select_n(ew.ge(index, half), index, ew.sub(index, n))
+    return _frequencies("fftfreq", steps, n, d, dtype, device)
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies of the terms of an `rfft` of `n` points; arguments as of `fftfreq`."""
+    n = canonical_dim(n, "rfftfreq")
+    return _frequencies("rfftfreq", iota(np.int32, n // 2 + 1), n, d, dtype, device)
+
+
+def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
+    """steps / (n d)."""
+    (d,) = array_args(name, d)
+    if typeof(d).shape != ():
+        raise ValueError(f"{name}: d is {typeof(d)}; a scalar is required.")
+    if dtype is None:
+        wanted = dtypes.default_float()
+    else:
+        wanted = dtypes.canonicalize_dtype(dtype)
+        if not dtypes.is_inexact(wanted):
+            raise TypeError(f"{name}: dtype {dtypes.long_name(wanted)} given; a floating or "
+                            "complex dtype is required, since frequencies are fractions.")
+    out = divide(divide(steps, max(n, 1)), d)
+    out = convert_element_type(out, wanted)
+    return out if device is None else device_put(out, device)
+
+
+def fftshift(x: Any, axes: Any = None) -> Any:
+    """The zero frequency moved to the middle along `axes`: an int, several, or None for all.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.fft.fftshift(jnp.arange(5))
+    Array([3, 4, 0, 1, 2], dtype=int32)
+    """
+    return _rolled("fftshift", x, axes, lambda n: n // 2)
+
+
+def ifftshift(x: Any, axes: Any = None) -> Any:
+    """The inverse of `fftshift`."""
+    return _rolled("ifftshift", x, axes, lambda n: -(n // 2))
+
+
+def _rolled(name: str, x: Any, axes: Any, shift: Any) -> Any:
+    (a,) = array_args(name, x)
+    aval = typeof(a)
+    found = canonical_axes(axes, aval.ndim, name)
+    return manipulation.roll(a, tuple([shift(aval.shape[i]) for i in found]), found)
