@@ -1,0 +1,120 @@
+"""Eigenvalues and eigenvectors of symmetric and Hermitian matrices."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.trace import typeof
+from ...types.avals import make_aval
+from .. import elementwise as ew
+from .cholesky import symmetrize
+from .core import (
+    INT32,
+    MatrixOperation,
+    Shape,
+    adjoint,
+    check_square,
+    half,
+    matmul,
+    real_dtype,
+)
+from .spectra import (
+    as_dtype,
+    check_subset,
+    diagonal,
+    off_diagonal_inverse,
+    pairs,
+    subset,
+)
+
+__all__ = ["EighImplementation", "eigh", "eigh_p"]
+
+
+class EighImplementation(enum.Enum):
+    """Algorithms of `eigh`. The CPU has QR: LAPACK's divide and conquer after a reduction."""
+
+    QR = "qr"
+    JACOBI = "jacobi"
+    QDWH = "qdwh"
+
+
+class Eigh(MatrixOperation):
+    """v, w with x v = v diag(w), of which one triangle of x is read; w ascends."""
+
+    multiple_results = True
+    transpose = None
+
+    def results(self, dtype: Any, shape: Shape, **params: Any) -> list[Any]:
+        check_square("eigh", shape)
+        return [(shape, dtype), (shape[:1], real_dtype(dtype))]
+
+    def emit(self, b: Any, x: Any, *, lower: bool, sort_eigenvalues: bool,
+             implementation: EighImplementation | None) -> list[Any]:
+        if implementation not in (None, EighImplementation.QR):
+            raise NotImplementedError(
+                f"eigh: implementation {implementation.name} given on platform {b.platform}; it "
+                "has QR only; leave `implementation` out.")
+        n, (v, w) = self.batch(b), b.avals_out
+        info = make_aval(v.shape[:n], INT32)
+        *outs, code = b.solver("syevd", [x], [v, w, info], n,
+                               {"uplo": "L" if lower else "U", "mode": "V"}, (0,))
+        return b.nan_unless(b.succeeded(code, info), outs, [v, w])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool, **params: Any
+            ) -> Any:
+        """ẇ = diag(vᴴẋv), v̇ = v (F∘vᴴẋv), F = 1/(w_j - w_i): Giles 2008, §3.1.
+
+        Of all phases of the eigenvectors this moves none: diag(vᴴv̇) is 0.
+        """
+        v, w = self.bind(*primals, lower=lower, **params)
+        # One triangle is read: the tangent is the Hermitian matrix that it stands for.
+        read = half(tangents[0] if lower else adjoint(tangents[0]))
+        inner = matmul(adjoint(v), matmul(ew.add(read, adjoint(read)), v))
+        turn = ew.mul(inner, as_dtype(off_diagonal_inverse(pairs(ew.sub, w)), inner))
+        rates = diagonal(inner)
+        return [v, w], [matmul(v, turn), ew.real(rates) if rates.dtype.kind == "c" else rates]
+
+
+eigh_p = Eigh("eigh")
+
+
+def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True,
+         sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
+         implementation: EighImplementation | None = None) -> tuple[Any, Any]:
+    """Eigenvectors v and eigenvalues w of a symmetric or Hermitian x: x v = v diag(w).
+
+    Args:
+      x: float[..., n, n] or complex.
+      lower: read the lower triangle of x, else the upper one.
+      symmetrize_input: decompose (x + xᴴ)/2 instead of reading one triangle.
+      sort_eigenvalues: whether w must ascend; it does in either case.
+      subset_by_index: (start, end): return the eigenvalues start to end-1 in ascending order only;
+        all are computed.
+      implementation: the algorithm; the CPU has QR.
+
+    Returns:
+      (v[..., n, k], w[..., k]), v of orthonormal columns, w real; NaN for each matrix for which
+      LAPACK did not converge, so also where x holds a NaN.
+
+    The derivative of v is that of a basis whose phases stay (diag(vᴴv̇) = 0); it is infinite or NaN
+    where eigenvalues agree. That of w never is.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> v, w = lax.linalg.eigh(onp.array([[2., 1.], [1., 2.]]))
+    >>> print(onp.round(w, 5))
+    [1. 3.]
+    """
+    if symmetrize_input:
+        x = symmetrize(eigh_p, x)
+    v, w = eigh_p.bind(x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues),
+                       implementation=_named(implementation))
+    aval = typeof(w)
+    bounds = check_subset("eigh", subset_by_index, aval.shape[-1])
+    return subset(v, bounds, aval.ndim), subset(w, bounds, aval.ndim - 1)
+
+
+def _named(implementation: Any) -> EighImplementation | None:
+    return None if implementation is None else EighImplementation(implementation)

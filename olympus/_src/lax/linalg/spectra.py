@@ -1,0 +1,68 @@
+"""What the derivatives of eigenvalue and singular value decompositions share.
+
+The derivative of a basis of eigenvectors divides by the gaps between eigenvalues: where two agree,
+their eigenvectors are not determined and the derivative is infinite or NaN. The derivatives of the
+eigenvalues and singular values themselves divide by nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.trace import typeof
+from .. import elementwise as ew
+from ..creation import broadcasted_iota, full_like
+from ..shape import broadcast_in_dim, reduce_sum
+from ..slicing import slice_in_dim
+from .core import INT32, masked
+
+__all__ = ["as_dtype", "check_subset", "diagonal", "off_diagonal_inverse", "on_diagonal", "pairs",
+           "subset"]
+
+
+def as_dtype(x: Any, like: Any) -> Any:
+    """x in the dtype of `like`."""
+    return ew.convert_element_type(x, typeof(like).dtype)
+
+
+def on_diagonal(x: Any) -> Any:
+    """bool[n, m]: which elements of x[..., n, m] are on the diagonal."""
+    shape = typeof(x).shape[-2:]
+    return ew.eq(broadcasted_iota(INT32, shape, 0), broadcasted_iota(INT32, shape, 1))
+
+
+def diagonal(x: Any) -> Any:
+    """x[..., n, n] -> [..., n]."""
+    return reduce_sum(masked(x, on_diagonal(x)), (typeof(x).ndim - 1,))
+
+
+def pairs(op: Callable[[Any, Any], Any], w: Any) -> Any:
+    """w[..., n] -> [..., n, n]: op(w_j, w_i) at row i and column j."""
+    *batch, n = range(typeof(w).ndim)
+    shape = (*typeof(w).shape, typeof(w).shape[-1])
+    return op(broadcast_in_dim(w, shape, (*batch, n + 1)), broadcast_in_dim(w, shape, (*batch, n)))
+
+
+def off_diagonal_inverse(x: Any) -> Any:
+    """1/x[..., n, n] beside the diagonal and 0 on it; its derivative on the diagonal is 0 too."""
+    aval = typeof(x)
+    skip = broadcast_in_dim(on_diagonal(x), aval.shape, (aval.ndim - 2, aval.ndim - 1))
+    inverse = ew.div(1.0, ew.select(skip, full_like(x, 1), x))
+    return ew.select(skip, full_like(x, 0), inverse)
+
+
+def check_subset(name: str, subset_by_index: Any, n: int) -> tuple[int, int] | None:
+    """(start, end) as ints, None if that is all n. Raises ValueError if it is no such range."""
+    if subset_by_index is None:
+        return None
+    start, end = map(int, subset_by_index)
+    if not 0 <= start < end <= n:
+        raise ValueError(f"{name}: subset_by_index {tuple(subset_by_index)} given; 0 <= start < end"
+                         f" <= {n} is required: a half-open range of the values in their order.")
+    return None if (start, end) == (0, n) else (start, end)
+
+
+def subset(x: Any, bounds: tuple[int, int] | None, axis: int) -> Any:
+    """x from `start` to `end` along an axis."""
+    return x if bounds is None else slice_in_dim(x, *bounds, axis=axis)

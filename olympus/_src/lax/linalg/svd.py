@@ -1,0 +1,190 @@
+"""Singular values and vectors of rectangular matrices."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.trace import typeof
+from ...types.avals import make_aval
+from ...types.shape import definitely_equal
+from .. import elementwise as ew
+from ..creation import full_like
+from ..shape import broadcast_in_dim
+from ..slicing import concatenate, slice_in_dim
+from .core import INT32, MatrixOperation, Shape, adjoint, matmul, real_dtype, scaled
+from .spectra import (
+    as_dtype,
+    check_subset,
+    diagonal,
+    off_diagonal_inverse,
+    on_diagonal,
+    pairs,
+    subset,
+)
+
+__all__ = ["SvdAlgorithm", "svd", "svd_p"]
+
+
+class SvdAlgorithm(enum.Enum):
+    """Algorithms of `svd`. The CPU has DEFAULT (divide and conquer) and QR."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
+
+
+_KERNELS = {None: "gesdd", SvdAlgorithm.DEFAULT: "gesdd",
+            SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd", SvdAlgorithm.QR: "gesvd"}
+
+
+class Svd(MatrixOperation):
+    """s and, if `compute_uv`, u and vh, with x = u diag(s) vh; s descends."""
+
+    multiple_results = True
+    transpose = None
+
+    def results(self, dtype: Any, shape: Shape, *, full_matrices: bool, compute_uv: bool,
+                algorithm: Any) -> list[Any]:
+        m, n = shape
+        k = min(m, n)
+        s = ((k,), real_dtype(dtype))
+        if not compute_uv:
+            return [s]
+        if full_matrices:
+            return [s, ((m, m), dtype), ((n, n), dtype)]
+        return [s, ((m, k), dtype), ((k, n), dtype)]
+
+    def emit(self, b: Any, x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: Any
+             ) -> list[Any]:
+        kernel = _KERNELS.get(algorithm)
+        if kernel is None:
+            raise NotImplementedError(
+                f"svd: algorithm {algorithm.name} given on platform {b.platform}; it has DEFAULT, "
+                "QR and DIVIDE_AND_CONQUER; leave `algorithm` out.")
+        n, (aval,), outs = self.batch(b), b.avals_in, list(b.avals_out)
+        batch = aval.shape[:n]
+        info = make_aval(batch, INT32)
+        unset = make_aval((*batch, 1, 1), aval.dtype)
+        mode = ("A" if full_matrices else "S") if compute_uv else "N"
+        vectors = outs[1:] if compute_uv else [unset, unset]
+        _, s, u, vh, code = b.solver(kernel, [x], [aval, outs[0], *vectors, info], n,
+                                     {"mode": mode}, (0,))
+        return b.nan_unless(b.succeeded(code, info), [s, u, vh][:len(outs)], outs)
+
+    def emit_empty(self, b: Any, x: Any, **params: Any) -> list[Any]:
+        """No singular values, and any unitary matrices: identities."""
+        return [b.full(a, 0) if a.size == 0 else
+                b.constant(np.broadcast_to(np.eye(a.shape[-1]), a.shape), a) for a in b.avals_out]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, full_matrices: bool,
+            compute_uv: bool, algorithm: Any) -> Any:
+        """ṡ = Re diag(M), M = uᴴẋv: Giles 2008, §3.2; complex: Wan and Zhang 2019.
+
+        u̇ = uΩ and v̇ = vΨ, where Ω and Ψ are skew-Hermitian and Ωs - sΨ is M off the diagonal. For
+        M = H + K, Hermitian and skew, Ω and Ψ are H/(s_j - s_i) ± K/(s_j + s_i).
+        """
+        (x,), (t,) = primals, tangents
+        s, u, vh = self.bind(x, full_matrices=full_matrices and compute_uv, compute_uv=True,
+                             algorithm=algorithm)
+        k = typeof(s).shape[-1]
+        last = typeof(x).ndim - 1
+        u1, v1 = slice_in_dim(u, 0, k, axis=last), slice_in_dim(adjoint(vh), 0, k, axis=last)
+        tv = matmul(t, v1)
+        inner = matmul(adjoint(u1), tv)
+        mirrored = adjoint(inner)
+        half = 0.5
+        even = ew.mul(ew.add(inner, mirrored), half)
+        odd = ew.mul(ew.sub(inner, mirrored), half)
+        rates = diagonal(even)
+        rates = ew.real(rates) if typeof(rates).dtype.kind == "c" else rates
+        if not compute_uv:
+            return [s], [rates]
+        even = ew.mul(even, as_dtype(off_diagonal_inverse(pairs(ew.sub, s)), even))
+        odd = ew.mul(odd, as_dtype(_inverse_sums(s, typeof(odd).dtype), odd))
+        t_u = _moved(u, u1, ew.add(even, odd), tv, s)
+        t_v = _moved(adjoint(vh), v1, ew.sub(even, odd), matmul(adjoint(t), u1), s)
+        return [s, u, vh], [rates, t_u, adjoint(t_v)]
+
+
+def _inverse_sums(s: Any, dtype: Any) -> Any:
+    """1/(s_j + s_i). On the diagonal, whose part of K is imaginary: 0 for real dtypes.
+
+    There the phases of a pair u_i, v_i move in opposite directions, and not at all if s_i is 0.
+    """
+    sums = pairs(ew.add, s)
+    if dtype.kind != "c":
+        return off_diagonal_inverse(sums)
+    aval = typeof(sums)
+    diagonal = broadcast_in_dim(on_diagonal(sums), aval.shape, (aval.ndim - 2, aval.ndim - 1))
+    skip = ew.bitwise_and(diagonal, ew.eq(sums, 0.0))
+    inverse = ew.div(1.0, ew.select(skip, full_like(sums, 1), sums))
+    return ew.select(skip, full_like(sums, 0), inverse)
+
+
+def _moved(q: Any, q1: Any, turn: Any, image: Any, s: Any) -> Any:
+    """The tangent of q = (q1, q2), q1[..., m, k]: q1 turns, and leaves its span by image/s.
+
+    q2, any basis of what is orthogonal to q1, moves only as far as it must to stay orthogonal.
+    """
+    *batch, m, k = typeof(q1).shape
+    t1 = matmul(q1, turn)
+    if definitely_equal(m, k):
+        return t1
+    outside = ew.sub(image, matmul(q1, matmul(adjoint(q1), image)))
+    inverse = as_dtype(ew.div(1.0, s), outside)
+    n = len(batch)
+    t1 = ew.add(t1, scaled(outside, inverse, (*range(n), n + 1)))
+    width = typeof(q).shape[-1]
+    if definitely_equal(width, k):
+        return t1
+    q2 = slice_in_dim(q, k, width, axis=n + 1)
+    return concatenate([t1, ew.neg(matmul(q1, matmul(adjoint(t1), q2)))], n + 1)
+
+
+svd_p = Svd("svd")
+
+
+def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
+        subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
+        ) -> Any:
+    """Singular value decomposition x = u diag(s) vh.
+
+    Args:
+      x: float[..., m, n] or complex; k = min(m, n).
+      full_matrices: u[..., m, m] and vh[..., n, n] are square, else u[..., m, k], vh[..., k, n].
+      compute_uv: return u and vh, not only s.
+      subset_by_index: (start, end): return the singular values start to end-1 in descending order
+        and their vectors only; all are computed. Not with full_matrices.
+      algorithm: DEFAULT, QR or DIVIDE_AND_CONQUER on the CPU.
+
+    Returns:
+      (u, s[..., k], vh), or s; u and v have orthonormal columns, s is real and descends. NaN for
+      each matrix for which LAPACK did not converge, so also where x holds a NaN.
+
+    The derivatives of u and vh are those of bases whose phases move as little as they can; they
+    are infinite or NaN where singular values agree, or are 0 and m != n. That of s never is.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> print(lax.linalg.svd(onp.array([[0., 2.], [1., 0.]]), compute_uv=False))
+    [2. 1.]
+    """
+    aval = typeof(x)
+    bounds = None
+    if subset_by_index is not None and aval.ndim >= 2:
+        bounds = check_subset("svd", subset_by_index, min(aval.shape[-2:]))
+    if bounds is not None and full_matrices and compute_uv:
+        raise ValueError(f"svd: subset_by_index {bounds} given with full_matrices=True; the columns"
+                         " beyond it belong to no singular value; pass full_matrices=False.")
+    outs = svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
+                      algorithm=None if algorithm is None else SvdAlgorithm(algorithm))
+    s = subset(outs[0], bounds, aval.ndim - 2)
+    if not compute_uv:
+        return s
+    return subset(outs[1], bounds, aval.ndim - 1), s, subset(outs[2], bounds, aval.ndim - 2)

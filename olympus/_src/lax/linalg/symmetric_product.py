@@ -1,0 +1,96 @@
+"""A matrix times its own transpose, added to another matrix: BLAS's syrk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.primitive import Zero
+from ...core.trace import literal, typeof
+from ...types import dtypes
+from ...types.shape import definitely_equal
+from .. import elementwise as ew
+from .core import (
+    MatrixOperation,
+    Shape,
+    check_square,
+    matmul,
+    matrix_transpose,
+    total,
+    tril,
+)
+
+__all__ = ["symmetric_product", "symmetric_product_p"]
+
+
+class SymmetricProduct(MatrixOperation):
+    """alpha a aᵀ + beta c."""
+
+    ranks = (2, 2)
+    accepts = frozenset(map(dtypes.as_dtype, ("float16", "bfloat16", "float32", "float64")))
+
+    def results(self, dtype: Any, a: Shape, c: Shape, **params: Any) -> list[Any]:
+        check_square("symmetric_product", c, "c_matrix")
+        if not definitely_equal(a[0], c[0]):
+            raise ValueError(
+                f"symmetric_product: a_matrix and c_matrix with trailing axes {list(a)} and "
+                f"{list(c)} given; as many rows of one as of the other are required.")
+        return [(c, dtype)]
+
+    def emit(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
+        return [b.inline(_product, *xs, **params)]
+
+    emit_empty = emit
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, alpha: float, beta: float
+            ) -> Any:
+        """alpha (ȧ aᵀ + a ȧᵀ) + beta ċ."""
+        (a, c), (ta, tc) = primals, tangents
+        tangent = None
+        if type(ta) is not Zero:
+            change = matmul(ta, matrix_transpose(a))
+            tangent = _times(alpha, ew.add(change, matrix_transpose(change)))
+        if beta != 0 and type(tc) is not Zero:
+            tangent = total(tangent, _times(beta, tc))
+        out = self.bind(a, c, alpha=alpha, beta=beta)
+        return out, Zero(typeof(out)) if tangent is None else tangent
+
+    transpose = None
+
+
+def _times(factor: float, x: Any) -> Any:
+    return ew.mul(literal(factor, typeof(x).dtype), x)
+
+
+def _product(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
+    out = _times(alpha, matmul(a, matrix_transpose(a)))
+    return out if beta == 0 else ew.add(out, _times(beta, c))
+
+
+symmetric_product_p = SymmetricProduct("symmetric_product")
+
+
+def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
+                      symmetrize_output: bool = False) -> Any:
+    """alpha a aᵀ + beta c.
+
+    Args:
+      a_matrix: float[..., n, k].
+      c_matrix: of the same dtype, [..., n, n]; not read if beta is 0.
+      alpha, beta: Python numbers.
+      symmetrize_output: repeat the lower triangle above the diagonal. Without, only the lower
+        triangle should be used: a platform may leave the upper one unset.
+
+    Returns:
+      An array like c_matrix.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> print(lax.linalg.symmetric_product(onp.array([[1.], [2.]]), onp.eye(2), beta=10.0))
+    [[11.  2.]
+     [ 2. 14.]]
+    """
+    out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
+    if not symmetrize_output:
+        return out
+    return ew.add(tril(out), matrix_transpose(tril(out, -1)))
