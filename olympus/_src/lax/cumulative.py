@@ -19,8 +19,9 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis
 from . import elementwise as ew
 from .reduce import check_kind, highest, lowest
-from .shape import broadcast_in_dim, rev
+from .shape import broadcast_in_dim, inserted, rev
 from .slicing import concatenate, pad, slice_in_dim
+from .windows import emit_windows
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "scan_pairs"]
 
@@ -79,16 +80,12 @@ class Cumulative(Primitive):
             return x
         scalar = make_aval((), aval.dtype)
         body = stage(lambda p, q: [self.combine(p, q)], [scalar, scalar])
-        window, padding = [1] * aval.ndim, [[0, 0] for _ in aval.shape]
-        window[axis], padding[axis][reverse] = n, n - 1
-        ones = b.i64s([1] * aval.ndim)
-        op = b.ops("stablehlo.reduce_window",
-                   [x, b.scalar(self.identity(aval.dtype), aval.dtype)],
-                   {"window_dimensions": b.i64s(window), "window_strides": ones,
-                    "base_dilations": ones, "window_dilations": ones,
-                    "padding": b.attr(f"dense<{padding}> : tensor<{aval.ndim}x2xi64>")}, regions=1)
-        b.region(op, 0, [b.type(scalar)] * 2, lambda p, q: b.call_inline(body, [p, q]))
-        return op.result
+        ones, none = (1,) * aval.ndim, ((0, 0),) * (aval.ndim - 1)
+        return emit_windows(
+            b, [x], [b.scalar(self.identity(aval.dtype), aval.dtype)], [aval],
+            lambda *pq: b.call_inline(body, pq), window_dimensions=inserted(ones[1:], axis, n),
+            window_strides=ones, base_dilation=ones, window_dilation=ones,
+            padding=inserted(none, axis, (0, n - 1) if reverse else (n - 1, 0)))[0]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool
             ) -> Any:

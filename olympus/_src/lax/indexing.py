@@ -84,30 +84,33 @@ class GatherScatterMode(enum.Enum):
 
     CLIP moves the window inside. FILL_OR_DROP reads a fill value, and drops what is written.
     PROMISE_IN_BOUNDS: the caller promises that it does not happen; the result is undefined if so.
+    ONE_HOT reads 0, as the product with rows of zeros and a one would, and drops what is written.
     """
 
     CLIP = 1
     FILL_OR_DROP = 2
     PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
 
     __repr__ = enum.Enum.__str__
 
     @staticmethod
     def from_any(mode: Any) -> GatherScatterMode:
-        """A mode from itself, its name ("clip", "fill", "drop", "promise_in_bounds") or None."""
+        """A mode from itself, None, or "clip", "fill", "drop", "promise_in_bounds", "one_hot"."""
         if isinstance(mode, GatherScatterMode):
             return mode
         try:
             return _MODES[mode]
         except (KeyError, TypeError):
-            raise ValueError(f"gather/scatter: mode {mode!r} given; 'clip', 'fill', 'drop' or "
-                             "'promise_in_bounds' is required.") from None
+            raise ValueError(f"gather/scatter: mode {mode!r} given; 'clip', 'fill', 'drop', "
+                             "'promise_in_bounds' or 'one_hot' is required.") from None
 
 
 _MODES = {"clip": GatherScatterMode.CLIP, "fill": GatherScatterMode.FILL_OR_DROP,
           "drop": GatherScatterMode.FILL_OR_DROP, None: GatherScatterMode.FILL_OR_DROP,
-          "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS}
-CLIP, FILL, PROMISE = GatherScatterMode
+          "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+          "one_hot": GatherScatterMode.ONE_HOT}
+CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 BOOL, _I32, _U32 = map(dtypes.as_dtype, ("bool", "int32", "uint32"))
 
 
@@ -176,7 +179,9 @@ class Gather(Physical):
             "dimension_numbers": b.attr(f"#stablehlo.gather<{fields}, index_vector_dim = {last}>"),
             "slice_sizes": b.i64s(slice_sizes),
             "indices_are_sorted": b.attr("true" if indices_are_sorted else "false")})
-        if mode is not FILL:
+        if mode is ONE_HOT:
+            fill_value = 0
+        elif mode is not FILL:
             return out
         return _fill_outside(b, out, indices, b.avals_in[0], dn, slice_sizes, fill_value)
 
@@ -299,8 +304,8 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
       slice_sizes: the window's size along each operand axis.
       unique_indices: a promise that no element is read twice (used by the derivative).
       indices_are_sorted: a promise that the places ascend.
-      mode: "clip", "fill" or "promise_in_bounds" (`GatherScatterMode`); None is the last, or
-        "fill" if a fill value is given.
+      mode: "clip", "fill", "one_hot" or "promise_in_bounds" (`GatherScatterMode`); None is the
+        last, or "fill" if a fill value is given.
       fill_value: what "fill" reads outside of the operand; None is NaN, the lowest signed
         integer, the highest unsigned one, or True.
 
@@ -370,35 +375,13 @@ class Scatter(Physical):
              dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool,
              unique_indices: bool, mode: GatherScatterMode, update_olympuspr: Any,
              update_consts: tuple) -> Any:
-        dn, (operand, index, update) = dimension_numbers, b.avals_in
-        if dtypes.iinfo(index.dtype).max < max(operand.shape, default=0):
-            # XLA compares with the axis's size in the dtype of the indices.
-            index = index.update(dtype=_I32)
-            indices = b.convert(indices, index)
-        if mode is CLIP:
-            window = _window_sizes(operand.ndim, update, dn)
-            last = _last_inside(operand.shape, window, dn.scatter_dims_to_operand_dims,
-                                index.dtype)
-            indices = b.op("stablehlo.clamp", [b.full(index, 0), indices,
-                                               _per_component(b, last, index)], None, index)
-        fields = _fields(
-            update_window_dims=dn.update_window_dims, inserted_window_dims=dn.inserted_window_dims,
-            input_batching_dims=dn.operand_batching_dims,
-            scatter_indices_batching_dims=dn.scatter_indices_batching_dims,
-            scatter_dims_to_operand_dims=dn.scatter_dims_to_operand_dims)
-        op = b.ops("stablehlo.scatter", [x, indices, updates], {
-            "scatter_dimension_numbers": b.attr(
-                f"#stablehlo.scatter<{fields}, index_vector_dim = {index.ndim - 1}>"),
-            "indices_are_sorted": b.attr("true" if indices_are_sorted else "false"),
-            "unique_indices": b.attr("true" if unique_indices else "false")}, regions=1)
-
         def combine(old: Any, new: Any) -> list[Any]:
             if update_olympuspr is None:
                 return [new]
             return b.call_inline(ClosedOlympuspr(update_olympuspr), [old, new])
 
-        b.region(op, 0, [b.type(make_aval((), operand.dtype))] * 2, combine)
-        return op.result
+        return emit_scatter(b, [x], indices, [updates], b.avals_in, combine, dimension_numbers,
+                            indices_are_sorted, unique_indices, mode)[0]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
             unique_indices: bool, **params: Any) -> Any:
@@ -438,18 +421,58 @@ class Scatter(Physical):
              dimension_numbers: ScatterDimensionNumbers, **params: Any) -> Any:
         (x, indices, updates), (dx, di, du), dn = args, dims, dimension_numbers
         (x, updates), _ = align(axis, (x, updates), (dx, du), 0)
-        window, inserted = shifted(dn.update_window_dims), shifted(dn.inserted_window_dims)
-        named, batching = (shifted(dn.scatter_dims_to_operand_dims),
-                           shifted(dn.operand_batching_dims))
-        if di is None:
-            numbers = ScatterDimensionNumbers((0, *window), inserted, named, batching,
-                                              dn.scatter_indices_batching_dims)
-        else:
-            indices = move_axis(indices, di, 0)
-            numbers = ScatterDimensionNumbers(
-                window, inserted, named, (0, *batching),
-                (0, *shifted(dn.scatter_indices_batching_dims)))
+        indices = indices if di is None else move_axis(indices, di, 0)
+        numbers = mapped_scatter(dn, di is not None)
         return self.bind(x, indices, updates, dimension_numbers=numbers, **params), 0
+
+
+def mapped_scatter(dn: ScatterDimensionNumbers, indices_mapped: bool) -> ScatterDimensionNumbers:
+    """The numbers after operand and updates, and maybe the indices, get a mapped axis 0."""
+    window, inserted = shifted(dn.update_window_dims), shifted(dn.inserted_window_dims)
+    named, batching = shifted(dn.scatter_dims_to_operand_dims), shifted(dn.operand_batching_dims)
+    if not indices_mapped:
+        return ScatterDimensionNumbers((0, *window), inserted, named, batching,
+                                       dn.scatter_indices_batching_dims)
+    return ScatterDimensionNumbers(window, inserted, named, (0, *batching),
+                                   (0, *shifted(dn.scatter_indices_batching_dims)))
+
+
+def emit_scatter(b: Any, xs: Sequence[Any], indices: Any, updates: Sequence[Any],
+                 avals: Sequence[ShapedArray], combine: Any, dn: ScatterDimensionNumbers,
+                 indices_are_sorted: bool, unique_indices: bool, mode: GatherScatterMode
+                 ) -> list[Any]:
+    """Emit stablehlo.scatter into several arrays of one shape.
+
+    Args:
+      b: the builder.
+      xs, indices, updates: MLIR values.
+      avals: those of an operand, the indices and an update.
+      combine: (old..., new...) -> MLIR values, on rank-0 values.
+      dn, indices_are_sorted, unique_indices, mode: as of `scatter`.
+    """
+    operand, index, update = avals
+    if dtypes.iinfo(index.dtype).max < max(operand.shape, default=0):
+        # XLA compares with the axis's size in the dtype of the indices.
+        index = index.update(dtype=_I32)
+        indices = b.convert(indices, index)
+    if mode is CLIP:
+        window = _window_sizes(operand.ndim, update, dn)
+        last = _last_inside(operand.shape, window, dn.scatter_dims_to_operand_dims, index.dtype)
+        indices = b.op("stablehlo.clamp", [b.full(index, 0), indices,
+                                           _per_component(b, last, index)], None, index)
+    fields = _fields(
+        update_window_dims=dn.update_window_dims, inserted_window_dims=dn.inserted_window_dims,
+        input_batching_dims=dn.operand_batching_dims,
+        scatter_indices_batching_dims=dn.scatter_indices_batching_dims,
+        scatter_dims_to_operand_dims=dn.scatter_dims_to_operand_dims)
+    op = b.ops("stablehlo.scatter", [*xs, indices, *updates], {
+        "scatter_dimension_numbers": b.attr(
+            f"#stablehlo.scatter<{fields}, index_vector_dim = {index.ndim - 1}>"),
+        "indices_are_sorted": b.attr("true" if indices_are_sorted else "false"),
+        "unique_indices": b.attr("true" if unique_indices else "false")},
+        [x.type for x in xs], regions=1)
+    b.region(op, 0, [b.type(make_aval((), operand.dtype))] * (2 * len(xs)), combine)
+    return list(op.results)
 
 
 class ScatterAdd(Scatter):

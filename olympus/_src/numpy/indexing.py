@@ -31,7 +31,7 @@ from .index_plan import Component, Plan, parse
 __all__ = ["concrete", "getitem", "nonzero", "put_along_axis", "read", "take", "take_along_axis",
            "write"]
 
-CLIP, FILL, PROMISE = GatherScatterMode
+CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 _INT32 = dtypes.as_dtype("int32")
 
 
@@ -78,6 +78,8 @@ def read(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None,
     """`x[index]` with the options of `x.at[index].get`."""
     x = promote.array_args("indexing", x)[0]
     mode = CLIP if mode is None else GatherScatterMode.from_any(mode)
+    if mode is ONE_HOT:
+        mode, fill_value = FILL, 0
     plan, operands, outside = parse(typeof(x).shape, index, wrap_negative_indices)
     if mode is FILL and outside:
         # One integer that is outside decides for the whole result.
@@ -215,6 +217,7 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
     """
     promote.refuse_option(op, out_sharding=out_sharding)
     mode = GatherScatterMode.from_any(mode)
+    mode = FILL if mode is ONE_HOT else mode
     x, values = promote.array_args(f"at[...].{op}", x, values)
     plan, operands, outside = parse(x.shape, index, wrap_negative_indices)
     values = _fit_values(op, x, values, plan)
@@ -368,6 +371,8 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
                          "one of them.")
     axis = canonical_axis(axis, len(arr.shape), "take_along_axis")
     mode = FILL if mode is None else GatherScatterMode.from_any(mode)
+    if mode is ONE_HOT:
+        mode, fill_value = FILL, 0
     how = _how(mode, False, False, fill_value, wrap_negative_indices, "get")
     return _take_along(arr, indices, axis=axis, how=how)
 

@@ -1,0 +1,275 @@
+"""reduce by any associative function: its scalar program is the primitive's body.
+
+A program that is one known monoid becomes that monoid's own primitive. Any other is reduced by XLA;
+its derivatives, and mapped initial values, by a tree of halves in log2(n) vectorised steps, on
+values with their tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.util import Memo
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Axis, Primitive, Zero
+from ..core.trace import Tracer, typeof
+from ..interpreters.batching import batch_flat, to_axis
+from ..interpreters.jvp import instantiate, jvp_program
+from ..lax import elementwise as ew
+from ..lax import reduce as monoids
+from ..lax.shape import broadcast_in_dim, reduce_sum, reshape, shifted, transpose
+from ..lax.slicing import concatenate, slice_in_dim
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_axes, prod
+from ..types.tree import tree_flatten, tree_unflatten
+from .bodies import (
+    aval_error,
+    check_callable,
+    flatten,
+    leaf_names,
+    same_type,
+    stage_body,
+    structure_error,
+)
+
+__all__ = ["reduce", "reduce_p"]
+
+Dims = tuple[int, ...]
+
+
+# Scalar programs --------------------------------------------------------------------------------
+
+
+def elementwise(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+    """A program of scalars, applied to the elements of arrays of one shape."""
+    shape = typeof(args[0]).shape
+    size = prod(shape)
+    flat = [reshape(x, (size,)) for x in args]
+    outs, dims = batch_flat(lambda *xs: eval_closed(program, *xs), Axis(size), flat,
+                            [0] * len(flat))
+    return [reshape(to_axis(x, d, 0, size), shape) for x, d in zip(outs, dims)]
+
+
+def with_tangents(program: ClosedOlympuspr, n: int) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    """A monoid's program on n values each, followed by the tangents of those that have any."""
+    active = tuple([dtypes.is_inexact(a.dtype) for a in program.in_avals[:n]])
+    return jvp_program(program, active * 2, active)[0], active
+
+
+_programs = Memo(256)
+
+
+def scalar_program(what: str, fun: Callable[..., Any], tree: Any, avals: Sequence[ShapedArray],
+                   args: int = 2) -> ClosedOlympuspr:
+    """`fun` of `args` structures of scalars, staged; it must return such a structure.
+
+    Raises TypeError where it returns anything else, or closes over traced values.
+    """
+    check_callable(what, computation=fun)
+    scalars = tuple([make_aval((), a.dtype) for a in avals])
+    try:
+        key = fun, tree, scalars, args
+        found = _programs.get(key)
+    except TypeError:       # not hashable
+        key = found = None
+    if found is not None:
+        return found
+    _, in_tree = tree_flatten((tree_unflatten(tree, [0] * len(avals)),) * args)
+    body = stage_body(fun, in_tree, scalars * args)
+    if body.out_tree != tree:
+        raise structure_error(what, tree, body.out_tree,
+                              "the computation returned another structure than it was given")
+    if not all(map(same_type, scalars, body.out_avals)):
+        raise aval_error(what, leaf_names(tree, "result"), scalars, body.out_avals,
+                         "the computation must return the scalar types that it was given")
+    if any(isinstance(c, Tracer) for c in body.consts):
+        raise TypeError(f"{what}: the computation {body.name} closes over a traced value; a "
+                        "function of its arguments alone is required; pass the value as one more "
+                        "operand.")
+    pr = body.program.olympuspr
+    n = len(body.consts)
+    program = ClosedOlympuspr(pr.replace(constvars=pr.invars[:n], invars=pr.invars[n:]),
+                              body.consts)
+    if key is not None:
+        _programs[key] = program
+    return program
+
+
+def monoid_of(program: ClosedOlympuspr) -> Any:
+    """The primitive that the program is one application of, if it takes two values; else None."""
+    pr = program.olympuspr
+    if len(pr.eqns) != 1 or len(pr.invars) != 2 or pr.outvars != pr.eqns[0].outvars:
+        return None
+    eqn = pr.eqns[0]
+    return eqn.primitive if {*map(id, eqn.invars)} == {*map(id, pr.invars)} else None
+
+
+def initial_values(what: str, leaves: Sequence[Any], avals: Sequence[ShapedArray], tree: Any,
+                   init: Any) -> list[Any]:
+    """The flat initial values, one scalar of each operand's dtype; Python numbers are converted."""
+    inits, _, found = flatten(f"{what}: init", init)
+    if found != tree:
+        raise structure_error(what, tree, found, "initial values and operands must have the same "
+                                                 "structure")
+    inits = [ew.operand(i, x) for i, x in zip(inits, leaves)]
+    wanted = [make_aval((), a.dtype) for a in avals]
+    if not all(map(same_type, wanted, map(typeof, inits))):
+        raise aval_error(what, leaf_names(tree, "init"), wanted, [*map(typeof, inits)],
+                         "the initial values must be scalars of the operands' dtypes")
+    return inits
+
+
+def is_known(value: Any, constant: Any, dtype: Any) -> bool:
+    """Whether a scalar is known, while tracing, to be this constant."""
+    if isinstance(value, Tracer):
+        return False
+    known = np.asarray(getattr(value, "val", value)).astype(dtype)
+    return bool(known == np.asarray(constant).astype(dtype))
+
+
+# The primitive ----------------------------------------------------------------------------------
+
+
+class Reduce(Primitive):
+    """n operands and n initial values, combined along `dimensions` by the program `olympuspr`.
+
+    The program takes what was combined so far and an element of each operand.
+    """
+
+    multiple_results = True
+    transpose = None
+
+    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+        """Not memoised: the key would keep programs alive."""
+        return self.infer(*avals, **params)
+
+    def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, dimensions: Dims
+              ) -> list[ShapedArray]:
+        xs = avals[:len(avals) // 2]
+        if any(x.shape != xs[0].shape for x in xs):
+            raise TypeError(f"reduce: operands {', '.join(map(str, xs))} given; equal shapes are "
+                            "required; broadcast them.")
+        shape = tuple([n for d, n in enumerate(xs[0].shape) if d not in dimensions])
+        return [make_aval(shape, x.dtype) for x in xs]
+
+    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, dimensions: Dims) -> list[Any]:
+        op = b.ops("stablehlo.reduce", args, {"dimensions": b.i64s(dimensions)}, regions=1)
+        scalars = [b.type(make_aval((), a.dtype)) for a in b.avals_in[:len(args) // 2]]
+        b.region(op, 0, scalars * 2, lambda *pq: b.call_inline(olympuspr, pq))
+        return list(op.results)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
+            dimensions: Dims) -> Any:
+        n = len(primals) // 2
+        program, active = with_tangents(olympuspr, n)
+        tangents = [instantiate(t) for t, a in zip(tangents, active * 2) if a]
+        k = len(tangents) // 2
+        outs = tree_reduce(program, [*primals[:n], *tangents[:k]], [*primals[n:], *tangents[k:]],
+                           dimensions, n)
+        made = iter(outs[n:])
+        return outs[:n], [next(made) if a else Zero(typeof(x).to_tangent_aval())
+                          for x, a in zip(outs, active)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
+             olympuspr: ClosedOlympuspr, dimensions: Dims) -> Any:
+        n = len(args) // 2
+        xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims)]
+        if all(d is None for d in dims[n:]):
+            outs = self.bind(*xs, *args[n:], olympuspr=olympuspr, dimensions=shifted(dimensions))
+        else:       # XLA starts all elements from one value
+            inits = [to_axis(x, d, 0, axis.size) for x, d in zip(args[n:], dims[n:])]
+            outs = tree_reduce(olympuspr, xs, inits, shifted(dimensions), n)
+        return outs, [0] * n
+
+
+def tree_reduce(program: ClosedOlympuspr, xs: Sequence[Any], inits: Sequence[Any],
+                dimensions: Dims, values: int) -> list[Any]:
+    """Reduce by combining halves elementwise, then the initial values on the left.
+
+    Args:
+      program: combines two states of `len(xs)` scalars: `values` values, then their tangents. It
+        takes both states' values before both states' tangents.
+      xs: the state of every element, arrays of one shape.
+      inits: the state to start from, of rank 0 or of leading axes of the result.
+      dimensions: the axes to reduce over.
+    """
+    shape = typeof(xs[0]).shape
+    kept = tuple([d for d in range(len(shape)) if d not in dimensions])
+    rest = tuple([shape[d] for d in kept])
+    count = prod([shape[d] for d in dimensions])
+    state = [reshape(transpose(x, (*dimensions, *kept)), (count, *rest)) for x in xs]
+
+    def combine(p: Sequence[Any], q: Sequence[Any]) -> list[Any]:
+        k = values
+        return elementwise(program, [*p[:k], *q[:k], *p[k:], *q[k:]])
+
+    start = [broadcast_in_dim(i, rest, tuple(range(typeof(i).ndim))) for i in inits]
+    while count > 1:
+        # Neighbours, so that the order is kept; an odd one out stays last.
+        first, second, odd = [[slice_in_dim(x, *cut) for x in state] for cut in (
+            (0, count - 1, 2), (1, count, 2), (count - count % 2, count))]
+        state = [concatenate([x, y], 0) for x, y in zip(combine(first, second), odd)]
+        count -= count // 2
+    return combine(start, [reshape(x, rest) for x in state]) if count else start
+
+
+reduce_p = Reduce("reduce")
+
+# Per scalar operation: its reduction, identity and kinds of dtype.
+_MONOIDS: dict[Any, Any] = {
+    ew.add_p: (reduce_sum, lambda dtype: 0, "iufc"),
+    **{op: (fun, prim.identity, prim.kinds) for op, fun, prim in (
+        (ew.mul_p, monoids.reduce_prod, monoids.reduce_prod_p),
+        (ew.max_p, monoids.reduce_max, monoids.reduce_max_p),
+        (ew.min_p, monoids.reduce_min, monoids.reduce_min_p),
+        (ew.and_p, monoids.reduce_and, monoids.reduce_and_p),
+        (ew.or_p, monoids.reduce_or, monoids.reduce_or_p),
+        (ew.xor_p, monoids.reduce_xor, monoids.reduce_xor_p))}}
+
+
+def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
+           dimensions: Sequence[int], out_sharding: Any = None) -> Any:
+    """Combine the elements along axes by an associative function, in an unspecified order.
+
+    Args:
+      operands: pytree of arrays of one shape.
+      init_values: the same structure of scalars of the same dtypes, to start from; for the result
+        not to depend on the order they must be the function's identity.
+      computation: `(a, b) -> c` on structures of scalars, without traced values from outside.
+      dimensions: axes to combine along; negative ones count from the end.
+      out_sharding: None.
+
+    Returns:
+      The structure of the operands, without those axes.
+
+    Raises TypeError where structures, shapes or dtypes differ, ValueError for axes out of bounds.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> print(lax.reduce(onp.array([[1, 2], [3, 4]]), 1, lax.mul, (0,)))
+    [3 8]
+    """
+    if out_sharding is not None:
+        raise NotImplementedError(f"reduce: out_sharding {out_sharding} given; None is required; "
+                                  "constrain the result with lax.with_sharding_constraint.")
+    leaves, avals, tree = flatten("reduce: operands", operands)
+    if not leaves:
+        raise TypeError("reduce: no operands given; at least one array is required.")
+    inits = initial_values("reduce", leaves, avals, tree, init_values)
+    axes = canonical_axes(tuple(dimensions), avals[0].ndim, "reduce")
+    program = scalar_program("reduce", computation, tree, avals)
+    fun, identity, kinds = _MONOIDS.get(monoid_of(program), (None, None, ""))
+    dtype = avals[0].dtype
+    if dtypes.scalar_kind(dtype) not in kinds:
+        return tree_unflatten(tree, reduce_p.bind(*leaves, *inits, olympuspr=program,
+                                                  dimensions=axes))
+    out = fun(leaves[0], axes)
+    if not is_known(inits[0], identity(dtype), dtype):
+        start = broadcast_in_dim(inits[0], typeof(out).shape, ())
+        out, = eval_closed(program, start, out)
+    return tree_unflatten(tree, [out])

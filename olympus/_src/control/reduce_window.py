@@ -1,0 +1,217 @@
+"""reduce_window by any associative function, and the general select_and_scatter.
+
+Monoids that `lax.windows` knows become its primitives. Of any other function XLA combines the
+windows; derivatives gather the elements of each window along a new axis and reduce that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Axis, Primitive
+from ..core.trace import typeof
+from ..interpreters.batching import batch_flat, to_axis
+from ..interpreters.jvp import jvp_flat
+from ..lax import elementwise as ew
+from ..lax.indexing import GatherDimensionNumbers, gather
+from ..lax.shape import broadcast_in_dim, reshape, transpose
+from ..lax.slicing import pad
+from ..lax.window_extrema import reduce_window_max_p, reduce_window_min_p
+from ..lax.windows import (
+    emit_windows,
+    reduce_window_sum_p,
+    window_params,
+    windowed_shape,
+    windows_on_axis,
+)
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import prod
+from ..types.tree import tree_unflatten
+from .bodies import flatten
+from .map import map as map_over
+from .reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
+
+__all__ = ["reduce_window", "reduce_window_p", "select_and_scatter_p"]
+
+Dims = tuple[int, ...]
+_MONOIDS: dict[Any, Any] = {ew.add_p: reduce_window_sum_p, ew.max_p: reduce_window_max_p,
+                            ew.min_p: reduce_window_min_p}
+
+
+class ReduceWindow(Primitive):
+    """n operands and n initial values; every window combined by the program `olympuspr`."""
+
+    multiple_results = True
+    transpose = None
+
+    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+        """Not memoised: the key would keep programs alive."""
+        return self.infer(*avals, **params)
+
+    def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, **params: Any
+              ) -> list[ShapedArray]:
+        xs = avals[:len(avals) // 2]
+        if any(x.shape != xs[0].shape for x in xs):
+            raise TypeError(f"reduce_window: operands {', '.join(map(str, xs))} given; equal "
+                            "shapes are required; broadcast them.")
+        shape = windowed_shape(xs[0].shape, **params)
+        return [make_aval(shape, x.dtype) for x in xs]
+
+    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        n = len(args) // 2
+        return emit_windows(b, args[:n], args[n:], b.avals_in[:n],
+                            lambda *pq: b.call_inline(olympuspr, pq), **params)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return jvp_flat(lambda *xs: _by_gathering(xs, **params), primals, tangents)
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
+             olympuspr: ClosedOlympuspr, **params: Any) -> Any:
+        n = len(args) // 2
+        if any(d is not None for d in dims[n:]):
+            return batch_flat(lambda *xs: _by_gathering(xs, olympuspr=olympuspr, **params), axis,
+                              args, dims)
+        xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims)]
+        return self.bind(*xs, *args[n:], olympuspr=olympuspr, **windows_on_axis(0, params)), [0] * n
+
+
+def _by_gathering(args: Sequence[Any], *, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+    n = len(args) // 2
+    rows = [_window_elements(x, init, **params) for x, init in zip(args[:n], args[n:])]
+    return reduce_p.bind(*rows, *args[n:], olympuspr=olympuspr, dimensions=(0,))
+
+
+def _padded(x: Any, init: Any, padding: Any, base_dilation: Dims) -> Any:
+    return pad(x, init, [(low, high, d - 1) for (low, high), d in zip(padding, base_dilation)])
+
+
+def _window_elements(x: Any, init: Any, *, window_dimensions: Dims, window_strides: Dims,
+                     padding: Any, base_dilation: Dims, window_dilation: Dims) -> Any:
+    """The elements of each window, along a new axis 0."""
+    sizes = windowed_shape(
+        typeof(x).shape, window_dimensions=window_dimensions, window_strides=window_strides,
+        padding=padding, base_dilation=base_dilation, window_dilation=window_dilation)
+    if 0 in sizes:
+        return broadcast_in_dim(init, (prod(window_dimensions), *sizes), ())
+    x = _padded(x, init, padding, base_dilation)
+    ndim = len(sizes)
+    for d in range(ndim):
+        starts, steps = np.arange(sizes[d]) * window_strides[d], np.arange(window_dimensions[d])
+        places = np.add.outer(steps * window_dilation[d], starts).reshape(-1, 1).astype(np.int32)
+        others = tuple([i for i in range(ndim) if i != d])
+        window = [1 if i == d else m for i, m in enumerate(typeof(x).shape)]
+        x = gather(x, places, GatherDimensionNumbers(others, (d,), (d,)), window,
+                   mode="promise_in_bounds")
+    pairs = [n for pair in zip(window_dimensions, sizes) for n in pair]
+    x = transpose(reshape(x, pairs), (*range(0, 2 * ndim, 2), *range(1, 2 * ndim, 2)))
+    return reshape(x, (prod(window_dimensions), *sizes))
+
+
+class SelectAndScatter(Primitive):
+    """Combine each source with the output at the place that `select` prefers in its window.
+
+    Operands: operand, source, initial value. `select_olympuspr` says of two elements whether the
+    first is preferred; `scatter_olympuspr` combines what is there with a source.
+    """
+
+    jvp = None
+    transpose = None
+
+    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+        """Not memoised: the key would keep programs alive."""
+        return self.infer(*avals, **params)
+
+    def infer(self, operand: ShapedArray, source: ShapedArray, init: ShapedArray, *,
+              select_olympuspr: ClosedOlympuspr, scatter_olympuspr: ClosedOlympuspr,
+              window_dimensions: Dims, window_strides: Dims, padding: Any) -> ShapedArray:
+        ones = (1,) * operand.ndim
+        wanted = windowed_shape(
+            operand.shape, window_dimensions=window_dimensions, window_strides=window_strides,
+            padding=padding, base_dilation=ones, window_dilation=ones)
+        if source.shape != wanted or init.shape or source.dtype != init.dtype:
+            raise TypeError(f"select_and_scatter: operand {operand}, source {source} and initial "
+                            f"value {init} given; a source of shape {wanted} and a scalar of its "
+                            "dtype are required.")
+        return make_aval(operand.shape, source.dtype)
+
+    def lower(self, b: Any, operand: Any, source: Any, init: Any, *,
+              select_olympuspr: ClosedOlympuspr, scatter_olympuspr: ClosedOlympuspr,
+              window_dimensions: Dims, window_strides: Dims, padding: Any) -> Any:
+        pads = [list(pair) for pair in padding]
+        op = b.ops("stablehlo.select_and_scatter", [operand, source, init], {
+            "window_dimensions": b.i64s(window_dimensions),
+            "window_strides": b.i64s(window_strides),
+            "padding": b.attr(f"dense<{pads or ''}> : tensor<{len(pads)}x2xi64>")}, regions=2)
+        for k, program in enumerate((select_olympuspr, scatter_olympuspr)):
+            scalar = b.type(make_aval((), b.avals_in[k].dtype))
+            b.region(op, k, [scalar] * 2, lambda *pq, p=program: b.call_inline(p, pq))
+        return op.result
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, window_dimensions: Dims,
+             window_strides: Dims, padding: Any, **programs: Any) -> Any:
+        params = {"window_dimensions": window_dimensions, "window_strides": window_strides,
+                  "padding": padding}
+        moved = [to_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
+        if dims[2] is not None:     # XLA starts all elements from one value
+            return map_over(lambda xs: self.bind(*xs, **params, **programs), tuple(moved)), 0
+        out = self.bind(*moved[:2], args[2], **windows_on_axis(0, params), **programs)
+        return out, 0
+
+
+reduce_window_p = ReduceWindow("reduce_window")
+select_and_scatter_p = SelectAndScatter("select_and_scatter")
+
+
+def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any], Any],
+                  window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
+                  padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
+                  window_dilation: Sequence[int] | None = None) -> Any:
+    """Combine the elements of every window by an associative function.
+
+    Args:
+      operand: pytree of arrays of one shape.
+      init_value: the same structure of scalars of the same dtypes: what each window starts from,
+        and what padding consists of.
+      computation: `(a, b) -> c` on structures of scalars, without traced values from outside.
+      window_dimensions: the window's size along each axis.
+      window_strides: steps of the window along each axis; None is 1.
+      padding: "VALID", "SAME", "SAME_LOWER" or pairs (low, high) per axis; negative ones crop.
+      base_dilation: spreads the operand out: distance of its elements; None is 1.
+      window_dilation: spreads the window out: distance of its places; None is 1.
+
+    Returns:
+      The structure of the operand; each axis is as long as there are windows along it.
+
+    Derivatives of the maximum and minimum go to the first element that attains it.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> print(lax.reduce_window(onp.array([3., 1., 2., 5.]), -onp.inf, lax.max, (2,), (2,)))
+    [3. 5.]
+    """
+    leaves, avals, tree = flatten("reduce_window: operand", operand)
+    if not leaves:
+        raise TypeError("reduce_window: no operands given; at least one array is required.")
+    inits = initial_values("reduce_window", leaves, avals, tree, init_value)
+    params = window_params("reduce_window", avals[0].shape, window_dimensions, window_strides,
+                           padding, base_dilation, window_dilation)
+    program = scalar_program("reduce_window", computation, tree, avals)
+    prim, dtype = _MONOIDS.get(monoid_of(program)), avals[0].dtype
+    if prim is None or dtypes.scalar_kind(dtype) not in prim.kinds:
+        outs = reduce_window_p.bind(*leaves, *inits, olympuspr=program, **params)
+        return tree_unflatten(tree, outs)
+    x, (init,) = leaves[0], inits
+    if is_known(init, prim.identity(dtype), dtype):
+        return tree_unflatten(tree, [prim.bind(x, **params)])
+    # Another initial value is what padding consists of, and is combined with every window.
+    ones = (1,) * avals[0].ndim
+    out = prim.bind(_padded(x, init, params["padding"], params["base_dilation"]),
+                    **{**params, "padding": ((0, 0),) * len(ones), "base_dilation": ones})
+    return tree_unflatten(tree, eval_closed(
+        program, broadcast_in_dim(init, typeof(out).shape, ()), out))

@@ -1,0 +1,154 @@
+"""scatter_apply: a function applied to the elements of windows of an array.
+
+Where windows meet, the function is applied once for each. The scatter carries a state of several
+arrays: derivatives push unit tangents through the function along with the values, which gives each
+element's derivative whatever the number of times; the result is linear in the tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Axis, Primitive, Zero
+from ..core.staging import stage
+from ..core.trace import literal, typeof
+from ..interpreters.jvp import jvp_program
+from ..lax import elementwise as ew
+from ..lax.indexing import (
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    emit_scatter,
+    mapped_scatter,
+    scatter_p,
+)
+from ..lax.shape import align, broadcast_in_dim, move_axis
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_shape
+from ..types.tree import tree_flatten
+from .reduce import scalar_program
+
+__all__ = ["scatter_apply"]
+
+
+class ScatterApply(Primitive):
+    """Operands: indices, then the state's arrays, all of one type; `olympuspr` maps one state of
+    scalars to the next.
+    """
+
+    multiple_results = True
+    transpose = None
+
+    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+        """Not memoised: the key would keep programs alive."""
+        return self.infer(*avals, **params)
+
+    def infer(self, indices: ShapedArray, *xs: ShapedArray, olympuspr: ClosedOlympuspr,
+              update_shape: tuple[int, ...], **params: Any) -> list[ShapedArray]:
+        updates = make_aval(update_shape, xs[0].dtype)
+        return [scatter_p.infer(x.strong(), indices, updates, update_olympuspr=None,
+                                update_consts=(), **params) for x in xs]
+
+    def lower(self, b: Any, indices: Any, *xs: Any, olympuspr: ClosedOlympuspr,
+              update_shape: tuple[int, ...], dimension_numbers: ScatterDimensionNumbers,
+              **params: Any) -> list[Any]:
+        index, x = b.avals_in[:2]
+        updates = make_aval(update_shape, x.dtype)
+        return emit_scatter(
+            b, xs, indices, [b.full(updates, 0)] * len(xs), (x, index, updates),
+            lambda *args: b.call_inline(olympuspr, args[:len(xs)]), dimension_numbers, **params)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
+            **params: Any) -> Any:
+        (indices, *xs), (_, *ts), n = primals, tangents, len(primals) - 1
+        given = [(k, unit, t) for k, tangent in enumerate(ts) if type(tangent) is not Zero
+                 for unit, t in _real_parts(tangent)]
+        # Each array's tangents for a unit tangent of one array; then all are multiplied and summed.
+        units = [_constant(unit if k == j else 0, x)
+                 for j, unit, _ in given for k, x in enumerate(xs)]
+        outs = self.bind(indices, *xs, *units, olympuspr=_pushing(olympuspr, n, len(given)),
+                         **params)
+        totals: list[Any] = [Zero(typeof(x).to_tangent_aval()) for x in xs]
+        for g, (_, _, t) in enumerate(given):
+            for k in range(n):
+                term = ew.mul(outs[n * (g + 1) + k], t)
+                totals[k] = term if type(totals[k]) is Zero else ew.add(totals[k], term)
+        return outs[:n], totals
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
+             update_shape: tuple[int, ...], dimension_numbers: ScatterDimensionNumbers,
+             **params: Any) -> Any:
+        xs, _ = align(axis, args[1:], dims[1:], 0)
+        indices = args[0] if dims[0] is None else move_axis(args[0], dims[0], 0)
+        numbers = mapped_scatter(dimension_numbers, dims[0] is not None)
+        outs = self.bind(indices, *xs, update_shape=(axis.size, *update_shape),
+                         dimension_numbers=numbers, **params)
+        return outs, [0] * len(outs)
+
+
+def _real_parts(t: Any) -> list[tuple[Any, Any]]:
+    """Units and coefficients: a derivative need not be linear over the complex numbers."""
+    dtype = typeof(t).dtype
+    if not dtypes.is_complex(dtype):
+        return [(1, t)]
+    return [(unit, ew.convert_element_type(part(t), dtype))
+            for unit, part in ((1, ew.real), (1j, ew.imag))]
+
+
+def _constant(value: Any, x: Any) -> Any:
+    aval = typeof(x)
+    return broadcast_in_dim(literal(value, aval.dtype), aval.shape, ())
+
+
+def _pushing(program: ClosedOlympuspr, n: int, count: int) -> ClosedOlympuspr:
+    """The program on n values followed by `count` lists of their tangents; cached on it."""
+    cache, key = program.olympuspr.cache, ("pushing", count)
+    if key not in cache:
+        tangent, _ = jvp_program(program, (True,) * n, (True,) * n)
+
+        def pushed(*args: Any) -> list[Any]:
+            made = [eval_closed(tangent, *args[:n], *args[n * g:n * (g + 1)])
+                    for g in range(1, count + 1)]
+            return [*made[0][:n], *(t for out in made for t in out[n:])]
+
+        cache[key] = stage(pushed, program.in_avals * (count + 1))
+    return cache[key]
+
+
+scatter_apply_p = ScatterApply("scatter_apply")
+
+
+def scatter_apply(operand: Any, scatter_indices: Any, func: Callable[[Any], Any],
+                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Any = (),
+                  indices_are_sorted: bool = False, unique_indices: bool = False,
+                  mode: Any = None) -> Any:
+    """The operand with a function applied to the elements of windows, once for each window.
+
+    Args:
+      operand: the array; it is not changed.
+      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
+      func: a function of one scalar, without traced values from outside.
+      dimension_numbers: how the axes of operand, indices and windows belong together.
+      update_shape: the shape that the updates of a scatter with these indices would have.
+      indices_are_sorted, unique_indices, mode: as of `scatter`.
+
+    Raises TypeError where ranks or sizes do not fit, or func does not return such a scalar.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> x, places = onp.array([1., 2., 3.]), onp.array([[0], [2], [2]])
+    >>> print(lax.scatter_apply(x, places, lambda v: 10 * v, points, update_shape=(3,)))
+    [ 10.   2. 300.]
+    """
+    aval = typeof(operand)
+    program = scalar_program("scatter_apply", func, tree_flatten(0)[1], [aval], 1)
+    out, = scatter_apply_p.bind(
+        scatter_indices, operand, olympuspr=program,
+        update_shape=canonical_shape(update_shape, "scatter_apply"),
+        dimension_numbers=dimension_numbers, indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode))
+    return out

@@ -1,0 +1,167 @@
+"""The extremum of every window, and moving values from and to the place where it is.
+
+A window's extremum is at its first element (in row-major order) that attains it; NaN counts as
+attaining it. Derivatives read the tangent at that place and add the cotangent to it. Places come
+from one windowed reduction of pairs (value, flat index), so dilations and padding of every kind
+work, and padding is chosen by no window that holds an element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Primitive, Zero
+from ..core.staging import stage
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import prod
+from . import elementwise as ew
+from .indexing import GatherDimensionNumbers, ScatterDimensionNumbers, gather, scatter_add
+from .reduce import check_kind, highest, lowest
+from .shape import align, expand_dims, reshape, zeros_of
+from .windows import WindowReduction, emit_windows, windowed_shape, windows_on_axis
+
+__all__ = ["reduce_window_max_p", "reduce_window_min_p", "select_and_gather_add_p",
+           "select_and_scatter_add_p"]
+
+INT32, INT64 = map(dtypes.as_dtype, ("int32", "int64"))
+
+
+class WindowExtremum(WindowReduction):
+    """max or min of every window: NaN if any element is."""
+
+    def __init__(self, name: str, select: Primitive) -> None:
+        choose, identity = _CHOICES[select]
+        super().__init__(name, choose, identity, "biufc")
+        self.select = select
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return self.bind(x, **params), select_and_gather_add_p.bind(
+            t, x, select_prim=self.select, **params)
+
+
+class WindowPlace(Primitive):
+    """The flat index of each window's extremum; past the end where the window is all padding."""
+
+    transpose = None
+
+    def infer(self, x: ShapedArray, *, select_prim: Any, **params: Any) -> ShapedArray:
+        return make_aval(windowed_shape(x.shape, **params), _place_dtype(x))
+
+    def lower(self, b: Any, x: Any, *, select_prim: Any, **params: Any) -> Any:
+        aval, dtype = b.avals_in[0], b.avals_out[0].dtype
+        choose, identity = _CHOICES[select_prim]
+        value, place = make_aval((), aval.dtype), make_aval((), dtype)
+
+        def pick(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
+            best = choose(x, y)
+            at_x, at_y = [ew.bitwise_or(ew.eq(v, best), ew.ne(v, v)) for v in (x, y)]
+            first = ew.bitwise_and(at_x, ew.bitwise_or(ew.bitwise_not(at_y), ew.lt(i, j)))
+            return [ew.select_n(first, y, x), ew.select_n(first, j, i)]
+
+        body = stage(pick, [value, place] * 2)
+        flat = b.op("stablehlo.iota", [], {"iota_dimension": b.attr("0 : i64")},
+                    make_aval((prod(aval.shape),), dtype))
+        places = aval.update(dtype=dtype)
+        none = b.scalar(int(dtypes.iinfo(dtype).max), dtype)
+        return emit_windows(
+            b, [x, b.op("stablehlo.reshape", [flat], None, places)],
+            [b.scalar(identity(aval.dtype), aval.dtype), none], [aval, places],
+            lambda *args: b.call_inline(body, args), **params)[1]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = self.bind(*primals, **params)
+        return out, Zero(typeof(out).to_tangent_aval())
+
+    vmap = None     # flat indices count all elements: the selections are mapped before
+
+
+def _place_dtype(x: ShapedArray) -> Any:
+    return INT32 if prod(x.shape) < 2**31 else INT64
+
+
+class Selection(Primitive, abstract=True):
+    """Linear in the first operand, piecewise constant in the second, which the places are from."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, operand), (t, _) = primals, tangents
+        out = self.bind(x, operand, **params)
+        if type(t) is Zero:
+            return out, Zero(typeof(out).to_tangent_aval())
+        return out, self.bind(t, operand, **params)
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, select_prim: Any,
+             **params: Any) -> Any:
+        (x, operand), dim = align(axis, args, dims, 0)
+        return self.bind(x, operand, select_prim=select_prim, **windows_on_axis(0, params)), dim
+
+    def check(self, wanted: Sequence[int], x: ShapedArray, operand: ShapedArray) -> None:
+        check_kind(self.name, operand, "biufc")
+        if x.shape != tuple(wanted):
+            raise TypeError(f"{self.name}: operands {x} and {operand} given; the first must have "
+                            f"shape {tuple(wanted)} for these windows.")
+
+
+class SelectAndGatherAdd(Selection):
+    """tangents at the place of each window's extremum of the operand; 0 for windows of padding."""
+
+    def infer(self, tangents: ShapedArray, operand: ShapedArray, *, select_prim: Any,
+              **params: Any) -> ShapedArray:
+        self.check(operand.shape, tangents, operand)
+        return make_aval(windowed_shape(operand.shape, **params), tangents.dtype,
+                         tangents.weak_type)
+
+    def lower(self, b: Any, tangents: Any, operand: Any, **params: Any) -> Any:
+        return b.inline(_read_places, tangents, operand, **params)
+
+    def transpose(self, ct: Any, tangents: Any, operand: Any, **params: Any) -> list[Any]:
+        return [select_and_scatter_add_p.bind(ct, operand, **params), None]
+
+
+class SelectAndScatterAdd(Selection):
+    """Zeros like the operand, each window's source added at the place of its extremum."""
+
+    def infer(self, source: ShapedArray, operand: ShapedArray, *, select_prim: Any,
+              **params: Any) -> ShapedArray:
+        self.check(windowed_shape(operand.shape, **params), source, operand)
+        return make_aval(operand.shape, source.dtype, source.weak_type)
+
+    def lower(self, b: Any, source: Any, operand: Any, **params: Any) -> Any:
+        return b.inline(_add_at_places, source, operand, **params)
+
+    def transpose(self, ct: Any, source: Any, operand: Any, **params: Any) -> list[Any]:
+        return [select_and_gather_add_p.bind(ct, operand, **params), None]
+
+
+def _read_places(tangents: Any, operand: Any, **params: Any) -> Any:
+    places = window_place_p.bind(operand, **params)
+    aval = typeof(tangents)
+    if not prod(aval.shape):
+        return zeros_of(make_aval(typeof(places).shape, aval.dtype))
+    flat = reshape(tangents, (prod(aval.shape),))
+    return gather(flat, expand_dims(places, (-1,)), GatherDimensionNumbers((), (0,), (0,)), (1,),
+                  mode="fill", fill_value=0)
+
+
+def _add_at_places(source: Any, operand: Any, **params: Any) -> Any:
+    places = window_place_p.bind(operand, **params)
+    aval = typeof(operand)
+    zeros = zeros_of(make_aval((prod(aval.shape),), typeof(source).dtype))
+    if not prod(aval.shape):
+        return reshape(zeros, aval.shape)
+    flat = scatter_add(zeros, expand_dims(places, (-1,)), source,
+                       ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
+    return reshape(flat, aval.shape)
+
+
+# How a comparison selects: what it chooses of two, and what it never prefers.
+_CHOICES: dict[Any, Any] = {ew.ge_p: (lambda x, y: ew.max(x, y), lowest),
+                            ew.le_p: (lambda x, y: ew.min(x, y), highest)}
+window_place_p = WindowPlace("window_place")
+select_and_gather_add_p = SelectAndGatherAdd("select_and_gather_add")
+select_and_scatter_add_p = SelectAndScatterAdd("select_and_scatter_add")
+reduce_window_max_p = WindowExtremum("reduce_window_max", ew.ge_p)
+reduce_window_min_p = WindowExtremum("reduce_window_min", ew.le_p)

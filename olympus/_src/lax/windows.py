@@ -1,0 +1,221 @@
+"""Reductions over sliding windows: geometry, emission and the sum; `window_extrema` has the others.
+
+The operand is spread out by base_dilation and padded with the identity; a window of
+window_dimensions places, window_dilation apart, moves over it in steps of window_strides. The
+transpose of a windowed sum is one again, with base dilation and strides exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any
+
+from ..core.primitive import Axis, Primitive
+from ..core.staging import stage
+from ..core.trace import typeof
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_shape
+from . import elementwise as ew
+from .reduce import check_kind
+from .shape import inserted
+
+__all__ = ["emit_windows", "padtype_to_pads", "reduce_window_shape_tuple", "reduce_window_sum_p",
+           "window_params", "windowed_shape", "windows_on_axis"]
+
+Dims = tuple[int, ...]
+Pairs = tuple[tuple[int, int], ...]
+Params = dict[str, Any]
+
+
+def dilated(size: int, dilation: int) -> int:
+    """The size of an axis whose elements are moved `dilation` apart."""
+    return 0 if size == 0 else 1 + dilation * (size - 1)
+
+
+def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
+                    window_strides: Sequence[int], padding: str) -> list[tuple[int, int]]:
+    """The pads (low, high) per axis that a name of padding stands for.
+
+    Args:
+      in_shape, window_shape, window_strides: one int per axis, dilated already.
+      padding: "VALID" is no padding; "SAME" makes the number of windows ceil(size / stride),
+        an odd pad being larger at the end; "SAME_LOWER" is that with the larger pad at the front.
+
+    Raises ValueError for another name, TypeError for what is no name.
+
+    >>> from olympus import lax
+    >>> lax.padtype_to_pads((5, 6), (3, 2), (2, 1), "SAME")
+    [(1, 1), (0, 1)]
+    """
+    if not isinstance(padding, str):
+        raise TypeError(f"padtype_to_pads: padding {padding!r} given; a name is required; pairs of "
+                        "ints need no conversion.")
+    kind = padding.upper()
+    if kind not in ("VALID", "SAME", "SAME_LOWER"):
+        raise ValueError(f"padding: {padding!r} given; 'VALID', 'SAME', 'SAME_LOWER' or pairs of "
+                         "ints are required.")
+    pairs = []
+    for size, window, stride in zip(in_shape, window_shape, window_strides):
+        total = 0 if kind == "VALID" else max((-(-size // stride) - 1) * stride + window - size, 0)
+        small, large = total // 2, total - total // 2
+        pairs.append((small, large) if kind == "SAME" else (large, small))
+    return pairs
+
+
+def window_params(name: str, shape: Dims, window_dimensions: Sequence[int],
+                  window_strides: Sequence[int] | None, padding: Any,
+                  base_dilation: Sequence[int] | None, window_dilation: Sequence[int] | None
+                  ) -> Params:
+    """The canonical params of windows on an array of `shape`; errors named after `name`."""
+    def per_axis(what: str, values: Sequence[int] | None) -> Dims:
+        found = (1,) * len(shape) if values is None else canonical_shape(values, f"{name}: {what}")
+        if len(found) != len(shape):
+            raise TypeError(f"{name}: {what} {found} given for an operand of shape {shape}; one "
+                            "entry per axis is required.")
+        if any(v < 1 for v in found):
+            raise ValueError(f"{name}: {what} {found} given; positive entries are required.")
+        return found
+
+    window = per_axis("window_dimensions", window_dimensions)
+    strides = per_axis("window_strides", window_strides)
+    base = per_axis("base_dilation", base_dilation)
+    spread = per_axis("window_dilation", window_dilation)
+    if isinstance(padding, str):
+        padding = padtype_to_pads(shape, [*map(dilated, window, spread)], strides, padding)
+    return {"window_dimensions": window, "window_strides": strides,
+            "padding": canonical_pads(name, padding, shape), "base_dilation": base,
+            "window_dilation": spread}
+
+
+def canonical_pads(name: str, padding: Any, shape: Sequence[int]) -> Pairs:
+    """Pairs of ints, one per axis."""
+    try:
+        pads = tuple([(index(low), index(high)) for low, high in padding])
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: padding {padding!r} given; a name or pairs of ints (low, high) "
+                        "are required.") from None
+    if len(pads) != len(shape):
+        raise TypeError(f"{name}: padding {pads} given for {len(shape)} axes; one pair per axis is "
+                        "required.")
+    return pads
+
+
+def windowed_shape(shape: Sequence[int], *, window_dimensions: Dims, window_strides: Dims,
+                   padding: Pairs, base_dilation: Dims, window_dilation: Dims) -> Dims:
+    """How many windows fit along each axis."""
+    sizes = []
+    for n, w, s, (low, high), base, spread in zip(shape, window_dimensions, window_strides, padding,
+                                                  base_dilation, window_dilation):
+        room = dilated(n, base) + low + high - dilated(w, spread)
+        sizes.append(0 if room < 0 else room // s + 1)
+    return tuple(sizes)
+
+
+def windows_on_axis(dim: int, params: Params) -> Params:
+    """The params after an axis that windows do not reach along is inserted at `dim`."""
+    fill = {name: (0, 0) if name == "padding" else 1 for name in params}
+    return {name: inserted(values, dim, fill[name]) for name, values in params.items()}
+
+
+def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequence[ShapedArray],
+                 combine: Callable[..., Sequence[Any]], *, window_dimensions: Dims,
+                 window_strides: Dims, padding: Pairs, base_dilation: Dims, window_dilation: Dims,
+                 ) -> list[Any]:
+    """Emit stablehlo.reduce_window of several operands.
+
+    Args:
+      b: the builder.
+      xs, inits: MLIR values: arrays of one shape, and what padding and sums start from.
+      avals: those of `xs`.
+      combine: (accumulated..., new...) -> MLIR values, on rank-0 values.
+    """
+    shape = windowed_shape(
+        avals[0].shape, window_dimensions=window_dimensions, window_strides=window_strides,
+        padding=padding, base_dilation=base_dilation, window_dilation=window_dilation)
+    outs = [make_aval(shape, a.dtype) for a in avals]
+    if 0 in shape or 0 in avals[0].shape:
+        return [b.broadcast(init, out, ()) for init, out in zip(inits, outs)]
+    if any(pad < 0 for pair in padding for pad in pair):
+        # XLA's simplifier aborts the process on some windows with negative padding: crop first.
+        grown = tuple([dilated(n, d) + low + high for n, d, (low, high) in zip(
+            avals[0].shape, base_dilation, padding)])
+        attributes = {"edge_padding_low": b.i64s([low for low, _ in padding]),
+                      "edge_padding_high": b.i64s([high for _, high in padding]),
+                      "interior_padding": b.i64s([d - 1 for d in base_dilation])}
+        xs = [b.op("stablehlo.pad", [x, init], attributes, make_aval(grown, a.dtype))
+              for x, init, a in zip(xs, inits, avals)]
+        padding, base_dilation = ((0, 0),) * len(shape), (1,) * len(shape)
+    pads = [list(pair) for pair in padding]
+    op = b.ops("stablehlo.reduce_window", [*xs, *inits], {
+        "window_dimensions": b.i64s(window_dimensions), "window_strides": b.i64s(window_strides),
+        "base_dilations": b.i64s(base_dilation), "window_dilations": b.i64s(window_dilation),
+        "padding": b.attr(f"dense<{pads or ''}> : tensor<{len(pads)}x2xi64>")},
+        [b.type(out) for out in outs], regions=1)
+    b.region(op, 0, [b.type(make_aval((), a.dtype)) for a in avals] * 2, combine)
+    return list(op.results)
+
+
+class WindowReduction(Primitive, abstract=True):
+    """Every window combined by one monoid, from its identity."""
+
+    transpose: Any = None
+
+    def __init__(self, name: str, combine: Callable[[Any, Any], Any],
+                 identity: Callable[[Any], Any], kinds: str) -> None:
+        super().__init__(name)
+        self.combine, self.identity, self.kinds = combine, identity, kinds
+
+    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        check_kind(self.name, x, self.kinds)
+        return make_aval(windowed_shape(x.shape, **params), x.dtype, x.weak_type)
+
+    def lower(self, b: Any, x: Any, **params: Any) -> Any:
+        aval = b.avals_in[0]
+        scalar = make_aval((), aval.dtype)
+        body = stage(lambda p, q: [self.combine(p, q)], [scalar, scalar])
+        init = b.scalar(self.identity(aval.dtype), aval.dtype)
+        return emit_windows(b, [x], [init], [aval], lambda *pq: b.call_inline(body, pq),
+                            **params)[0]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        return self.bind(args[0], **windows_on_axis(dims[0], params)), dims[0]
+
+
+class ReduceWindowSum(WindowReduction):
+    """The sum of every window: linear."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def transpose(self, ct: Any, x: Any, *, window_dimensions: Dims, window_strides: Dims,
+                  padding: Pairs, base_dilation: Dims, window_dilation: Dims) -> list[Any]:
+        pads = []
+        for n, out, w, s, (low, _), base, spread in zip(
+                x.aval.shape, typeof(ct).shape, window_dimensions, window_strides, padding,
+                base_dilation, window_dilation):
+            reach = dilated(w, spread) - 1
+            pads.append((reach - low, dilated(n, base) + low - dilated(out, s)))
+        return [self.bind(ct, window_dimensions=window_dimensions, window_strides=base_dilation,
+                          padding=tuple(pads), base_dilation=window_strides,
+                          window_dilation=window_dilation)]
+
+
+reduce_window_sum_p = ReduceWindowSum("reduce_window_sum", ew.add, lambda dtype: 0, "iufc")
+
+
+def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: Sequence[int],
+                              window_strides: Sequence[int], padding: Any,
+                              base_dilation: Sequence[int] | None = None,
+                              window_dilation: Sequence[int] | None = None) -> Dims:
+    """The shape of a windowed reduction; arguments as of `reduce_window`.
+
+    >>> from olympus import lax
+    >>> lax.reduce_window_shape_tuple((5, 6), (2, 2), (1, 2), "VALID")
+    (4, 3)
+    """
+    shape = canonical_shape(operand_shape, "reduce_window_shape_tuple")
+    return windowed_shape(shape, **window_params(
+        "reduce_window_shape_tuple", shape, window_dimensions, window_strides, padding,
+        base_dilation, window_dilation))
+
