@@ -1,5 +1,8 @@
-"""What outsiders extend: the interpreters that read the rules of primitives."""
+"""What outsiders extend: the interpreters that read the rules of primitives.
 
-from . import ad
+`olympus.interpreters.mlir` is imported by name: it loads MLIR.
+"""
 
-__all__ = ["ad"]
+from . import ad, batching, partial_eval, xla
+
+__all__ = ["ad", "batching", "partial_eval", "xla"]

@@ -1,7 +1,27 @@
-"""Differentiation: forward mode's trace, and the marks that rules meet."""
+"""Differentiation: forward mode's trace, the marks that rules meet, and the tables of rules."""
 
 from .._src.core.primitive import Linear as UndefinedPrimal
 from .._src.core.primitive import Zero
 from .._src.interpreters.jvp import JVPTrace, JVPTracer
+from .._src.interpreters.tables import (
+    add_tangents,
+    defbilinear,
+    defjvp,
+    defjvp2,
+    deflinear,
+    deflinear2,
+    get_primitive_transpose,
+    instantiate_zeros,
+    is_undefined_primal,
+    primitive_jvps,
+    primitive_transposes,
+    zeros_like_aval,
+)
+from .._src.interpreters.tables import add_values as add_olympusvals
 
-__all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero"]
+__all__ = [
+    "JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_olympusvals", "add_tangents",
+    "defbilinear", "defjvp", "defjvp2", "deflinear", "deflinear2", "get_primitive_transpose",
+    "instantiate_zeros", "is_undefined_primal", "primitive_jvps", "primitive_transposes",
+    "zeros_like_aval",
+]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib, source
-from ..base.config import debug_infs, debug_nans
-from ..base.util import Memo
+from ..base.config import debug_infs, debug_nans, default_device, enable_x64
+from ..base.util import Memo, bit_key
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.staging import stage
@@ -26,9 +26,10 @@ from .compile import compile_program
 
 KEY_TYPES: set[type] = set()    # filled by `random.keys`: array classes that hold an array
 
-__all__ = ["EvalTrace", "argument_array", "check_nans", "device_of"]
+__all__ = ["EvalTrace", "apply_primitive", "argument_array", "check_nans", "device_of"]
 
 ArrayImpl = lib.ArrayImpl
+_numbers: Memo = Memo(4096)
 
 
 def argument_array(x: Any) -> Any:
@@ -49,6 +50,21 @@ def argument_array(x: Any) -> Any:
     if hasattr(x, "__olympus_array__"):
         return argument_array(x.__olympus_array__())
     return array_from_numpy(np.asarray(x))
+
+
+def python_array(x: Any) -> Any:
+    """The weakly typed array of a Python int or float; itself if it does not fit.
+
+    C++ puts Python numbers on the device in each call (4 us); here the last few thousand are kept.
+    """
+    key = type(x), x or repr(x), enable_x64.value, default_device.value     # 0.0 and -0.0 are equal
+    found = _numbers.get(key)
+    if found is None:
+        dtype = dtypes.python_scalar_dtype(type(x))
+        if type(x) is int and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
+            return x
+        found = _numbers[key] = array_from_numpy(np.asarray(x, dtype), weak_type=True)
+    return found
 
 
 def device_of(args: Any) -> tuple[Any, bool]:
@@ -117,6 +133,7 @@ def _wrap(x: Any, dtype: Any) -> Any:
 
 
 _by_params: Memo = Memo(16384)
+_applied: Memo = Memo(1024)
 
 
 class EvalTrace(Trace):
@@ -137,6 +154,8 @@ class EvalTrace(Trace):
             cache, key = _by_params, prim
         call = cache.get(key)
         if call is None:
+            if prim.impl is not None:
+                return prim.impl(*args, **params)
             call = cache[key] = _eager(prim, params)
         try:
             out = call(*args)
@@ -150,6 +169,15 @@ class EvalTrace(Trace):
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:
         return fun(*args)
+
+
+def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+    """Compile the operation and run it: `impl` of a primitive that has a lowering rule."""
+    key = (prim, tuple([(name, bit_key(value)) for name, value in params.items()]))
+    call = _applied.get(key)
+    if call is None:
+        call = _applied[key] = _eager(prim, params)
+    return call(*map(argument_array, args))
 
 
 def check_nans(name: str, outs: Any) -> None:
@@ -167,4 +195,5 @@ def check_nans(name: str, outs: Any) -> None:
                                      "is on; look at the operands at this line.")
 
 
-install_base_trace(EvalTrace())
+BASE = EvalTrace()
+install_base_trace(BASE)

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .ir import ClosedOlympuspr, Literal, Olympuspr
+from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
+from .staging import StagingTrace
+from .trace import Trace, ctx
 
 __all__ = ["eval_closed", "eval_olympuspr"]
 
 
-def eval_olympuspr(pr: Olympuspr, consts: Sequence[Any], *args: Any) -> list[Any]:
+def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
+                   propagate_source_info: bool = True) -> list[Any]:
     """Run the program on values (or tracers) in the current trace.
 
     Args:
-      pr: the open program.
-      consts: one value for each of `pr.constvars`.
-      *args: one value for each of `pr.invars`.
+      olympuspr: the open program.
+      consts: one value for each of its constvars.
+      *args: one value for each of its invars.
+      propagate_source_info: whether equations that are recorded meanwhile name the lines and the
+        named scopes of the program's equations, instead of the caller's.
 
     Returns:
       The list of output values.
     """
+    return _evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else _bind)
+
+
+def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
+    """Run a program that has its constants, as if its operations were the caller's own."""
+    return _evaluate(closed.olympuspr, closed.consts, args, _bind)
+
+
+def _evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
+              bind: Callable[[OlympusprEqn, list[Any]], Any]) -> list[Any]:
     if len(args) != len(pr.invars):
         raise TypeError(f"eval_olympuspr: {len(args)} arguments given; the program takes "
                         f"{len(pr.invars)}; pass one value per input.")
     env: dict[Any, Any] = dict(zip(pr.constvars, consts))
     env.update(zip(pr.invars, args))
     for eqn in pr.eqns:
-        ins = [a if type(a) is Literal else env[a] for a in eqn.invars]
-        out = eqn.primitive.bind_eqn(ins, eqn.params)
+        out = bind(eqn, [a if type(a) is Literal else env[a] for a in eqn.invars])
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outvars, out))
         else:
@@ -36,6 +50,29 @@ def eval_olympuspr(pr: Olympuspr, consts: Sequence[Any], *args: Any) -> list[Any
     return [a if type(a) is Literal else env[a] for a in pr.outvars]
 
 
-def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
-    """`eval_olympuspr` of a program that has its constants."""
-    return eval_olympuspr(closed.olympuspr, closed.consts, *args)
+def _bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+    return eqn.primitive.bind_eqn(ins, eqn.params)
+
+
+def _bind_as(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+    """Bind inside the equation's named scopes; what is recorded meanwhile gets its line."""
+    recorders = [(trace, len(trace.records)) for trace in _enclosing(ctx.trace)
+                 if isinstance(trace, StagingTrace)]
+    outer = ctx.eqn
+    for name in eqn.ctx.names if eqn.ctx is not None else ():
+        ctx.eqn = ctx.eqn.extend(name)
+    try:
+        out = eqn.primitive.bind_eqn(ins, eqn.params)
+    finally:
+        ctx.eqn = outer
+    if eqn.source is not None:
+        for trace, start in recorders:
+            trace.relocate(start, eqn.source)
+    return out
+
+
+def _enclosing(trace: Trace | None) -> Iterator[Trace]:
+    """A trace and those that it passes operations on to."""
+    while trace is not None:
+        yield trace
+        trace = getattr(trace, "parent", None)

@@ -1,18 +1,24 @@
 """Primitive: an operation together with every rule the interpreters read.
 
 Each rule is a method. A class that forgets one fails when it is defined; a rule that does not exist
-on purpose is `None`. Families (`lax.elementwise` …) derive several rules from one fact.
+on purpose is `None`. Families (`lax.elementwise` …) derive several rules from one fact. Outsiders
+may instead write `Primitive("name")` and give the rules one at a time, through the tables of
+`olympus.interpreters`, which are views of these methods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, ClassVar
+from weakref import WeakSet
 
+from ..base.util import Memo
+from ..types.avals import AbstractValue
 from .ir import NO_EFFECTS
 from .trace import ctx
 
-__all__ = ["Axis", "Higher", "Linear", "Primitive", "RuleTable", "Zero"]
+__all__ = ["Axis", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleTable", "RuleView",
+           "Zero"]
 
 _MEMO_LIMIT = 8192
 
@@ -75,7 +81,9 @@ class Primitive:
     RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")
     multiple_results = False
     elementwise = False     # operands have the result's shape, or are rank-0 literals
-    platform_rules: ClassVar[dict[str, Any]] = {}
+    platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
+    impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
+    known: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
     infer: Any
     lower: Any
     jvp: Any
@@ -88,9 +96,13 @@ class Primitive:
             raise TypeError(f"primitive {cls.__name__}: no rule {', '.join(missing)}; every rule "
                             "must be defined or set to None on purpose; add it to the class.")
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        return object.__new__(OpenPrimitive if cls is Primitive else cls)
+
     def __init__(self, name: str) -> None:
         self.name = name
-        self._inferred: dict[Any, Any] = {}
+        self._inferred = Memo(_MEMO_LIMIT)
+        self.known.add(self)
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the operation in the current trace."""
@@ -110,10 +122,7 @@ class Primitive:
         try:
             return self._inferred[key]
         except KeyError:
-            out = self.infer(*avals, **params)
-            if len(self._inferred) >= _MEMO_LIMIT:
-                self._inferred.clear()
-            self._inferred[key] = out
+            out = self._inferred[key] = self.infer(*avals, **params)
             return out
 
     def effects(self, **params: Any) -> frozenset[Any]:
@@ -121,6 +130,54 @@ class Primitive:
 
     def __repr__(self) -> str:
         return self.name
+
+
+class OpenPrimitive(Primitive):
+    """What `Primitive(name)` makes: an operation whose rules are given one at a time.
+
+    >>> from olympus.extend.core import Primitive
+    >>> twice_p = Primitive("twice")
+    >>> @twice_p.def_impl
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice_p.bind(4)
+    Array(8, dtype=int32, weak_type=True)
+    """
+
+    jvp = transpose = vmap = None
+    abstract_eval: Any = None
+
+    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
+        """Evaluate with `impl(*arrays, **params)`; without, the lowering is compiled and run."""
+        self.impl = impl
+        return impl
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the result's aval (or a list of them) as a function of the operands' avals."""
+        self.abstract_eval = rule
+        return rule
+
+    def infer(self, *avals: Any, **params: Any) -> Any:
+        if self.abstract_eval is None:
+            raise NotImplementedError(f"{self.name}: traced; it has no abstract evaluation rule; "
+                                      f"give one with {self.name}_p.def_abstract_eval(rule).")
+        out = self.abstract_eval(*avals, **params)
+        several = isinstance(out, (tuple, list))
+        if several != self.multiple_results or not all(
+                isinstance(a, AbstractValue) for a in (out if several else [out])):
+            wanted = "a list of avals" if self.multiple_results else "one aval"
+            raise TypeError(f"{self.name}: its abstract evaluation rule returned {out!r}; {wanted} "
+                            "(olympus.core.ShapedArray) is required; see multiple_results.")
+        return list(out) if several else out
+
+    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+        raise NotImplementedError(f"{self.name}: compiled for {b.platform}; it has no lowering "
+                                  "rule; give one with olympus.interpreters.mlir."
+                                  f"register_lowering({self.name}_p, rule).")
+
+    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
+        """Not memoised: 1 and True are equal keys, and an outsider's params are his own."""
+        return self.infer(*avals, **params)
 
 
 class Higher(Primitive, abstract=True):
@@ -165,3 +222,34 @@ class RuleTable(dict):
     def __missing__(self, prim: Primitive) -> Any:
         raise NotImplementedError(f"{self.name}: primitive {prim} has no rule; add one with "
                                   f"table[{prim}_p] = rule.")
+
+
+class RuleView(MutableMapping[Primitive, Any]):
+    """One rule of every primitive as a table: reading shows the rule, assigning defines it.
+
+    `show(prim, rule)` and `store(rule)` translate between the table's form of a rule and ours.
+    """
+
+    def __init__(self, rule: str, show: Callable[[Primitive, Any], Any] = lambda prim, rule: rule,
+                 store: Callable[[Any], Any] = lambda rule: rule) -> None:
+        self.rule, self.show, self.store = rule, show, store
+
+    def __getitem__(self, prim: Primitive) -> Any:
+        found = getattr(prim, self.rule, None)
+        if found is None:
+            raise KeyError(prim)
+        return self.show(prim, found)
+
+    def __setitem__(self, prim: Primitive, rule: Any) -> None:
+        setattr(prim, self.rule, self.store(rule))
+
+    def __delitem__(self, prim: Primitive) -> None:
+        if prim not in self:
+            raise KeyError(prim)
+        setattr(prim, self.rule, None)
+
+    def __iter__(self) -> Iterator[Primitive]:
+        return (prim for prim in list(Primitive.known) if getattr(prim, self.rule) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

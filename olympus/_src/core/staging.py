@@ -139,6 +139,10 @@ class StagingTrace(Trace):
         pr = Olympuspr(constvars, [t.var for t in self.inputs], outvars, eqns, all_effects, info)
         return ClosedOlympuspr(pr, [value for value, _ in self.consts.values()])
 
+    def relocate(self, start: int, where: Any) -> None:
+        """Say that the records from `start` on come from the source `where`."""
+        self.records[start:] = [(*record[:5], where, record[6]) for record in self.records[start:]]
+
     def end(self) -> None:
         """Drop the records, so that a leaked tracer keeps nothing alive."""
         self.alive = False

@@ -1,0 +1,207 @@
+"""Lowering rules of outsiders: registered per primitive, written against MLIR's Python bindings.
+
+    register_lowering(p, lambda ctx, x, y: [hlo.add(x, y)])     # any platform
+    register_lowering(p, lower_fun(f, multiple_results=False))  # f in terms of olympus.lax
+
+A rule gets the lowering builder as `ctx` (`avals_in`, `avals_out`, `platform`), MLIR values as
+operands and the equation's params; the insertion point and location of MLIR are set around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.lib import mlir
+from ..core.primitive import Primitive
+from ..core.staging import stage
+from ..core.trace import typeof
+from ..types import dtypes
+from .attributes import constant_attr, element_type, tensor_type
+from .lowering import Builder
+
+__all__ = ["LoweringRule", "Value", "aval_to_ir_type", "aval_to_ir_types", "dense_int_array",
+           "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types", "flatten_ir_values",
+           "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "lower_fun",
+           "make_ir_context", "module_to_bytecode", "module_to_string", "register_lowering",
+           "token_type"]
+
+ir = mlir.ir        # this loads MLIR: nothing imports this module but its façade
+Value = ir.Value
+LoweringRule = Callable[..., Any]
+_GPU = ("gpu", "cuda", "rocm")
+
+
+class _Rule:
+    """A registered rule in the form of a primitive's `lower`."""
+
+    __slots__ = ("prim", "rule")
+
+    def __init__(self, prim: Primitive, rule: LoweringRule) -> None:
+        self.prim, self.rule = prim, rule
+
+    def __call__(self, b: Builder, *xs: Any, **params: Any) -> Any:
+        with b.ip, b.loc:
+            outs = flatten_ir_values(self.rule(b, *xs, **params))
+        wanted = [tensor_type(aval) for aval in b.avals_out]
+        if [x.type for x in outs] != wanted:
+            raise TypeError(f"{self.prim}: its lowering rule returned values of types "
+                            f"{', '.join(str(x.type) for x in outs) or 'none'}; "
+                            f"{', '.join(map(str, wanted))} is required, as abstract evaluation "
+                            "says; correct one of the two rules.")
+        return outs if self.prim.multiple_results else outs[0]
+
+
+def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None = None,
+                      inline: bool = True, cacheable: bool = True) -> None:
+    """Lower a primitive by `rule(ctx, *values, **params)`, which returns MLIR values.
+
+    Args:
+      prim: the primitive.
+      rule: returns a value, or a sequence of values, one per result.
+      platform: "cpu", "gpu" or "tpu" for a rule of that platform only; by default for all others.
+      inline, cacheable: accepted; rules are always emitted in place, once per equation.
+    """
+    stored = _Rule(prim, rule)
+    if platform is None:
+        prim.lower = stored
+    else:
+        names = _GPU if platform in _GPU else (platform,)
+        prim.platform_rules = {**prim.platform_rules, **dict.fromkeys(names, stored)}
+
+
+def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweringRule:
+    """The lowering rule that traces `fun(*arrays, **params)` and emits its operations.
+
+    Args:
+      fun: a function of arrays in terms of other operations.
+      multiple_results: whether it returns a sequence of arrays instead of one.
+    """
+    def rule(ctx: Builder, *xs: Any, **params: Any) -> list[Any]:
+        def flat(*args: Any) -> list[Any]:
+            out = fun(*args, **params)
+            return list(out) if multiple_results else [out]
+
+        return ctx.call_inline(stage(flat, ctx.avals_in), xs)
+
+    return rule
+
+
+# Types and attributes
+
+
+def make_ir_context() -> Any:
+    """The MLIR context, which has every dialect; there is one in a process."""
+    return mlir.context()
+
+
+def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
+    """The MLIR types of an aval, one for each value that it lowers to."""
+    return (tensor_type(aval),)
+
+
+def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
+    """The MLIR type of an aval; of an extended dtype its physical type."""
+    return tensor_type(aval)
+
+
+def dtype_to_ir_type(dtype: Any) -> Any:
+    """The MLIR element type of a dtype."""
+    return element_type(dtypes.as_dtype(dtype))
+
+
+def token_type(*args: Any, **kwargs: Any) -> Any:
+    """The MLIR type of tokens, which order side effects; in the process's context by default."""
+    return mlir.hlo.TokenType.get(*(args or [kwargs.get("context") or mlir.context()]))
+
+
+def i32_attr(i: int) -> Any:
+    """An MLIR integer attribute of 32 bits."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, mlir.context()), i)
+
+
+def i64_attr(i: int) -> Any:
+    """An MLIR integer attribute of 64 bits."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, mlir.context()), i)
+
+
+def dense_int_array(*args: Any, **kwargs: Any) -> Any:
+    """An MLIR array of 64-bit integers, `array<i64: …>`, of a sequence (and a context)."""
+    return ir.DenseI64ArrayAttr.get(*args, **{"context": mlir.context(), **kwargs})
+
+
+def dense_int_elements(xs: Sequence[int]) -> Any:
+    """An MLIR tensor of 64-bit integers: `dense<…> : tensor<nxi64>`."""
+    return constant_attr(np.asarray(xs, np.int64))
+
+
+def ir_attribute(val: Any) -> Any:
+    """An MLIR attribute of a Python or NumPy value: bool, int, float, string, array or list."""
+    with mlir.context(), ir.Location.unknown():
+        if isinstance(val, (bool, np.bool_)):
+            return ir.BoolAttr.get(bool(val))
+        if isinstance(val, int):
+            return i64_attr(val)
+        if isinstance(val, float) and not isinstance(val, np.generic):
+            return ir.FloatAttr.get(ir.F64Type.get(), val)
+        if isinstance(val, str):
+            return ir.StringAttr.get(val)
+        if isinstance(val, np.ndarray):
+            return constant_attr(val)
+        if isinstance(val, (list, tuple)):
+            return ir.ArrayAttr.get([ir_attribute(v) for v in val])
+        if isinstance(val, np.integer):
+            return ir.IntegerAttr.get(element_type(val.dtype), int(val))
+        if isinstance(val, np.floating):
+            return ir.FloatAttr.get(element_type(val.dtype), float(val))
+    raise TypeError(f"ir_attribute: {val!r} of type {type(val).__name__} given; a bool, number, "
+                    "string, NumPy array or list of those is required.")
+
+
+def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> list[Any]:
+    """`ir_constant` as a list: one MLIR value for each that the constant lowers to."""
+    return [ir_constant(val, const_lowering=const_lowering, aval=aval)]
+
+
+def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> Any:
+    """Emit a constant where the lowering rule is; its type is the aval's, by default the value's.
+
+    Args:
+      val: a NumPy array or a number.
+      const_lowering: MLIR values of constants that are lowered already, by `(id, aval)`.
+      aval: the constant's type.
+    """
+    aval = typeof(val) if aval is None else aval
+    known = (const_lowering or {}).get((id(val), aval))
+    if known is not None:
+        return known
+    value = np.asarray(val).astype(aval.dtype)
+    return ir.Operation.create("stablehlo.constant", [tensor_type(aval)], [],
+                                    {"value": constant_attr(value)}).result
+
+
+# Values and modules
+
+
+def flatten_ir_values(xs: Any) -> list[Any]:
+    """MLIR values in a flat list: of a value, or a sequence of values and sequences."""
+    if isinstance(xs, (tuple, list)) or type(xs).__name__ == "OpResultList":
+        return [v for x in xs for v in flatten_ir_values(x)]
+    return [xs]
+
+
+def flatten_ir_types(xs: Any) -> list[Any]:
+    """MLIR types in a flat list, as `flatten_ir_values`."""
+    return flatten_ir_values(xs)
+
+
+def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
+    """A module as text; with source locations if `enable_debug_info`."""
+    return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
+
+
+def module_to_bytecode(module: Any) -> bytes:
+    """A module as MLIR bytecode, which other versions need not be able to read."""
+    return mlir.bytecode(module)

@@ -1,0 +1,141 @@
+"""Looking at programs, avals and the trace state from outside: what `core` and `extend.core` offer
+to those who write interpreters of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..base import errors
+from ..types import dtypes
+from ..types.avals import AbstractValue, ShapedArray
+from ..types.shape import maximum
+from .evaluate import eval_closed
+from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn
+from .trace import Context, Tracer, _concrete, ctx, enter, leave, typeof
+
+__all__ = ["Effects", "ParamDict", "Value", "concrete_or_error", "eval_context",
+           "find_top_trace", "get_opaque_trace_state", "mapped_aval", "max_dim", "min_dim",
+           "new_olympuspr_eqn", "olympuspr_as_fun", "olympusprs_in_params",
+           "primal_dtype_to_tangent_dtype", "subolympusprs", "unmapped_aval", "valid_olympustype"]
+
+Value = Any
+ParamDict = dict[str, Any]
+Effects = frozenset[Any]
+
+# Programs
+
+
+def _as_fun(closed_olympuspr: ClosedOlympuspr, *args: Any) -> list[Any]:
+    """A program as a function of flat arguments: `olympuspr_as_fun(closed)(*args)` -> outputs."""
+    return eval_closed(closed_olympuspr, *args)
+
+
+olympuspr_as_fun: Callable[[ClosedOlympuspr], Callable[..., list[Any]]] = \
+    functools.wraps(_as_fun)(functools.partial(functools.partial, _as_fun))
+
+
+def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
+    """The programs that an equation carries, also in tuples and lists."""
+    for value in params.values():
+        for x in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(x, ClosedOlympuspr):
+                yield x.olympuspr
+            elif isinstance(x, Olympuspr):
+                yield x
+
+
+def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
+    """The programs that a program's equations carry; not those within them."""
+    for eqn in olympuspr.eqns:
+        yield from olympusprs_in_params(eqn.params)
+
+
+def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: Any,
+                      params: dict[str, Any], effects: Effects, source_info: Any = None,
+                      ctx: Any = None) -> OlympusprEqn:
+    """An equation; `source_info` and `ctx` are those of another one, or None."""
+    return OlympusprEqn(primitive, invars, outvars, params, frozenset(effects), source_info,
+                        Context.eqn if ctx is None else ctx)
+
+
+# Values and avals
+
+
+def valid_olympustype(x: Any) -> bool:
+    """Whether operations take `x`: an array, a tracer, a NumPy array or a Python number."""
+    try:
+        typeof(x)
+    except TypeError:
+        return False
+    return True
+
+
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+    """`force(val)`; ConcretizationTypeError, with `context`, where the value is not known."""
+    if isinstance(val, Tracer):
+        val = _concrete(val, errors.ConcretizationTypeError, "concrete_or_error",
+                        context or "compute it outside the transformed function")
+    return val if force is None else force(val)
+
+
+def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
+    """The aval of one element of an array mapped along `axis`, which has that size."""
+    if axis is None or not isinstance(aval, ShapedArray):
+        return aval
+    shape = aval.shape
+    if shape[axis] != size:
+        raise ValueError(f"mapped_aval: {aval} and axis {axis} of size {size} given; that axis has "
+                         f"size {shape[axis]}; pass the array's own.")
+    return aval.update(shape=(*shape[:axis], *shape[axis + 1:]))
+
+
+def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
+                  explicit_mesh_axis: Any = None) -> AbstractValue:
+    """The aval of an array whose elements along a new axis have this aval."""
+    if axis is None or not isinstance(aval, ShapedArray):
+        return aval
+    shape = aval.shape
+    return aval.update(shape=(*shape[:axis], size, *shape[axis:]))
+
+
+def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
+    """The dtype of tangents: the same for floating and complex dtypes, else float0."""
+    return dtypes.tangent_dtype(primal_dtype)
+
+
+def max_dim(d1: int, d2: int) -> int:
+    """The larger of two dimensions."""
+    return maximum(d1, d2)
+
+
+def min_dim(d1: int, d2: int) -> int:
+    """The smaller of two dimensions."""
+    return -maximum(-d1, -d2)
+
+
+# The trace
+
+
+@contextmanager
+def eval_context() -> Iterator[None]:
+    """Context manager: operations inside run at once, even while a function is traced."""
+    outer = enter(Context.trace)
+    try:
+        yield
+    finally:
+        leave(outer)
+
+
+def find_top_trace(_: Any) -> Any:
+    """The current trace, whatever the values."""
+    return ctx.trace
+
+
+def get_opaque_trace_state(convention: Any = None) -> Any:
+    """A token of the current trace, equal to another exactly if both are of the same trace."""
+    return weakref.ref(ctx.trace)

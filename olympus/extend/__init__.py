@@ -1,0 +1,8 @@
+"""For libraries built on Olympus: primitives and interpreters of their own.
+
+`olympus.extend.mlir` is imported by name: it loads MLIR.
+"""
+
+from . import core
+
+__all__ = ["core"]

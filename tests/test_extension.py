@@ -1,0 +1,409 @@
+"""Primitives of one's own, from public names only: the tables of rules, lowering, and all of it
+under every transformation; and the small public functions on programs and avals.
+"""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import core, lax
+from olympus.extend import core as extend
+from olympus.extend.core import Primitive
+from olympus.extend.mlir.dialects import stablehlo as hlo
+from olympus.interpreters import ad, batching, mlir, partial_eval, xla
+
+
+def mul_add_primitive():
+    """x * y + z with every rule, as the how-to of this field defines it."""
+    p = Primitive("mul_add")
+
+    def mul_add(x, y, z):
+        return p.bind(x, y, z)
+
+    @p.def_impl
+    def impl(x, y, z):
+        return onp.asarray(np.add(np.multiply(x, y), z))
+
+    @p.def_abstract_eval
+    def abstract(x, y, z):
+        assert x.shape == y.shape == z.shape
+        return core.ShapedArray(x.shape, x.dtype)
+
+    def lower(ctx, x, y, z):
+        assert [a.shape for a in ctx.avals_in] == [ctx.avals_out[0].shape] * 3
+        return [hlo.add(hlo.multiply(x, y), z)]
+
+    def jvp(primals, tangents):
+        x, y, z = primals
+        xt, yt, zt = map(ad.instantiate_zeros, tangents)
+        return mul_add(x, y, z), mul_add(xt, y, mul_add(x, yt, zt))
+
+    def transpose(ct, x, y, z):
+        if ad.is_undefined_primal(x):
+            assert not ad.is_undefined_primal(y)
+            ct_x = p.bind(ct, y, onp.zeros(ct.shape, ct.dtype))
+            return ct_x, None, ct
+        ct_y = p.bind(x, ct, onp.zeros(ct.shape, ct.dtype))
+        return None, ct_y, ct
+
+    def batch(args, dims):
+        size = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
+        return mul_add(*[batching.bdim_at_front(a, d, size) for a, d in zip(args, dims)]), 0
+
+    mlir.register_lowering(p, lower)
+    ad.primitive_jvps[p] = jvp
+    ad.primitive_transposes[p] = transpose
+    batching.primitive_batchers[p] = batch
+    return p
+
+
+mul_add_p = mul_add_primitive()
+X, Y, Z = (onp.asarray(v, "float32") for v in ([1.0, 2.0], [3.0, 4.0], [5.0, 6.0]))
+
+
+def square_add(x, z):
+    return mul_add_p.bind(x, x, z)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit, lambda f: olympus.jit(
+    olympus.jit(f))], ids=["eager", "jit", "jit jit"])
+def test_primitive_of_ones_own_computes(transform):
+    np.testing.assert_allclose(transform(square_add)(X, Z), X * X + Z)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+def test_primitive_of_ones_own_differentiates(transform):
+    out, tangent = transform(lambda *args: olympus.jvp(square_add, args[:2], args[2:]))(
+        X, Z, onp.ones(2), onp.ones(2))
+    np.testing.assert_allclose(out, X * X + Z)
+    np.testing.assert_allclose(tangent, 2 * X + 1)
+    total = transform(olympus.grad(lambda x, z: square_add(x, z).sum(), argnums=(0, 1)))
+    np.testing.assert_allclose(total(X, Z), (2 * X, onp.ones(2)))
+    hessian = transform(olympus.hessian(lambda x: square_add(x, Z).sum()))
+    np.testing.assert_allclose(hessian(X), 2 * np.eye(2))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+def test_primitive_of_ones_own_batches(transform):
+    mapped = transform(olympus.vmap(square_add, in_axes=(1, None)))
+    x = onp.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(mapped(x, Z), (x * x + Z[:, None]).T)
+    gradients = transform(olympus.vmap(olympus.grad(lambda x: square_add(x, 1.0 * x)), 0))
+    np.testing.assert_allclose(gradients(X), 2 * X + 1)
+
+
+def test_primitive_of_ones_own_in_loops():
+    def body(carry, z):
+        return square_add(carry, z), carry.sum()
+
+    out, sums = lax.scan(body, X, onp.stack([Z, Z]))
+    np.testing.assert_allclose(out, (X * X + Z) ** 2 + Z)
+    np.testing.assert_allclose(sums, [X.sum(), (X * X + Z).sum()])
+    slope = olympus.grad(lambda x: lax.scan(body, x, onp.stack([Z, Z]))[0].sum())(X)
+    np.testing.assert_allclose(slope, 2 * (X * X + Z) * 2 * X)
+    checked = olympus.grad(olympus.checkpoint(lambda x: square_add(x, Z).sum()))(X)
+    np.testing.assert_allclose(checked, 2 * X)
+
+
+def test_primitive_of_ones_own_prints_by_name():
+    text = str(olympus.make_olympuspr(square_add)(X, Z))
+    assert text == "{ lambda ; a:f32[2] b:f32[2]. let c:f32[2] = mul_add a a b in (c,) }"
+    assert "stablehlo.multiply" in olympus.jit(square_add).lower(X, Z).as_text()
+
+
+def test_params_that_python_calls_equal_are_told_apart():
+    p = Primitive("scale")
+    p.def_impl(lambda x, *, by: type(by).__name__)
+    assert [p.bind(X, by=by) for by in (1, 1.0, True)] == ["int", "float", "bool"]
+    p = Primitive("kind")
+    p.def_abstract_eval(lambda x, *, by: core.ShapedArray(
+        x.shape, {int: "int32", float: "float32", bool: "bool"}[type(by)]))
+    dtypes = [olympus.eval_shape(lambda x, by=by: p.bind(x, by=by), X).dtype
+              for by in (1, 1.0, True)]
+    assert list(map(str, dtypes)) == ["int32", "float32", "bool"]
+
+
+def split_primitive():
+    """(x + 1, x * by): two results, lowered by a traced function."""
+    p = Primitive("split")
+    p.multiple_results = True
+    p.def_abstract_eval(lambda x, *, by: [x, x])
+    p.def_impl(lambda *args, **params: xla.apply_primitive(p, *args, **params))
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, *, by: (x + 1, x * by)))
+    batching.defvectorized(p)
+    return p
+
+
+def test_several_results_lower_fun_and_apply_primitive():
+    p = split_primitive()
+    for fun in (p.bind, olympus.jit(p.bind, static_argnames="by")):
+        more, scaled = fun(X, by=3)
+        np.testing.assert_allclose(more, X + 1)
+        np.testing.assert_allclose(scaled, X * 3)
+    assert [a.tolist() for a in olympus.vmap(lambda x: p.bind(x, by=2))(X)] == [[2, 3], [2, 4]]
+    assert p.bind(X, by=True)[1].tolist() == X.tolist()
+
+
+def test_lowering_rule_of_a_platform_goes_first():
+    p = Primitive("where_am_i")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, lambda ctx, x: hlo.negate(x))
+    mlir.register_lowering(p, lambda ctx, x: hlo.abs(x), platform="cpu")
+    mlir.register_lowering(p, lambda ctx, x: hlo.tan(x), platform="cuda")
+    traced = olympus.jit(p.bind).trace(-X)
+    assert "stablehlo.abs" in traced.lower(lowering_platforms=("cpu",)).as_text()
+    assert "stablehlo.negate" in traced.lower(lowering_platforms=("tpu",)).as_text()
+    assert "stablehlo.tan" in traced.lower(lowering_platforms=("gpu",)).as_text()
+    assert p.bind(-X).tolist() == X.tolist()    # without `impl`, the lowering is run
+
+
+def elementwise_primitive(name, rule):
+    p = Primitive(name)
+    p.def_abstract_eval(lambda *xs, **params: xs[0])
+    mlir.register_lowering(p, mlir.lower_fun(rule, multiple_results=False))
+    batching.defbroadcasting(p)
+    return p
+
+
+def test_derivatives_by_operand():
+    p = elementwise_primitive("times_sin", lambda x, y: x * onp.sin(y))
+    ad.defjvp(p, lambda t, x, y: t * onp.sin(y), lambda t, x, y: t * x * onp.cos(y))
+    np.testing.assert_allclose(olympus.grad(lambda x, y: p.bind(x, y).sum(), (0, 1))(X, Y),
+                               (np.sin(Y), X * np.cos(Y)), rtol=1e-6)
+    p = elementwise_primitive("first", lambda x, y: x)
+    ad.defjvp(p, lambda t, x, y: t, None)
+    assert olympus.jvp(p.bind, (X, Y), (X, Y))[1].tolist() == X.tolist()
+    assert olympus.jvp(lambda y: p.bind(X, y), (Y,), (Y,))[1].tolist() == [0, 0]
+    p = elementwise_primitive("exponential", onp.exp)
+    ad.defjvp2(p, lambda t, out, x: t * out)
+    np.testing.assert_allclose(olympus.vmap(olympus.grad(p.bind))(X), np.exp(X), rtol=1e-6)
+
+
+def test_linear_and_bilinear():
+    p = elementwise_primitive("halve", lambda x: x / 2)
+    ad.deflinear(p, lambda ct: [p.bind(ct)])
+    assert olympus.grad(lambda x: p.bind(x).sum())(X).tolist() == [0.5, 0.5]
+    p = elementwise_primitive("over", lambda x, *, by: x / by)
+    ad.deflinear2(p, lambda ct, x, *, by: [p.bind(ct, by=by)])
+    transpose = ad.get_primitive_transpose(p)
+    assert transpose(X, ad.UndefinedPrimal(X.aval), by=2.0)[0].tolist() == [0.5, 1.0]
+    assert olympus.grad(lambda x: p.bind(x, by=4.0).sum())(X).tolist() == [0.25, 0.25]
+    p = elementwise_primitive("product", lambda x, y: x * y)
+    ad.defbilinear(p, lambda ct, x, y: p.bind(ct, y), lambda ct, x, y: p.bind(x, ct))
+    assert olympus.grad(lambda x, y: p.bind(x, y).sum(), (0, 1))(X, Y)[0].tolist() == Y.tolist()
+    assert olympus.grad(lambda x: p.bind(x, x).sum())(X).tolist() == (2 * X).tolist()
+    mixed = olympus.vmap(p.bind, in_axes=(0, None))(onp.stack([X, Y]), Z)
+    np.testing.assert_allclose(mixed, np.stack([X * Z, Y * Z]))
+
+
+def test_reducer():
+    p = Primitive("total")
+    p.def_abstract_eval(lambda x, *, axes: core.ShapedArray(
+        [n for i, n in enumerate(x.shape) if i not in axes], x.dtype))
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, *, axes: onp.sum(x, axes),
+                                             multiple_results=False))
+    batching.defreducer(p)
+    x = onp.arange(24.0).reshape(2, 3, 4)
+    for axis in range(3):
+        for axes in ((0,), (1,), (0, 1)):
+            got = olympus.vmap(lambda v: p.bind(v, axes=axes), in_axes=axis)(x)
+            np.testing.assert_allclose(got, np.stack([v.sum(axes) for v in np.moveaxis(
+                np.asarray(x), axis, 0)]))
+
+
+def test_rule_with_the_axis():
+    p = elementwise_primitive("mean_over_axis", lambda x: x)
+
+    batching.fancy_primitive_batchers[p] = lambda axis, args, dims: (
+        onp.sum(args[0], dims[0]) / axis.size, None)
+    assert olympus.vmap(p.bind, out_axes=None)(X) == 1.5
+    assert batching.axis_primitive_batchers[p] is batching.fancy_primitive_batchers[p]
+
+
+def test_tables_are_views_of_the_rules():
+    assert ad.primitive_jvps[mul_add_p].__name__ == "jvp"
+    assert batching.primitive_batchers[mul_add_p].__name__ == "batch"
+    out, tangent = ad.primitive_jvps[lax.sin_p]((X,), (onp.ones(2),))
+    np.testing.assert_allclose(tangent, np.cos(X), rtol=1e-6)
+    out, dim = batching.primitive_batchers[lax.sin_p]((X,), (0,))
+    assert dim == 0
+    assert lax.sin_p in ad.primitive_jvps and lax.floor_p in set(batching.primitive_batchers)
+    assert 50 < len(ad.primitive_jvps) == len(list(ad.primitive_jvps))
+    bare = Primitive("bare")
+    assert bare not in ad.primitive_jvps and ad.primitive_jvps.get(bare) is None
+    with pytest.raises(KeyError):
+        del ad.primitive_transposes[bare]
+    ad.primitive_jvps[bare] = lambda primals, tangents: (primals, tangents)
+    del ad.primitive_jvps[bare]
+    assert bare not in ad.primitive_jvps
+
+
+def test_primitive_is_the_class_of_all():
+    assert isinstance(lax.add_p, Primitive) and isinstance(mul_add_p, Primitive)
+    assert olympus.make_olympuspr(square_add)(X, Z).eqns[0].primitive is mul_add_p
+
+
+def test_primitives_are_not_kept():
+    p = Primitive("short_lived")
+    p.def_impl(lambda x: x)
+    p.bind(X)
+    dead = weakref.ref(p)
+    del p
+    gc.collect()
+    assert dead() is None
+
+
+@pytest.mark.parametrize(("use", "error", "message"), [
+    (lambda p: p.bind(X), NotImplementedError, "bare: traced; it has no abstract evaluation rule"),
+    (lambda p: olympus.jit(p.bind)(X), NotImplementedError, "p.def_abstract_eval"),
+    (lambda p: olympus.grad(lambda x: p.bind(x).sum())(X), NotImplementedError,
+     "bare: differentiated; it has no derivative"),
+    (lambda p: olympus.vmap(p.bind)(X), NotImplementedError, "bare: mapped by vmap"),
+    (lambda p: ad.get_primitive_transpose(p), NotImplementedError, "it has no transpose rule"),
+])
+def test_missing_rules_say_how_to_give_them(use, error, message):
+    with pytest.raises(error, match=message):
+        use(Primitive("bare"))
+
+
+def test_wrong_rules_are_told():
+    p = Primitive("wrong")
+    p.def_abstract_eval(lambda x: x)
+    with pytest.raises(NotImplementedError, match=r"no lowering rule; .*register_lowering\(wrong"):
+        olympus.jit(p.bind)(X)
+    mlir.register_lowering(p, lambda ctx, x: [x, x])
+    with pytest.raises(TypeError, match=r"wrong: its lowering rule returned values of types "
+                                        r"tensor<2xf32>, tensor<2xf32>; tensor<2xf32> is required"):
+        olympus.jit(p.bind)(X)
+    p.def_abstract_eval(lambda x: [x])
+    with pytest.raises(TypeError, match="one aval .*is required; see multiple_results"):
+        olympus.jit(p.bind)(X)
+
+
+def test_mlir_attributes_and_constants():
+    assert str(mlir.i32_attr(3)) == "3 : i32" and str(mlir.i64_attr(4)) == "4 : i64"
+    assert str(mlir.dense_int_array([1, 2])) == "array<i64: 1, 2>"
+    assert str(mlir.dense_int_elements([1, 2])) == "dense<[1, 2]> : tensor<2xi64>"
+    assert str(mlir.dtype_to_ir_type(np.dtype(bool))) == "i1"
+    assert str(mlir.token_type()) == "!stablehlo.token"
+    assert str(mlir.aval_to_ir_type(None, X.aval)) == "tensor<2xf32>"
+    assert mlir.aval_to_ir_types(None, X.aval) == (mlir.aval_to_ir_type(None, X.aval),)
+    for value, text in ((True, "true"), (3, "3 : i64"), ("a", '"a"'), (1.5, "1.500000e+00 : f64"),
+                        (np.float32(2), "2.000000e+00 : f32"), (np.int8(1), "1 : i8")):
+        assert str(mlir.ir_attribute(value)) == text
+    assert str(mlir.ir_attribute([1, "b"])) == '[1, "b"]'
+    assert str(mlir.ir_attribute(np.arange(2))) == "dense<[0, 1]> : tensor<2xi64>"
+    with pytest.raises(TypeError, match="ir_attribute: .*given; a bool, number"):
+        mlir.ir_attribute(object())
+    assert mlir.flatten_ir_values([1, (2, 3)]) == mlir.flatten_ir_types((1, [2, 3])) == [1, 2, 3]
+    with mlir.make_ir_context(), mlir.ir.Location.unknown():
+        module = mlir.ir.Module.create()
+        with mlir.ir.InsertionPoint(module.body):
+            assert isinstance(mlir.ir_constant(np.float32(1)), mlir.Value)
+            assert str(mlir.ir_constants(np.arange(3, dtype="int8"))[0].type) == "tensor<3xi8>"
+            assert str(mlir.ir_constant(1, aval=core.ShapedArray((), "float16")).type) == \
+                "tensor<f16>"
+    assert mlir.module_to_string(module).count("stablehlo.constant") == 3
+    assert "loc(" in mlir.module_to_string(module, enable_debug_info=True)
+    assert mlir.module_to_bytecode(module)[:4] == b"ML\xefR"
+
+
+def test_tangents_and_zeros():
+    zero = ad.Zero(X.aval)
+    assert ad.add_tangents(zero, X) is X and ad.add_tangents(X, zero) is X
+    assert ad.add_tangents(X, X).tolist() == ad.add_olympusvals(X, X).tolist() == [2, 4]
+    assert ad.zeros_like_aval(X.aval).tolist() == [0, 0]
+
+
+def test_programs_cut_and_closed():
+    closed = olympus.make_olympuspr(lambda x, y: (onp.sin(x), onp.cos(y) + Z))(X, Y)
+    pr, used = partial_eval.dce_olympuspr(closed.olympuspr, [True, False])
+    assert used == [False, True, False] and len(pr.eqns) == 1 and len(pr.invars) == 1
+    pr, consts, used = partial_eval.dce_olympuspr_consts(closed.olympuspr, [False, True], True)
+    assert consts == [True] and used == [True, True] and len(pr.invars) == 2
+    opened = partial_eval.convert_constvars_olympuspr(closed.olympuspr)
+    assert len(opened.invars) == 3 and not opened.constvars
+    again = partial_eval.close_olympuspr(opened)
+    np.testing.assert_allclose(core.eval_olympuspr(again.olympuspr, [], Z, X, Y)[1],
+                               np.cos(Y) + Z, rtol=1e-6)
+    kinds = []
+    olympus.make_olympuspr(lambda x: kinds.append(type(x)) or x)(X)
+    assert kinds == [partial_eval.DynamicOlympusprTracer]
+
+
+def test_evaluated_programs_keep_lines_and_names():
+    with olympus.named_scope("inner"):
+        closed = olympus.make_olympuspr(lambda x: onp.sin(x) * 2)(X)
+    line = closed.eqns[0].source_info
+
+    def run(x, **options):
+        with olympus.named_scope("outer"):
+            return core.eval_olympuspr(closed.olympuspr, closed.consts, x, **options)
+
+    kept = olympus.make_olympuspr(run)(X).eqns
+    assert kept[0].source_info == line and kept[0].ctx.path.endswith("outer/inner/")
+    own = olympus.make_olympuspr(lambda x: run(x, propagate_source_info=False))(X).eqns
+    assert own[0].source_info != line and own[0].ctx.path.endswith("outer/")
+    through = olympus.make_olympuspr(olympus.grad(lambda x: run(x)[0].sum()))(X).eqns
+    assert line in [eqn.source_info for eqn in through]
+    with pytest.raises(TypeError, match="eval_olympuspr: 2 arguments given; the program takes 1"):
+        core.eval_olympuspr(closed.olympuspr, [], X, X)
+
+
+def test_evaluation_context():
+    seen = []
+
+    @olympus.jit
+    def f(x):
+        with core.eval_context():
+            seen.append(onp.arange(3).sum())
+        return x * int(seen[0])
+
+    assert f(2) == 6
+
+
+def test_avals_of_mapped_axes():
+    aval = core.ShapedArray((2, 3), "float32")
+    assert extend.mapped_aval(3, 1, aval) is core.ShapedArray((2,), "float32")
+    assert extend.unmapped_aval(4, 0, aval) is core.ShapedArray((4, 2, 3), "float32")
+    assert extend.mapped_aval(3, None, aval) is aval is extend.unmapped_aval(3, None, aval)
+    with pytest.raises(ValueError, match=r"mapped_aval: float32\[2,3\] and axis 1 of size 4 given"):
+        extend.mapped_aval(4, 1, aval)
+    assert (core.max_dim(2, 3), core.min_dim(2, 3)) == (3, 2)
+    assert extend.primal_dtype_to_tangent_dtype(np.dtype("float16")) == np.float16
+    assert extend.primal_dtype_to_tangent_dtype(np.dtype("int8")) == olympus.dtypes.float0
+
+
+def test_values_that_operations_take():
+    assert extend.valid_olympustype(X) and extend.valid_olympustype(1.0)
+    assert not extend.valid_olympustype("text")
+    assert extend.concrete_or_error(int, 2.5) == 2 and extend.concrete_or_error(None, X) is X
+    with pytest.raises(olympus.errors.ConcretizationTypeError, match="the size must be static"):
+        olympus.jit(lambda n: extend.concrete_or_error(int, n, "the size must be static"))(3)
+    assert olympus.grad(lambda x: x * extend.concrete_or_error(int, x))(3.0) == 3.0
+
+
+def test_programs_within_programs():
+    inner = olympus.jit(lambda x: onp.sin(x))
+    closed = olympus.make_olympuspr(lambda x: lax.cond(x > 0, inner, lambda x: x, x))(1.0)
+    cond = next(e for e in closed.eqns if e.primitive.name == "cond")
+    assert len(list(extend.olympusprs_in_params(cond.params))) == 2
+    assert len(list(extend.subolympusprs(closed.olympuspr))) == 2
+    assert extend.olympuspr_as_fun(closed)(-1.0)[0].tolist() == -1.0
+    eqn = extend.new_olympuspr_eqn(cond.invars, cond.outvars, cond.primitive, cond.params,
+                                   cond.effects, cond.source_info)
+    again = closed.olympuspr.replace(eqns=[eqn if e is cond else e for e in closed.eqns])
+    core.check_olympuspr(again)
+    assert str(again) == str(closed)
+
+
+def test_trace_state():
+    outside, inside = extend.get_opaque_trace_state(), []
+    olympus.jit(lambda x: inside.append(extend.get_opaque_trace_state()) or x)(X)
+    assert outside == extend.get_opaque_trace_state() and inside[0] != outside
+    assert hash(outside) == hash(extend.get_opaque_trace_state())
+    assert isinstance(extend.find_top_trace([X]), core.Trace)
