@@ -175,6 +175,16 @@ def _hash(self: Any) -> int:
                     "a static argument's hashable equivalent, such as tuple(x.tolist()).")
 
 
+_wait = ArrayImpl.block_until_ready
+
+
+def _block_until_ready(self: Any) -> Any:
+    try:
+        return _wait(self)
+    except lib.XlaRuntimeError as error:
+        raise lib.raised_by_host(error) from None
+
+
 METHODS: dict[str, Callable[..., Any]] = {
     "__array__": _to_array, "__bool__": _bool, "__int__": _int, "__float__": _float,
     "__complex__": _complex, "__index__": _index, "__len__": _len, "__repr__": _format,
@@ -185,7 +195,8 @@ METHODS: dict[str, Callable[..., Any]] = {
                                                                self.aval.weak_type)),
     "item": _item, "tolist": lambda self: numpy_value(self).tolist(),
     "tobytes": lambda self, order=None: numpy_value(self).tobytes(order),
-    "devices": _devices, "copy_to_host_async": lib.copy_to_host_async,
+    "block_until_ready": _block_until_ready, "devices": _devices,
+    "copy_to_host_async": lib.copy_to_host_async,
     "__dlpack__": lambda self, **kwargs: lib.to_dlpack(self, **kwargs),
     "__dlpack_device__": lambda self: (1 if self.platform() == "cpu" else 2, _device(self).id),
 }

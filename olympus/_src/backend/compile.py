@@ -10,14 +10,14 @@ from typing import Any
 
 from ..base import config, errors, lib
 from ..base.util import Memo
-from ..core.effects import add_pending
+from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import NO_EFFECTS, ClosedOlympuspr
 from ..types import dtypes
 from ..types.avals import AbstractToken, make_aval, physical_aval
 from . import devices
 from .lowering import lower_program
 
-__all__ = ["Executable", "compile_module", "compile_program", "exhausted"]
+__all__ = ["Executable", "compile_module", "compile_program", "user_error"]
 
 logger = logging.getLogger("olympus")
 _executables: Memo = Memo(4096)
@@ -48,16 +48,20 @@ class Executable:
         kept = [a for a, k in zip(args, self.kept) if k]
         try:
             if self.effects:
+                ordered = any(e.ordered for e in self.effects)
+                if ordered:     # programs may overlap on a device, ordered effects must not
+                    wait_for_ordered()
                 outs, token = lib.execute_with_tokens(self.xla, kept, self.handlers)
-                add_pending(token)
+                add_pending(token, ordered)
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
-            raise exhausted(error, self.name) from None
+            raise user_error(error, self.name) from None
 
     def fastpath(self, out_tree: Any, committed: bool) -> Any:
         """What C++ needs to run this program without us; None where Python is needed."""
-        if self.effects or any(a is not p and dtypes.is_float0(a.dtype)
+        calls_host = any(type(x) is lib.HostFunction for x in self.keepalive or ())
+        if self.effects or calls_host or any(a is not p and dtypes.is_float0(a.dtype)
                                for a, p in zip(self.out_avals, self.physical_out)):
             return None
         n_in, n_out = sum(self.kept), len(self.out_avals)
@@ -74,8 +78,11 @@ def _storage(aval: Any) -> Any:
     return physical_aval(aval)
 
 
-def exhausted(error: Exception, what: str) -> Exception:
-    """RESOURCE_EXHAUSTED as the error users can catch; any other as it is."""
+def user_error(error: Exception, what: str) -> Exception:
+    """What to raise instead: a callback's own exception, or our class for lack of memory."""
+    found = lib.raised_by_host(error)
+    if found is not error:
+        return found
     text = str(error)
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
         return errors.ResourceExhaustedError(
@@ -101,7 +108,7 @@ def compile_module(module: Any, context: Any, device: Any,
         xla = lib.compile(devices.client(device.platform), module, [device], options=options,
                           host_callbacks=context.host_callbacks)
     except lib.XlaRuntimeError as error:
-        raise exhausted(error, f"compiling {context.name}") from None
+        raise user_error(error, f"compiling {context.name}") from None
     if config.log_compiles.value:
         logger.warning("Finished XLA compilation of jit(%s) in %.9f sec", context.name,
                        time.perf_counter() - start)

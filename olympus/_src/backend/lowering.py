@@ -7,6 +7,7 @@ with `ir.Operation.create`, which costs a third of the generated wrappers.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..base.lib import mlir
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.staging import stage
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval, physical_aval
+from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
 from .attributes import (
     attr,
     constant_attr,
@@ -186,22 +187,61 @@ class Builder:
         self.region(op, 0, [kind, kind], lambda p, q: [self.op(combiner, [p, q], None, aval)])
         return op.result
 
+    @property
+    def ordered(self) -> bool:
+        """Whether the equation has effects that must keep their order."""
+        return self.eqn is not None and any(e.ordered for e in self.eqn.effects)
+
+    def take_token(self) -> Any:
+        """The token of the last ordered effect in this block, which is made if there is none."""
+        token = self.constants.get("token")
+        if token is None:
+            kind = tensor_type(abstract_token)
+            token = self.ops("stablehlo.create_token", [], None, [kind]).result
+        return token
+
+    def threaded(self, body: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
+        """A region's body whose first argument and first result are the block's token."""
+        def run(token: Any, *values: Any) -> list[Any]:
+            self.constants["token"] = token
+            outs = body(*values)
+            return [self.constants["token"], *outs]
+
+        return run
+
     def while_loop(self, init: Sequence[Any], cond: Callable[..., Any],
                    body: Callable[..., Sequence[Any]]) -> list[Any]:
-        """stablehlo.while: `cond(*values) -> i1`, `body(*values) -> values`."""
+        """stablehlo.while: `cond(*values) -> i1`, `body(*values) -> values`.
+
+        The token of ordered effects in the body is one value more, in front.
+        """
+        ordered = self.ordered
+        if ordered:
+            init, body = [self.take_token(), *init], self.threaded(body)
         types = [x.type for x in init]
         op = self.ops("stablehlo.while", init, types=types, regions=2)
-        self.region(op, 0, types, lambda *xs: [cond(*xs)])
-        self.region(op, 1, types, lambda *xs: body(*xs))
-        return list(op.results)
+        self.region(op, 0, types, lambda *xs: [cond(*xs[ordered:])])
+        self.region(op, 1, types, body)
+        return self._outputs(op, ordered)
 
     def case(self, index: Any, branches: Sequence[Callable[[], Sequence[Any]]],
              types: Sequence[Any]) -> list[Any]:
         """stablehlo.case on an i32 index: one function of no arguments per branch."""
+        ordered = self.ordered
+        if ordered:
+            token, types = self.take_token(), [tensor_type(abstract_token), *types]
+            branches = [functools.partial(self.threaded(branch), token) for branch in branches]
         op = self.ops("stablehlo.case", [index], types=types, regions=len(branches))
         for i, branch in enumerate(branches):
             self.region(op, i, [], branch)
-        return list(op.results)
+        return self._outputs(op, ordered)
+
+    def _outputs(self, op: Any, ordered: bool) -> list[Any]:
+        """The results of an operation, less the token, which becomes the block's."""
+        outs = list(op.results)
+        if ordered:
+            self.constants["token"] = outs.pop(0)
+        return outs
 
     def counted_loop(self, length: int, init: Sequence[Any],
                      body: Callable[[Any, Sequence[Any]], Sequence[Any]],
@@ -318,7 +358,12 @@ class Builder:
     # Programs
 
     def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
-        """Call a program as a private function of the module: one function per program."""
+        """Call a program as a private function of the module: one function per program.
+
+        One with ordered effects is written out, so that they stay in one block.
+        """
+        if any(e.ordered for e in closed.effects):
+            return self.call_inline(closed, args)
         symbol, types = self._function(closed, name)
         op = self.ops("func.call", args, {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types)
         return list(op.results)

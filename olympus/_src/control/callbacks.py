@@ -14,7 +14,6 @@ import numpy as np
 
 from ..backend.dispatch import argument_array
 from ..base import lib
-from ..base.lib import mlir
 from ..core import effects
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
@@ -74,6 +73,8 @@ class HostCall(Primitive, abstract=True):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         if ctx.trace is Context.trace and not any(isinstance(a, Tracer) for a in args):
+            if any(e.ordered for e in self.effects(**params)):
+                effects.wait_for_ordered()
             out = self.host(params)(*[lib.to_numpy(argument_array(a)) for a in args])
             return list(map(argument_array, out))
         return ctx.trace.process(self, args, params)
@@ -89,10 +90,11 @@ class HostCall(Primitive, abstract=True):
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
         ordered = any(e.ordered for e in self.effects(**params))
-        host = self.host(params)
+        call = self.host(params)
+        host = lib.HostFunction(_pass_token(call) if ordered else call)
         index = len(b.module.host_callbacks)
-        b.module.host_callbacks.append(_pass_token(host) if ordered else host)
-        b.module.keepalives.append(params)
+        b.module.host_callbacks.append(host)
+        b.module.keepalives.append(host)
         attributes = {
             "backend_config": b.attr(f"{{index = {index} : ui64}}"),
             "has_side_effect": b.attr("true" if self.effects(**params) else "false")}
@@ -100,12 +102,8 @@ class HostCall(Primitive, abstract=True):
         target = lib.python_callback_target(b.platform)
         if not ordered:
             return b.custom_call(target, xs, types, attributes)
-        # The last token of this block is kept with the block's constants.
-        token_type = mlir.ir.Type.parse("!stablehlo.token")
-        token = b.constants.get("token")
-        if token is None:
-            token = b.ops("stablehlo.create_token", [], None, [token_type]).result
-        token, *out = b.custom_call(target, [token, *xs], [token_type, *types], attributes)
+        token = b.take_token()
+        token, *out = b.custom_call(target, [token, *xs], [token.type, *types], attributes)
         b.constants["token"] = token
         return out
 

@@ -56,9 +56,22 @@ class While(Higher):
     def lower(self, b: Any, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
               body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
-        return b.while_loop(
-            carry, lambda *xs: b.call_inline(cond_olympuspr, [*c_consts, *xs])[0],
-            lambda *xs: b.call_inline(body_olympuspr, [*b_consts, *xs]))
+
+        def test(*xs: Any) -> Any:
+            return b.call_inline(cond_olympuspr, [*c_consts, *xs])[0]
+
+        def step(*xs: Any) -> list[Any]:
+            return b.call_inline(body_olympuspr, [*b_consts, *xs])
+
+        if not any(e.ordered for e in cond_olympuspr.effects):
+            return b.while_loop(carry, test, step)
+        # A condition passes no token on: it is evaluated in front of the loop and in the body.
+
+        def step_and_test(_: Any, *xs: Any) -> list[Any]:
+            new = step(*xs)
+            return [test(*new), *new]
+
+        return b.while_loop([test(*carry), *carry], lambda going, *_: going, step_and_test)[1:]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, cond_nconsts: int,
             cond_olympuspr: ClosedOlympuspr, body_nconsts: int, body_olympuspr: ClosedOlympuspr,

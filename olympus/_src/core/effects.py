@@ -7,9 +7,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from ..base import lib
+
 __all__ = ["DebugEffect", "Effect", "IOEffect", "OrderedDebugEffect", "OrderedIOEffect",
            "add_pending", "debug_effect", "effects_barrier", "io_effect", "ordered_debug_effect",
-           "ordered_io_effect"]
+           "ordered_io_effect", "wait_for_ordered"]
 
 
 class Effect:
@@ -63,23 +65,31 @@ debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
 io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
 
 _pending: list[Any] = []
+_last_ordered: list[Any] = []   # at most one token
 _lock = threading.Lock()
 _MAX_PENDING = 64
 
 
-def add_pending(token: Any) -> None:
-    """Remember a started program's token, for `effects_barrier`."""
+def wait_for_ordered() -> None:
+    """Wait until the ordered effects of all started programs have happened."""
     with _lock:
+        tokens, _last_ordered[:] = list(_last_ordered), []
+    lib.wait_for(tokens)
+
+
+def add_pending(token: Any, ordered: bool) -> None:
+    """Remember a started program's token, for `effects_barrier` and the next ordered program."""
+    with _lock:
+        if ordered:
+            _last_ordered[:] = [token]
         _pending.append(token)
         old = _pending[:-_MAX_PENDING]
         del _pending[:-_MAX_PENDING]
-    for waiting in old:
-        waiting.block_until_ready()
+    lib.wait_for(old)
 
 
 def effects_barrier() -> None:
     """Wait until the side effects of all started programs have happened."""
     with _lock:
-        tokens, _pending[:] = list(_pending), []
-    for token in tokens:
-        token.block_until_ready()
+        tokens, _pending[:], _last_ordered[:] = list(_pending), [], []
+    lib.wait_for(tokens)

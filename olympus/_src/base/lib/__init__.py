@@ -28,6 +28,7 @@ from olympus._src.base.lib.arrays import (
     single_device_sharding,
     to_numpy,
     unsafe_buffer_pointer,
+    wait_for,
 )
 from olympus._src.base.lib.calls import (
     lapack_target,
@@ -50,10 +51,13 @@ from olympus._src.base.lib.executables import (
     fastpath,
     hlo_cost_analysis,
     hlo_text,
+    layout_fields,
+    layouts,
     memory_stats,
     output_shardings,
     serialize_executable,
 )
+from olympus._src.base.lib.host import HostFunction, raised_by_host
 from olympus._src.base.lib.loading import (
     _jax,
     jaxlib_version,
@@ -112,6 +116,7 @@ __all__ = [
     "GSPMDSharding",
     "GetAttrKey",
     "HloSharding",
+    "HostFunction",
     "LoadedExecutable",
     "MemoryStats",
     "PjitFunctionCache",
@@ -141,6 +146,8 @@ __all__ = [
     "install_config_slots",
     "jaxlib_version",
     "lapack_target",
+    "layout_fields",
+    "layouts",
     "make_array",
     "make_cpu_client",
     "make_gpu_client",
@@ -151,6 +158,7 @@ __all__ = [
     "pjit",
     "pretty_printer",
     "python_callback_target",
+    "raised_by_host",
     "register_custom_call",
     "result_handler",
     "rewrap",
@@ -167,6 +175,7 @@ __all__ = [
     "trace_context",
     "treedef_tuple",
     "unsafe_buffer_pointer",
+    "wait_for",
     "warn_if_jax_loaded",
     "weakref_lru_cache",
 ]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from olympus._src.base.lib.host import raised_by_host
 from olympus._src.base.lib.loading import _jax, no_jax, xla_client
 
 Array: Any = _jax.Array
@@ -188,6 +189,13 @@ def _assemble_numpy(array: Any) -> np.ndarray[Any, Any]:
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     """Wait for `array` and return its value, read-only, sharing memory where that is possible."""
+    try:
+        return _to_numpy(array)
+    except _jax.JaxRuntimeError as error:
+        raise raised_by_host(error) from None
+
+
+def _to_numpy(array: Any) -> np.ndarray[Any, Any]:
     _check_alive("to_numpy", array)
     if _READS_ALL_TO_NUMPY:
         return array._to_np_array_did_copy()[0]
@@ -224,7 +232,19 @@ def copy_to_device(array: Any, device: Any, *, copy: bool = False) -> Any:
 
 def block_until_ready(arrays: Sequence[Any]) -> None:
     """Wait until all of `arrays` hold their values; errors of their computation are raised here."""
-    _jax.batched_block_until_ready(list(arrays))
+    try:
+        _jax.batched_block_until_ready(list(arrays))
+    except _jax.JaxRuntimeError as error:
+        raise raised_by_host(error) from None
+
+
+def wait_for(tokens: Sequence[Any]) -> None:
+    """Wait until the programs of the tokens have ended; their errors are raised here."""
+    for token in tokens:
+        try:
+            token.block_until_ready()
+        except _jax.JaxRuntimeError as error:
+            raise raised_by_host(error) from None
 
 
 def unsafe_buffer_pointer(array: Any) -> int:
