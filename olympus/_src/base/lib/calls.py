@@ -15,6 +15,11 @@ _COMPLEX = {
 }  # fmt: skip
 _CUSOLVER = frozenset(("geev", "geqrf", "getrf", "gesvd", "gesvdj", "gesvdp", "orgqr", "ormqr",
                        "potrf", "syevd", "syevj", "syrk", "sytrd"))  # fmt: skip
+# Kernels of jaxlib's own, whose names say no dtype.
+_OWN = {
+    ("tridiagonal_solve_perturbed", "cpu"): "tridiagonal_solve_perturbed_ffi",
+    ("tridiagonal_solve_perturbed", "gpu"): "cu_tridiagonal_solve_perturbed",
+}
 _CALLBACK = {
     "cpu": "xla_ffi_python_cpu_callback",
     "cuda": "xla_ffi_python_gpu_callback",
@@ -64,9 +69,13 @@ def solver_target(kernel: str, dtype: Any, platform: str) -> str:
     kernel of that name is cuSOLVER's, whose parameters may differ.
     """
     dtype = np.dtype(dtype)
+    own = _OWN.get((kernel, platform))
+    if own is not None:
+        _lapack_names()
+        return own
     if platform == "cpu":
         return lapack_target(_COMPLEX.get(kernel, kernel) if dtype.kind == "c" else kernel, dtype)
-    if platform in ("cuda", "gpu") and kernel in _CUSOLVER:
+    if platform == "gpu" and kernel in _CUSOLVER:
         return f"cusolver_{kernel}_ffi"
     raise NotImplementedError(
         f"solver_target: got kernel {kernel!r} on platform {platform!r}; jaxlib has it on the CPU "

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...core.primitive import Zero
 from ...core.trace import literal, typeof
+from ...types import dtypes
 from ...types.avals import make_aval
+from ...types.shape import definitely_equal
 from .. import elementwise as ew
+from ..creation import full_like
+from ..shape import broadcast_in_dim, expand_dims
+from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from .core import (
     INT32,
     MatrixOperation,
@@ -16,11 +22,17 @@ from .core import (
     check_square,
     half,
     matmul,
+    matrix_transpose,
+    total,
+    traced,
     tril,
+    triu,
 )
 from .solve import triangular_solve
 
-__all__ = ["cholesky", "cholesky_p"]
+__all__ = ["cholesky", "cholesky_p", "cholesky_update", "cholesky_update_p", "symmetrize"]
+
+REAL = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64"))
 
 
 class Cholesky(MatrixOperation):
@@ -50,7 +62,58 @@ class Cholesky(MatrixOperation):
         return factor, matmul(factor, half(inner))
 
 
+class CholeskyUpdate(MatrixOperation):
+    """R' in R'ᵀ R' = Rᵀ R + w wᵀ, by plane rotations that take w into R row by row."""
+
+    ranks = (2, 1)
+    accepts = REAL
+    transpose = None
+
+    def results(self, dtype: Any, r: Shape, w: Shape) -> list[Any]:
+        check_square("cholesky_update", r, "r_matrix")
+        if not definitely_equal(r[0], w[0]):
+            raise ValueError(f"cholesky_update: r_matrix with trailing axes {list(r)} and w_vector "
+                             f"with {w[0]} elements given; {r[0]} elements are required.")
+        return [(r, dtype)]
+
+    def emit(self, b: Any, r: Any, w: Any) -> list[Any]:
+        avals = [make_aval((), INT32), *b.avals_in]
+        out, _ = b.counted_loop(avals[1].shape[-1], [r, w],
+                                lambda i, values: traced(b, _rotate, [i, *values], avals))
+        return traced(b, triu, [out], avals[1:2])   # rounding leaves specks below the diagonal
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        """As of the Cholesky factor of Rᵀ R + w wᵀ, whose upper factor is R'."""
+        out = self.bind(*primals)
+        (r, w), (tr, tw) = primals, tangents
+        change = None
+        if type(tr) is not Zero:
+            change = matmul(matrix_transpose(triu(r)), triu(tr))
+        if type(tw) is not Zero:
+            change = total(change, matmul(expand_dims(w, (-1,)), expand_dims(tw, (-2,))))
+        change = ew.add(change, matrix_transpose(change))
+        inner = triangular_solve(out, triangular_solve(out, change, left_side=True,
+                                                       transpose_a=True))
+        return out, matmul(matrix_transpose(half(inner)), out)
+
+
+def _rotate(i: Any, r: Any, w: Any) -> list[Any]:
+    """Turn row i of r and w in their plane so that w[i] becomes zero."""
+    n = typeof(w).ndim
+    row = dynamic_index_in_dim(r, i, n - 1, False)
+    a, b = dynamic_index_in_dim(row, i, n - 1), dynamic_index_in_dim(w, i, n - 1)
+    length = ew.sqrt(ew.add(ew.square(a), ew.square(b)))
+    still = ew.eq(length, 0.0)
+    safe = ew.select(still, full_like(length, 1), length)
+    cosine = ew.select(still, full_like(length, 1), ew.div(a, safe))
+    c, s = (broadcast_in_dim(x, typeof(w).shape, range(n)) for x in (cosine, ew.div(b, safe)))
+    turned = ew.add(ew.mul(c, row), ew.mul(s, w))
+    rest = ew.sub(ew.mul(c, w), ew.mul(s, row))
+    return [dynamic_update_index_in_dim(r, turned, i, n - 1), rest]
+
+
 cholesky_p = Cholesky("cholesky")
+cholesky_update_p = CholeskyUpdate("cholesky_update")
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
@@ -79,3 +142,22 @@ def symmetrize(prim: MatrixOperation, x: Any) -> Any:
     aval = typeof(x)
     prim.result_avals((aval,), {})      # refuses what the next line would not name
     return ew.mul(ew.add(x, adjoint(x)), literal(0.5, aval.dtype))
+
+
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+    """The upper triangular Cholesky factor of Rᵀ R + w wᵀ, in O(n²) operations.
+
+    Args:
+      r_matrix: R, float[..., n, n] upper triangular.
+      w_vector: [..., n], of its dtype.
+
+    Returns:
+      The factor, [..., n, n].
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> print(lax.linalg.cholesky_update(3. * onp.eye(2), onp.array([4., 0.])))
+    [[5. 0.]
+     [0. 3.]]
+    """
+    return cholesky_update_p.bind(r_matrix, w_vector)

@@ -19,10 +19,13 @@ from ...types.shape import definitely_equal
 from .. import elementwise as ew
 from ..contract import dot_general
 from ..creation import broadcasted_iota
-from ..shape import align, broadcast_in_dim, transpose, zeros_of
+from ..indexing import GatherDimensionNumbers, gather
+from ..shape import align, broadcast_in_dim, expand_dims, transpose, zeros_of
+from ..slicing import slice_in_dim
 
-__all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "eye", "half",
-           "masked", "materialize", "matmul", "matrix_transpose", "real_dtype", "scaled", "total",
+__all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "columns",
+           "describe", "diagonal_part", "eye", "half", "masked", "materialize", "matmul",
+           "matrix_transpose", "real_dtype", "rows", "scaled", "take_columns", "take_rows", "total",
            "traced", "tril", "triu"]
 
 Shape = tuple[int, ...]
@@ -168,31 +171,58 @@ def masked(x: Any, keep: Any) -> Any:
 
 def tril(x: Any, k: int = 0) -> Any:
     """x without what is above its k-th diagonal."""
-    rows, columns = _positions(x)
-    return masked(x, ew.ge(ew.add(rows, k), columns))
+    row, column = _positions(x)
+    return masked(x, ew.ge(ew.add(row, k), column))
 
 
 def triu(x: Any, k: int = 0) -> Any:
     """x without what is below its k-th diagonal."""
-    rows, columns = _positions(x)
-    return masked(x, ew.le(ew.add(rows, k), columns))
+    row, column = _positions(x)
+    return masked(x, ew.le(ew.add(row, k), column))
 
 
 def eye(x: Any) -> Any:
     """An array like x[..., n, m] with ones on the diagonal of each matrix, else zeros."""
     aval = typeof(x)
-    rows, columns = _positions(x)
-    ones = ew.convert_element_type(ew.eq(rows, columns), aval.dtype)
+    ones = ew.convert_element_type(ew.eq(*_positions(x)), aval.dtype)
     return broadcast_in_dim(ones, aval.shape, (aval.ndim - 2, aval.ndim - 1))
 
 
 def half(x: Any) -> Any:
     """The lower triangle with half the diagonal: half(x) + half(x)ᴴ = x for Hermitian x."""
+    return ew.sub(tril(x), ew.mul(diagonal_part(x), literal(0.5, typeof(x).dtype)))
+
+
+def diagonal_part(x: Any) -> Any:
+    """x without what is off its diagonal."""
+    return masked(x, ew.eq(*_positions(x)))
+
+
+def rows(x: Any, start: int, stop: int | None) -> Any:
+    """x[..., start:stop, :]."""
+    return slice_in_dim(x, start, stop, 1, typeof(x).ndim - 2)
+
+
+def columns(x: Any, start: int, stop: int | None) -> Any:
+    """x[..., start:stop]; of vectors, elements."""
+    return slice_in_dim(x, start, stop, 1, typeof(x).ndim - 1)
+
+
+def take_rows(x: Any, places: Any) -> Any:
+    """x[..., m, n] at places[..., m]: the rows of each matrix in another order."""
     aval = typeof(x)
-    lower = tril(x)
-    rows, columns = _positions(x)
-    diagonal = masked(x, ew.eq(rows, columns))
-    return ew.sub(lower, ew.mul(diagonal, literal(0.5, aval.dtype)))
+    if aval.size == 0:
+        return x
+    batch = tuple(range(aval.ndim - 2))
+    at = (aval.ndim - 2,)
+    numbers = GatherDimensionNumbers((aval.ndim - 1,), at, at, batch, batch)
+    return gather(x, expand_dims(places, (-1,)), numbers, (*[1] * (aval.ndim - 1), aval.shape[-1]),
+                  unique_indices=True)
+
+
+def take_columns(x: Any, places: Any) -> Any:
+    """x[..., m, n] at places[..., n]: the columns of each matrix in another order."""
+    return matrix_transpose(take_rows(matrix_transpose(x), places))
 
 
 def scaled(x: Any, factor: Any, axes: Sequence[int]) -> Any:

@@ -6,25 +6,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.primitive import Axis, Zero
-from ...core.trace import typeof
+from ...core.trace import literal, typeof
 from ...types import dtypes
+from ...types.avals import make_aval
 from ...types.shape import definitely_equal, prod
 from .. import elementwise as ew
 from ..shape import expand_dims, move_axis, reshape, squeeze
+from ..slicing import pad
 from .core import (
+    INT32,
     LAPACK,
     MatrixOperation,
     Shape,
     check_square,
     matmul,
     matrix_transpose,
+    scaled,
     total,
     traced,
     tril,
     triu,
 )
 
-__all__ = ["triangular_solve", "triangular_solve_p"]
+__all__ = ["triangular_solve", "triangular_solve_p", "tridiagonal_solve", "tridiagonal_solve_p"]
 
 HALVES = frozenset(dtypes.as_dtype(d) for d in ("float16", "bfloat16"))
 
@@ -123,3 +127,82 @@ def triangular_solve(a: Any, b: Any, *, left_side: bool = False, lower: bool = F
                                   transpose_a=bool(transpose_a), conjugate_a=bool(conjugate_a),
                                   unit_diagonal=bool(unit_diagonal))
     return squeeze(out, (-1,) if left_side else (-2,)) if vector else out
+
+
+class TridiagonalSolve(MatrixOperation):
+    """x in a x = b, a with the diagonals dl[1:], d and du[:-1]; each diagonal has n elements."""
+
+    ranks = (1, 1, 1, 2)
+
+    def results(self, dtype: Any, dl: Shape, d: Shape, du: Shape, b: Shape, *,
+                perturb_singular: bool) -> list[Any]:
+        if not all(definitely_equal(s[0], d[0]) for s in (dl, du, b)):
+            raise ValueError(
+                f"tridiagonal_solve: diagonals with {dl[0]}, {d[0]} and {du[0]} elements and b "
+                f"with trailing axes {list(b)} given; three diagonals of n elements (dl[0] and "
+                "du[-1] are not read) and n rows of b are required; pad the outer diagonals.")
+        return [(b, dtype)]
+
+    def emit(self, b: Any, dl: Any, d: Any, du: Any, y: Any, *, perturb_singular: bool
+             ) -> list[Any]:
+        n, xs, (out,) = self.batch(b), [dl, d, du, y], b.avals_out
+        if perturb_singular:
+            return b.solver("tridiagonal_solve_perturbed", xs, [out], n)
+        info = make_aval(out.shape[:n], INT32)
+        *_, found, code = b.solver("gtsv", xs, [*b.avals_in[:3], out, info], n, {}, (0, 1, 2, 3))
+        return b.nan_unless(b.succeeded(code, info), [found], [out])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        """a⁻¹ (ḃ - ȧ x)."""
+        x = self.bind(*primals, **params)
+        *outer, tb = tangents
+        change = total(*(None if type(t) is Zero else _diagonal_product(t, x, place)
+                         for t, place in zip(outer, (-1, 0, 1))))
+        right = total(tb, None if change is None else ew.neg(change))
+        return x, self.bind(*primals[:3], right, **params)
+
+    def transpose(self, ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list[Any]:
+        return [None, None, None, self.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, **params)]
+
+
+def _shifted(x: Any, by: int) -> Any:
+    """A vector's elements moved along its last axis, zeros following."""
+    aval = typeof(x)
+    none = [(0, 0, 0)] * (aval.ndim - 1)
+    return pad(x, literal(0, aval.dtype), [*none, (by, -by, 0)])
+
+
+def _diagonal_product(diagonal: Any, x: Any, place: int) -> Any:
+    """The matrix with only one diagonal (-1 the lower, 1 the upper) times x."""
+    aval = typeof(x)
+    moved = x
+    if place:
+        by = [(0, 0, 0)] * (aval.ndim - 2) + [(-place, place, 0), (0, 0, 0)]
+        moved = pad(x, literal(0, aval.dtype), by)
+    return scaled(moved, diagonal, range(aval.ndim - 1))
+
+
+tridiagonal_solve_p = TridiagonalSolve("tridiagonal_solve")
+
+
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+    """Solve a x = b for x, where only three diagonals of the matrix a are not zero.
+
+    Args:
+      dl: float[..., n] or complex: the diagonal below the main one; dl[..., 0] is not read.
+      d: [..., n]: the main diagonal.
+      du: [..., n]: the diagonal above; du[..., n-1] is not read.
+      b: [..., n, m]; all have one dtype.
+      perturb_singular: replace pivots that are nearly zero by small numbers, so that a singular
+        matrix gives large but finite results, as inverse iteration wants them.
+
+    Returns:
+      An array like b; NaN for each matrix found to be singular.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> one = onp.ones(3)
+    >>> print(lax.linalg.tridiagonal_solve(one, 2 * one, one, onp.array([[3.], [4.], [3.]]))[:, 0])
+    [1. 1. 1.]
+    """
+    return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))

@@ -1,0 +1,406 @@
+"""The QR factorisation, and products of Householder reflectors, which it is made of.
+
+A reflector is H = I - τ v vᴴ. Reflectors are kept as LAPACK keeps them: column i of `a`, below the
+diagonal, is vᵢ, whose element i is 1. Their product is H₁ … Hₖ = I - V T Vᴴ with T upper
+triangular (Schreiber and Van Loan, "A storage-efficient WY representation for products of
+Householder transformations", 1989), T⁻¹ = diag(τ)⁻¹ + striu(Vᴴ V): every derivative here is one
+of that formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.primitive import Linear, Zero
+from ...core.trace import literal, typeof
+from ...types.shape import definitely_equal
+from .. import elementwise as ew
+from ..creation import broadcasted_iota
+from ..shape import broadcast_in_dim, reduce_sum, zeros_of
+from ..slicing import concatenate, pad
+from .core import (
+    INT32,
+    MatrixOperation,
+    Shape,
+    adjoint,
+    columns,
+    diagonal_part,
+    eye,
+    materialize,
+    matmul,
+    rows,
+    take_columns,
+    traced,
+    tril,
+    triu,
+)
+from .solve import triangular_solve
+
+__all__ = ["geqrf", "householder_product", "householder_product_p", "ormqr", "ormqr_p", "qr",
+           "qr_p"]
+
+
+# Reflectors --------------------------------------------------------------------------------------
+
+class Reflectors:
+    """V[..., m, k] and T[..., k, k] of reflectors a[..., m, n], taus[..., k], and tangents."""
+
+    def __init__(self, a: Any, taus: Any) -> None:
+        self.k = typeof(taus).shape[-1]
+        self.v = self._vectors(a)
+        self.v = ew.add(self.v, eye(self.v))
+        self.taus = self._square(taus)
+        self.gram = triu(matmul(adjoint(self.v), self.v), 1)
+        # T = (I + D G)⁻¹ D also where a τ is zero.
+        self.system = matmul(self.taus, self.gram)
+        self.t = self._solve(self.taus)
+
+    def _vectors(self, a: Any) -> Any:
+        return tril(columns(a, 0, self.k), -1)
+
+    def _square(self, taus: Any) -> Any:
+        """The diagonal matrix."""
+        aval = typeof(taus)
+        n = aval.ndim
+        wide = broadcast_in_dim(taus, (*aval.shape, self.k), tuple(range(n)))
+        return diagonal_part(wide)
+
+    def _solve(self, x: Any) -> Any:
+        return triangular_solve(self.system, x, left_side=True, unit_diagonal=True)
+
+    def tangents(self, ta: Any, ttaus: Any) -> tuple[Any, Any]:
+        """Of V and of T, from those of `a` and `taus`."""
+        tv, td = self._vectors(materialize(ta)), self._square(materialize(ttaus))
+        cross = matmul(adjoint(tv), self.v)
+        tg = triu(ew.add(cross, adjoint(cross)), 1)
+        change = ew.add(matmul(td, self.gram), matmul(self.taus, tg))
+        return tv, self._solve(ew.sub(td, matmul(change, self.t)))
+
+
+class HouseholderProduct(MatrixOperation):
+    """The first n columns of H₁ … Hₖ."""
+
+    ranks = (2, 1)
+    transpose = None
+
+    def results(self, dtype: Any, a: Shape, taus: Shape) -> list[Any]:
+        if not a[0] >= a[1] >= taus[0]:
+            raise ValueError(f"householder_product: {taus[0]} taus and a with trailing axes "
+                             f"{list(a)} given; taus <= columns <= rows is required; pad or cut.")
+        return [(a, dtype)]
+
+    def emit(self, b: Any, a: Any, taus: Any) -> list[Any]:
+        return b.solver("orgqr", [a, taus], b.avals_out, self.batch(b), {}, (0,))
+
+    def emit_empty(self, b: Any, a: Any, taus: Any) -> list[Any]:
+        return traced(b, eye, [a], b.avals_in[:1])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        known = Reflectors(*primals)
+        tv, tt = known.tangents(*tangents)
+        n = typeof(primals[0]).shape[-1]
+        top, t_top = adjoint(rows(known.v, 0, n)), adjoint(rows(tv, 0, n))
+        inner = ew.add(matmul(tt, top), matmul(known.t, t_top))
+        t = ew.add(matmul(tv, matmul(known.t, top)), matmul(known.v, inner))
+        return self.bind(*primals), ew.neg(t)
+
+
+class Ormqr(MatrixOperation):
+    """Q c, or c Q unless `left`, with Q = H₁ … Hₖ, or Qᴴ if `transpose`."""
+
+    ranks = (2, 1, 2)
+
+    def results(self, dtype: Any, a: Shape, taus: Shape, c: Shape, *, left: bool, transpose: bool
+                ) -> list[Any]:
+        if taus[0] > min(a):
+            raise ValueError(f"ormqr: {taus[0]} taus and a with trailing axes {list(a)} given; at "
+                             f"most {min(a)} taus are required.")
+        if not definitely_equal(a[0], c[0 if left else 1]):
+            raise ValueError(
+                f"ormqr: a and c with trailing axes {list(a)} and {list(c)} given, left={left}; c "
+                f"must have {a[0]} {'rows' if left else 'columns'}, as many as a has rows.")
+        return [(c, dtype)]
+
+    def emit(self, b: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> list[Any]:
+        k = b.avals_in[1].shape[-1]
+        cut = b.avals_in[0].update(shape=(*b.avals_in[0].shape[:-1], k))
+        if cut is not b.avals_in[0]:
+            (a,) = traced(b, lambda x: columns(x, 0, k), [a], b.avals_in[:1])
+        return b.solver("ormqr", [a, taus, c], b.avals_out, self.batch(b),
+                        {"left": left, "transpose": transpose}, (None, None, 0))
+
+    def emit_empty(self, b: Any, a: Any, taus: Any, c: Any, **params: Any) -> list[Any]:
+        return [c]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, left: bool, transpose: bool
+            ) -> Any:
+        a, taus, c = primals
+        ta, ttaus, tc = tangents
+        out = self.bind(a, taus, c, left=left, transpose=transpose)
+        t = None if type(tc) is Zero else self.bind(a, taus, tc, left=left, transpose=transpose)
+        if type(ta) is not Zero or type(ttaus) is not Zero:
+            known = Reflectors(a, taus)
+            tv, tt = known.tangents(ta, ttaus)
+            v, inner = known.v, known.t
+            if transpose:
+                tt, inner = adjoint(tt), adjoint(inner)
+            change = _product_change(v, inner, tv, tt, c, left)
+            t = ew.neg(change) if t is None else ew.sub(t, change)
+        return out, t
+
+    def transpose(self, ct: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool
+                  ) -> list[Any]:
+        if type(a) is Linear or type(taus) is Linear:
+            raise NotImplementedError("ormqr: transposed in its reflectors, in which it is not "
+                                      "linear; reverse mode needs a linear function.")
+        conj = ew.conj if typeof(ct).dtype.kind == "c" else lambda x: x
+        return [None, None, conj(self.bind(a, taus, conj(ct), left=left, transpose=not transpose))]
+
+
+def _product_change(v: Any, inner: Any, tv: Any, tt: Any, c: Any, left: bool) -> Any:
+    """The tangent of V T Vᴴ c, or of c V T Vᴴ, for constant c."""
+    if left:
+        seen, t_seen = matmul(adjoint(v), c), matmul(adjoint(tv), c)
+        return ew.add(matmul(tv, matmul(inner, seen)),
+                      matmul(v, ew.add(matmul(tt, seen), matmul(inner, t_seen))))
+    seen, t_seen = matmul(c, v), matmul(c, tv)
+    return ew.add(matmul(ew.add(matmul(t_seen, inner), matmul(seen, tt)), adjoint(v)),
+                  matmul(matmul(seen, inner), adjoint(tv)))
+
+
+# Factorisations ----------------------------------------------------------------------------------
+
+class Geqrf(MatrixOperation):
+    """R, with the reflectors whose product is Q below it, and their taus."""
+
+    multiple_results = True
+    transpose = None
+
+    def results(self, dtype: Any, shape: Shape) -> list[Any]:
+        return [(shape, dtype), ((min(shape),), dtype)]
+
+    def emit(self, b: Any, x: Any) -> list[Any]:
+        return b.solver("geqrf", [x], b.avals_out, self.batch(b), {}, (0,))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        """From the tangent of Q's first columns: their distance from those of the identity is
+        V W, W upper triangular with the taus on its diagonal, an LU factorisation (Ballard et
+        al., "Reconstructing Householder vectors from tall-skinny QR", 2014)."""
+        a, taus = self.bind(*primals)
+        m, n = typeof(a).shape[-2:]
+        k = min(m, n)
+        q = householder_product(columns(a, 0, k), taus)
+        tq, tr = _thin_tangents(q, triu(rows(a, 0, k)), tangents[0])
+        square = rows(columns(a, 0, k), 0, k)
+        w = triu(_unit_lower(square, ew.sub(eye(square), rows(q, 0, k))))
+        solvable = w
+        if m == k > 0:  # V's last column is that of the identity, however its tau is
+            solvable = concatenate([columns(w, 0, k - 1), columns(eye(w), k - 1, None)],
+                                   typeof(w).ndim - 1)
+        f = _unit_lower(square, ew.neg(rows(tq, 0, k)))
+        change = tril(triangular_solve(solvable, f), -1)
+        tw = ew.sub(f, matmul(change, w))
+        tv = matmul(ew.add(tril(square, -1), eye(square)), change)
+        if m > k:
+            below = ew.neg(ew.add(rows(tq, k, None), matmul(rows(a, k, None), tw)))
+            tv = concatenate([tv, triangular_solve(w, below)], typeof(a).ndim - 2)
+        if n > k:
+            tv = concatenate([tv, zeros_of(typeof(columns(a, k, None)))], typeof(a).ndim - 1)
+        if m > k:
+            tr = concatenate([tr, zeros_of(typeof(rows(a, k, None)))], typeof(a).ndim - 2)
+        return [a, taus], [ew.add(tril(tv, -1), tr), _diagonal(tw)]
+
+
+def _unit_lower(factors: Any, x: Any) -> Any:
+    return triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
+
+
+def _diagonal(x: Any) -> Any:
+    """The diagonal of x[..., k, k] as [..., k]."""
+    ndim = typeof(x).ndim
+    return reduce_sum(diagonal_part(x), (ndim - 1,))
+
+
+def _thin_tangents(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
+    """Tangents of Q[..., m, k] and R[..., k, n], k = min(m, n), from that of their product.
+
+    Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with application
+    in optimum experimental design", 2010, §3.1; R's diagonal stays real.
+    """
+    k, n = typeof(r).shape[-2:]
+    square = columns(r, 0, k)
+    change = triangular_solve(square, columns(t, 0, k))         # ẋ R⁻¹
+    inside = matmul(adjoint(q), change)
+    lower = tril(inside, -1)
+    turn = ew.sub(lower, adjoint(lower))
+    if typeof(q).dtype.kind == "c":
+        diagonal = diagonal_part(inside)
+        turn = ew.add(turn, ew.sub(diagonal, _real(diagonal)))
+    growth = ew.sub(inside, turn)
+    tq = ew.sub(change, matmul(q, growth))
+    tr = triu(matmul(growth, square))
+    if n > k:
+        rest = ew.sub(columns(t, k, None), matmul(tq, columns(r, k, None)))
+        tr = concatenate([tr, matmul(adjoint(q), rest)], typeof(r).ndim - 1)
+    return tq, tr
+
+
+def _real(x: Any) -> Any:
+    """A complex array with its imaginary part removed."""
+    return ew.convert_element_type(ew.real(x), typeof(x).dtype)
+
+
+class Geqp3(MatrixOperation):
+    """`geqrf` with the largest remaining column next, and the places the columns came from."""
+
+    multiple_results = True
+    jvp = transpose = None      # `qr` is differentiated instead
+
+    def results(self, dtype: Any, shape: Shape) -> list[Any]:
+        return [(shape, dtype), (shape[1:], INT32), ((min(shape),), dtype)]
+
+    def emit(self, b: Any, x: Any) -> list[Any]:
+        order = b.avals_out[1]
+        free = b.full(order, 0)     # any column may go anywhere
+        a, places, taus = b.solver("geqp3", [x, free], b.avals_out, self.batch(b), {}, (0, 1))
+        return [a, b.op("stablehlo.subtract", [places, b.full(order, 1)], None, order), taus]
+
+    def emit_empty(self, b: Any, x: Any) -> list[Any]:
+        out, order, taus = b.avals_out
+        places = traced(b, lambda: broadcasted_iota(INT32, order.shape, order.ndim - 1), [], [])
+        return [b.full(out, 0), *places, b.full(taus, 0)]
+
+
+class Qr(MatrixOperation):
+    """Q and R, and the order of columns if `pivoting`."""
+
+    multiple_results = True
+    transpose = None
+
+    def results(self, dtype: Any, shape: Shape, *, pivoting: bool, full_matrices: bool,
+                use_magma: bool | None) -> list[Any]:
+        m, n = shape
+        k = m if full_matrices else min(m, n)
+        found = [((m, k), dtype), ((k, n), dtype)]
+        return [*found, ((n,), INT32)] if pivoting else found
+
+    def lower(self, b: Any, x: Any, **params: Any) -> list[Any]:
+        return traced(b, lambda x: _composed(x, **params), [x], b.avals_in)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        q, r, *order = self.bind(*primals, **params)
+        (x,), (t,) = primals, tangents
+        if order:
+            x, t = take_columns(x, order[0]), take_columns(t, order[0])
+        m, n = typeof(x).shape[-2:]
+        if params["full_matrices"] and m > n:
+            # Q's last columns are what the reflectors make of them.
+            (a, taus), (ta, ttaus) = geqrf_p.jvp([x], [t])
+            a, ta, tr = _widened(a, m), _widened(ta, m), triu(ta)
+            _, tq = householder_product_p.jvp([a, taus], [ta, ttaus])
+        else:
+            tq, tr = _thin_tangents(q, r, t)
+        return [q, r, *order], [tq, tr, *(Zero(typeof(p).to_tangent_aval()) for p in order)]
+
+
+def _widened(x: Any, size: int) -> Any:
+    """x[..., m, n] with columns of zeros up to `size` columns."""
+    aval = typeof(x)
+    more = [(0, 0, 0)] * (aval.ndim - 1) + [(0, size - aval.shape[-1], 0)]
+    return pad(x, literal(0, aval.dtype), more)
+
+
+def _composed(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[Any]:
+    """Q and R from LAPACK's parts."""
+    m, n = typeof(x).shape[-2:]
+    if pivoting:
+        a, order, taus = geqp3_p.bind(x)
+    else:
+        (a, taus), order = geqrf_p.bind(x), None
+    k = min(m, n)
+    r = triu(a if full_matrices else rows(a, 0, k))
+    reflectors = columns(a, 0, k)
+    if full_matrices and m > n:
+        reflectors = _widened(a, m)
+    q = householder_product(reflectors, taus)
+    return [q, r] if order is None else [q, r, order]
+
+
+householder_product_p = HouseholderProduct("householder_product")
+ormqr_p = Ormqr("ormqr")
+geqrf_p, geqp3_p = Geqrf("geqrf"), Geqp3("geqp3")
+qr_p = Qr("qr")
+
+
+def geqrf(x: Any) -> tuple[Any, Any]:
+    """LAPACK's raw QR factorisation of x[..., m, n]: (a[..., m, n], taus[..., min(m, n)]).
+
+    R is the upper triangle of `a`; the reflectors whose product is Q are below it.
+    """
+    return tuple(geqrf_p.bind(x))
+
+
+def householder_product(a: Any, taus: Any) -> Any:
+    """The first n columns of a product of k Householder reflectors I - τ v vᴴ.
+
+    Args:
+      a: float[..., m, n] or complex, m >= n: vᵢ has zeros above element i, there 1, and is column
+        i of `a` below.
+      taus: [..., k], k <= n; of a's dtype.
+
+    Returns:
+      An array like `a`.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> print(lax.linalg.householder_product(onp.array([[9.], [1.]]), onp.array([1.])))
+    [[ 0.]
+     [-1.]]
+    """
+    return householder_product_p.bind(a, taus)
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """Multiply by the orthogonal (unitary) matrix Q = H₁ … Hₖ without making it.
+
+    Args:
+      a, taus: reflectors as `householder_product` takes them; Q is [..., m, m].
+      c: [..., m, p], or [..., p, m] unless `left`; of a's dtype.
+      left: Q c, else c Q.
+      transpose: multiply by Qᴴ instead (Qᵀ of real numbers).
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> print(lax.linalg.ormqr(onp.array([[9.], [1.]]), onp.array([1.]), onp.eye(2)))
+    [[ 0. -1.]
+     [-1.  0.]]
+    """
+    return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
+
+
+def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> Any:
+    """Factor x = Q R with orthonormal columns of Q and upper triangular R.
+
+    Args:
+      x: float[..., m, n] or complex.
+      pivoting: choose the order of columns so that R's diagonal descends: x[:, order] = Q R.
+      full_matrices: Q[..., m, m] and R[..., m, n]; else Q[..., m, k] and R[..., k, n] with k =
+        min(m, n).
+      use_magma: which library pivots on a GPU; without effect elsewhere.
+
+    Returns:
+      (Q, R), or (Q, R, order: int32[..., n]) if `pivoting`. R's diagonal is real, of either sign.
+      Derivatives need linearly independent leading columns; those of a full Q, m > n, further that
+      no column has zeros only below the diagonal, where LAPACK's sign of the column jumps.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> q, r = lax.linalg.qr(onp.array([[3., 1.], [4., 2.]]))
+    >>> print(onp.round(q @ r, 4))
+    [[3. 1.]
+     [4. 2.]]
+    """
+    return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices),
+                           use_magma=use_magma))
