@@ -1,0 +1,151 @@
+"""approx_max_k and approx_min_k: the k best elements, or a superset on platforms that are faster so.
+
+Here the result is exact (recall 1). Sizes follow Chern et al., "TPU-KNN" (2022): elements fall
+into groups of a tile's width, each keeping its best; with the recall asked for follows how many
+groups there must be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Primitive, Zero
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_axis
+from .creation import broadcasted_iota
+from .indexing import take_along
+from .reduce import check_kind
+from .shape import move_axis
+from .slicing import slice_in_dim
+from .sort import sort, top_k
+
+__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p"]
+
+INT32 = dtypes.as_dtype("int32")
+
+
+def kept_size(size: int, rank: int, k: int, recall: float, override: int) -> int:
+    """How many elements an approximate search of `size` elements leaves to sort.
+
+    >>> kept_size(3000, 1, 10, 0.95, -1)
+    2048
+    """
+    tile = 1024 if rank == 1 else 128
+    searched = size if override < 0 else override
+    if size <= tile or (k > 1 and recall >= 1):
+        return size
+    if k == 1:
+        return tile
+    wanted = max(int((1 - k) / math.log(recall)), tile)     # for this recall
+    halvings = max((searched // wanted).bit_length() - 1, 0)
+    if not halvings:
+        return size
+    halvings = min(halvings, (size // tile - 1).bit_length())
+    return math.ceil(math.ceil(size / tile) / 2**halvings) * tile
+
+
+class ApproxTopK(Primitive):
+    """The `size` best elements along an axis, best first, and their indices."""
+
+    multiple_results = True
+    transpose = None
+
+    def infer(self, x: ShapedArray, *, reduction_dimension: int, size: int, **params: Any
+              ) -> list[ShapedArray]:
+        check_kind("approx_top_k", x, "f")
+        d = reduction_dimension
+        shape = (*x.shape[:d], size, *x.shape[d + 1:])
+        return [make_aval(shape, x.dtype), make_aval(shape, INT32)]
+
+    def lower(self, b: Any, x: Any, *, reduction_dimension: int, is_max_k: bool, size: int,
+              **params: Any) -> Any:
+        def best(x: Any) -> Any:
+            if is_max_k:
+                return top_k(x, size, axis=reduction_dimension)
+            places = broadcasted_iota(INT32, typeof(x).shape, reduction_dimension)
+            return [slice_in_dim(y, 0, size, 1, reduction_dimension)
+                    for y in sort((x, places), reduction_dimension)]
+        return b.inline(best, x)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, reduction_dimension: int,
+            **params: Any) -> Any:
+        values, places = self.bind(*primals, reduction_dimension=reduction_dimension, **params)
+        return [values, places], [take_along(tangents[0], places, reduction_dimension),
+                                  Zero(typeof(places).to_tangent_aval())]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
+             reduction_dimension: int, **params: Any) -> Any:
+        return self.bind(move_axis(args[0], dims[0], 0),
+                         reduction_dimension=reduction_dimension + 1, **params), [0, 0]
+
+
+approx_top_k_p = ApproxTopK("approx_top_k")
+
+
+def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True
+                 ) -> tuple[Any, Any]:
+    """The k largest elements along an axis and their indices; the search may be approximate.
+
+    It is exact on CPU and GPU. NaN counts as largest.
+
+    Args:
+      operand: array of a floating dtype.
+      k: how many; from 1 to the axis's size.
+      reduction_dimension: the axis to search.
+      recall_target: the share of the k largest that must be found on average, in (0, 1].
+      reduction_input_size_override: the size of the whole search, at least the axis's size, if
+        this array is one shard of it; -1 if it is not.
+      aggregate_to_topk: whether to return k elements, or as many as an approximate search would
+        leave to sort: a multiple of a tile's width, at least k.
+
+    Returns:
+      (values, indices), best first along the axis; the indices int32.
+
+    Raises TypeError for dtypes that are not floating, ValueError for k, axis or recall out of
+    bounds.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> values, indices = lax.approx_max_k(onp.array([1., 3., 2.]), 2)
+    >>> print(values, indices)
+    [3. 2.] [1 2]
+    """
+    return _search("approx_max_k", True, operand, k, reduction_dimension, recall_target,
+                   reduction_input_size_override, aggregate_to_topk)
+
+
+def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True
+                 ) -> tuple[Any, Any]:
+    """The k smallest elements along an axis and their indices; the search may be approximate.
+
+    Arguments, results and errors as of `approx_max_k`; NaN counts as largest, so it comes last.
+    """
+    return _search("approx_min_k", False, operand, k, reduction_dimension, recall_target,
+                   reduction_input_size_override, aggregate_to_topk)
+
+
+def _search(name: str, is_max_k: bool, x: Any, k: int, axis: int, recall: float, override: int,
+            aggregate: bool) -> tuple[Any, Any]:
+    aval = typeof(x)
+    check_kind(name, aval, "f")
+    axis = canonical_axis(axis, aval.ndim, name)
+    size = aval.shape[axis]
+    if not 1 <= k <= size:
+        raise ValueError(f"{name}: operand {aval}, k {k}, axis {axis} given; 1 <= k <= {size} is "
+                         "required; k is at most the axis's size.")
+    if not 0 < recall <= 1:
+        raise ValueError(f"{name}: recall_target {recall} given; a number in (0, 1] is required.")
+    if override != -1 and override < size:
+        raise ValueError(f"{name}: reduction_input_size_override {override} given for an axis of "
+                         f"{size}; -1 or at least the axis's size is required.")
+    kept = k if aggregate else kept_size(size, aval.ndim, k, recall, override)
+    values, places = approx_top_k_p.bind(
+        x, k=int(k), reduction_dimension=axis, recall_target=float(recall), is_max_k=is_max_k,
+        reduction_input_size_override=int(override), aggregate_to_topk=bool(aggregate), size=kept)
+    return values, places

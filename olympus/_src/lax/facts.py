@@ -1,0 +1,121 @@
+"""What arrays are: their dtype, their shape as a value; and a sink that keeps values alive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.effects import Effect
+from ..core.primitive import Axis, Primitive
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.shape import canonical_shape
+from ..types.tree import tree_leaves
+from .creation import full
+from .shape import broadcast_in_dim
+from .slicing import concatenate
+
+__all__ = ["broadcast_like", "dce_sink", "dce_sink_p", "dtype", "shape_as_value"]
+
+
+class KeepEffect(Effect):
+    """Values are kept that nothing else reads."""
+
+    __slots__ = ()
+    name = "Keep"
+
+
+KEEP = frozenset((KeepEffect(),))
+
+
+class DceSink(Primitive):
+    """Reads its operands and has no result: dead-code elimination leaves them."""
+
+    multiple_results = True
+    transpose = None
+
+    def infer(self, *avals: Any, prevent_mlir_dce: bool) -> list[Any]:
+        return []
+
+    def effects(self, **params: Any) -> frozenset[Any]:
+        return KEEP
+
+    def lower(self, b: Any, *xs: Any, prevent_mlir_dce: bool) -> list[Any]:
+        if prevent_mlir_dce:
+            b.ops("stablehlo.custom_call", xs, {"call_target_name": b.attr('"dce_sink"'),
+                                                "has_side_effect": b.attr("true")}, [])
+        return []
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), []
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*args, **params), []
+
+
+dce_sink_p = DceSink("dce_sink")
+
+
+def dce_sink(val: Any, prevent_mlir_dce: bool = False) -> None:
+    """Keep the computation of `val`, a pytree of arrays, in programs where nothing reads it.
+
+    Args:
+      val: what to keep.
+      prevent_mlir_dce: keep it through the compiler too, by a custom call `dce_sink` that the
+        compiler knows; else it is kept in olympusprs, and the compiler drops it.
+
+    >>> import olympus
+    >>> str(olympus.make_olympuspr(lambda x: olympus.lax.dce_sink(x + 1))(1)).count("dce_sink")
+    1
+    """
+    dce_sink_p.bind(*tree_leaves(val), prevent_mlir_dce=bool(prevent_mlir_dce))
+
+
+def dtype(x: Any) -> np.dtype:
+    """The dtype of an array, or the one that a Python number becomes.
+
+    Raises TypeError for what is neither.
+
+    >>> from olympus import lax
+    >>> lax.dtype(1.0)
+    dtype('float32')
+    """
+    return typeof(x).dtype
+
+
+def shape_as_value(shape: Any) -> Any:
+    """A shape as a vector of integers.
+
+    >>> from olympus import lax
+    >>> print(lax.shape_as_value((2, 3)))
+    [2 3]
+    """
+    sizes = canonical_shape(shape, "shape_as_value")
+    kind = dtypes.default_int()
+    if not sizes:
+        return full((0,), 0, kind)
+    return concatenate([full((1,), n, kind) for n in sizes], 0)
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """`arr` repeated to the shape of `like_arr`, axes aligned at the right.
+
+    Args:
+      arr: array, of which each axis has the size of its counterpart or 1.
+      like_arr: array of at least as many axes, of any dtype.
+
+    Raises ValueError where sizes do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> lax.broadcast_like(onp.ones(3), onp.zeros((2, 3))).shape
+    (2, 3)
+    """
+    aval, like = typeof(arr), typeof(like_arr)
+    first = like.ndim - aval.ndim
+    if first < 0 or any(n not in (1, m) for n, m in zip(aval.shape, like.shape[max(first, 0):])):
+        raise ValueError(f"broadcast_like: array {aval} given to be broadcast like {like}; sizes, "
+                         "aligned at the right, must be equal or 1; reshape the array.")
+    return broadcast_in_dim(arr, like.shape, tuple(range(first, like.ndim)))

@@ -1,0 +1,105 @@
+"""stack and unstack: arrays of one shape along a new axis, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Axis, Linear, Primitive
+from ..core.trace import typeof
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import canonical_axis
+from .indexing import materialize
+from .shape import align, expand_dims, inserted, shifted
+from .slicing import concatenate, index_in_dim
+
+__all__ = ["stack", "stack_p", "unstack", "unstack_p"]
+
+
+class Stack(Primitive):
+    """Operands side by side along a new axis."""
+
+    def infer(self, *avals: ShapedArray, axis: int) -> ShapedArray:
+        first = avals[0]
+        if any(a.shape != first.shape or a.dtype != first.dtype for a in avals):
+            raise TypeError(f"stack: operands {', '.join(map(str, avals))} given; one shape and "
+                            "one dtype are required; broadcast or convert them.")
+        return make_aval(inserted(first.shape, axis, len(avals)), first.dtype,
+                         all(a.weak_type for a in avals))
+
+    def lower(self, b: Any, *xs: Any, axis: int) -> Any:
+        return b.inline(lambda *ys: concatenate([expand_dims(y, (axis,)) for y in ys], axis), *xs)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int) -> Any:
+        return (self.bind(*primals, axis=axis),
+                self.bind(*map(materialize, tangents), axis=axis))
+
+    def transpose(self, ct: Any, *xs: Any, axis: int) -> list[Any]:
+        return [y if type(x) is Linear else None
+                for x, y in zip(xs, unstack_p.bind(ct, axis=axis))]
+
+    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int) -> Any:
+        xs, _ = align(axis_, args, dims, 0)
+        return self.bind(*xs, axis=axis + 1), 0
+
+
+class Unstack(Primitive):
+    """The slices along an axis, which they lack."""
+
+    multiple_results = True
+
+    def infer(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
+        shape = (*x.shape[:axis], *x.shape[axis + 1:])
+        return [make_aval(shape, x.dtype, x.weak_type)] * x.shape[axis]
+
+    def lower(self, b: Any, x: Any, *, axis: int) -> list[Any]:
+        return b.inline(lambda y: [index_in_dim(y, i, axis, False)
+                                   for i in range(typeof(y).shape[axis])], x)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int) -> Any:
+        return self.bind(*primals, axis=axis), self.bind(*tangents, axis=axis)
+
+    def transpose(self, cts: Sequence[Any], x: Any, *, axis: int) -> list[Any]:
+        return [stack_p.bind(*map(materialize, cts), axis=axis)]
+
+    def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int) -> Any:
+        dim = dims[0]
+        moved, = shifted((axis,), dim)
+        outs = self.bind(args[0], axis=moved)
+        return outs, [dim - (dim > moved)] * len(outs)
+
+
+stack_p = Stack("stack")
+unstack_p = Unstack("unstack")
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one shape and dtype joined along a new axis.
+
+    Args:
+      operands: at least one array.
+      axis: the new axis of the result.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> lax.stack([onp.zeros(3), onp.ones(3)], axis=1).shape
+    (3, 2)
+    """
+    xs = tuple(operands)
+    if not xs:
+        raise ValueError("stack: no operands given; at least one array is required.")
+    return stack_p.bind(*xs, axis=canonical_axis(axis, typeof(xs[0]).ndim + 1, "stack"))
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis, which they lack.
+
+    Raises ValueError for a scalar, or an axis out of bounds.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> [int(row.sum()) for row in lax.unstack(onp.array([[1, 2], [3, 4]]))]
+    [3, 7]
+    """
+    axis = canonical_axis(axis, typeof(x).ndim, "unstack")
+    return tuple(unstack_p.bind(x, axis=axis)) if typeof(x).shape[axis] else ()
