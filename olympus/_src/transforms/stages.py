@@ -18,6 +18,7 @@ from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..core.trace import Tracer, typeof
 from ..types.avals import ShapeDtypeStruct
+from ..types.layout import Format, Layout
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
 from ..types.tree_registry import dispatch_registry
 
@@ -130,6 +131,11 @@ class Traced(Stage):
         """What the program does besides computing."""
         return self._program.closed.effects
 
+    @property
+    def loolympus(self) -> Traced:
+        """The program in terms of array types only: itself, since there are no others."""
+        return self
+
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None,
               _private_parameters: Any = None) -> Lowered:
         """Lower to StableHLO for one platform (the default backend's); the module is verified."""
@@ -236,14 +242,42 @@ class Compiled(Stage):
         return self._executable.xla
 
     @property
+    def out_info(self) -> Any:
+        """A `ShapeDtypeStruct` with the sharding per result, in its tree."""
+        sharding = self._executable.sharding
+        return tree_map(lambda info: info.update(sharding=sharding), super().out_info)
+
+    @property
     def input_shardings(self) -> Any:
-        """The sharding of each argument, in their tree."""
-        return tree_map(lambda _: self._executable.sharding, self.in_avals)
+        """The sharding of each argument, in their tree; None for what the program ignores."""
+        executable = self._executable
+        return tree_unflatten(self.in_tree,
+                              [executable.sharding if kept else None for kept in executable.kept])
 
     @property
     def output_shardings(self) -> Any:
         """The sharding of each result, in its tree."""
         return tree_map(lambda _: self._executable.sharding, self.out_avals)
+
+    @property
+    def input_formats(self) -> Any:
+        """The `Format` of each argument, in their tree: layout and sharding.
+
+        Both are None for what the program ignores; a key array's are those of its words.
+        """
+        executable = self._executable
+        taken = iter(lib.layouts(executable.xla)[0])
+        return tree_unflatten(self.in_tree, [self._format(next(taken)) if kept else Format()
+                                             for kept in executable.kept])
+
+    @property
+    def output_formats(self) -> Any:
+        """The `Format` of each result, in its tree: layout and sharding."""
+        return tree_unflatten(self.out_tree, list(map(self._format,
+                                                      lib.layouts(self._executable.xla)[1])))
+
+    def _format(self, layout: Any) -> Format:
+        return Format(Layout.from_pjrt_layout(layout), self._executable.sharding)
 
 def _cpp_call(program: Any, executable: Executable) -> Any:
     """The C++ callable of a compiled program: types that it met before need no Python of ours."""

@@ -186,3 +186,15 @@ def output_shardings(executable: Any) -> list[Any] | None:
     """Return the HloSharding of each output, or None for a program of one device."""
     protos = executable.get_output_shardings()
     return None if protos is None else [xla_client.HloSharding.from_proto(p) for p in protos]
+
+
+def layouts(executable: Any) -> tuple[list[Any], list[Any]]:
+    """Return the runtime's layout objects of a compiled program's parameters and of its outputs."""
+    return executable.get_parameter_layouts(), executable.get_output_layouts()
+
+
+def layout_fields(layout: Any) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int]:
+    """Return (axes from major to minor, tiles, bits of an element smaller than a byte or 0)."""
+    found = layout._xla_layout()
+    tiles = tuple(tuple(tile) for tile in found.tiling())
+    return tuple(found.minor_to_major())[::-1], tiles, found.element_size_in_bits()
