@@ -1,0 +1,228 @@
+"""Reductions of square matrices to Hessenberg and tridiagonal form by Householder reflectors.
+
+LAPACK's results hold the reflectors themselves. Their derivative is that of the algorithm: a loop
+over columns that makes the same reflectors, differentiated as any program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.evaluate import eval_closed
+from ..core.staging import stage
+from ..core.trace import typeof
+from ..interpreters.jvp import jvp_program
+from ..lax import elementwise as ew
+from ..lax.creation import broadcasted_iota, full_like
+from ..lax.linalg.core import (
+    INT32,
+    MatrixOperation,
+    Shape,
+    adjoint,
+    check_square,
+    half,
+    matmul,
+    real_dtype,
+    tril,
+    triu,
+)
+from ..lax.linalg.spectra import as_dtype, diagonal
+from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, rev
+from ..lax.slicing import (
+    dynamic_slice_in_dim,
+    dynamic_update_slice_in_dim,
+    slice_in_dim,
+)
+from ..types.avals import make_aval
+from .while_loop import fori_loop
+
+__all__ = ["hessenberg", "hessenberg_p", "tridiagonal", "tridiagonal_p"]
+
+
+class Reduction(MatrixOperation, abstract=True):
+    """A reduction whose tangents are those of `algorithm(x, **params)`."""
+
+    multiple_results = True
+    transpose = None
+    algorithm: Callable[..., list[Any]]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        program = stage(lambda x: self.algorithm(x, **params), [typeof(primals[0])])
+        moved, _ = jvp_program(program, [True], True)
+        outs = self.bind(*primals, **params)
+        return outs, eval_closed(moved, *primals, *tangents)[len(outs):]
+
+
+class Hessenberg(Reduction):
+    """h on and above the first subdiagonal, reflectors below; and their taus."""
+
+    def results(self, dtype: Any, shape: Shape) -> list[Any]:
+        check_square("hessenberg", shape)
+        return [(shape, dtype), ((max(shape[0] - 1, 0),), dtype)]
+
+    def emit(self, b: Any, x: Any) -> list[Any]:
+        n, outs = self.batch(b), list(b.avals_out)
+        info = make_aval(outs[0].shape[:n], INT32)
+        *found, code = b.solver("gehrd", [x], [*outs, info], n,
+                                {"low": 1, "high": outs[0].shape[-1]}, (0,))
+        return b.nan_unless(b.succeeded(code, info), found, outs)
+
+    def algorithm(self, x: Any) -> list[Any]:
+        return _reduced(x)
+
+
+class Tridiagonal(Reduction):
+    """The reflectors in one triangle, the diagonal, the one beside it, the taus."""
+
+    def results(self, dtype: Any, shape: Shape, *, lower: bool) -> list[Any]:
+        check_square("tridiagonal", shape)
+        size, less = shape[:1], (max(shape[0] - 1, 0),)
+        real = real_dtype(dtype)
+        return [(shape, dtype), (size, real), (less, real), (less, dtype)]
+
+    def emit(self, b: Any, x: Any, *, lower: bool) -> list[Any]:
+        n, outs = self.batch(b), list(b.avals_out)
+        info = make_aval(outs[0].shape[:n], INT32)
+        *found, code = b.solver("sytrd", [x], [*outs, info], n, {"uplo": "L" if lower else "U"},
+                                (0,))
+        return b.nan_unless(b.succeeded(code, info), found, outs)
+
+    def algorithm(self, x: Any, *, lower: bool) -> list[Any]:
+        """By the Hessenberg form of the Hermitian matrix; from the other end for the upper one."""
+        last = typeof(x).ndim - 1
+        if not lower:
+            a, d, e, taus = self.algorithm(rev(x, (last - 1, last)), lower=True)
+            return [rev(a, (last - 1, last)), *[rev(v, (last - 1,)) for v in (d, e, taus)]]
+        read = half(x)
+        a, taus = _reduced(ew.add(read, adjoint(read)))
+        below = slice_in_dim(reduce_sum(_subdiagonal(a), (last - 1,)), 0, typeof(taus).shape[-1],
+                             axis=last - 1)
+        parts = [ew.real(v) if typeof(v).dtype.kind == "c" else v for v in (diagonal(a), below)]
+        return [ew.add(tril(a), triu(x, 1)), *parts, taus]
+
+
+def _subdiagonal(a: Any) -> Any:
+    return tril(triu(a, -1), -1)
+
+
+def _reduced(x: Any) -> list[Any]:
+    """LAPACK's unblocked reduction gehd2: x[..., n, n] -> its packed form, taus[..., n-1]."""
+    aval = typeof(x)
+    n, last = aval.shape[-1], aval.ndim - 1
+    if n < 2:
+        return [x, full_like(x, 0, shape=(*aval.shape[:-2], 0))]
+    row = broadcasted_iota(INT32, (*aval.shape[:-1], 1), last - 1)
+    taus = full_like(x, 0, shape=(*aval.shape[:-2], n - 1, 1))
+
+    def step(j: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        a, taus = state
+        j = ew.convert_element_type(j, INT32)
+        column = dynamic_slice_in_dim(a, j, 1, last)
+        head, tail = ew.eq(row, ew.add(j, 1)), ew.gt(row, ew.add(j, 1))
+        v, tau, beta = _reflector(column, head, tail)
+        a = ew.sub(a, matmul(matmul(a, ew.mul(v, _over(tau, v))), adjoint(v)))
+        # Columns up to j are done, and hold reflectors where their zeros are.
+        ahead = ew.gt(broadcasted_iota(INT32, (*aval.shape[:-2], 1, n), last), j)
+        image = matmul(adjoint(v), a)
+        image = ew.select(ahead, image, full_like(image, 0))
+        a = ew.sub(a, matmul(ew.mul(v, _over(_conj(tau), v)), image))
+        # The column now is beta and zeros, in whose place v is kept.
+        kept = ew.select(tail, v, ew.select(head, _over(beta, v), dynamic_slice_in_dim(a, j, 1,
+                                                                                   last)))
+        return (dynamic_update_slice_in_dim(a, kept, j, last),
+                dynamic_update_slice_in_dim(taus, tau, j, last - 1))
+
+    a, taus = fori_loop(0, n - 1, step, (x, taus))
+    return [a, reduce_sum(taus, (last,))]
+
+
+def _conj(x: Any) -> Any:
+    return ew.conj(x) if typeof(x).dtype.kind == "c" else x
+
+
+def _over(x: Any, like: Any) -> Any:
+    """x[..., 1, 1] in the shape of `like`."""
+    return broadcast_in_dim(x, typeof(like).shape, tuple(range(typeof(x).ndim)))
+
+
+def _reflector(column: Any, head: Any, tail: Any) -> tuple[Any, Any, Any]:
+    """v, tau and beta with (1 - tau v vᴴ)ᴴ of (head, tail) = (beta, 0): LAPACK's larfg."""
+    zero = full_like(column, 0)
+    axis = typeof(column).ndim - 2
+
+    def total(x: Any) -> Any:
+        return expand_dims(reduce_sum(x, (axis,)), (axis,))
+
+    rest = ew.select(tail, column, zero)
+    alpha = total(ew.select(head, column, zero))
+    real, imag = (ew.real(alpha), ew.imag(alpha)) if typeof(alpha).dtype.kind == "c" else (
+        alpha, full_like(alpha, 0))
+    squares = total(_squares(rest))
+    none = ew.bitwise_and(ew.eq(squares, 0.0), ew.eq(imag, 0.0))
+    squares = ew.add(squares, ew.add(ew.mul(real, real), ew.mul(imag, imag)))
+    size = ew.sqrt(ew.select(none, full_like(squares, 1), squares))
+    signed = ew.select(ew.ge(real, 0.0), ew.neg(size), size)
+    beta = ew.select(none, real, signed)
+    wide = as_dtype(signed, column)
+    tau = ew.select(none, full_like(alpha, 0), ew.div(ew.sub(wide, alpha), wide))
+    scale = ew.select(none, full_like(alpha, 1), ew.sub(alpha, wide))
+    v = ew.select(head, full_like(column, 1), ew.div(rest, _over(scale, rest)))
+    return v, tau, as_dtype(beta, column)
+
+
+def _squares(x: Any) -> Any:
+    """|x|² elementwise."""
+    if typeof(x).dtype.kind != "c":
+        return ew.mul(x, x)
+    return ew.add(*(ew.mul(part, part) for part in (ew.real(x), ew.imag(x))))
+
+
+hessenberg_p, tridiagonal_p = Hessenberg("hessenberg"), Tridiagonal("tridiagonal")
+
+
+def hessenberg(a: Any) -> tuple[Any, Any]:
+    """Reduce a matrix to upper Hessenberg form: a = q h qᴴ with zeros below h's first subdiagonal.
+
+    Args:
+      a: float[..., n, n] or complex.
+
+    Returns:
+      (packed[..., n, n], taus[..., n-1]): h is what is on and above the first subdiagonal of
+      `packed`. The reflectors whose product is q (`householder_product`) start at row 1, and are
+      below that. NaN where LAPACK refuses the matrix.
+
+    The derivative is not defined where a column needs no reflector.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> packed, taus = lax.linalg.hessenberg(onp.array([[1., 2.], [3., 4.]]))
+    >>> print(packed, taus)
+    [[1. 2.]
+     [3. 4.]] [0.]
+    """
+    return tuple(hessenberg_p.bind(a))
+
+
+def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
+    """Reduce a symmetric or Hermitian matrix to real tridiagonal form t: a = q t qᴴ.
+
+    Args:
+      a: float[..., n, n] or complex; one triangle of it is read.
+      lower: read the lower triangle, else the upper one.
+
+    Returns:
+      (packed[..., n, n], d[..., n], e[..., n-1], taus[..., n-1]): d is t's diagonal, e the one
+      beside it, both real. `packed` holds the reflectors whose product is q below the first
+      subdiagonal (above the first superdiagonal, and taken from the last to the first, if not
+      `lower`); its other triangle is that of a. NaN where LAPACK refuses the matrix.
+
+    The derivative is not defined where a column needs no reflector.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> packed, d, e, taus = lax.linalg.tridiagonal(onp.array([[1., 2.], [2., 5.]]))
+    >>> print(d, e)
+    [1. 5.] [2.]
+    """
+    return tuple(tridiagonal_p.bind(a, lower=bool(lower)))

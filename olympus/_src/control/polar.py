@@ -1,0 +1,203 @@
+"""The polar decomposition, by Halley's iteration with dynamic weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.primitive import Zero
+from ..core.trace import literal, typeof
+from ..lax import elementwise as ew
+from ..lax.creation import broadcasted_iota, full, full_like
+from ..lax.linalg.cholesky import cholesky
+from ..lax.linalg.core import INT32, LAPACK, adjoint, eye, masked, matmul, real_dtype
+from ..lax.linalg.eigh import eigh
+from ..lax.linalg.qr import qr
+from ..lax.linalg.solve import triangular_solve
+from ..lax.linalg.spectra import as_dtype, pairs
+from ..lax.reduce import reduce_max
+from ..lax.shape import broadcast_in_dim, reduce_sum
+from ..lax.slicing import concatenate, slice_in_dim
+from ..types import dtypes
+from .cond import cond
+from .custom_jvp import custom_jvp
+from .while_loop import while_loop
+
+__all__ = ["qdwh"]
+
+QR_FROM = 100.0     # the weight c above which a step by Cholesky would lose too many digits
+
+
+def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,
+         eps: float | None = None, dynamic_shape: tuple[Any, Any] | None = None) -> Any:
+    """Polar decomposition x = u h of a matrix that has no fewer rows than columns.
+
+    QR-based, dynamically weighted Halley iteration: Nakatsukasa, Bai and Gygi, "Optimizing
+    Halley's iteration for computing the matrix polar decomposition", 2010. Any matrix takes at
+    most six steps in double precision.
+
+    Args:
+      x: float[m, n] or complex, m >= n; for batches, vmap.
+      is_hermitian: whether x is Hermitian: u then is, too.
+      max_iterations: when to stop at the latest; 10 unless given.
+      eps: the precision wanted, relative; that of the dtype unless given.
+      dynamic_shape: (rows, columns), ints or integer arrays: only that corner of x counts, and
+        beyond it the results are zero.
+
+    Returns:
+      (u[m, n] with orthonormal columns, h[n, n] Hermitian and positive semidefinite, the number of
+      iterations, whether they converged). Where x holds a NaN all is NaN.
+
+    The derivative is that of the exact decomposition, whatever the iteration; it is infinite or NaN
+    where x has dependent columns.
+
+    Raises TypeError for another rank or dtype, ValueError if m < n.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> u, h, steps, converged = lax.linalg.qdwh(onp.array([[0., -2.], [1., 0.]]))
+    >>> print(onp.round(h, 4), converged)
+    [[1. 0.]
+     [0. 2.]] True
+    """
+    aval = typeof(x)
+    if aval.ndim != 2 or aval.dtype not in LAPACK:
+        raise TypeError(f"qdwh: operand {aval} given; a matrix of float32, float64, complex64 or "
+                        "complex128 is required; use vmap for a batch.")
+    m, n = aval.shape
+    if m < n or (is_hermitian and m != n):
+        wanted = "as many rows as" if is_hermitian else "at least as many rows as"
+        raise ValueError(f"qdwh: operand {aval} given, is_hermitian={is_hermitian}; {wanted} "
+                         "columns are required; decompose the conjugate transpose.")
+    if max_iterations is None:
+        max_iterations = 10
+    if eps is None:
+        eps = float(dtypes.finfo(aval.dtype).eps)
+    beyond = full_like(x, 0, shape=(n, n))
+    if dynamic_shape is not None:
+        inside = [ew.lt(broadcasted_iota(INT32, aval.shape, axis), ew.convert_element_type(
+            size, INT32)) for axis, size in enumerate(dynamic_shape)]
+        x = masked(x, ew.bitwise_and(*inside))
+        outside = ew.ge(broadcasted_iota(INT32, (n, n), 0),
+                        ew.convert_element_type(dynamic_shape[1], INT32))
+        beyond = masked(eye(beyond), outside)
+    tall = m > n or dynamic_shape is not None
+    return _polar(x, beyond, bool(is_hermitian), tall, int(max_iterations), float(eps))
+
+
+def _decomposed(x: Any, beyond: Any, is_hermitian: bool, tall: bool, max_iterations: int,
+                eps: float) -> Any:
+    """u, h, the number of steps, whether they converged; derivatives read `beyond` and `tall`."""
+    u, count, converged = _iterated(x, is_hermitian, max_iterations, eps)
+    h = matmul(adjoint(u), x)
+    return u, ew.mul(ew.add(h, adjoint(h)), 0.5), count, converged
+
+
+_polar = custom_jvp(_decomposed, nondiff_argnums=(2, 3, 4, 5))
+
+
+@_polar.defjvp
+def _polar_jvp(is_hermitian: bool, tall: bool, max_iterations: int, eps: float, primals: Any,
+               tangents: Any) -> Any:
+    """u̇ = uΩ + (1 - uuᴴ)ẋh⁻¹ with Ωh + hΩ = uᴴẋ - ẋᴴu, and ḣ = uᴴẋ - Ωh (Higham, "Functions of
+    matrices", 2008, §8)."""
+    (x, beyond), (t, _) = primals, tangents
+    u, h, count, converged = _polar(x, beyond, is_hermitian, tall, max_iterations, eps)
+    # Where x is cut off, h is singular: a one there divides the zeros of its tangent.
+    v, w = eigh(ew.add(h, beyond))
+    image = matmul(adjoint(u), t)
+    inner = matmul(adjoint(v), matmul(ew.sub(image, adjoint(image)), v))
+    turn = ew.mul(inner, as_dtype(ew.div(1.0, pairs(ew.add, w)), inner))
+    turn = matmul(v, matmul(turn, adjoint(v)))
+    t_u = matmul(u, turn)
+    if tall:
+        outside = matmul(ew.sub(t, matmul(u, image)), v)
+        inverse = broadcast_in_dim(ew.div(1.0, w), typeof(outside).shape, (1,))
+        t_u = ew.add(t_u, matmul(ew.mul(outside, as_dtype(inverse, outside)), adjoint(v)))
+    t_h = ew.sub(image, matmul(turn, h))
+    zeros = [Zero(typeof(value).to_tangent_aval()) for value in (count, converged)]
+    return (u, h, count, converged), (t_u, t_h, *zeros)
+
+
+def _norm(x: Any) -> Any:
+    """Frobenius norm."""
+    size = ew.abs(x)
+    return ew.sqrt(reduce_sum(ew.mul(size, size), (0, 1)))
+
+
+def _iterated(x: Any, is_hermitian: bool, max_iterations: int, eps: float) -> Any:
+    """The unitary factor, the number of steps, and whether they converged."""
+    real = real_dtype(typeof(x).dtype)
+    if typeof(x).size == 0:
+        return x, full((), 0), full((), True)
+    size = ew.abs(x)
+    # ‖x‖₂ <= sqrt(‖x‖₁ ‖x‖_∞): singular values of x/bound lie in [0, 1].
+    bound = ew.sqrt(ew.mul(*[reduce_max(reduce_sum(size, (axis,)), (0,)) for axis in (0, 1)]))
+    bound = ew.select(ew.eq(bound, 0.0), full_like(bound, 1), bound)
+    start = ew.div(x, broadcast_in_dim(as_dtype(bound, x), typeof(x).shape, ()))
+    # The least singular value is taken to be eps: smaller ones count as zero.
+    lowest = literal(eps, real)
+    change_tolerance, bound_tolerance = (4.0 * eps) ** (1 / 3), 5.0 * eps
+
+    def unfinished(state: Any) -> Any:
+        _, count, converged, _ = state
+        return ew.bitwise_and(ew.lt(count, max_iterations), ew.bitwise_not(converged))
+
+    def step(state: Any) -> Any:
+        u, count, _, low = state
+        new, low = _halley(u, low)
+        if is_hermitian:
+            new = ew.mul(ew.add(new, adjoint(new)), 0.5)
+        still = ew.le(_norm(ew.sub(new, u)), ew.mul(_norm(new), change_tolerance))
+        tight = ew.le(ew.abs(ew.sub(1.0, low)), bound_tolerance)
+        return new, ew.add(count, 1), ew.bitwise_and(still, tight), low
+
+    state = (start, 0, literal(False, dtypes.as_dtype(bool)), lowest)
+    u, count, converged, _ = while_loop(unfinished, step, state)
+    # One step of Newton and Schulz takes off the rounding errors of the last solve.
+    gram = matmul(adjoint(u), u)
+    return ew.sub(ew.mul(u, 1.5), ew.mul(matmul(u, gram), 0.5)), count, converged
+
+
+def _halley(x: Any, low: Any) -> tuple[Any, Any]:
+    """x(a + b xᴴx)(1 + c xᴴx)⁻¹, with weights best for singular values in [low, 1].
+
+    Returns it and the bound that its singular values have.
+    """
+    square = ew.mul(low, low)
+    d = ew.cbrt(ew.div(ew.mul(4.0, ew.div(ew.sub(1.0, square), square)), square))
+    root = ew.sqrt(ew.add(1.0, d))
+    inner = ew.div(ew.mul(8.0, ew.sub(2.0, square)), ew.mul(square, root))
+    a = ew.add(root, ew.mul(0.5, ew.sqrt(ew.add(ew.sub(8.0, ew.mul(4.0, d)), inner))))
+    b = ew.mul(0.25, ew.square(ew.sub(a, 1.0)))
+    c = ew.sub(ew.add(a, b), 1.0)
+    new = cond(ew.gt(c, QR_FROM), _by_qr, _by_cholesky, x, a, b, c)
+    low = ew.div(ew.mul(low, ew.add(a, ew.mul(b, square))), ew.add(1.0, ew.mul(c, square)))
+    return new, ew.min(low, full_like(low, 1))
+
+
+def _weighed(x: Any, y: Any, weight: Any, other: Any) -> Any:
+    """weight x + other y."""
+    weight, other = (broadcast_in_dim(as_dtype(w, x), typeof(x).shape, ()) for w in (weight, other))
+    return ew.add(ew.mul(weight, x), ew.mul(other, y))
+
+
+def _by_qr(x: Any, a: Any, b: Any, c: Any) -> Any:
+    """The step by the QR factorisation of (sqrt(c) x, 1), which is stable."""
+    m, n = typeof(x).shape
+    root = ew.sqrt(c)
+    upper = ew.mul(x, broadcast_in_dim(as_dtype(root, x), (m, n), ()))
+    q, _ = qr(concatenate([upper, eye(full_like(x, 0, shape=(n, n)))], 0), full_matrices=False)
+    q1, q2 = slice_in_dim(q, 0, m), slice_in_dim(q, m, m + n)
+    ratio = ew.div(b, c)
+    return _weighed(x, matmul(q1, adjoint(q2)), ratio, ew.div(ew.sub(a, ratio), root))
+
+
+def _by_cholesky(x: Any, a: Any, b: Any, c: Any) -> Any:
+    """The step by the Cholesky factorisation of 1 + c xᴴx, which is fast."""
+    gram = matmul(adjoint(x), x)
+    scaled = ew.mul(gram, broadcast_in_dim(as_dtype(c, x), typeof(gram).shape, ()))
+    factor = cholesky(ew.add(scaled, eye(gram)), symmetrize_input=False)
+    solved = triangular_solve(factor, x, lower=True, transpose_a=True, conjugate_a=True)
+    solved = triangular_solve(factor, solved, lower=True)
+    ratio = ew.div(b, c)
+    return _weighed(x, solved, ratio, ew.sub(a, ratio))

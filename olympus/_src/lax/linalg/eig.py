@@ -1,0 +1,179 @@
+"""Eigenvalues and eigenvectors of general matrices."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.trace import typeof
+from ...types import dtypes
+from ...types.avals import make_aval
+from .. import elementwise as ew
+from ..creation import broadcasted_iota, full_like
+from ..reduce import argmax
+from ..shape import broadcast_in_dim, reduce_sum
+from .core import (
+    INT32,
+    MatrixOperation,
+    Shape,
+    adjoint,
+    check_square,
+    matmul,
+    scaled,
+    take_rows,
+)
+from .lu import lu
+from .solve import triangular_solve
+from .spectra import as_dtype, diagonal, off_diagonal_inverse, pairs
+
+__all__ = ["EigImplementation", "eig", "eig_p"]
+
+
+class EigImplementation(enum.Enum):
+    """Libraries that `eig` may call. The CPU has LAPACK."""
+
+    CUSOLVER = "cusolver"
+    MAGMA = "magma"
+    LAPACK = "lapack"
+
+
+class Eig(MatrixOperation):
+    """w and, where asked for, vl with vlᴴ x = diag(w) vlᴴ and vr with x vr = vr diag(w)."""
+
+    multiple_results = True
+    transpose = None
+
+    def results(self, dtype: Any, shape: Shape, *, compute_left_eigenvectors: bool,
+                compute_right_eigenvectors: bool, **params: Any) -> list[Any]:
+        check_square("eig", shape)
+        dtype = dtypes.to_complex_dtype(dtype)
+        vectors = compute_left_eigenvectors + compute_right_eigenvectors
+        return [(shape[:1], dtype), *[(shape, dtype)] * vectors]
+
+    def emit(self, b: Any, x: Any, *, compute_left_eigenvectors: bool,
+             compute_right_eigenvectors: bool, enable_eigvec_derivs: bool,
+             implementation: EigImplementation | None) -> list[Any]:
+        if b.platform == "cpu" and implementation not in (None, EigImplementation.LAPACK):
+            raise ValueError(f"eig: implementation {implementation.name} given on platform cpu; it "
+                             "has LAPACK only; leave `implementation` out.")
+        n, aval, outs = self.batch(b), b.avals_in[0], list(b.avals_out)
+        info, w = make_aval(aval.shape[:n], INT32), outs[0]
+        vectors = make_aval(aval.shape, w.dtype)
+        real = aval.dtype != w.dtype
+        parts = [w.update(dtype=aval.dtype)] * 2 if real else [w]
+        found = b.solver("geev", [x], [*parts, vectors, vectors, info], n, {
+            "compute_left": "V" if compute_left_eigenvectors else "N",
+            "compute_right": "V" if compute_right_eigenvectors else "N"})
+        *values, left, right, code = found
+        wanted = [b.op("stablehlo.complex", values, None, w) if real else values[0]]
+        wanted += [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
+        return b.nan_unless(b.succeeded(code, info), wanted, outs)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
+            compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+            enable_eigvec_derivs: bool, implementation: Any) -> Any:
+        """ẇ = diag(vr⁻¹ẋvr), v̇r = vr (F∘vr⁻¹ẋvr), F = 1/(w_j - w_i), then normalised.
+
+        Giles 2008, §3.1; Boeddeker et al. 2017. Left eigenvectors are the right ones of xᴴ.
+        """
+        left, right = compute_left_eigenvectors, compute_right_eigenvectors
+        if (left or right) and not enable_eigvec_derivs:
+            raise ValueError(
+                f"eig: derivative of eigenvectors of {typeof(primals[0])} asked for; they have one "
+                "only where all eigenvalues differ, and it is that of LAPACK's normalisation; pass "
+                "enable_eigvec_derivs=True, or leave the eigenvectors out.")
+        # Derivatives of the eigenvalues do not depend on how eigenvectors are normalised.
+        w, *vectors = self.bind(
+            *primals, compute_left_eigenvectors=left,
+            compute_right_eigenvectors=right or not left, enable_eigvec_derivs=True,
+            implementation=implementation)
+        t = as_dtype(tangents[0], w)
+        t_vectors = []
+        if right or not left:
+            rates, t_right = _moved(w, vectors[-1], t)
+            t_vectors.append(t_right)
+        if left:
+            rates, t_left = _moved(ew.conj(w), vectors[0], adjoint(t))
+            rates = ew.conj(rates)
+            t_vectors.insert(0, t_left)
+        kept = left + right
+        return [w, *vectors[:kept]], [rates, *t_vectors[:kept]]
+
+
+def _moved(w: Any, v: Any, t: Any) -> tuple[Any, Any]:
+    """Tangents of eigenvalues w and eigenvectors v of a matrix whose tangent is t."""
+    inner = _left_divided(v, matmul(t, v))
+    turned = matmul(v, ew.mul(inner, off_diagonal_inverse(pairs(ew.sub, w))))
+    return diagonal(inner), ew.sub(turned, _drift(v, turned))
+
+
+def _left_divided(v: Any, x: Any) -> Any:
+    """v⁻¹ x."""
+    factors, _, order = lu(v)
+    x = triangular_solve(factors, take_rows(x, order), left_side=True, lower=True,
+                         unit_diagonal=True)
+    return triangular_solve(factors, x, left_side=True)
+
+
+def _drift(v: Any, t: Any) -> Any:
+    """What t has of v's own directions: LAPACK's columns have length 1 and a real component.
+
+    That component is the largest one, exactly real: the phase that keeps it so is taken off.
+    """
+    aval = typeof(v)
+    axis = aval.ndim - 2
+    growth = reduce_sum(ew.real(ew.mul(ew.conj(v), t)), (axis,))
+    size = ew.add(ew.square(ew.real(v)), ew.square(ew.imag(v)))
+    size = ew.select(ew.eq(ew.imag(v), 0.0), size, ew.neg(size))
+    lead = broadcast_in_dim(argmax(size, axis, INT32), aval.shape,
+                            tuple(d for d in range(aval.ndim) if d != axis))
+    mask = ew.eq(broadcasted_iota(INT32, aval.shape, axis), lead)
+    turn = ew.div(_picked(mask, ew.imag(t), axis), _picked(mask, ew.real(v), axis))
+    batch = range(axis)
+    return scaled(v, ew.complex(growth, turn), (*batch, axis + 1))
+
+
+def _picked(mask: Any, x: Any, axis: int) -> Any:
+    """The elements where the mask, true once along the axis, is true."""
+    return reduce_sum(ew.select(mask, x, full_like(x, 0)), (axis,))
+
+
+eig_p = Eig("eig")
+
+
+def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
+        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
+        use_magma: bool | None = None) -> list[Any]:
+    """Eigenvalues w and eigenvectors of a general matrix: vlᴴ x = diag(w) vlᴴ, x vr = vr diag(w).
+
+    Args:
+      x: float[..., n, n] or complex.
+      compute_left_eigenvectors, compute_right_eigenvectors: which eigenvectors to return.
+      enable_eigvec_derivs: allow derivatives of the eigenvectors. They are those of LAPACK's
+        columns: of length 1, with a largest component that is real; infinite or NaN where
+        eigenvalues agree. Derivatives of the eigenvalues need no permission.
+      implementation: the library; the CPU has LAPACK.
+      use_magma: deprecated spelling of `implementation`: MAGMA if true, LAPACK if false.
+
+    Returns:
+      [w[..., n]], followed by vl[..., n, n] and vr[..., n, n] where asked for; all complex. NaN for
+      each matrix for which LAPACK did not converge, so also where x holds a NaN.
+
+    Raises ValueError if eigenvectors are differentiated without permission.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> print(lax.linalg.eig(onp.array([[0., 1.], [-1., 0.]]))[0])
+    [0.+1.j 0.-1.j]
+    """
+    if use_magma is not None:
+        warnings.warn("eig: use_magma is deprecated; pass implementation=EigImplementation.MAGMA "
+                      "or LAPACK.", DeprecationWarning, stacklevel=2)
+        implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
+    return eig_p.bind(
+        x, compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        implementation=None if implementation is None else EigImplementation(implementation))
