@@ -14,9 +14,12 @@ from .elementwise import add
 from .precision import canonical_precision, precision_attributes
 from .shape import move_axis, transpose
 
-__all__ = ["batch_matmul", "dot", "dot_general", "dot_general_p"]
+__all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 
 Dims = tuple[int, ...]
+FLOAT32 = dtypes.as_dtype("float32")
+DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]],
+                            tuple[Sequence[int], Sequence[int]]]
 DimensionNumbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
 
 
@@ -35,17 +38,20 @@ class DotGeneral(Primitive):
         (lc, rc), (lb, rb) = dimension_numbers
         for what, left, right in (("contracting", lc, rc), ("batch", lb, rb)):
             _check_axes(what, lhs, rhs, left, right)
-        if preferred_element_type is None and lhs.dtype != rhs.dtype:
-            raise TypeError(f"dot_general: operands {lhs} and {rhs} given; equal dtypes are "
-                            "required unless preferred_element_type is set; convert one of them.")
+        _check_distinct(lhs, lc, lb)
+        _check_distinct(rhs, rc, rb)
         shape = (*[lhs.shape[i] for i in lb], *[lhs.shape[i] for i in _free(lhs.ndim, lc, lb)],
                  *[rhs.shape[i] for i in _free(rhs.ndim, rc, rb)])
-        dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
-        return make_aval(shape, dtype, lhs.weak_type and rhs.weak_type)
+        return make_aval(shape, _sum_dtype("dot_general", lhs, rhs, preferred_element_type),
+                         lhs.weak_type and rhs.weak_type)
 
     def lower(self, b: Any, lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
               precision: Any, preferred_element_type: Any, out_sharding: Any) -> Any:
-        return b.dot_general(lhs, rhs, dimension_numbers, precision_attributes(b, precision))
+        lhs, rhs, out = unmixed(b, lhs, rhs)
+        attributes = precision_attributes(b, precision)
+        wanted, b.avals_out = b.avals_out[0], [out]
+        result = b.dot_general(lhs, rhs, dimension_numbers, attributes)
+        return result if out is wanted else b.convert(result, wanted)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, y), (tx, ty) = primals, tangents
@@ -80,7 +86,7 @@ class DotGeneral(Primitive):
         x_free, y_free, nb = _free(x.ndim, xc, xb), _free(typeof(y).ndim, yc, yb), len(xb)
         ct_free_y = tuple(range(nb + len(x_free), nb + len(x_free) + len(y_free)))
         numbers = ((ct_free_y, y_free), (tuple(range(nb)), yb))
-        if params["preferred_element_type"] is not None:
+        if params["preferred_element_type"] is not None or typeof(y).dtype != x.dtype:
             params = {**params, "preferred_element_type": x.dtype}
         out = self.bind(ct, y, dimension_numbers=numbers, **params)
         # Axis k of out belongs at axis axes[k] of x.
@@ -122,18 +128,56 @@ def _check_axes(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Dims, right
                             "their sizes must be equal.")
 
 
+def _check_distinct(x: ShapedArray, contracting: Dims, batch: Dims) -> None:
+    if len({*contracting, *batch}) < len(contracting) + len(batch):
+        raise TypeError(f"dot_general: operand {x}, contracting axes {contracting} and batch axes "
+                        f"{batch} given; each axis may be named once.")
+
+
+def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> Any:
+    """The dtype of the result: the preferred one, or what the operands' dtypes promote to."""
+    if preferred is not None:
+        return preferred
+    if lhs.dtype == rhs.dtype:
+        return lhs.dtype
+    try:
+        return dtypes.promote_types(lhs.dtype, rhs.dtype, lhs.weak_type, rhs.weak_type)[0]
+    except dtypes.TypePromotionError:
+        raise TypeError(f"{name}: operands {lhs} and {rhs} given, whose dtypes do not promote to "
+                        "one; preferred_element_type is required, or a conversion.") from None
+
+
+def unmixed(b: Any, lhs: Any, rhs: Any) -> tuple[Any, Any, ShapedArray]:
+    """Operands as XLA's products take them: of one dtype, of the kind of the result's.
+
+    Returns both MLIR values and the aval in which to compute the result, to convert from then.
+    """
+    x, y, out = *b.avals_in, b.avals_out[0]
+    if x.dtype == y.dtype and dtypes.scalar_kind(x.dtype) == dtypes.scalar_kind(out.dtype):
+        return lhs, rhs, out
+    try:
+        common = dtypes.promote_many(((x.dtype, False), (y.dtype, False), (out.dtype, False)))[0]
+    except dtypes.TypePromotionError:       # an 8-bit float with another: all are exact in float32
+        wide = [a.dtype for a in (x, y, out) if dtypes.is_complex(a.dtype)]
+        common = wide[0] if wide else out.dtype if dtypes.is_floating(out.dtype) else FLOAT32
+    lhs, rhs = [v if a.dtype == common else b.convert(v, a.update(dtype=common))
+                for v, a in ((lhs, x), (rhs, y))]
+    return lhs, rhs, out if common == out.dtype else out.update(dtype=common)
+
+
 dot_general_p = DotGeneral("dot_general")
 
 
-def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None,
+def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, precision: Any = None,
                 preferred_element_type: Any = None, *, out_sharding: Any = None) -> Any:
     """Contract two arrays: sums of products over pairs of axes, in parallel over batch axes.
 
     Args:
-      lhs, rhs: arrays of one dtype (of two, if `preferred_element_type` is given).
+      lhs, rhs: arrays; different dtypes are promoted.
       dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
       precision: see `Precision`; a value, a pair, a name, or a dot algorithm.
-      preferred_element_type: dtype of the sums and of the result.
+      preferred_element_type: dtype of the sums and of the result; None is the operands'.
+      out_sharding: None.
 
     Returns:
       Axes: batch, then the remaining ones of lhs, then those of rhs.
@@ -143,6 +187,10 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = Non
     >>> lax.dot_general(onp.ones((2, 3)), onp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
+    if out_sharding is not None:
+        raise NotImplementedError(f"dot_general: out_sharding {out_sharding} given; None is "
+                                  "required; constrain the result with "
+                                  "lax.with_sharding_constraint.")
     (lc, rc), (lb, rb) = dimension_numbers
     numbers = tuple(tuple(tuple(int(i) for i in axes) for axes in pair)
                     for pair in ((lc, rc), (lb, rb)))

@@ -44,8 +44,8 @@ class DceSink(Primitive):
 
     def lower(self, b: Any, *xs: Any, prevent_mlir_dce: bool) -> list[Any]:
         if prevent_mlir_dce:
-            b.ops("stablehlo.custom_call", xs, {"call_target_name": b.attr('"dce_sink"'),
-                                                "has_side_effect": b.attr("true")}, [])
+            for x in xs:
+                b.custom_call("dce_sink", [x], [], {"has_side_effect": b.attr("true")})
         return []
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -63,8 +63,7 @@ def dce_sink(val: Any, prevent_mlir_dce: bool = False) -> None:
 
     Args:
       val: what to keep.
-      prevent_mlir_dce: keep it through the compiler too, by a custom call `dce_sink` that the
-        compiler knows; else it is kept in olympusprs, and the compiler drops it.
+      prevent_mlir_dce: keep it in the compiled program too; else only in olympusprs.
 
     >>> import olympus
     >>> str(olympus.make_olympuspr(lambda x: olympus.lax.dce_sink(x + 1))(1)).count("dce_sink")

@@ -10,8 +10,8 @@ import numpy as np
 from ..base import config
 from ..types import dtypes
 
-__all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "canonical_precision",
-           "precision_attributes"]
+__all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",
+           "canonical_precision", "precision_attributes"]
 
 
 class Precision(enum.Enum):
@@ -67,6 +67,9 @@ class DotAlgorithmPreset(enum.Enum):
         return f"DotAlgorithmPreset.{self.name}"
 
 
+PrecisionLike = (None | str | Precision | tuple[str, str] | tuple[Precision, Precision]
+                 | DotAlgorithm | DotAlgorithmPreset)
+
 _SPELLINGS = {
     "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
     "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
@@ -98,6 +101,9 @@ def canonical_precision(precision: Any) -> Any:
             raise ValueError(f"precision: {precision!r} given; one value, or a pair for lhs and "
                              "rhs, is required.")
         pair = tuple(map(_one, precision))
+        if any(isinstance(p, (DotAlgorithm, DotAlgorithmPreset)) for p in pair):
+            raise ValueError(f"precision: {precision!r} given; an algorithm is of both operands: "
+                             "pass it alone, not in a pair.")
     else:
         value = _one(precision)
         if not isinstance(value, Precision):
@@ -112,8 +118,7 @@ def _algorithm(preset: DotAlgorithmPreset) -> str | None:
         return None
     lhs, rhs, acc = (_MLIR_TYPES[p] for p in parts[:3])
     passes = _PASSES[parts[3]] if len(parts) > 3 else 1
-    components = {1: 1, 3: 2, 6: 3, 9: 3}[passes]
-    return _spell(lhs, rhs, acc, components, components, passes, False)
+    return _spell(lhs, rhs, acc, 1, 1, passes, False)
 
 
 def _spell(lhs: str, rhs: str, acc: str, n_lhs: int, n_rhs: int, passes: int, loose: bool) -> str:

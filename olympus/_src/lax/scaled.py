@@ -1,0 +1,78 @@
+"""scaled_dot: products of arrays of small floats with a scale per block along a contracted axis.
+
+The format is that of "OCP Microscaling Formats (MX) Specification" (2023). No CPU has it: operands
+are multiplied with their scales in bfloat16, where 8-bit floats and powers of two are exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray
+from . import elementwise as ew
+from .contract import DotDimensionNumbers, dot_general
+from .shape import broadcast_in_dim, reshape
+
+__all__ = ["scaled_dot"]
+
+BFLOAT16 = dtypes.as_dtype("bfloat16")
+
+
+def _default_numbers(lhs: ShapedArray, rhs: ShapedArray) -> DotDimensionNumbers:
+    """Matrices, after leading batch axes."""
+    if lhs.ndim < 2 or lhs.ndim != rhs.ndim:
+        raise TypeError(f"scaled_dot: operands {lhs} and {rhs} given; equal ranks of at least 2 are "
+                        "required unless dimension_numbers are given.")
+    batch = tuple(range(lhs.ndim - 2))
+    return ((lhs.ndim - 1,), (lhs.ndim - 2,)), (batch, batch)
+
+
+def _scaled(x: Any, scale: Any, contracting: Any) -> Any:
+    """`x` times its scales, in bfloat16; None is 1."""
+    aval = typeof(x)
+    x = ew.convert_element_type(x, BFLOAT16)
+    if scale is None:
+        return x
+    given = typeof(scale)
+    fits = given.ndim == aval.ndim and all(
+        n == m or (d in contracting and m and n % m == 0)
+        for d, (n, m) in enumerate(zip(aval.shape, given.shape)))
+    if not fits or not dtypes.is_floating(given.dtype):
+        raise TypeError(f"scaled_dot: operand {aval}, scale {given}, contracting axes {contracting} "
+                        "given; a floating scale of the operand's rank is required, whose sizes "
+                        "are the operand's or, on contracting axes, divide them.")
+    blocks = [k for n, m in zip(aval.shape, given.shape) for k in (m, n // m if m else 1)]
+    pairs = broadcast_in_dim(ew.convert_element_type(scale, BFLOAT16), blocks,
+                             tuple(range(0, 2 * aval.ndim, 2)))
+    return ew.mul(x, reshape(pairs, aval.shape))
+
+
+def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = None,
+               dimension_numbers: DotDimensionNumbers | None = None,
+               preferred_element_type: Any = None) -> Any:
+    """`dot_general` of operands each times a scale per block of elements.
+
+    Args:
+      lhs, rhs: arrays, usually of an 8-bit floating dtype.
+      lhs_scale, rhs_scale: scales, usually float8_e8m0fnu: shaped like the operand but on
+        contracting axes, where a divisor of its size is the number of blocks. None is 1.
+      dimension_numbers: as of `dot_general`; None is products of matrices with leading batch axes.
+      preferred_element_type: dtype of the result; None is bfloat16.
+
+    Raises TypeError where shapes do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> x, scale = onp.ones((2, 64)), onp.array([[1., 2.], [4., 4.]])
+    >>> print(lax.scaled_dot(x, x.T, lhs_scale=scale, preferred_element_type="float32"))
+    [[ 96.  96.]
+     [256. 256.]]
+    """
+    if dimension_numbers is None:
+        dimension_numbers = _default_numbers(typeof(lhs), typeof(rhs))
+    lc, rc = dimension_numbers[0]
+    preferred = BFLOAT16 if preferred_element_type is None else preferred_element_type
+    return dot_general(_scaled(lhs, lhs_scale, lc), _scaled(rhs, rhs_scale, rc), dimension_numbers,
+                       preferred_element_type=preferred)
