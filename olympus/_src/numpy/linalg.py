@@ -8,6 +8,9 @@ import numpy as np
 
 from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
+from ..lax.linalg.svd import svd
+from ..lax.slicing import index_in_dim
+from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axes, definitely_equal
 from . import products, reductions
@@ -18,16 +21,17 @@ __all__ = ["cross", "diagonal", "matmul", "matrix_transpose", "norm", "outer", "
            "vecdot", "vector_norm"]
 
 
+@fused(static=("ord", "axis", "keepdims"))
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norm of vectors or matrices.
 
     Args:
-      ord: vectors: a number, inf or -inf (2 unless given). Matrices: "fro" (unless given), 1, -1,
-        inf or -inf.
+      ord: vectors: a number, inf or -inf (2 unless given). Matrices: "fro" (unless given), "nuc"
+        (the sum of the singular values), 2, -2 (the largest, the smallest), 1, -1, inf or -inf.
       axis: an axis for vectors, a pair for matrices; None takes a vector or matrix as it is, and
         without `ord` all elements of any array.
 
-    Raises ValueError for other ranks, and for orders 2, -2 and "nuc" of matrices.
+    Raises ValueError for other ranks and orders.
 
     >>> import olympus.numpy as jnp
     >>> jnp.linalg.norm(jnp.array([3., 4.]))
@@ -77,15 +81,30 @@ def _matrix(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     rows, columns = axes
     if ord in ("fro", "f"):
         return _power_norm(x, 2, axes, keepdims)
+    if ord in (2, -2, "nuc"):
+        return _spectral(x, ord, axes, keepdims)
     if ord not in (1, -1, np.inf, -np.inf):
-        raise ValueError(f"norm: order {ord!r} for a matrix given; 'fro', 1, -1, inf or -inf is "
-                         "required.")
+        raise ValueError(f"norm: order {ord!r} for a matrix given; 'fro', 'nuc', 1, -1, 2, -2, inf "
+                         "or -inf is required.")
     summed, compared = (rows, columns) if ord in (1, -1) else (columns, rows)
     sums = reductions.sum(absolute(x), summed, keepdims=True)
     found = (reductions.max if ord > 0 else reductions.min)(sums, compared, keepdims=True)
     return found if keepdims else lax_shape.squeeze(found, axes)
 
 
+def _spectral(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """A norm of the singular values, which are not negative and descend; 0 if there are none."""
+    kept = tuple([d for d in range(len(x.shape)) if d not in axes])
+    s = svd(lax_shape.transpose(x, (*kept, *axes)), compute_uv=False)
+    last = len(kept)
+    if ord == "nuc" or definitely_equal(s.shape[last], 0):
+        found = lax_shape.reduce_sum(s, (last,))
+    else:
+        found = index_in_dim(s, 0 if ord == 2 else -1, last, keepdims=False)
+    return lax_shape.expand_dims(found, sorted(axes)) if keepdims else found
+
+
+@fused(static=("axis", "keepdims", "ord"))
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """The norm of vectors along one axis, or of all elements over several (all if None)."""
     (a,) = array_args("vector_norm", x)

@@ -14,19 +14,8 @@ from .. import elementwise as ew
 from ..creation import broadcasted_iota, full_like
 from ..reduce import argmax
 from ..shape import broadcast_in_dim, reduce_sum
-from .core import (
-    INT32,
-    MatrixOperation,
-    Shape,
-    adjoint,
-    check_square,
-    matmul,
-    scaled,
-    take_rows,
-)
-from .lu import lu
-from .solve import triangular_solve
-from .spectra import as_dtype, diagonal, off_diagonal_inverse, pairs
+from .core import INT32, MatrixOperation, Shape, adjoint, check_square, matmul, scaled
+from .spectra import as_dtype, diagonal, left_divided, off_diagonal_inverse, pairs
 
 __all__ = ["EigImplementation", "eig", "eig_p"]
 
@@ -104,17 +93,9 @@ class Eig(MatrixOperation):
 
 def _moved(w: Any, v: Any, t: Any) -> tuple[Any, Any]:
     """Tangents of eigenvalues w and eigenvectors v of a matrix whose tangent is t."""
-    inner = _left_divided(v, matmul(t, v))
+    inner = left_divided(v, matmul(t, v))
     turned = matmul(v, ew.mul(inner, off_diagonal_inverse(pairs(ew.sub, w))))
     return diagonal(inner), ew.sub(turned, _drift(v, turned))
-
-
-def _left_divided(v: Any, x: Any) -> Any:
-    """v⁻¹ x."""
-    factors, _, order = lu(v)
-    x = triangular_solve(factors, take_rows(x, order), left_side=True, lower=True,
-                         unit_diagonal=True)
-    return triangular_solve(factors, x, left_side=True)
 
 
 def _drift(v: Any, t: Any) -> Any:

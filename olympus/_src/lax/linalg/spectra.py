@@ -15,10 +15,12 @@ from .. import elementwise as ew
 from ..creation import broadcasted_iota, full_like
 from ..shape import broadcast_in_dim, reduce_sum
 from ..slicing import slice_in_dim
-from .core import INT32, masked
+from .core import INT32, masked, take_rows
+from .lu import lu
+from .solve import triangular_solve
 
-__all__ = ["as_dtype", "check_subset", "diagonal", "off_diagonal_inverse", "on_diagonal", "pairs",
-           "subset"]
+__all__ = ["as_dtype", "check_subset", "diagonal", "left_divided", "off_diagonal_inverse",
+           "on_diagonal", "pairs", "subset"]
 
 
 def as_dtype(x: Any, like: Any) -> Any:
@@ -50,6 +52,14 @@ def off_diagonal_inverse(x: Any) -> Any:
     skip = broadcast_in_dim(on_diagonal(x), aval.shape, (aval.ndim - 2, aval.ndim - 1))
     inverse = ew.div(1.0, ew.select(skip, full_like(x, 1), x))
     return ew.select(skip, full_like(x, 0), inverse)
+
+
+def left_divided(v: Any, x: Any) -> Any:
+    """v⁻¹ x, by the LU factorisation of v[..., n, n]."""
+    factors, _, order = lu(v)
+    x = triangular_solve(factors, take_rows(x, order), left_side=True, lower=True,
+                         unit_diagonal=True)
+    return triangular_solve(factors, x, left_side=True)
 
 
 def check_subset(name: str, subset_by_index: Any, n: int) -> tuple[int, int] | None:
