@@ -15,11 +15,13 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import div
+from .contract import unmixed
 from .elementwise import add
 from .precision import canonical_precision, precision_attributes
 from .shape import broadcast_axis, move_axis, reshape, rev
+from .windows import canonical_pads, dilated, padtype_to_pads
 
-__all__ = ["ConvDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated",
+__all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated",
            "conv_general_dilated_p", "conv_with_general_padding"]
 
 
@@ -34,16 +36,13 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: tuple[int, ...]
 
 
+ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
 Pairs = tuple[tuple[int, int], ...]
-
-
-def _dilated(size: int, dilation: int) -> int:
-    return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
 def _out_size(size: int, window: int, stride: int, pads: tuple[int, int]) -> int:
     padded = size + pads[0] + pads[1]
-    return 0 if padded < window else div(padded - window, stride) + 1
+    return 0 if padded < window else (padded - window) // stride + 1
 
 
 class ConvGeneralDilated(Primitive):
@@ -57,7 +56,7 @@ class ConvGeneralDilated(Primitive):
         spec = dimension_numbers
         if preferred_element_type is None and lhs.dtype != rhs.dtype:
             raise TypeError(f"conv_general_dilated: lhs {lhs} and rhs {rhs} given; equal dtypes "
-                            "are required; convert one of them.")
+                            "are required, or a preferred_element_type; convert one of them.")
         n, c, *space = (lhs.shape[i] for i in spec.lhs_spec)
         o, i, *window = (rhs.shape[j] for j in spec.rhs_spec)
         groups, batches = feature_group_count, batch_group_count
@@ -75,12 +74,7 @@ class ConvGeneralDilated(Primitive):
                 f"conv_general_dilated: {o} output features and batch {n} given with "
                 f"feature_group_count {groups} and batch_group_count {batches}; the counts must "
                 "divide the features, and the batch count the batch.")
-        for what, got in (("window_strides", window_strides), ("padding", padding),
-                          ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)):
-            if len(got) != len(space):
-                raise TypeError(f"conv_general_dilated: {what}={got} given for {len(space)} "
-                                "spatial axes; one entry for each is required.")
-        out = [_out_size(_dilated(s, dl), _dilated(w, dr), stride, pads) for s, w, stride, pads, dl,
+        out = [_out_size(dilated(s, dl), dilated(w, dr), stride, pads) for s, w, stride, pads, dl,
                dr in zip(space, window, window_strides, padding, lhs_dilation, rhs_dilation)]
         sizes = dict(zip(spec.out_spec, (n // batches, o, *out)))
         dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
@@ -91,6 +85,10 @@ class ConvGeneralDilated(Primitive):
               padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
               dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
               batch_group_count: int, precision: Any, **params: Any) -> Any:
+        wanted = b.avals_out[0]
+        if 0 in (*b.avals_in[0].shape, *b.avals_in[1].shape, *wanted.shape):
+            return b.full(wanted, 0)
+        lhs, rhs, b.avals_out[0] = unmixed(b, lhs, rhs)
         numbers = "x".join(f"[{', '.join(_letters(spec, names))}]" for spec, names in zip(
             dimension_numbers[:2], (("b", "f"), ("o", "i"))))
         numbers += f"->[{', '.join(_letters(dimension_numbers.out_spec, ('b', 'f')))}]"
@@ -98,13 +96,14 @@ class ConvGeneralDilated(Primitive):
         rank = len(padding)
         shape = f"tensor<{rank}x2xi64>"
         value = f"dense<[{pads}]> : {shape}" if rank else f"dense<> : {shape}"
-        return b.op("stablehlo.convolution", [lhs, rhs], {
+        out = b.op("stablehlo.convolution", [lhs, rhs], {
             "dimension_numbers": b.attr(f"#stablehlo.conv<{numbers}>"),
             "window_strides": b.i64s(window_strides), "padding": b.attr(value),
             "lhs_dilation": b.i64s(lhs_dilation), "rhs_dilation": b.i64s(rhs_dilation),
             "feature_group_count": b.attr(f"{feature_group_count} : i64"),
             "batch_group_count": b.attr(f"{batch_group_count} : i64"),
             **precision_attributes(b, precision)})
+        return out if b.avals_out[0] is wanted else b.convert(out, wanted)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, y), (tx, ty) = primals, tangents
@@ -187,10 +186,10 @@ def _transpose_lhs(prim: ConvGeneralDilated, ct: Any, lhs: ShapedArray, rhs: Any
     pads = []
     for k, (stride, pad, dl, dr) in enumerate(zip(window_strides, padding, lhs_dilation,
                                                   rhs_dilation)):
-        window = _dilated(kernel[spec.rhs_spec[2 + k]], dr)
-        grown = _dilated(out[spec.out_spec[2 + k]], stride)
+        window = dilated(kernel[spec.rhs_spec[2 + k]], dr)
+        grown = dilated(out[spec.out_spec[2 + k]], stride)
         low = window - pad[0] - 1
-        pads.append((low, _dilated(lhs.shape[spec.lhs_spec[2 + k]], dl) + window - 1 - grown - low))
+        pads.append((low, dilated(lhs.shape[spec.lhs_spec[2 + k]], dl) + window - 1 - grown - low))
     rhs = rev(rhs, spec.rhs_spec[2:])
     out_f, in_f = spec.rhs_spec[:2]
     rhs = _regroup(rhs, groups * batches, out_f, in_f)
@@ -219,9 +218,9 @@ def _transpose_rhs(prim: ConvGeneralDilated, ct: Any, lhs: Any, rhs: ShapedArray
     pads = []
     for k, (stride, pad, dl, dr) in enumerate(zip(window_strides, padding, lhs_dilation,
                                                   rhs_dilation)):
-        window = _dilated(rhs.shape[spec.rhs_spec[2 + k]], dr)
-        grown = _dilated(out[spec.out_spec[2 + k]], stride)
-        size = _dilated(image[spec.lhs_spec[2 + k]], dl)
+        window = dilated(rhs.shape[spec.rhs_spec[2 + k]], dr)
+        grown = dilated(out[spec.out_spec[2 + k]], stride)
+        size = dilated(image[spec.lhs_spec[2 + k]], dl)
         pads.append((pad[0], window - 1 + grown - size - pad[0]))
     lhs_spec = (spec.lhs_spec[1], spec.lhs_spec[0], *spec.lhs_spec[2:])
     ct_spec = (spec.out_spec[1], spec.out_spec[0], *spec.out_spec[2:])
@@ -276,25 +275,6 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     return ConvDimensionNumbers(*specs)
 
 
-def padding_pairs(padding: Any, lhs: Sequence[int], rhs: Sequence[int],
-                  strides: Sequence[int]) -> Pairs:
-    """'VALID', 'SAME', 'SAME_LOWER' or pairs, as pairs; sizes are spatial, rhs dilated."""
-    if not isinstance(padding, str):
-        return tuple((int(lo), int(hi)) for lo, hi in padding)
-    kind = padding.upper()
-    if kind == "VALID":
-        return ((0, 0),) * len(lhs)
-    if kind not in ("SAME", "SAME_LOWER"):
-        raise ValueError(f"conv: padding {padding!r} given; 'VALID', 'SAME', 'SAME_LOWER' or pairs "
-                         "of ints are required.")
-    pairs = []
-    for size, window, stride in zip(lhs, rhs, strides):
-        total = max((-(-size // stride) - 1) * stride + window - size, 0)
-        small, large = total // 2, total - total // 2
-        pairs.append((small, large) if kind == "SAME" else (large, small))
-    return tuple(pairs)
-
-
 def conv_general_dilated(
         lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
         lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
@@ -313,11 +293,23 @@ def conv_general_dilated(
       feature_group_count, batch_group_count: independent groups of features or of batches.
       precision, preferred_element_type: see `dot_general`.
     """
+    if out_sharding is not None:
+        raise NotImplementedError(f"conv_general_dilated: out_sharding {out_sharding} given; None "
+                                  "is required; constrain the result with "
+                                  "lax.with_sharding_constraint.")
     x, k = typeof(lhs), typeof(rhs)
     spec = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
-    rank = max(x.ndim - 2, 0)
-    spread_lhs: tuple[int, ...] = (1,) * rank if lhs_dilation is None else tuple(lhs_dilation)
-    spread_rhs: tuple[int, ...] = (1,) * rank if rhs_dilation is None else tuple(rhs_dilation)
+    rank = x.ndim - 2
+    if rank < 0:
+        raise TypeError(f"conv_general_dilated: lhs {x} given; at least a batch and a feature axis "
+                        "are required.")
+    strides = _positive("window_strides", window_strides, rank)
+    spread_lhs = _positive("lhs_dilation", lhs_dilation, rank)
+    spread_rhs = _positive("rhs_dilation", rhs_dilation, rank)
+    window = [k.shape[i] for i in spec.rhs_spec[2:]]
+    if 0 in window:
+        raise ValueError(f"conv_general_dilated: rhs {k} given; a kernel of at least one place is "
+                         "required.")
     if preferred_element_type is not None:
         preferred_element_type = dtypes.canonical_dtype(preferred_element_type)
     if isinstance(padding, str):
@@ -326,14 +318,25 @@ def conv_general_dilated(
                              f"{spread_lhs} given; explicit pairs are required with a dilated "
                              "lhs; use conv_transpose.")
         sizes = [x.shape[i] for i in spec.lhs_spec[2:]]
-        windows = [_dilated(k.shape[i], d) for i, d in zip(spec.rhs_spec[2:], spread_rhs)]
-        padding = padding_pairs(padding, sizes, windows, window_strides)
+        padding = padtype_to_pads(sizes, [*map(dilated, window, spread_rhs)], strides, padding)
     return conv_general_dilated_p.bind(
-        lhs, rhs, window_strides=tuple(window_strides),
-        padding=tuple((int(lo), int(hi)) for lo, hi in padding), lhs_dilation=spread_lhs,
+        lhs, rhs, window_strides=strides,
+        padding=canonical_pads("conv_general_dilated", padding, window), lhs_dilation=spread_lhs,
         rhs_dilation=spread_rhs, dimension_numbers=spec, feature_group_count=feature_group_count,
         batch_group_count=batch_group_count, precision=canonical_precision(precision),
-        preferred_element_type=preferred_element_type, out_sharding=out_sharding)
+        preferred_element_type=preferred_element_type, out_sharding=None)
+
+
+def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """One positive int per spatial axis; None is all ones."""
+    found = (1,) * rank if values is None else tuple([int(v) for v in values])
+    if len(found) != rank:
+        raise TypeError(f"conv_general_dilated: {what} {found} given for {rank} spatial axes; one "
+                        "entry for each is required.")
+    if any(v < 1 for v in found):
+        raise ValueError(f"conv_general_dilated: {what} {found} given; positive entries are "
+                         "required.")
+    return found
 
 
 def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,

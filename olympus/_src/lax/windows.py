@@ -53,7 +53,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
                         "ints need no conversion.")
     kind = padding.upper()
     if kind not in ("VALID", "SAME", "SAME_LOWER"):
-        raise ValueError(f"padding: {padding!r} given; 'VALID', 'SAME', 'SAME_LOWER' or pairs of "
+        raise ValueError(f"padding {padding!r} given; 'VALID', 'SAME', 'SAME_LOWER' or pairs of "
                          "ints are required.")
     pairs = []
     for size, window, stride in zip(in_shape, window_shape, window_strides):
