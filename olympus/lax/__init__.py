@@ -4,13 +4,17 @@ from . import linalg
 from .._src.control.associative_scan import associative_scan
 from .._src.control.cond import cond, cond_p, switch
 from .._src.control.map import map
+from .._src.control.reduce import reduce, reduce_p
+from .._src.control.reduce_window import reduce_window, reduce_window_p, select_and_scatter_p
 from .._src.control.scan import scan
 from .._src.control.scan_primitive import scan_p
+from .._src.control.scatter_apply import scatter_apply
 from .._src.control.solves import custom_linear_solve, custom_root, linear_solve_p
 from .._src.control.transfer import device_put_p
 from .._src.control.while_loop import fori_loop, while_loop
 from .._src.control.while_primitive import while_p
 from .._src.lax.accuracy import AccuracyMode, Tolerance
+from .._src.lax.approx_top_k import approx_max_k, approx_min_k, approx_top_k_p
 from .._src.lax.arithmetic import (
     RoundingMethod,
     abs,
@@ -111,14 +115,24 @@ from .._src.lax.collectives import (
     psum,
     psum_p,
 )
-from .._src.lax.contract import batch_matmul, dot, dot_general, dot_general_p
+from .._src.lax.contract import DotDimensionNumbers, batch_matmul, dot, dot_general, dot_general_p
 from .._src.lax.conv import (
     ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
     conv,
     conv_dimension_numbers,
     conv_general_dilated,
     conv_general_dilated_p,
     conv_with_general_padding,
+)
+from .._src.lax.conv_variants import (
+    conv_general_dilated_local,
+    conv_general_dilated_patches,
+    conv_general_permutations,
+    conv_general_shape_tuple,
+    conv_shape_tuple,
+    conv_transpose,
+    conv_transpose_shape_tuple,
 )
 from .._src.lax.convert import (
     bitcast_convert_type,
@@ -141,6 +155,7 @@ from .._src.lax.cumulative import (
     cumsum,
     cumsum_p,
 )
+from .._src.lax.facts import broadcast_like, dce_sink, dce_sink_p, dtype, shape_as_value
 from .._src.lax.families import add, add_p
 from .._src.lax.fft import FftType, fft, fft_p
 from .._src.lax.identity import (
@@ -169,7 +184,8 @@ from .._src.lax.indexing import (
     scatter_sub,
     scatter_sub_p,
 )
-from .._src.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision
+from .._src.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
+from .._src.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from .._src.lax.reduce import (
     argmax,
     argmax_p,
@@ -188,6 +204,7 @@ from .._src.lax.reduce import (
     reduce_xor,
     reduce_xor_p,
 )
+from .._src.lax.scaled import scaled_dot
 from .._src.lax.shape import (
     broadcast,
     broadcast_in_dim,
@@ -248,6 +265,7 @@ from .._src.lax.special import (
     polygamma,
     polygamma_p,
 )
+from .._src.lax.stacking import stack, stack_p, unstack, unstack_p
 from .._src.lax.transcendental import (
     acos,
     acos_p,
@@ -298,22 +316,14 @@ from .._src.lax.transcendental import (
     tanh,
     tanh_p,
 )
-from .._src.types.shape import broadcast_shapes
-from .._src.control.reduce import reduce, reduce_p
-from .._src.control.reduce_window import reduce_window, reduce_window_p, select_and_scatter_p
-from .._src.control.scatter_apply import scatter_apply
+from .._src.lax.window_extrema import (
+    reduce_window_max_p,
+    reduce_window_min_p,
+    select_and_gather_add_p,
+    select_and_scatter_add_p,
+)
 from .._src.lax.windows import padtype_to_pads, reduce_window_shape_tuple, reduce_window_sum_p
-from .._src.lax.window_extrema import reduce_window_max_p, reduce_window_min_p, select_and_gather_add_p, select_and_scatter_add_p
-from .._src.lax.approx_top_k import approx_max_k, approx_min_k, approx_top_k_p
-from .._src.lax.stacking import stack, stack_p, unstack, unstack_p
-from .._src.lax.facts import broadcast_like, dce_sink, dce_sink_p, dtype, shape_as_value
-from .._src.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
-from .._src.lax.scaled import scaled_dot
-from .._src.lax.contract import DotDimensionNumbers
-from .._src.lax.precision import PrecisionLike
-from .._src.lax.conv import ConvGeneralDilatedDimensionNumbers
-from .._src.lax.conv_variants import conv_general_dilated_local, conv_general_dilated_patches, conv_general_permutations, conv_general_shape_tuple, conv_shape_tuple, conv_transpose, conv_transpose_shape_tuple
-
+from .._src.types.shape import broadcast_shapes
 __all__ = [
     "abs", "abs_p", "AccuracyMode", "acos", "acos_p", "acosh", "acosh_p", "add", "add_p", "and_p",
     "approx_max_k", "approx_min_k", "approx_top_k_p", "argmax", "argmax_p", "argmin", "argmin_p",
