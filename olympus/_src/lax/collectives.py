@@ -1,7 +1,8 @@
-"""Collectives: operations along a named axis of vmap.
+"""Collectives: operations along a named axis of vmap. Here: reductions, and one element for all.
 
 A collective has no rule of its own for plain evaluation: the trace that binds the axis (vmap's)
-sees it and replaces it by array operations along the mapped axis.
+sees it and replaces it by array operations along the mapped axis. `collective_moves` has those that
+move data.
 """
 
 from __future__ import annotations
@@ -12,35 +13,32 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Axis, Primitive
-from ..core.trace import ctx, typeof
+from ..core.trace import typeof
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
+from ..types.avals import ShapedArray
 from ..types.shape import prod
 from ..types.tree import tree_map
+from .axes import (
+    Groups,
+    Names,
+    axis_index,
+    axis_names,
+    axis_size,
+    check_groups,
+    group_tables,
+    sizes_of,
+    take_rows,
+    unbound,
+)
+from .collective_moves import gathered, lookup, rows_of, where_rows
 from .convert import convert_element_type
-from .creation import iota
-from .elementwise import add, div, eq, mul
+from .elementwise import div, eq, mul
 from .reduce import reduce_max, reduce_min
-from .shape import reduce_sum
+from .shape import expand_dims, reduce_sum, reshape
+from .slicing import concatenate, index_in_dim, slice_in_dim
 
-__all__ = ["axis_index", "axis_size", "pmax", "pmean", "pmin", "psum"]
-
-
-def _axes(what: str, axis_name: Any) -> tuple[Any, ...]:
-    """The names as a tuple; NameError unless each is bound."""
-    names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
-    for name in names:
-        if name not in ctx.axes:
-            bound = ", ".join(map(repr, ctx.axes)) or "none"
-            raise NameError(f"{what}: axis name {name!r} given; bound axis names are: {bound}; "
-                            f"bind it with vmap(..., axis_name={name!r}).")
-    return names
-
-
-def _ungrouped(what: str, groups: Any) -> None:
-    if groups is not None:
-        raise NotImplementedError(f"{what}: axis_index_groups given; vmap's axes have no groups; "
-                                  "reshape the mapped axis instead.")
+__all__ = ["pbroadcast", "pbroadcast_p", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
+           "psum", "psum_p"]
 
 
 class Reduction(Primitive):
@@ -53,11 +51,8 @@ class Reduction(Primitive):
     def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
 
-    def lower(self, b: Any, x: Any, *, axes: tuple[Any, ...], **params: Any) -> Any:
-        if axes:
-            raise NameError(f"{self.name}: axis {axes} is not bound in this program; bind it with "
-                            "vmap(..., axis_name=...).")
-        return x
+    def lower(self, b: Any, x: Any, *, axes: Names, **params: Any) -> Any:
+        raise unbound(self, axes)
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         return name in params["axes"]
@@ -78,8 +73,11 @@ class Reduction(Primitive):
         return [self.bind(ct, **params)]
 
     def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-                   axes: tuple[Any, ...], axis_index_groups: None) -> Any:
+                   axes: Names, axis_index_groups: Groups | None) -> Any:
         (x,), (d,) = args, dims
+        if axis_index_groups is not None:
+            results = reduced_groups(self, rows_of(axis, x, d), axis_index_groups)
+            return take_rows(results, group_tables(axis_index_groups)[0]), 0
         if d is not None:
             x = self.reduce(x, (d,))
         elif self is psum_p:
@@ -92,88 +90,171 @@ class Reduction(Primitive):
         return self.bind(args[0], **params), dims[0]
 
 
+def reduced_groups(prim: Reduction, rows: Any, groups: Groups) -> Any:
+    """The reduction of each group of rows: [number of groups, ...]. Groups may differ in size."""
+    rows = take_rows(rows, np.concatenate([np.array(g, np.int32) for g in groups]))
+    sizes = list(map(len, groups))
+    if len(set(sizes)) == 1:
+        shape = typeof(rows).shape[1:]
+        return prim.reduce(reshape(rows, (len(groups), sizes[0], *shape)), (1,))
+    starts = np.cumsum([0, *sizes]).tolist()
+    parts = [prim.reduce(slice_in_dim(rows, start, start + size), (0,))
+             for start, size in zip(starts, sizes)]
+    return concatenate([expand_dims(part, (0,)) for part in parts], 0)
+
+
 def equal_to(x: Any, y: Any) -> Any:
     """1 where equal, 0 elsewhere, in x's dtype."""
     return convert_element_type(eq(x, y), typeof(x).dtype)
 
 
-class AxisIndex(Primitive):
-    """The position along a named axis, int32."""
+class PBroadcast(Primitive):
+    """Every element gets the value of one. params: axis_name (one, in a tuple), source."""
 
-    def infer(self, *, axis_name: Any) -> ShapedArray:
-        return make_aval((), dtypes.as_dtype("int32"))
+    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        return x
 
-    def lower(self, b: Any, *, axis_name: Any) -> Any:
-        raise NameError(f"axis_index: axis {axis_name!r} is not bound in this program; bind it "
-                        f"with vmap(..., axis_name={axis_name!r}).")
+    def lower(self, b: Any, x: Any, *, axis_name: Names, **params: Any) -> Any:
+        raise unbound(self, axis_name)
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return name == params["axis_name"]
+        return name in params["axis_name"]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def transpose(self, ct: Any, x: Any, *, axis_name: Names, source: int) -> list[Any]:
+        total = psum_p.bind(ct, axes=axis_name, axis_index_groups=None)
+        here = eq(axis_index(axis_name), source)
+        return [where_rows(here, total)]
 
     def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-                   axis_name: Any) -> Any:
-        return iota(np.int32, axis.size), 0
+                   axis_name: Names, source: int) -> Any:
+        (x,), (d,) = args, dims
+        return (x if d is None else index_in_dim(x, source, d, False)), None
 
-    jvp = None
-    transpose = None
-    vmap = None
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        return self.bind(args[0], **params), dims[0]
 
 
 psum_p = Reduction("psum", reduce_sum)
 pmax_p = Reduction("pmax", reduce_max)
 pmin_p = Reduction("pmin", reduce_min)
-axis_index_p = AxisIndex("axis_index")
+pbroadcast_p = PBroadcast("pbroadcast")
 
 
-def _reduction(prim: Reduction, x: Any, axis_name: Any, groups: Any) -> Any:
-    axes = _axes(prim.name, axis_name)
-    _ungrouped(prim.name, groups)
-    return tree_map(lambda leaf: prim.bind(leaf, axes=axes, axis_index_groups=None), x)
+def _reduction(prim: Reduction, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
+    names = axis_names(prim.name, axis_name)
+    groups = check_groups(prim.name, axis_index_groups, names, equal=False)
+
+    def reduce(leaf: Any) -> Any:
+        if prim is psum_p and typeof(leaf).dtype == np.bool_:
+            leaf = convert_element_type(leaf, np.int32)
+        if groups is None or len(names) < 2:
+            return prim.bind(leaf, axes=names, axis_index_groups=groups)
+        # Groups of positions along several axes: reduce all of them, and take ours.
+        results = reduced_groups(prim, gathered(leaf, names), groups)
+        return lookup(results, lookup(group_tables(groups)[0], axis_index(names)))
+
+    return tree_map(reduce, x) if names else x
 
 
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """Sum over a named axis (or several); every element gets the sum. `x` may be a pytree.
+    """Sum over a named axis; every element gets the sum.
 
-    A Python number is multiplied by the axis size, so `psum(1, name)` is that size, an int.
+    Args:
+      x: a pytree of arrays; booleans are counted, as int32. A Python number is multiplied by the
+        axis size, so `psum(1, name)` is that size, an int.
+      axis_name: a bound axis name, or several.
+      axis_index_groups: lists of positions that partition the axis; sums are within each.
 
     >>> import olympus, olympus.numpy as onp
     >>> olympus.vmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")(onp.array([1., 3.]))
     Array([0.25, 0.75], dtype=float32)
     """
     if isinstance(x, (int, float, complex)):
-        _ungrouped("psum", axis_index_groups)
-        return x * axis_size(axis_name)
+        return x * _count("psum", axis_name, axis_index_groups)
     return _reduction(psum_p, x, axis_name, axis_index_groups)
 
 
+def _count(what: str, axis_name: Any, axis_index_groups: Any) -> Any:
+    """How many elements each reduces with: an int, or traced where groups differ in size."""
+    names = axis_names(what, axis_name)
+    groups = check_groups(what, axis_index_groups, names, equal=False)
+    if groups is None:
+        return axis_size(names)
+    sizes = np.array(list(map(len, groups)), np.int32)
+    if len(set(sizes.tolist())) == 1:
+        return int(sizes[0])
+    return lookup(sizes[group_tables(groups)[0]], axis_index(names))
+
+
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """Mean over a named axis (or several); every element gets it. `x` may be a pytree."""
-    total, count = psum(x, axis_name, axis_index_groups=axis_index_groups), axis_size(axis_name)
-    return tree_map(lambda leaf: div(to_inexact(leaf), count), total)
+    """Mean over a named axis; every element gets it. Arguments as of `psum`."""
+    total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    count = _count("pmean", axis_name, axis_index_groups)
+
+    def mean(leaf: Any) -> Any:
+        leaf = to_inexact(leaf)
+        return div(leaf, count if isinstance(count, int) else
+                   convert_element_type(count, typeof(leaf).dtype))
+
+    return tree_map(mean, total)
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """Maximum over a named axis (or several); every element gets it. `x` may be a pytree."""
+    """Maximum over a named axis; every element gets it. Arguments as of `psum`."""
     return _reduction(pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """Minimum over a named axis (or several); every element gets it. `x` may be a pytree."""
+    """Minimum over a named axis; every element gets it. Arguments as of `psum`."""
     return _reduction(pmin_p, x, axis_name, axis_index_groups)
 
 
-def axis_size(axis_name: Any) -> int:
-    """The size of a named axis, or the product of the sizes of several: a Python int."""
-    return prod(tuple(ctx.axes[name] for name in _axes("axis_size", axis_name)))
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """The value of element `source` of a named axis; every element gets it.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a bound axis name, or several; positions are then row-major.
+      source: a position.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.vmap(lambda x: olympus.lax.pbroadcast(x, "i", 2), axis_name="i")(onp.arange(3))
+    Array([2, 2, 2], dtype=int32)
+    """
+    names = axis_names("pbroadcast", axis_name)
+    sizes = sizes_of(names)
+    if not 0 <= source < prod(sizes):
+        raise ValueError(f"pbroadcast: source {source} given; a position in [0, {prod(sizes)}) is "
+                         "required.")
+    places = np.unravel_index(source, sizes) if names else ()
+
+    def broadcast(leaf: Any) -> Any:
+        for name, place in zip(names, places):
+            leaf = pbroadcast_p.bind(leaf, axis_name=(name,), source=int(place))
+        return leaf
+
+    return tree_map(broadcast, x)
 
 
-def axis_index(axis_name: Any) -> Any:
-    """This element's position along a named axis: int32[], row-major over several names."""
-    index: Any = None
-    for name in _axes("axis_index", axis_name):
-        here = axis_index_p.bind(axis_name=name)
-        index = here if index is None else add(mul(index, ctx.axes[name]), here)
-    return index
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """`x` as a value of another kind along a named axis; the numbers stay.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a bound axis name, or several.
+      to: "varying" or "reduced": what meshes distinguish and axes of vmap do not. "unreduced" is
+        refused: parts of a sum that is still to be taken exist on meshes only.
+    """
+    axis_names("pcast", axis_name)
+    if to not in ("varying", "reduced"):
+        remedy = "sum with psum" if to == "unreduced" else "see its documentation"
+        raise ValueError(f"pcast: to={to!r} given; 'varying' or 'reduced' is required for an axis "
+                         f"of vmap; {remedy}.")
+    return tree_map(lambda leaf: leaf, x)
 
 
 def to_inexact(x: Any) -> Any:

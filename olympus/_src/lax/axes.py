@@ -1,0 +1,116 @@
+"""Named axes of vmap: whether they are bound, their sizes and positions, and groups of those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import Axis, Primitive
+from ..core.trace import ctx
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import prod
+from .creation import iota
+from .elementwise import add, mul
+from .slicing import index_take
+
+__all__ = ["Groups", "Names", "axis_index", "axis_index_p", "axis_names", "axis_size",
+           "check_groups", "group_tables", "sizes_of", "take_rows", "unbound"]
+
+Names = tuple[Any, ...]
+Groups = tuple[tuple[int, ...], ...]
+
+
+def axis_names(what: str, axis_name: Any) -> Names:
+    """The names as a tuple; NameError unless each is bound, ValueError if one is repeated."""
+    names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    for name in names:
+        if name not in ctx.axes:
+            bound = ", ".join(map(repr, ctx.axes)) or "none"
+            raise NameError(f"{what}: axis name {name!r} given; bound axis names are: {bound}; "
+                            f"bind it with vmap(..., axis_name={name!r}).")
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what}: axis names {names} given; different names are required.")
+    return names
+
+
+def sizes_of(names: Sequence[Any]) -> tuple[int, ...]:
+    """The sizes of bound axes."""
+    return tuple([ctx.axes[name] for name in names])
+
+
+def check_groups(what: str, groups: Any, names: Names, equal: bool = True) -> Groups | None:
+    """The groups as tuples of ints, or None; ValueError unless they partition the positions.
+
+    `equal`: they must be of one size besides.
+    """
+    if groups is None:
+        return None
+    size = prod(sizes_of(names))
+    found = tuple([tuple(map(int, group)) for group in groups])
+    if sorted(i for group in found for i in group) != list(range(size)) or not all(found):
+        raise ValueError(f"{what}: axis_index_groups {groups} given for {size} positions; groups "
+                         f"that together hold each of 0 … {size - 1} once are required.")
+    if equal and len(set(map(len, found))) > 1:
+        raise ValueError(f"{what}: axis_index_groups {groups} given; groups of one size are "
+                         "required.")
+    return found
+
+
+def group_tables(groups: Groups) -> tuple[np.ndarray, np.ndarray]:
+    """Per position, the number of its group, and its place in that."""
+    which, place = np.zeros((2, sum(map(len, groups))), np.int32)
+    for i, group in enumerate(groups):
+        which[list(group)], place[list(group)] = i, np.arange(len(group))
+    return which, place
+
+
+def take_rows(x: Any, rows: Any) -> Any:
+    """x[rows] along axis 0; `rows` is a vector."""
+    return index_take(x, (rows,), (0,))
+
+
+def unbound(prim: Primitive, names: Any) -> NameError:
+    """The error of a collective that is compiled while no vmap binds its axes."""
+    return NameError(f"{prim.name}: axis {names} is not bound in this program; bind it with "
+                     "vmap(..., axis_name=...).")
+
+
+class AxisIndex(Primitive):
+    """The position along a named axis, int32."""
+
+    def infer(self, *, axis_name: Any) -> ShapedArray:
+        return make_aval((), dtypes.as_dtype("int32"))
+
+    def lower(self, b: Any, *, axis_name: Any) -> Any:
+        raise unbound(self, repr(axis_name))
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return name == params["axis_name"]
+
+    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+                   axis_name: Any) -> Any:
+        return iota(np.int32, axis.size), 0
+
+    jvp = None
+    transpose = None
+    vmap = None
+
+
+axis_index_p = AxisIndex("axis_index")
+
+
+def axis_size(axis_name: Any) -> int:
+    """The size of a named axis, or the product of the sizes of several: a Python int."""
+    return prod(sizes_of(axis_names("axis_size", axis_name)))
+
+
+def axis_index(axis_name: Any) -> Any:
+    """This element's position along a named axis: int32[], row-major over several names."""
+    index: Any = None
+    for name in axis_names("axis_index", axis_name):
+        here = axis_index_p.bind(axis_name=name)
+        index = here if index is None else add(mul(index, ctx.axes[name]), here)
+    return np.int32(0) if index is None else index

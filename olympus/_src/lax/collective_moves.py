@@ -1,0 +1,462 @@
+"""Collectives that move data between elements of named axes: gather, scatter, exchange, permute.
+
+Each primitive works on one axis of its operand whose size is that of the named axes (or of the
+groups), so `tiled` is a reshape around it. Positions along several names are row-major. Under
+vmap, what an element sends becomes a transposition of the mapped axis with that one:
+
+    all_gather       out[k] = x of element k              transpose: reduce_scatter
+    reduce_scatter   out = Σ_k x[here] of element k       transpose: all_gather
+    all_to_all       out[k] = x[here] of element k        transpose: itself
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import Axis, Primitive
+from ..core.trace import literal, typeof
+from ..types.avals import ShapedArray
+from ..types.shape import canonical_axis, definitely_equal, prod
+from ..types.tree import tree_map
+from . import elementwise as ew
+from .axes import (
+    Groups,
+    Names,
+    axis_index,
+    axis_names,
+    check_groups,
+    group_tables,
+    sizes_of,
+    take_rows,
+    unbound,
+)
+from .shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum, reshape, transpose
+from .slicing import dynamic_index_in_dim
+
+__all__ = ["all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "ppermute", "ppermute_p",
+           "pshuffle", "psum_scatter", "pswapaxes", "reduce_scatter_p"]
+
+Dims = Sequence[int | None]
+
+
+# Axes --------------------------------------------------------------------------------------------
+
+def merge(x: Any, at: int) -> Any:
+    """Axes `at` and `at + 1` as one."""
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:at], prod(shape[at:at + 2]), *shape[at + 2:]))
+
+
+def cut(x: Any, at: int, sizes: Sequence[int]) -> Any:
+    """Axis `at` as several of these sizes."""
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:at], *sizes, *shape[at + 1:]))
+
+
+def swap(x: Any, i: int, j: int) -> Any:
+    """Two axes exchanged."""
+    order = list(range(typeof(x).ndim))
+    order[i], order[j] = order[j], order[i]
+    return transpose(x, order)
+
+
+def rows_of(axis: Axis, x: Any, dim: int | None) -> Any:
+    """`x` with its mapped axis first; repeated if it is not mapped."""
+    return broadcast_axis(x, axis.size, 0) if dim is None else move_axis(x, dim, 0)
+
+
+def grouped(x: Any, groups: Groups) -> Any:
+    """Rows [n, ...] as [number of groups, members, ...]."""
+    order = np.array(groups, np.int32)
+    return cut(take_rows(x, order.reshape(-1)), 0, order.shape)
+
+
+def ungrouped(x: Any, groups: Groups) -> Any:
+    """The inverse of `grouped`."""
+    return take_rows(merge(x, 0), np.argsort(np.array(groups).reshape(-1)).astype(np.int32))
+
+
+class Move(Primitive, abstract=True):
+    """params: axis_name (a tuple), axis_sizes, axis_index_groups, and `dimension`, an axis."""
+
+    def lower(self, b: Any, *xs: Any, axis_name: Names, **params: Any) -> Any:
+        raise unbound(self, axis_name)
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return name in params["axis_name"]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Dims, *, dimension: int, **params: Any
+             ) -> Any:
+        x = move_axis(args[0], dims[0], 0)
+        return self.bind(x, dimension=dimension + 1, **params), 0
+
+    def check(self, x: ShapedArray, dimension: int, size: int) -> None:
+        """ValueError unless the axis has one entry per position."""
+        if not definitely_equal(x.shape[dimension], size):
+            raise ValueError(f"{self.name}: operand {x}, axis {dimension} given; {size} elements "
+                             "on it, one per position, are required; use tiled=True for a "
+                             "multiple of them.")
+
+
+def _size(axis_sizes: Sequence[int], groups: Groups | None) -> int:
+    return prod(axis_sizes) if groups is None else len(groups[0])
+
+
+def _parts(axis: Axis, names: Names, sizes: Sequence[int]) -> tuple[tuple[int, int, int], dict]:
+    """Sizes (before, of, after) the axis among the names, and the params of the other names."""
+    p = names.index(axis.name)
+    rest = {"axis_name": (*names[:p], *names[p + 1:]), "axis_sizes": (*sizes[:p], *sizes[p + 1:]),
+            "axis_index_groups": None}
+    return (prod(sizes[:p]), sizes[p], prod(sizes[p + 1:])), rest
+
+
+class AllGather(Move):
+    """x[...] -> [..., n at `dimension`, ...]."""
+
+    def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
+              axis_index_groups: Groups | None, dimension: int, **params: Any) -> ShapedArray:
+        n = _size(axis_sizes, axis_index_groups)
+        return x.update(shape=(*x.shape[:dimension], n, *x.shape[dimension:]))
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+        return [reduce_scatter_p.bind(ct, **params)]
+
+    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
+                   axis_sizes: tuple[int, ...], axis_index_groups: Groups | None,
+                   dimension: int) -> Any:
+        (x,), (d,) = args, dims
+        if axis_index_groups is not None:
+            if d is None:
+                return broadcast_axis(x, len(axis_index_groups[0]), dimension), None
+            all_groups = grouped(move_axis(x, d, 0), axis_index_groups)
+            mine = take_rows(all_groups, group_tables(axis_index_groups)[0])
+            return move_axis(mine, 1, dimension + 1), 0
+        x = rows_of(axis, x, d)
+        if len(axis_name) > 1:
+            (before, n, after), rest = _parts(axis, axis_name, axis_sizes)
+            x = self.bind(x, dimension=0, **rest)               # [before after, n, ...]
+            x = swap(cut(x, 0, (before, after)), 1, 2)          # [before, n, after, ...]
+            x = merge(merge(x, 0), 0)
+        return move_axis(x, 0, dimension), None
+
+
+class ReduceScatter(Move):
+    """x[..., n at `dimension`, ...] -> [...]: the sum over elements of the part that is for us."""
+
+    def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
+              axis_index_groups: Groups | None, dimension: int, **params: Any) -> ShapedArray:
+        self.check(x, dimension, _size(axis_sizes, axis_index_groups))
+        return x.update(shape=(*x.shape[:dimension], *x.shape[dimension + 1:]))
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+        return [all_gather_p.bind(ct, **params)]
+
+    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
+                   axis_sizes: tuple[int, ...], axis_index_groups: Groups | None,
+                   dimension: int) -> Any:
+        (x,), (d,) = args, dims
+        if axis_index_groups is not None:
+            sums = reduce_sum(grouped(rows_of(axis, x, d), axis_index_groups), (1,))
+            return ungrouped(move_axis(sums, dimension + 1, 1), axis_index_groups), 0
+        total = ew.mul(x, axis.size) if d is None else reduce_sum(x, (d,))
+        if len(axis_name) == 1:
+            return total, dimension
+        (before, n, after), rest = _parts(axis, axis_name, axis_sizes)
+        total = move_axis(cut(total, dimension, (before, n, after)), dimension + 1, 0)
+        return self.bind(merge(total, dimension + 1), dimension=dimension + 1, **rest), 0
+
+
+class AllToAll(Move):
+    """x[..., n at `dimension`, ...] -> the same shape: entry k goes to element k, from which our
+    entry k comes.
+    """
+
+    def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
+              axis_index_groups: Groups | None, dimension: int, **params: Any) -> ShapedArray:
+        self.check(x, dimension, _size(axis_sizes, axis_index_groups))
+        return x
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+        return [self.bind(ct, **params)]
+
+    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
+                   axis_sizes: tuple[int, ...], axis_index_groups: Groups | None,
+                   dimension: int) -> Any:
+        x, at = rows_of(axis, args[0], dims[0]), dimension + 1
+        if axis_index_groups is not None:
+            x = swap(grouped(x, axis_index_groups), 1, at + 1)
+            return ungrouped(x, axis_index_groups), 0
+        if len(axis_name) == 1:
+            return swap(x, 0, at), 0
+        (before, n, after), rest = _parts(axis, axis_name, axis_sizes)
+        x = swap(cut(x, at, (before, n, after)), 0, at + 1)     # [to, ..., before, from, after, …]
+        x = merge(move_axis(x, at + 1, 1), at + 1)              # [to, from, ..., before after, …]
+        x = self.bind(x, dimension=at + 1, **rest)
+        x = move_axis(cut(x, at + 1, (before, after)), 1, at + 1)
+        return merge(merge(x, at), at), 0
+
+
+class PPermute(Primitive):
+    """x -> x of the element that sends to us, or zeros. params: axis_name, a tuple of one; perm."""
+
+    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        return x
+
+    def lower(self, b: Any, x: Any, *, axis_name: Names, **params: Any) -> Any:
+        raise unbound(self, axis_name)
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return name in params["axis_name"]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def transpose(self, ct: Any, x: Any, *, axis_name: Names, perm: Any) -> list[Any]:
+        back = tuple([(dst, src) for src, dst in perm])
+        return [self.bind(ct, axis_name=axis_name, perm=back)]
+
+    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
+                   perm: tuple[tuple[int, int], ...]) -> Any:
+        source, reached = _sources(axis.size, perm)
+        rows = take_rows(rows_of(axis, args[0], dims[0]), source)
+        return rows if reached.all() else where_rows(reached, rows), 0
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Dims, **params: Any) -> Any:
+        return self.bind(*args, **params), dims[0]
+
+
+def _sources(size: int, perm: Sequence[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Per position, where its value comes from, and whether it comes from anywhere."""
+    source, reached = np.zeros(size, np.int32), np.zeros(size, np.bool_)
+    for src, dst in perm:
+        source[dst], reached[dst] = src, True
+    return source, reached
+
+
+def where_rows(mask: Any, x: Any) -> Any:
+    """`x` with zeros for the rows (axes of `mask`) where the mask does not hold."""
+    aval = typeof(x)
+    wide = broadcast_in_dim(mask, aval.shape, range(typeof(mask).ndim))
+    return ew.select_n(wide, broadcast_in_dim(literal(0, aval.dtype), aval.shape, ()), x)
+
+
+all_gather_p = AllGather("all_gather")
+reduce_scatter_p = ReduceScatter("reduce_scatter")
+all_to_all_p = AllToAll("all_to_all")
+ppermute_p = PPermute("ppermute")
+
+
+# Several names with groups: everything is gathered, and the group's part is taken -----------------
+
+def gathered(x: Any, names: Names) -> Any:
+    """[n, ...]: `x` of each element, positions row-major over the names."""
+    return all_gather_p.bind(x, axis_name=names, axis_sizes=sizes_of(names),
+                             axis_index_groups=None, dimension=0)
+
+
+def lookup(table: np.ndarray, index: Any) -> Any:
+    """table[index] at a computed scalar."""
+    return dynamic_index_in_dim(table, index, 0, False)
+
+
+def _of_my_group(x: Any, names: Names, groups: Groups) -> tuple[Any, Any]:
+    """`x` of the members of our group, [members, ...], and our place among them."""
+    which, place = group_tables(groups)
+    index = axis_index(names)
+    members = lookup(np.array(groups, np.int32)[which], index)
+    return take_rows(gathered(x, names), members), lookup(place, index)
+
+
+def _bind(prim: Move, x: Any, names: Names, groups: Groups | None, dimension: int) -> Any:
+    """Bind a primitive; several names with groups are spelled out."""
+    if prim is not all_gather_p:    # vmap's trace asks no `infer` before it applies the rule
+        prim.check(typeof(x), dimension, _size(sizes_of(names), groups))
+    if groups is None or len(names) == 1:
+        return prim.bind(x, axis_name=names, axis_sizes=sizes_of(names),
+                         axis_index_groups=groups, dimension=dimension)
+    rows, place = _of_my_group(x, names, groups)
+    if prim is all_gather_p:
+        return move_axis(rows, 0, dimension)
+    rows = dynamic_index_in_dim(rows, place, dimension + 1, False)
+    return reduce_sum(rows, (0,)) if prim is reduce_scatter_p else move_axis(rows, 0, dimension)
+
+
+# Functions ---------------------------------------------------------------------------------------
+
+def _mapped(what: str, x: Any, axis_name: Any, groups: Any, fun: Callable[..., Any]) -> Any:
+    """`fun(leaf, names, groups)` for each leaf; no names leave the leaves as they are."""
+    names = axis_names(what, axis_name)
+    found = check_groups(what, groups, names)
+    return tree_map(lambda leaf: fun(leaf, names, found), x) if names else x
+
+
+def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
+               tiled: bool = False, to: str = "varying") -> Any:
+    """The values of all elements of a named axis; every element gets them.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a bound axis name, or several; positions are then row-major.
+      axis_index_groups: lists of positions of one size that partition the axis; values are
+        gathered within each. Default: one group.
+      axis: where the new axis is in the result.
+      tiled: join the values along the existing `axis` instead.
+      to: "varying", "reduced" or "invarying": a type for meshes; vmap's axes have none.
+
+    >>> import olympus, olympus.numpy as jnp
+    >>> olympus.vmap(lambda x: olympus.lax.all_gather(x, "i"), axis_name="i")(jnp.arange(2))
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
+    if to not in ("varying", "reduced", "invarying"):
+        raise ValueError(f"all_gather: to={to!r} given; 'varying', 'reduced' or 'invarying' is "
+                         "required.")
+
+    def gather(leaf: Any, names: Names, groups: Groups | None) -> Any:
+        ndim = typeof(leaf).ndim
+        at = canonical_axis(axis, ndim if tiled else ndim + 1, "all_gather")
+        out = _bind(all_gather_p, leaf, names, groups, at)
+        return merge(out, at) if tiled else out
+
+    return _mapped("all_gather", x, axis_name, axis_index_groups, gather)
+
+
+def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
+                 axis_index_groups: Any = None, tiled: bool = False) -> Any:
+    """The sum over a named axis, of which each element gets its part: `psum`, then a slice.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name, axis_index_groups: as of `all_gather`.
+      scatter_dimension: the axis that is shared out; it has one entry per position and goes away.
+      tiled: the axis has a multiple of that many entries, and each element keeps its share.
+
+    >>> import olympus, olympus.numpy as jnp
+    >>> olympus.vmap(lambda x: olympus.lax.psum_scatter(x, "i"), axis_name="i")(jnp.eye(2))
+    Array([1., 1.], dtype=float32)
+    """
+    def scatter(leaf: Any, names: Names, groups: Groups | None) -> Any:
+        at = canonical_axis(scatter_dimension, typeof(leaf).ndim, "psum_scatter")
+        if tiled:
+            leaf = _cut("psum_scatter", leaf, at, names, groups)
+        return _bind(reduce_scatter_p, leaf, names, groups, at)
+
+    return _mapped("psum_scatter", x, axis_name, axis_index_groups, scatter)
+
+
+def _cut(what: str, x: Any, at: int, names: Names, groups: Groups | None) -> Any:
+    """The axis as (positions, share of each)."""
+    aval, n = typeof(x), _size(sizes_of(names), groups)
+    if aval.shape[at] % n:
+        raise ValueError(f"{what}: operand {aval}, axis {at} given; a multiple of {n} elements on "
+                         "it is required.")
+    return cut(x, at, (n, aval.shape[at] // n if n else 0))
+
+
+def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
+               axis_index_groups: Any = None, tiled: bool = False) -> Any:
+    """Each element sends part k of its array to element k, and stacks what it gets.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name, axis_index_groups: as of `all_gather`.
+      split_axis: the axis that is shared out; it has one entry per position and goes away.
+      concat_axis: where the new axis, of the parts by sender, is in the result.
+      tiled: split `split_axis` into equal parts and join the parts along the existing
+        `concat_axis` instead; the rank stays.
+
+    >>> import olympus, olympus.numpy as jnp
+    >>> swap = olympus.vmap(lambda x: olympus.lax.all_to_all(x, "i", 0, 0), axis_name="i")
+    >>> swap(jnp.arange(4).reshape(2, 2))
+    Array([[0, 2],
+           [1, 3]], dtype=int32)
+    """
+    def exchange(leaf: Any, names: Names, groups: Groups | None) -> Any:
+        ndim = typeof(leaf).ndim
+        split = canonical_axis(split_axis, ndim, "all_to_all")
+        concat = canonical_axis(concat_axis, ndim, "all_to_all")
+        if not tiled:
+            return move_axis(_bind(all_to_all_p, leaf, names, groups, split), split, concat)
+        out = _bind(all_to_all_p, _cut("all_to_all", leaf, split, names, groups), names, groups,
+                    split)
+        # [..., senders, share, ...]: the senders go in front of the axis that they are joined on.
+        return merge(move_axis(out, split, concat), concat)
+
+    return _mapped("all_to_all", x, axis_name, axis_index_groups, exchange)
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """A named axis exchanged with an axis of the array, of the same size.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name, axis_index_groups: as of `all_gather`.
+      axis: the axis of the array.
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+    """Values sent along a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a bound axis name, or several; positions are then row-major.
+      perm: pairs (source, destination) of positions, neither repeated. An element that is no
+        destination gets zeros.
+
+    >>> import olympus, olympus.numpy as jnp
+    >>> right = [(0, 1), (1, 2)]
+    >>> olympus.vmap(lambda x: olympus.lax.ppermute(x, "i", right), axis_name="i")(jnp.arange(1, 4))
+    Array([0, 1, 2], dtype=int32)
+    """
+    names = axis_names("ppermute", axis_name)
+    pairs = _pairs(perm, prod(sizes_of(names)))
+    if len(names) == 1:
+        return tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+    if not names:
+        return x
+    source, reached = _sources(prod(sizes_of(names)), pairs)
+    index = axis_index(names)
+
+    def permute(leaf: Any) -> Any:
+        row = dynamic_index_in_dim(gathered(leaf, names), lookup(source, index), 0, False)
+        return where_rows(lookup(reached, index), row)
+
+    return tree_map(permute, x)
+
+
+def _pairs(perm: Any, size: int) -> tuple[tuple[int, int], ...]:
+    pairs = tuple([(int(src), int(dst)) for src, dst in perm])
+    for what, places in zip(("sources", "destinations"), zip(*pairs)):
+        if len(set(places)) < len(places) or not all(0 <= i < size for i in places):
+            raise ValueError(f"ppermute: perm {perm} given; different {what} in [0, {size}) are "
+                             "required.")
+    return pairs
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
+    """Values permuted along a named axis: element i gets the value of element perm[i].
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a bound axis name, or several; positions are then row-major.
+      perm: each position once.
+
+    >>> import olympus, olympus.numpy as jnp
+    >>> swap = olympus.vmap(lambda x: olympus.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")
+    >>> swap(jnp.arange(3))
+    Array([2, 0, 1], dtype=int32)
+    """
+    size = prod(sizes_of(axis_names("pshuffle", axis_name)))
+    found = [int(i) for i in perm]
+    if sorted(found) != list(range(size)):
+        raise ValueError(f"pshuffle: perm {perm} given; each position in [0, {size}) once is "
+                         "required.")
+    return ppermute(x, axis_name, [(src, dst) for dst, src in enumerate(found)])
