@@ -1,0 +1,406 @@
+"""Incomplete gamma functions, their derivatives, and the derivative of gamma samples.
+
+With P and Q the regularised functions (DLMF 8.2.4), D = xᵃ e⁻ˣ / Γ(a+1) and μ = x/a - 1:
+
+    series    x <= a                     P = D Σ xⁿ / ((a+1) ... (a+n))                  DLMF 8.11.4
+    fraction  x > a                      Q = a D / (x+1-a - 1(1-a) / (x+3-a - ...))      DLMF 8.9.2
+    small     a <= 1.1, x <= 1.1         Q = -expm1(t) - eᵗ a Σ (-x)ⁿ / ((a+n) n!)       DLMF 8.7.3
+    uniform   a >= 16, |μ| <= 1/2        Q = erfc(η √(a/2)) / 2 + R(a, η)                DLMF 8.12.4
+
+Derivatives in `a` are those of the same formulas, term by term, so that nothing cancels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from .arithmetic import abs, div, floor, max, min, mul, neg, reciprocal, sub
+from .bits import bitwise_and, bitwise_not, bitwise_or
+from .choice import eq, ge, gt, le, lt, select
+from .creation import full_like
+from .families import add, binary
+from .special import digamma, erfc
+from .special_loop import Computed, iterate, polynomial_in, refuse_derivative
+from .transcendental import exp, expm1, log, log1p, pow, sqrt
+
+__all__ = ["igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
+           "random_gamma_grad", "random_gamma_grad_p"]
+
+# η / μ as a power series in η, where η²/2 = μ - ln(1+μ): the coefficients d of Gil, Segura and
+# Temme (2012), SIAM J. Sci. Comput. 34(6), A2965; exact rationals, rounded.
+_TEMME = (
+    1.0, -0.3333333333333333, 0.08333333333333333, -0.014814814814814815, 0.0011574074074074073,
+    0.0003527336860670194, -0.0001787551440329218, 3.919263178522438e-05,
+    -2.185448510679992e-06, -1.85406221071516e-06, 8.296711340953087e-07,
+    -1.7665952736826078e-07, 6.707853543401498e-09, 1.0261809784240309e-08,
+    -4.382036018453353e-09, 9.14769958223679e-10, -2.5514193994946248e-11,
+    -5.830772132550426e-11, 2.4361948020667415e-11, -5.0276692801141755e-12,
+    1.1004392031956135e-13, 3.371763262400985e-13, -1.392388722418162e-13,
+    2.8534893807047445e-14, -5.139111834242572e-16, -1.9752288294349442e-15,
+    8.099521156704561e-16, -1.6522531216398162e-16, 2.5305430097478883e-18)
+# 1 / Γ(1+a) as a power series in a (DLMF 5.7.1), for |a| <= 1/2, or <= 1.1 with all terms.
+_RGAMMA = (
+    1.0, 0.5772156649015329, -0.6558780715202539, -0.04200263503409524, 0.16653861138229148,
+    -0.04219773455554433, -0.009621971527876973, 0.0072189432466631, -0.0011651675918590652,
+    -0.00021524167411495098, 0.0001280502823881162, -2.013485478078824e-05,
+    -1.2504934821426706e-06, 1.133027231981696e-06, -2.056338416977607e-07,
+    6.116095104481416e-09, 5.002007644469223e-09, -1.18127457048702e-09, 1.0434267116911005e-10,
+    7.782263439905071e-12, -3.696805618642206e-12, 5.100370287454476e-13)
+# ln Γ*(a) = ln Γ(a+1) - ln √(2πa) - a ln a + a in 1/a, times a; in 1/a² (DLMF 5.11.1).
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+_TWICE_PI = 2.0 * math.pi
+_LARGE, _SMALL, _STEPS = 16.0, 1.1, 3000
+
+
+# Pieces ------------------------------------------------------------------------------------------
+
+def log1p_minus(x: Any) -> Any:
+    """ln(1+x) - x for x > -1, without cancellation for small x.
+
+    With r = x / (2+x), ln(1+x) = 2 artanh(r) (DLMF 4.6.3), so the difference is
+    r (2 r² (1/3 + r²/5 + ...) - x).
+    """
+    near = bitwise_and(ge(x, -0.5), le(x, 1.0))
+    inside = select(near, x, full_like(x, 0.0))
+    r = div(inside, add(inside, 2.0))
+    r2 = mul(r, r)
+    series = polynomial_in(r2, [1.0 / (2 * k + 3) for k in range(17)])
+    small = mul(r, sub(mul(mul(2.0, r2), series), inside))
+    return select(near, small, sub(log1p(select(near, full_like(x, 1.0), x)), x))
+
+
+def rgamma1p(a: Any) -> Any:
+    """1 / Γ(1+a) for 0 <= a <= 16: a power series at the nearest integer, and the recurrence."""
+    nearest = floor(add(a, 0.5))
+    rest = sub(a, nearest)
+    product = full_like(a, 1.0)
+    for k in range(1, 17):
+        product = select(ge(nearest, float(k)), mul(product, add(rest, float(k))), product)
+    return div(polynomial_in(rest, _RGAMMA), product)
+
+
+def stirling(a: Any) -> Any:
+    """ln Γ*(a), the correction in Stirling's formula, for a >= 16."""
+    return div(polynomial_in(reciprocal(mul(a, a)), _STIRLING), a)
+
+
+def _deviance(a: Any, x: Any) -> Any:
+    """a (μ - ln(1+μ)) with μ = x/a - 1: the exponent of the gamma density at large a."""
+    mu = div(sub(x, a), a)
+    ratio = div(x, a)
+    far = sub(mu, log(ratio))
+    return mul(a, select(lt(ratio, 0.5), far, neg(log1p_minus(mu))))
+
+
+def power_density(k: Any, a: Any, x: Any) -> Any:
+    """xᵏ e⁻ˣ / Γ(a+1), of which k = a or a-1, for 0 < a and 0 <= x, neither infinite.
+
+    For a < 16 the square of the power of half the exponents, which neither overflows nor leaves
+    the normal numbers before the result does.
+    """
+    big = ge(a, _LARGE)
+    low, high = select(big, full_like(a, 1.0), a), select(big, a, full_like(a, _LARGE))
+    short = min(x, full_like(x, 4e3))
+    half = mul(pow(short, mul(0.5, select(big, full_like(a, 1.0), k))), exp(mul(-0.5, short)))
+    below = mul(mul(half, rgamma1p(low)), half)
+    root = mul(sqrt(mul(_TWICE_PI, high)), exp(stirling(high)))
+    above = div(exp(neg(_deviance(high, x))), root)
+    over_x = select(gt(x, 0.0), div(above, x), full_like(x, 0.0))
+    return select(big, select(eq(k, a), above, over_x), below)
+
+
+class Where(NamedTuple):
+    """The parts of the domain, as masks."""
+
+    uniform: Any
+    small: Any
+    fraction: Any
+    series: Any
+    inner: Any
+
+
+def regions(a: Any, x: Any) -> Where:
+    """Which formula holds where; all false outside of 0 < a < inf, 0 < x < inf."""
+    inner = bitwise_and(bitwise_and(gt(a, 0.0), gt(x, 0.0)),
+                        bitwise_and(lt(a, math.inf), lt(x, math.inf)))
+    uniform = bitwise_and(ge(a, _LARGE), le(abs(sub(x, a)), mul(0.5, a)))
+    uniform = bitwise_and(uniform, inner)
+    rest = bitwise_and(inner, bitwise_not(uniform))
+    fraction = bitwise_and(rest, gt(x, max(a, full_like(a, _SMALL))))
+    small = bitwise_and(rest, bitwise_and(le(a, _SMALL), le(x, _SMALL)))
+    return Where(uniform, small, fraction, bitwise_and(rest, bitwise_not(fraction)), inner)
+
+
+def _series_step(tol: float, slope: bool) -> Any:
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        a, x = constants
+        n = add(a, add(i, 1.0))
+        term = mul(state[0], div(x, n))
+        total = add(state[1], term)
+        again = gt(term, mul(tol, total))
+        if not slope:
+            return again, (term, total)
+        harmonic = add(state[2], reciprocal(n))
+        part = mul(term, harmonic)
+        d_total = sub(state[3], part)
+        again = bitwise_or(again, gt(part, mul(-tol, d_total)))
+        return again, (term, total, harmonic, d_total)
+    return step
+
+
+def series(tol: float, where: Any, a: Any, x: Any, slope: bool = False) -> tuple[Any, Any]:
+    """Σ xⁿ / ((a+1) ... (a+n)) and, if wanted, its derivative in a."""
+    one, zero = full_like(a, 1.0), full_like(a, 0.0)
+    state = (one, one, zero, zero) if slope else (one, one)
+    out = iterate(_series_step(tol, slope), where, state, (a, x), _STEPS)
+    return out[1], out[3] if slope else None
+
+
+def _fraction_step(tol: float, slope: bool) -> Any:
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        (c, d, h), (a, x) = state[:3], constants
+        n = add(i, 1.0)
+        factor, shift = mul(n, sub(a, n)), sub(add(x, add(mul(2.0, n), 1.0)), a)
+        next_d = reciprocal(add(mul(factor, d), shift))
+        next_c = add(shift, div(factor, c))
+        ratio = mul(next_c, next_d)
+        again = gt(abs(sub(ratio, 1.0)), tol)
+        if not slope:
+            return again, (next_c, next_d, mul(h, ratio))
+        dc, dd, log_slope = state[3:]
+        dd = neg(mul(mul(next_d, next_d), sub(add(mul(n, d), mul(factor, dd)), 1.0)))
+        dc = sub(div(sub(n, mul(factor, div(dc, c))), c), 1.0)
+        part = add(div(dc, next_c), div(dd, next_d))
+        log_slope = add(log_slope, part)
+        again = bitwise_or(again, gt(abs(part), mul(tol, abs(log_slope))))
+        return again, (next_c, next_d, mul(h, ratio), dc, dd, log_slope)
+    return step
+
+
+def fraction(tol: float, where: Any, a: Any, x: Any, slope: bool = False) -> tuple[Any, Any]:
+    """The continued fraction by Lentz's algorithm (1976), and its derivative in a."""
+    first = select(where, sub(add(x, 1.0), a), full_like(a, 1.0))
+    # c = first + 0 / ..., d = 1 / first: the algorithm after its first step, with value 1 / first.
+    d = reciprocal(first)
+    state = (full_like(a, 1e300), d, d)
+    if slope:
+        zero = full_like(a, 0.0)
+        state = (*state, zero, mul(d, d), d)
+    out = iterate(_fraction_step(tol, slope), where, state, (a, x), _STEPS)
+    return out[2], mul(out[2], out[5]) if slope else None
+
+
+class Uniform(NamedTuple):
+    """Temme's expansion: Q = half + scale * rest; dP/da = -scale * slope."""
+
+    half_below: Any
+    half_above: Any
+    scale: Any
+    rest: Any
+    slope: Any
+
+
+def _bernoulli_sums(a: Any, eta: Any) -> tuple[Any, Any, Any]:
+    """Temme's S(a, η) and its derivatives in a and η, by the backward recurrence of its terms."""
+    zero = full_like(a, 0.0)
+    inverse = reciprocal(a)
+    b = [zero, zero, zero]      # βₙ, βₙ₊₁, βₙ₊₂, and their derivatives in a
+    db = [zero, zero, zero]
+    total, slope, d_total = zero, zero, zero
+    for n in range(len(_TEMME) - 2, -1, -1):
+        factor = mul(inverse, n + 2.0)
+        new = add(mul(factor, b[1]), _TEMME[n + 1])
+        d_new = mul(factor, sub(db[1], mul(b[1], inverse)))
+        b, db = [new, *b[:2]], [d_new, *db[:2]]
+        slope = add(mul(slope, eta), total)
+        total, d_total = add(mul(total, eta), new), add(mul(d_total, eta), d_new)
+    below = add(a, b[1])
+    front = div(a, below)
+    d_front = div(sub(b[1], mul(a, db[1])), mul(below, below))
+    return (mul(front, total), add(mul(front, d_total), mul(d_front, total)), mul(front, slope))
+
+
+def uniform(where: Any, a: Any, x: Any) -> Uniform:
+    """Temme's expansion where `where` holds; anything elsewhere."""
+    a = select(where, a, full_like(a, _LARGE))
+    mu = select(where, div(sub(x, a), a), full_like(a, 0.0))
+    minus = log1p_minus(mu)
+    phi, log_ratio, centre = neg(minus), add(minus, mu), eq(mu, 0.0)
+    root = sqrt(mul(2.0, phi))
+    eta = select(lt(mu, 0.0), neg(root), root)
+    z = mul(eta, sqrt(mul(0.5, a)))
+    scale = div(exp(mul(a, minus)), sqrt(mul(_TWICE_PI, a)))
+    rest, in_a, in_eta = _bernoulli_sums(a, eta)
+    divisor = select(centre, full_like(a, 1.0), eta)
+    one = full_like(a, 1.0)
+    eta_slope = neg(div(select(centre, one, div(mu, divisor)), a))
+    slope = add(add(select(centre, one, div(log_ratio, divisor)),
+                    mul(rest, sub(log_ratio, div(0.5, a)))),
+                add(in_a, mul(in_eta, eta_slope)))
+    return Uniform(mul(0.5, erfc(neg(z))), mul(0.5, erfc(z)), scale, rest, slope)
+
+
+def _small_upper(where: Any, a: Any, x: Any) -> Any:
+    """Q for a and x of at most 1.1."""
+    half = full_like(a, 0.5)
+    a, x = select(where, a, half), select(where, x, half)
+    minus = mul(a, polynomial_in(a, _RGAMMA[1:]))
+    t = add(mul(a, log(x)), log1p(minus))
+    total = full_like(a, 0.0)
+    for n in range(20, 0, -1):
+        total = mul(add(total, reciprocal(add(a, float(n)))), mul(x, -1.0 / n))
+    return neg(add(expm1(t), mul(exp(t), mul(a, total))))
+
+
+def _at_edges(a: Any, x: Any, at_zero: float, beyond: float, nan_a: bool) -> Any:
+    """The value where a or x is 0, infinite, negative or NaN.
+
+    `at_zero` is that for x = 0 or a = inf, `beyond` that for a = 0 or x = inf; with `nan_a`, NaN
+    for both such a.
+    """
+    zero_a, inf_a = eq(a, 0.0), eq(a, math.inf)
+    zero_x, inf_x = eq(x, 0.0), eq(x, math.inf)
+    legal = bitwise_and(ge(a, 0.0), ge(x, 0.0))
+    both = bitwise_or(bitwise_and(zero_a, zero_x), bitwise_and(inf_a, inf_x))
+    if nan_a:
+        both = bitwise_or(zero_a, inf_a)
+    value = select(bitwise_or(zero_a, inf_x), full_like(a, beyond), full_like(a, at_zero))
+    return select(bitwise_and(legal, bitwise_not(both)), value, full_like(a, math.nan))
+
+
+def _lower(tol: float, a: Any, x: Any) -> Any:
+    at = regions(a, x)
+    safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
+    d = power_density(safe_a, safe_a, safe_x)
+    u = uniform(at.uniform, safe_a, safe_x)
+    by_series = mul(d, series(tol, at.series, safe_a, safe_x)[0])
+    by_fraction = sub(1.0, mul(mul(safe_a, d), fraction(tol, at.fraction, safe_a, safe_x)[0]))
+    value = select(at.uniform, sub(u.half_below, mul(u.scale, u.rest)),
+                   select(at.fraction, by_fraction, by_series))
+    return select(at.inner, value, _at_edges(a, x, 0.0, 1.0, False))
+
+
+def _upper(tol: float, a: Any, x: Any) -> Any:
+    at = regions(a, x)
+    safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
+    d = power_density(safe_a, safe_a, safe_x)
+    u = uniform(at.uniform, safe_a, safe_x)
+    plain = bitwise_and(at.series, bitwise_not(at.small))
+    by_series = sub(1.0, mul(d, series(tol, plain, safe_a, safe_x)[0]))
+    by_fraction = mul(mul(safe_a, d), fraction(tol, at.fraction, safe_a, safe_x)[0])
+    below = select(at.small, _small_upper(at.small, safe_a, safe_x), by_series)
+    value = select(at.uniform, add(u.half_above, mul(u.scale, u.rest)),
+                   select(at.fraction, by_fraction, below))
+    return select(at.inner, value, _at_edges(a, x, 1.0, 0.0, False))
+
+
+def _scaled_slope(tol: float, at: Where, a: Any, x: Any) -> tuple[Any, Any]:
+    """-dP/da over D outside of the uniform region, and over `scale` inside; the expansion there."""
+    u = uniform(at.uniform, a, x)
+    total, d_total = series(tol, at.series, a, x, slope=True)
+    value, d_value = fraction(tol, at.fraction, a, x, slope=True)
+    distance = sub(log(x), digamma(add(a, 1.0)))
+    by_series = neg(add(mul(distance, total), d_total))
+    by_fraction = add(mul(add(mul(a, distance), 1.0), value), mul(a, d_value))
+    return select(at.uniform, u.slope, select(at.fraction, by_fraction, by_series)), u.scale
+
+
+def _grad_a(tol: float, a: Any, x: Any) -> Any:
+    at = regions(a, x)
+    safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
+    slope, scale = _scaled_slope(tol, at, safe_a, safe_x)
+    value = neg(mul(select(at.uniform, scale, power_density(safe_a, safe_a, safe_x)), slope))
+    edge = _at_edges(a, x, 0.0, 0.0, False)
+    edge = select(eq(a, 0.0), full_like(a, math.nan), edge)
+    return select(at.inner, value, edge)
+
+
+def _sample_slope(tol: float, a: Any, x: Any) -> Any:
+    at = regions(a, x)
+    safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
+    slope, _ = _scaled_slope(tol, at, safe_a, safe_x)
+    correction = exp(stirling(max(safe_a, full_like(a, _LARGE))))
+    slope = select(at.uniform, mul(correction, slope), slope)
+    value = mul(div(safe_x, safe_a), slope)
+    return select(at.inner, value, _at_edges(a, x, 0.0, math.inf, True))
+
+
+def _density(tol: float, a: Any, x: Any) -> Any:
+    legal = bitwise_and(bitwise_and(gt(a, 0.0), lt(a, math.inf)), ge(x, 0.0))
+    inner = bitwise_and(legal, lt(x, math.inf))
+    safe_a, safe_x = (select(inner, v, full_like(a, 1.0)) for v in (a, x))
+    value = mul(safe_a, power_density(sub(safe_a, 1.0), safe_a, safe_x))
+    return select(inner, value, select(legal, full_like(a, 0.0), full_like(a, math.nan)))
+
+
+# Primitives --------------------------------------------------------------------------------------
+
+def _density_in_a(t: Any, p: Any, a: Any, x: Any) -> Any:
+    return mul(t, mul(p, sub(log(x), digamma(a))))
+
+
+def _density_in_x(t: Any, p: Any, a: Any, x: Any) -> Any:
+    return mul(t, mul(p, sub(div(sub(a, 1.0), x), 1.0)))
+
+
+def _sample_slope_in_x(t: Any, g: Any, a: Any, x: Any) -> Any:
+    return mul(t, sub(sub(digamma(a), log(x)), mul(g, sub(div(sub(a, 1.0), x), 1.0))))
+
+
+# The density of the gamma distribution, xᵃ⁻¹ e⁻ˣ / Γ(a): the derivative of P in x.
+gamma_density_p = Computed("gamma_density", _density, (_density_in_a, _density_in_x))
+igamma_p = Computed("igamma", _lower, (
+    lambda t, p, a, x: mul(t, igamma_grad_a(a, x)),
+    lambda t, p, a, x: mul(t, binary(gamma_density_p, a, x))))
+igammac_p = Computed("igammac", _upper, (
+    lambda t, q, a, x: neg(mul(t, igamma_grad_a(a, x))),
+    lambda t, q, a, x: neg(mul(t, binary(gamma_density_p, a, x)))))
+igamma_grad_a_p = Computed("igamma_grad_a", _grad_a, (
+    refuse_derivative("igamma_grad_a", "a", "differentiate numerically"),
+    lambda t, g, a, x: _density_in_a(t, binary(gamma_density_p, a, x), a, x)))
+random_gamma_grad_p = Computed("random_gamma_grad", _sample_slope, (
+    refuse_derivative("random_gamma_grad", "a", "differentiate numerically"),
+    _sample_slope_in_x))
+
+
+def igamma(a: Any, x: Any) -> Any:
+    """The regularised lower incomplete gamma function P(a, x) = γ(a, x) / Γ(a) (DLMF 8.2.4).
+
+    Args:
+      a, x: floats of one dtype and shape, not negative.
+
+    P is 1 where a = 0 or x is infinite, 0 where x = 0 or a is infinite; NaN where both are 0 or
+    infinite, and for negative or NaN operands. Differentiable in both.
+
+    >>> import olympus
+    >>> olympus.lax.igamma(1.0, 2.0)
+    Array(0.86466473, dtype=float32, weak_type=True)
+    """
+    return binary(igamma_p, a, x)
+
+
+def igammac(a: Any, x: Any) -> Any:
+    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), small values too.
+
+    See `igamma` for operands and edges.
+    """
+    return binary(igammac_p, a, x)
+
+
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    """The derivative of `igamma` in a: 0 where x is 0 or infinite, NaN at a = 0.
+
+    Differentiable in x. NotImplementedError for the second derivative in a.
+    """
+    return binary(igamma_grad_a_p, a, x)
+
+
+def random_gamma_grad(a: Any, x: Any) -> Any:
+    """The derivative in a of a sample x of the gamma distribution: -(dP/da) / (dP/dx).
+
+    Implicit reparametrisation (Figurnov, Mohamed and Mnih 2018, arXiv:1805.08498). 0 at x = 0, inf
+    at x = inf, NaN unless 0 < a < inf and x >= 0. Differentiable in x; NotImplementedError for the
+    derivative in a.
+    """
+    return binary(random_gamma_grad_p, a, x)

@@ -1,0 +1,130 @@
+"""Functions that series and continued fractions compute: elementwise, by loops inside the lowering.
+
+`Computed` is the family: its value is a function of float64 arrays in terms of lax operations, so
+that results of all narrower dtypes are nearly always the correctly rounded ones. `iterate` is the
+loop; it exists only in lowered code and so needs no rules.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import config
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Primitive
+from ..core.staging import stage
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from .arithmetic import mul
+from .bits import bitwise_and
+from .choice import lt, select
+from .convert import convert_element_type
+from .families import FLOATING, Elementwise, Partial, add, full_shape
+from .reduce import reduce_or
+
+__all__ = ["Computed", "iterate", "polynomial_in", "refuse_derivative", "tolerance"]
+
+F64 = np.dtype("float64")
+Step = Callable[..., tuple[Any, Sequence[Any]]]
+
+
+class Iterate(Primitive):
+    """Repeat `step` where its first operand, bool, holds, until it holds nowhere or `limit` times.
+
+    Operands are (active, state ..., constants ...) of one shape; results are the state.
+    """
+
+    multiple_results = True
+    jvp = transpose = vmap = None
+
+    def infer(self, active: ShapedArray, *xs: ShapedArray, step: Step, states: int, limit: int
+              ) -> list[ShapedArray]:
+        full_shape(self.name, (active, *xs))
+        return list(xs[:states])
+
+    def lower(self, b: Any, active: Any, *xs: Any, step: Step, states: int, limit: int
+              ) -> list[Any]:
+        avals = b.avals_in
+        count = make_aval((), F64)
+        axes = tuple(range(avals[0].ndim))
+
+        def go_on(i: Any, active: Any) -> list[Any]:
+            return [bitwise_and(reduce_or(active, axes), lt(i, float(limit)))]
+
+        def body(i: Any, active: Any, *xs: Any) -> list[Any]:
+            state, constants = xs[:states], xs[states:]
+            again, new = step(i, state, constants)
+            return [add(i, 1.0), bitwise_and(active, again),
+                    *(select(active, n, s) for n, s in zip(new, state))]
+
+        cond_program = stage(go_on, (count, avals[0]))
+        body_program = stage(body, (count, *avals))
+        out = b.while_loop(
+            [b.constant(0.0, count), active, *xs],
+            lambda i, active, *_: b.call_inline(cond_program, (i, active))[0],
+            lambda *values: [*b.call_inline(body_program, values), *values[2 + states:]])
+        return out[2:2 + states]
+
+
+iterate_p = Iterate("iterate")
+
+
+def iterate(step: Step, active: Any, state: Sequence[Any], constants: Sequence[Any],
+            limit: int) -> list[Any]:
+    """The state after `step(i, state, constants) -> (again, new state)` for i = 0.0, 1.0 …
+
+    Args:
+      step: a function of lax operations that holds no arrays of its own.
+      active: bool array: where to go on. An element stops for good when `again` fails there.
+      state, constants: arrays of the shape of `active`.
+      limit: the largest number of steps.
+    """
+    return iterate_p.bind(active, *state, *constants, step=step, states=len(state), limit=limit)
+
+
+def tolerance(dtype: Any) -> float:
+    """The relative size of what a float64 sum may leave out for a result of `dtype`."""
+    return 2.0 ** -54 if dtypes.itemsize_bits(dtype) == 64 else 2.0 ** -34
+
+
+def polynomial_in(x: Any, coefficients: Sequence[float]) -> Any:
+    """Sum of coefficients[k] x**k, by Horner's rule."""
+    total = add(mul(x, coefficients[-1]), coefficients[-2])
+    for c in coefficients[-3::-1]:
+        total = add(mul(x, total), c)
+    return total
+
+
+def refuse_derivative(name: str, operand: str, instead: str) -> Partial:
+    """A partial that raises NotImplementedError: there is no formula for it."""
+    def partial(*_: Any, **__: Any) -> Any:
+        raise NotImplementedError(f"{name}: derivative in {operand} asked for; none is known in "
+                                  f"closed form; {instead}.")
+    return partial
+
+
+class Computed(Elementwise):
+    """Elementwise operation of floats whose value is `fun(tolerance, *float64 arrays)`."""
+
+    def __init__(self, name: str, fun: Callable[..., Any], partials: Sequence[Partial]) -> None:
+        super().__init__(name, name, FLOATING, partials)
+        self.program = functools.cache(functools.partial(_program, fun))
+
+    def lower(self, b: Any, *xs: Any) -> Any:
+        out = b.avals_out[0]
+        return b.call(self.program(out.shape, out.dtype, len(xs)), b.expand(xs), self.name)[0]
+
+
+def _program(fun: Callable[..., Any], shape: Sequence[int], dtype: Any, count: int
+             ) -> ClosedOlympuspr:
+    """`fun` between conversions to float64 and back, staged for one shape and dtype."""
+    def wide(*xs: Any) -> list[Any]:
+        xs = tuple(convert_element_type(x, F64) for x in xs)
+        return [convert_element_type(fun(tolerance(dtype), *xs), dtype)]
+
+    with config.enable_x64(True):
+        return stage(wide, [make_aval(shape, dtype)] * count)

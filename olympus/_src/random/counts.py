@@ -1,0 +1,129 @@
+"""Samplers of counts: Poisson, binomial and multinomial numbers, by inversion or by rejection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..control.while_loop import while_loop
+from ..core.trace import typeof
+from ..lax import elementwise as ew
+from ..lax import special
+from ..lax.convert import convert_element_type
+from ..lax.creation import full, full_like
+from ..lax.reduce import reduce_or
+from ..transforms.fused import fused
+from ..types import dtypes
+from .arguments import Dims, draw_shape, parameter, refuse_sharding
+from .continuous import subkeys, typed_aval, unit
+from .gamma import check_method
+from .keys import typed
+
+__all__ = ["poisson"]
+
+F32 = np.dtype("float32")
+_FEW, _STAND_IN = 10.0, 1e5
+
+
+def _any(x: Any) -> Any:
+    return reduce_or(x, tuple(range(typeof(x).ndim)))
+
+
+def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
+    """Uniform numbers are multiplied until the product is below exp(-rate): Knuth's algorithm."""
+    shape = typeof(rate).shape
+    bound = ew.neg(rate)
+
+    def go_on(state: Any) -> Any:
+        i, _, _, log_product = state
+        return ew.bitwise_and(_any(ew.gt(log_product, bound)), ew.lt(i, limit))
+
+    def draw(state: Any) -> Any:
+        i, count, key, log_product = state
+        key, sub = subkeys(key)
+        count = ew.select(ew.gt(log_product, bound), ew.add(count, 1), count)
+        log_u = ew.log(unit(sub, shape, F32))
+        return ew.add(i, 1), count, key, ew.add(log_product, log_u)
+
+    start = (full((), 0, "int32"), full(shape, 0, dtype), key, full(shape, 0.0, F32))
+    return ew.sub(while_loop(go_on, draw, start)[1], 1)
+
+
+def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Hörmann's PTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted."""
+    log_rate = ew.log(rate)
+    b = ew.add(0.931, ew.mul(2.53, ew.sqrt(rate)))
+    a = ew.add(-0.059, ew.mul(0.02483, b))
+    inverse_alpha = ew.add(1.1239, ew.div(1.1328, ew.sub(b, 3.4)))
+    v_squeeze = ew.sub(0.9277, ew.div(3.6224, ew.sub(b, 2.0)))
+
+    def step(u: Any, v: Any) -> tuple[Any, Any]:
+        us = ew.sub(0.5, ew.abs(u))
+        k = ew.floor(ew.add(ew.add(ew.mul(ew.add(ew.div(ew.mul(2.0, a), us), b), u), rate), 0.43))
+        s = ew.log(ew.div(ew.mul(v, inverse_alpha), ew.add(ew.div(a, ew.mul(us, us)), b)))
+        t = ew.sub(ew.add(ew.neg(rate), ew.mul(k, log_rate)), special.lgamma(ew.add(k, 1.0)))
+        at_once = ew.bitwise_and(ew.ge(us, 0.07), ew.le(v, v_squeeze))
+        never = ew.bitwise_or(ew.lt(k, 0.0), ew.bitwise_and(ew.lt(us, 0.013), ew.gt(v, us)))
+        return k, ew.bitwise_or(at_once, ew.bitwise_and(ew.bitwise_not(never), ew.le(s, t)))
+
+    return step
+
+
+def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
+    """Poisson numbers of rates of at least 10: Hörmann (1993), Insur. Math. Econ. 12, 39."""
+    shape = typeof(rate).shape
+    step = _rejection_step(rate)
+
+    def go_on(state: Any) -> Any:
+        i, _, accepted, _ = state
+        return ew.bitwise_and(_any(ew.bitwise_not(accepted)), ew.lt(i, limit))
+
+    def draw(state: Any) -> Any:
+        i, out, accepted, key = state
+        key, u_key, v_key = subkeys(key, 3)
+        u = ew.sub(unit(u_key, shape, typeof(rate).dtype), 0.5)
+        k, accept = step(u, unit(v_key, shape, typeof(rate).dtype))
+        return ew.add(i, 1), ew.select(accept, k, out), ew.bitwise_or(accepted, accept), key
+
+    start = (full((), 0, "int32"), full_like(rate, -1.0), full(shape, False), key)
+    return convert_element_type(while_loop(go_on, draw, start)[1], dtype)
+
+
+@fused(static=("shape", "dtype"))
+def _poisson(key: Any, lam: Any, *, shape: Dims, dtype: Any) -> Any:
+    key, lam = typed(key), parameter(lam, F32, shape)
+    limit = int(dtypes.iinfo(dtype).max)
+    few = ew.bitwise_or(ew.ne(lam, lam), ew.lt(lam, _FEW))
+    small = _knuth(key, ew.select(few, lam, full_like(lam, 0.0)), dtype, min(limit, 2**31 - 1))
+    large = _rejected(key, ew.select(few, full_like(lam, _STAND_IN), lam), dtype,
+                      min(limit, 2**31 - 1))
+    zero = full_like(small, 0)
+    return ew.select(ew.eq(lam, 0.0), zero, ew.select(few, small, large))
+
+
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+            out_sharding: Any = None) -> Any:
+    """Poisson numbers.
+
+    Args:
+      key: a single key (threefry2x32).
+      lam: rates >= 0; an array that broadcasts to the shape. -1 is drawn for NaN.
+      shape: the result's shape; None is that of `lam`.
+      dtype: an integer dtype; None is the default one.
+      method: "exact".
+      out_sharding: None.
+
+    >>> import olympus
+    >>> olympus.random.poisson(olympus.random.key(0), 4.0, (3,)).shape
+    (3,)
+    """
+    refuse_sharding("poisson", out_sharding)
+    check_method("poisson", method)
+    typed_aval(key, "poisson")
+    dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    if not dtypes.is_integer(dtype):
+        raise ValueError(f"poisson: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
+                         "required; convert the result with astype.")
+    return _poisson(key, lam, shape=draw_shape("poisson", shape, lam), dtype=dtype)

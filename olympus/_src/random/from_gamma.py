@@ -1,0 +1,207 @@
+"""Samplers of distributions that are functions of gamma numbers, mostly of their logarithms.
+
+Logarithms stay finite where gamma numbers of small parameters underflow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.trace import typeof
+from ..lax import elementwise as ew
+from ..lax.reduce import reduce_max
+from ..lax.shape import broadcast_in_dim, reduce_sum
+from ..numpy import promote
+from ..transforms.fused import fused
+from ..types.shape import canonical_shape
+from .arguments import Dims, draw_shape, float_dtype, parameter, refuse_sharding, shape_of
+from .continuous import (
+    exponential_of,
+    rademacher_signs,
+    standard_normal,
+    subkeys,
+    typed_aval,
+)
+from .gamma import check_method, gamma_of
+from .keys import typed
+
+__all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", "t"]
+
+
+def _drawn(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
+           out_sharding: Any) -> Any:
+    refuse_sharding(name, out_sharding)
+    typed_aval(key, name)
+    return program(key, *params, shape=draw_shape(name, shape, *params),
+                   dtype=float_dtype(name, dtype))
+
+
+@fused(static=("shape", "dtype"))
+def _beta(key: Any, a: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
+    """x / (x+y) of gamma numbers x and y, after division by the larger one."""
+    logs = [gamma_of(k, parameter(p, dtype, shape), log_space=True)
+            for k, p in zip(subkeys(typed(key)), (a, b))]
+    largest = ew.max(*logs)
+    x, y = (ew.exp(ew.sub(v, largest)) for v in logs)
+    return ew.div(x, ew.add(x, y))
+
+
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
+         method: str = "exact", out_sharding: Any = None) -> Any:
+    """Beta numbers in [0, 1], density x ** (a-1) * (1-x) ** (b-1) up to a factor.
+
+    Args:
+      key: a single key.
+      a, b: parameters > 0; arrays that broadcast to the shape.
+      shape: the result's shape; None is that of the parameters.
+      dtype: a float dtype; None is the default one.
+      method: "exact".
+      out_sharding: None.
+    """
+    check_method("beta", method)
+    return _drawn("beta", _beta, key, (a, b), shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any) -> Any:
+    """Gamma numbers over their sum."""
+    logs = gamma_of(typed(key), parameter(alpha, dtype, shape), log_space=True)
+    last = len(shape) - 1
+    outer = tuple(range(last))
+    largest = broadcast_in_dim(reduce_max(logs, (last,)), shape, outer)
+    x = ew.exp(ew.sub(logs, largest))
+    return ew.div(x, broadcast_in_dim(reduce_sum(x, (last,)), shape, outer))
+
+
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
+              out_sharding: Any = None) -> Any:
+    """Vectors of positive numbers of sum 1, density the product of x[i] ** (alpha[i]-1).
+
+    Args:
+      key: a single key.
+      alpha: float[..., n], parameters > 0.
+      shape: the result's shape without its last axis, n; None is that of alpha.
+      dtype: a float dtype; None is the default one.
+      out_sharding: None.
+
+    >>> import olympus
+    >>> olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).shape
+    (2, 3)
+    """
+    refuse_sharding("dirichlet", out_sharding)
+    typed_aval(key, "dirichlet")
+    own = shape_of(alpha)
+    if not own:
+        raise ValueError(f"dirichlet: alpha {typeof(promote.plain(alpha))} given; an array with "
+                         "an axis of parameters is required.")
+    batch = own[:-1] if shape is None else canonical_shape(shape, "dirichlet")
+    whole = draw_shape("dirichlet", (*batch, own[-1]), alpha)
+    return _dirichlet(key, alpha, shape=whole, dtype=float_dtype("dirichlet", dtype))
+
+
+def _chisquare_of(key: Any, df: Any, shape: Dims, dtype: Any) -> Any:
+    half = ew.mul(0.5, parameter(df, dtype, shape))
+    return ew.mul(ew.exp(gamma_of(key, half, log_space=True)), 2.0)
+
+
+@fused(static=("shape", "dtype"))
+def _chisquare(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
+    return _chisquare_of(typed(key), df, shape, dtype)
+
+
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+              out_sharding: Any = None) -> Any:
+    """Chi-square numbers of `df` degrees of freedom (> 0), which broadcast to the shape.
+
+    `gamma`'s other arguments.
+    """
+    check_method("chisquare", method)
+    return _drawn("chisquare", _chisquare, key, (df,), shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Dims, dtype: Any) -> Any:
+    above, below = (ew.div(_chisquare_of(k, df, shape, dtype), parameter(df, dtype, shape))
+                    for k, df in zip(subkeys(typed(key))[::-1], (dfnum, dfden)))
+    return ew.div(above, below)
+
+
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
+      out_sharding: Any = None) -> Any:
+    """F numbers: the ratio of two chi-square numbers, each over its degrees of freedom.
+
+    `dfnum` and `dfden` (> 0) broadcast to the shape.
+    """
+    return _drawn("f", _f, key, (dfnum, dfden), shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _t(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
+    normal_key, gamma_key = subkeys(typed(key))
+    z = standard_normal(normal_key, shape, dtype)
+    half = ew.div(parameter(df, dtype, shape), 2.0)
+    return ew.mul(z, ew.sqrt(ew.div(half, gamma_of(gamma_key, half))))
+
+
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+    """Numbers of Student's t distribution of `df` degrees of freedom, which broadcast to the shape.
+    """
+    return _drawn("t", _t, key, (df,), shape, dtype, out_sharding)
+
+
+def _generalized_normal_of(key: Any, p: Any, shape: Dims, dtype: Any) -> Any:
+    size_key, sign_key = subkeys(key)
+    power = ew.div(1.0, p)
+    size = gamma_of(size_key, parameter(power, dtype, shape))
+    return ew.mul(rademacher_signs(sign_key, shape, dtype), ew.pow(size, power))
+
+
+@fused(static=("shape", "dtype"))
+def _generalized_normal(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
+    return _generalized_normal_of(typed(key), parameter(p, dtype, shape), shape, dtype)
+
+
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *,
+                       out_sharding: Any = None) -> Any:
+    """Numbers of density exp(-|x| ** p) up to a factor; p > 0 broadcasts to the shape."""
+    return _drawn("generalized_normal", _generalized_normal, key, (p,), shape, dtype,
+                  out_sharding)
+
+
+@fused(static=("shape", "d", "dtype"))
+def _ball(key: Any, p: Any, *, shape: Dims, d: int, dtype: Any) -> Any:
+    """Barthe, Guédon, Mendelson and Naor (2005), Ann. Probab. 33(2), 480."""
+    direction_key, size_key = subkeys(typed(key))
+    whole = (*shape, d)
+    power = parameter(p, dtype, shape)
+    powers = broadcast_in_dim(power, whole, range(len(shape)))
+    g = _generalized_normal_of(direction_key, powers, whole, dtype)
+    e = exponential_of(size_key, shape, dtype)
+    total = ew.add(reduce_sum(ew.pow(ew.abs(g), powers), (len(shape),)), e)
+    size = ew.pow(total, ew.div(1.0, power))
+    return ew.div(g, broadcast_in_dim(size, whole, range(len(shape))))
+
+
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
+         out_sharding: Any = None) -> Any:
+    """Points uniform in the unit ball of the p-norm.
+
+    Args:
+      key: a single key.
+      d: the number of dimensions, the result's last axis.
+      p: > 0; an array that broadcasts to the shape.
+      shape: the result's other axes.
+      dtype: a float dtype; None is the default one.
+      out_sharding: None.
+
+    >>> import olympus
+    >>> olympus.random.ball(olympus.random.key(0), 3, shape=(5,)).shape
+    (5, 3)
+    """
+    refuse_sharding("ball", out_sharding)
+    typed_aval(key, "ball")
+    if isinstance(d, bool) or not hasattr(d, "__index__") or d < 0:
+        raise ValueError(f"ball: d {d!r} given; the number of dimensions, an int that is not "
+                         "negative, is required.")
+    shape = draw_shape("ball", shape, p)
+    return _ball(key, p, shape=shape, d=int(d), dtype=float_dtype("ball", dtype))

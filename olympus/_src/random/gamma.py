@@ -1,0 +1,202 @@
+"""Gamma numbers by the method of Marsaglia and Tsang, and their logarithms.
+
+One primitive draws them, or their logarithms, with a key of its own per element; all elements run
+in one loop until the last one is accepted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..control.while_loop import while_loop
+from ..core.primitive import Axis, Primitive, Zero
+from ..core.trace import typeof
+from ..lax import elementwise as ew
+from ..lax import special, special_gamma
+from ..lax.creation import full_like
+from ..lax.families import to_front
+from ..lax.reduce import reduce_or
+from ..lax.slicing import index_in_dim
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.avals import ShapedArray, make_aval
+from .arguments import draw_shape, float_dtype, parameter, refuse_sharding
+from .continuous import exponential_of, standard_normal, typed_aval, unit
+from .keys import random_split_p, typed
+
+__all__ = ["gamma", "gamma_of", "loggamma", "random_gamma_p"]
+
+Dims = tuple[int, ...]
+_SQUEEZE = 0.0331
+
+
+def split_each(keys: Any, num: int) -> list[Any]:
+    """`num` new keys of each key, as arrays of the shape of `keys`."""
+    new = random_split_p.bind(keys, shape=(num,))
+    axis = typeof(keys).ndim
+    return [index_in_dim(new, i, axis, False) for i in range(num)]
+
+
+def _any(x: Any) -> Any:
+    return reduce_or(x, tuple(range(typeof(x).ndim)))
+
+
+def _positive(keys: Any, c: Any, active: Any) -> tuple[Any, Any]:
+    """Normal x and v = 1 + c x, drawn again until v > 0 or the element is not active."""
+    def again(state: Any) -> Any:
+        return _any(ew.bitwise_and(active, ew.le(state[2], 0.0)))
+
+    def draw(state: Any) -> Any:
+        keys, x, v = state
+        wanted = ew.bitwise_and(active, ew.le(v, 0.0))
+        next_keys, sub = split_each(keys, 2)
+        new = standard_normal(sub, (), typeof(c).dtype)
+        x = ew.select(wanted, new, x)
+        v = ew.select(wanted, ew.add(1.0, ew.mul(new, c)), v)
+        return ew.select(wanted, next_keys, keys), x, v
+
+    _, x, v = while_loop(again, draw, (keys, full_like(c, 0.0), full_like(c, -1.0)))
+    return x, v
+
+
+def _accepted(keys: Any, a: Any) -> Any:
+    """d V for a >= 1, where V is Marsaglia and Tsang's cube and d = a - 1/3."""
+    dtype = typeof(a).dtype
+    d = ew.sub(a, 1 / 3)
+    c = ew.div(1 / 3, ew.sqrt(d))
+
+    def again(state: Any) -> Any:
+        return _any(state[0])
+
+    def draw(state: Any) -> Any:
+        active, keys, v3 = state
+        next_keys, x_keys, u_keys = split_each(keys, 3)
+        x, v = _positive(x_keys, c, active)
+        x2, new = ew.mul(x, x), ew.mul(ew.mul(v, v), v)
+        u = unit(u_keys, (), dtype)
+        outside = ew.ge(u, ew.sub(1.0, ew.mul(_SQUEEZE, ew.mul(x2, x2))))
+        bound = ew.add(ew.mul(x2, 0.5), ew.mul(d, ew.add(ew.sub(1.0, new), ew.log(new))))
+        v3 = ew.select(active, new, v3)
+        active = ew.bitwise_and(active, ew.bitwise_and(outside, ew.ge(ew.log(u), bound)))
+        return active, ew.select(active, next_keys, keys), v3
+
+    start = (ew.eq(a, a), keys, full_like(a, 1.0))
+    return d, while_loop(again, draw, start)[2]
+
+
+def samples(keys: Any, a: Any, *, log_space: bool) -> Any:
+    """One sample per key and element of `a`, of equal shapes.
+
+    For a < 1, that of a + 1 times u to the 1/a.
+    """
+    keys, boost_keys = split_each(keys, 2)
+    above = ew.ge(a, 1.0)
+    power, plain = ew.div(1.0, a), full_like(a, 0.0 if log_space else 1.0)
+    d, v = _accepted(keys, ew.select(above, a, ew.add(a, 1.0)))
+    if log_space:
+        log_u = ew.neg(exponential_of(boost_keys, (), typeof(a).dtype))
+        plain_too = ew.bitwise_or(above, ew.eq(log_u, 0.0))
+        boost = ew.select(plain_too, plain, ew.mul(log_u, power))
+        return ew.add(ew.add(ew.log(d), ew.log(v)), boost)
+    u = ew.sub(1.0, unit(boost_keys, (), typeof(a).dtype))
+    return ew.mul(ew.mul(d, v), ew.select(above, plain, ew.pow(u, power)))
+
+
+def _log_slope(a: Any, log_x: Any) -> Any:
+    """The derivative in a of ln x: where x is tiny that of (ln u + ln Γ(a+1)) / a."""
+    tiny = ew.lt(log_x, math.log(float(dtypes.finfo(typeof(a).dtype).eps)))
+    x = ew.exp(ew.select(tiny, full_like(log_x, 0.0), log_x))
+    near = ew.div(ew.sub(special.digamma(ew.add(a, 1.0)), log_x), a)
+    return ew.select(tiny, near, ew.div(special_gamma.random_gamma_grad(a, x), x))
+
+
+class RandomGamma(Primitive):
+    """Keys of shape k and a float[*k, *s] -> samples float[*k, *s], or their logarithms."""
+
+    transpose = None
+
+    def infer(self, keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
+        if not dtypes.is_key(keys.dtype) or a.shape[:keys.ndim] != keys.shape:
+            raise TypeError(f"random_gamma: keys {keys} and a {a} given; typed keys, whose shape "
+                            "begins that of a, are required; make them with random.key.")
+        return make_aval(a.shape, a.dtype)
+
+    def lower(self, b: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
+        inner = b.avals_in[1].shape[b.avals_in[0].ndim:]
+
+        def draw(keys: Any, a: Any) -> Any:
+            return samples(random_split_p.bind(keys, shape=inner), a, log_space=log_space)
+        return b.inline(draw, keys, a)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, log_space: bool) -> Any:
+        keys, a = primals
+        out = self.bind(keys, a, log_space=log_space)
+        if type(tangents[1]) is Zero:
+            return out, Zero(typeof(out).to_tangent_aval())
+        slope = _log_slope if log_space else special_gamma.random_gamma_grad
+        return out, ew.mul(tangents[1], slope(a, out))
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             log_space: bool) -> Any:
+        keys, a = (to_front(axis, x, d) for x, d in zip(args, dims))
+        return self.bind(keys, a, log_space=log_space), 0
+
+
+random_gamma_p = RandomGamma("random_gamma")
+
+
+def gamma_of(key: Any, a: Any, log_space: bool = False) -> Any:
+    """Samples, or their logarithms, of the shape of the array `a`. The key is typed."""
+    return random_gamma_p.bind(key, a, log_space=log_space)
+
+
+@fused(static=("shape", "dtype", "log_space"))
+def _gamma(key: Any, a: Any, *, shape: Dims, dtype: Any, log_space: bool) -> Any:
+    return gamma_of(typed(key), parameter(a, dtype, shape), log_space)
+
+
+def check_method(name: str, method: str) -> None:
+    """ValueError unless the method is "exact"."""
+    if method != "exact":
+        raise ValueError(f"{name}: method {method!r} given; 'exact' is required.")
+
+
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+          out_sharding: Any = None) -> Any:
+    """Gamma numbers, density x ** (a-1) * exp(-x) / Γ(a).
+
+    Marsaglia and Tsang (2000), ACM Trans. Math. Softw. 26(3), 363; differentiable in `a` by
+    implicit reparametrisation (see `lax.random_gamma_grad`).
+
+    Args:
+      key: a single key.
+      a: the shape parameter, >= 0; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `a`.
+      dtype: a float dtype; None is the default one.
+      method: "exact".
+      out_sharding: None.
+
+    >>> import olympus
+    >>> olympus.random.gamma(olympus.random.key(0), 3.0, (2,)).shape
+    (2,)
+    """
+    refuse_sharding("gamma", out_sharding)
+    check_method("gamma", method)
+    typed_aval(key, "gamma")
+    return _gamma(key, a, shape=draw_shape("gamma", shape, a), dtype=float_dtype("gamma", dtype),
+                  log_space=False)
+
+
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
+             out_sharding: Any = None) -> Any:
+    """Logarithms of gamma numbers, finite where these underflow at small `a`.
+
+    `gamma`'s arguments and draws.
+    """
+    refuse_sharding("loggamma", out_sharding)
+    check_method("loggamma", method)
+    typed_aval(key, "loggamma")
+    return _gamma(key, a, shape=draw_shape("loggamma", shape, a),
+                  dtype=float_dtype("loggamma", dtype), log_space=True)
