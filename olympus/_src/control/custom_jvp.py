@@ -10,9 +10,9 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import ctx, typeof
-from ..interpreters.batching import to_axis
+from ..interpreters.batching import BatchTrace, to_axis
 from ..lax.elementwise import add
-from ..types.tree import tree_flatten, tree_map, tree_unflatten
+from ..types.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 from .custom_rules import (
     CustomCall,
     CustomFunction,
@@ -96,11 +96,12 @@ class custom_jvp(CustomFunction):
         args = self.resolve(args, kwargs)
         leaves, tree = tree_flatten([a for i, a in enumerate(args)
                                      if i not in self.nondiff_argnums])
-        call = _JvpCall(self, {i: args[i] for i in self.nondiff_argnums if i < len(args)}, tree)
+        call = _JvpCall(self, self.jvp, {i: args[i] for i in self.nondiff_argnums
+                                         if i < len(args)}, tree)
         out = ctx.trace.process_custom(
             custom_jvp_call_p, call.run, call, tuple(leaves),
             {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
-        return tree_unflatten(call.out_tree, out)
+        return call.result(out)
 
 
 class _JvpRule:
@@ -108,7 +109,7 @@ class _JvpRule:
 
     __slots__ = ()
     name = ""
-    code: Any = None    # what tells one user's rule from another
+    code: object = None     # what tells one user's rule from another
 
     def closes_over_tracers(self) -> bool:
         return False
@@ -148,13 +149,19 @@ class _JvpCall(_JvpRule):
     __slots__ = ("name", "code", "fun", "rule", "symbolic_zeros", "statics", "in_tree", "out_tree",
                  "out_avals")
 
-    def __init__(self, owner: custom_jvp, statics: dict[int, Any], in_tree: Any) -> None:
+    def __init__(self, owner: custom_jvp, rule: Callable[..., Any], statics: dict[int, Any],
+                 in_tree: Any) -> None:
         self.fun, self.symbolic_zeros = owner.fun, owner.symbolic_zeros
-        self.rule: Any = owner.jvp
-        self.name, self.code = name_of(owner.jvp), getattr(owner.jvp, "__code__", owner.jvp)
+        self.rule = rule
+        self.name, self.code = name_of(rule), getattr(rule, "__code__", rule)
         self.statics, self.in_tree = statics, in_tree
-        self.out_tree: Any = None
-        self.out_avals: Any = None
+        self.out_tree: PyTreeDef | None = None      # both known once function or rule has run
+        self.out_avals: list[Any] | None = None
+
+    def result(self, leaves: Sequence[Any]) -> Any:
+        """The call's result, once the function or its rule has run."""
+        assert self.out_tree is not None, "whatever processed the call has run one of the two"
+        return tree_unflatten(self.out_tree, leaves)
 
     def closes_over_tracers(self) -> bool:
         return closes_over_tracers(self.rule, self.fun, list(self.statics.values()))
@@ -179,7 +186,7 @@ class _JvpCall(_JvpRule):
         out, t_out = check_pair(what, result, "output, tangent of the output")
         check_structure(what, out, t_out, "the rule's tangent output is not like its primal output")
         leaves, tree = tree_flatten(out)
-        if self.out_tree is not None and self.out_tree != tree:
+        if self.out_tree is not None and self.out_avals is not None and self.out_tree != tree:
             check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
                             "the rule's primal output is not like the function's")
         self.out_tree = tree
@@ -253,7 +260,7 @@ class _BatchedJvp(_JvpRule):
 
     __slots__ = ("name", "code", "trace", "rule", "dims", "mapped")
 
-    def __init__(self, trace: Any, rule: Any, dims: Sequence[int | None]) -> None:
+    def __init__(self, trace: BatchTrace, rule: _JvpRule, dims: Sequence[int | None]) -> None:
         self.trace, self.rule, self.dims, self.name = trace, rule, list(dims), rule.name
         self.code = rule.code
         self.mapped: bool | None = None

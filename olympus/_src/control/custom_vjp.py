@@ -14,12 +14,14 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, typeof
-from ..interpreters.batching import batch_flat, to_axis
+from ..interpreters.batching import BatchTrace, batch_flat, to_axis
 from ..lax.shape import reduce_sum
 from ..types.tree import (
+    PyTreeDef,
     broadcast_prefix,
     tree_flatten,
     tree_leaves,
+    tree_map,
     tree_unflatten,
     treedef_children,
 )
@@ -42,7 +44,8 @@ from .custom_rules import (
     unbatched,
 )
 
-__all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p"]
+__all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p",
+           "custom_vjp_primal_tree_values"]
 
 
 class CustomVJPPrimal(NamedTuple):
@@ -50,6 +53,18 @@ class CustomVJPPrimal(NamedTuple):
 
     value: Any
     perturbed: bool
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """The tree that `fwd` gets with `symbolic_zeros=True`, with plain values for its records.
+
+    >>> custom_vjp_primal_tree_values([CustomVJPPrimal(1.0, True)])
+    [1.0]
+    """
+    def is_record(x: Any) -> bool:
+        return isinstance(x, CustomVJPPrimal)
+
+    return tree_map(lambda x: x.value, tree, is_leaf=is_record)
 
 
 class custom_vjp(CustomFunction):
@@ -106,11 +121,11 @@ class custom_vjp(CustomFunction):
                             "as its cotangent.")
         leaves, tree = tree_flatten([a for i, a in enumerate(args)
                                      if i not in self.nondiff_argnums])
-        call = _VjpCall(self, statics, tree)
+        call = _VjpCall(self, self.fwd, self.bwd, statics, tree)
         out = ctx.trace.process_custom(
             custom_vjp_call_p, call.run, call, tuple(leaves),
             {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
-        return tree_unflatten(call.out_tree, out)
+        return call.result(out)
 
 
 class _VjpRule:
@@ -121,7 +136,7 @@ class _VjpRule:
 
     __slots__ = ()
     name, bwd_name = "", ""
-    code: Any = None    # what tells one user's rules from another
+    code: object = None     # what tells one user's rules from another
 
     def closes_over_tracers(self) -> bool:
         return False
@@ -137,12 +152,13 @@ class _VjpRule:
         """
         if not whole:
             return _ShiftedVjp(self, num_leading), []
-        bwd: Any = None
+        backwards: list[Callable[..., list[Any]]] = []      # one, once `forward` has run
         num_outs = 0
 
         def forward(*args: Any) -> list[Any]:
-            nonlocal bwd, num_outs
+            nonlocal num_outs
             outs, res, bwd = self(args, [True] * len(avals))
+            backwards.append(bwd)
             num_outs = len(outs)
             return [*outs, *res]
 
@@ -155,8 +171,8 @@ class _VjpRule:
         def backward(*args: Any) -> list[Any]:
             nonlocal flags
             given = iter(args[len(res_avals):])
-            cts = bwd(args[:len(res_avals)],
-                      [next(given) if on else Zero(a) for a, on in zip(ct_avals, active)])
+            cts = backwards[0](args[:len(res_avals)], [
+                next(given) if on else Zero(a) for a, on in zip(ct_avals, active)])
             flags = tuple(type(ct) is not Zero for ct in cts)
             return [ct for ct in cts if type(ct) is not Zero]
 
@@ -173,15 +189,19 @@ class _VjpCall(_VjpRule):
     __slots__ = ("name", "bwd_name", "code", "fun", "fwd", "bwd", "symbolic_zeros", "statics",
                  "in_tree", "out_tree", "out_avals")
 
-    def __init__(self, owner: custom_vjp, statics: dict[int, Any], in_tree: Any) -> None:
-        self.fun = owner.fun
-        self.fwd: Any = owner.fwd
-        self.bwd: Any = owner.bwd
-        self.name, self.bwd_name = name_of(self.fwd), name_of(self.bwd)
-        self.code = getattr(self.fwd, "__code__", self.fwd)
+    def __init__(self, owner: custom_vjp, fwd: Callable[..., Any], bwd: Callable[..., Any],
+                 statics: dict[int, Any], in_tree: Any) -> None:
+        self.fun, self.fwd, self.bwd = owner.fun, fwd, bwd
+        self.name, self.bwd_name = name_of(fwd), name_of(bwd)
+        self.code = getattr(fwd, "__code__", fwd)
         self.symbolic_zeros, self.statics, self.in_tree = owner.symbolic_zeros, statics, in_tree
-        self.out_tree: Any = None
-        self.out_avals: Any = None
+        self.out_tree: PyTreeDef | None = None      # both known once function or fwd has run
+        self.out_avals: list[Any] | None = None
+
+    def result(self, leaves: Sequence[Any]) -> Any:
+        """The call's result, once the function or its rule has run."""
+        assert self.out_tree is not None, "whatever processed the call has run one of the two"
+        return tree_unflatten(self.out_tree, leaves)
 
     def closes_over_tracers(self) -> bool:
         return closes_over_tracers(self.fun, self.fwd, self.bwd)
@@ -203,7 +223,7 @@ class _VjpCall(_VjpRule):
         out, res = check_pair(f"{what}: fwd {self.name}", self.fwd(*self.arguments(given)),
                               "output, residuals")
         leaves, tree = tree_flatten(out)
-        if self.out_tree is not None and self.out_tree != tree:
+        if self.out_tree is not None and self.out_avals is not None and self.out_tree != tree:
             check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
                             f"the output of fwd {self.name} is not like the function's")
         _check_avals(f"{what}: fwd {self.name}", "the function's output", tree, self.out_avals,
@@ -343,7 +363,7 @@ class _BatchedVjp(_VjpRule):
 
     __slots__ = ("name", "bwd_name", "code", "trace", "rules", "dims", "mapped")
 
-    def __init__(self, trace: Any, rules: Any, dims: Sequence[int | None]) -> None:
+    def __init__(self, trace: BatchTrace, rules: _VjpRule, dims: Sequence[int | None]) -> None:
         self.name, self.bwd_name = rules.name, rules.bwd_name
         self.trace, self.rules, self.dims, self.code = trace, rules, list(dims), rules.code
         self.mapped: bool | None = None
@@ -358,12 +378,13 @@ class _BatchedVjp(_VjpRule):
                 ] if self.mapped else list(outs)
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        bwd: Any = None
+        backwards: list[Callable[..., list[Any]]] = []      # one, once `forward` has run
         num_outs = 0
 
         def forward(*xs: Any) -> list[Any]:
-            nonlocal bwd, num_outs
+            nonlocal num_outs
             outs, res, bwd = self.rules(xs, perturbed)
+            backwards.append(bwd)
             num_outs = len(outs)
             return [*outs, *res]
 
@@ -373,12 +394,13 @@ class _BatchedVjp(_VjpRule):
         res_dims = dims[num_outs:]
 
         def batched_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            return self.backward(bwd, res, res_dims, cts, in_avals)
+            return self.backward(backwards[0], res, res_dims, cts, in_avals)
 
         return outs, vals[num_outs:], batched_bwd
 
-    def backward(self, bwd: Any, res: Sequence[Any], res_dims: Sequence[int | None],
-                 cts: Sequence[Any], in_avals: Sequence[Any]) -> list[Any]:
+    def backward(self, bwd: Callable[..., list[Any]], res: Sequence[Any],
+                 res_dims: Sequence[int | None], cts: Sequence[Any], in_avals: Sequence[Any]
+                 ) -> list[Any]:
         ct_dim = 0 if self.mapped else None
         nonzero = [type(ct) is not Zero for ct in cts]
         flags: list[bool] = []

@@ -14,10 +14,12 @@ from .families import (
     BITS,
     BOOL,
     REAL,
+    Comparison,
     add,
     binary,
     check_operands,
     comparison,
+    full_shape,
     map_elementwise,
     operand,
     to_front,
@@ -30,8 +32,31 @@ __all__ = ["clamp", "clamp_p", "eq", "eq_p", "eq_to", "eq_to_p", "ge", "ge_p", "
 
 # Comparisons -------------------------------------------------------------------------------------
 
-eq_p = comparison("eq", "EQ", ANY)
-ne_p = comparison("ne", "NE", ANY)
+
+class Equality(Comparison):
+    """`eq` and `ne`: also of typed keys, of which every word is compared."""
+
+    def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        if not all(dtypes.is_extended(a.dtype) for a in avals) or avals[0].dtype != avals[1].dtype:
+            return super().infer(*avals, **params)
+        return make_aval(full_shape(self.name, avals), BOOL)
+
+    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+        dtype = b.avals_in[0].dtype
+        if not dtypes.is_extended(dtype):
+            return super().lower(b, *xs, **params)
+        shape, words = b.avals_out[0].shape, dtype.physical_shape
+        axes = range(len(shape), len(shape) + len(words))
+        physical = make_aval((*shape, *words), dtype.physical_dtype)
+        x, y = (x if a.shape == shape else b.broadcast(x, physical, axes)
+                for x, a in zip(xs, b.avals_in))
+        each = b.compare(self.op, x, y, "UNSIGNED", physical.update(dtype=BOOL))
+        combiner, init = ("stablehlo.and", True) if self.op == "EQ" else ("stablehlo.or", False)
+        return b.reduce(combiner, each, init, axes)
+
+
+eq_p = Equality("eq", "EQ", ANY)
+ne_p = Equality("ne", "NE", ANY)
 lt_p = comparison("lt", "LT", BITS + REAL)
 le_p = comparison("le", "LE", BITS + REAL)
 gt_p = comparison("gt", "GT", BITS + REAL)

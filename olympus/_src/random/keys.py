@@ -20,9 +20,8 @@ from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.convert import convert_element_type
-from ..lax.reduce import reduce_and
 from ..lax.shape import broadcast_axis, move_axis
-from ..numpy import indexing, joining, manipulation
+from ..numpy import indexing, joining, manipulation, ufuncs
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape
@@ -126,11 +125,10 @@ class PRNGKeyArray(lib.Array):
         return indexing.getitem(self, index)
 
     def __eq__(self, other: object) -> Any:
-        return _equal(self, other)
+        return ufuncs.equal(self, other) if _comparable(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
-        same = _equal(self, other)
-        return same if same is NotImplemented else ew.bitwise_not(same)
+        return ufuncs.not_equal(self, other) if _comparable(other) else NotImplemented
 
     def __bool__(self) -> bool:
         raise TypeError(f"bool(): {self.aval} given; keys have no truth value.")
@@ -221,14 +219,9 @@ def _rebuild(name: str, words: np.ndarray) -> Any:
     return wrap_key_data(words, impl=name)
 
 
-def _equal(x: Any, y: Any) -> Any:
-    """Elementwise equality of keys of one shape and dtype, or with a single key."""
-    if not dtypes.is_extended(getattr(y, "dtype", None)) or x.dtype != y.dtype:
-        return NotImplemented
-    xs, ys = (random_unwrap_p.bind(v) for v in (x, y))
-    shape = np.broadcast_shapes(typeof(xs).shape, typeof(ys).shape)
-    xs, ys = (manipulation.broadcast_to(v, shape) for v in (xs, ys))
-    return reduce_and(ew.eq(xs, ys), (len(shape) - 1,))
+def _comparable(x: object) -> bool:
+    """Whether `x` is an array or a number: then == is elementwise, and refuses what is no key."""
+    return hasattr(x, "dtype") or isinstance(x, (int, float, complex))
 
 
 KEY_TYPES.add(PRNGKeyArray)

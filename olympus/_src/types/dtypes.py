@@ -55,6 +55,7 @@ class ExtendedDType:
     """
 
     __slots__ = ()
+    kind: ClassVar[str] = "V"       # as NumPy's dtypes of no number
     type: Any
     name: str
     itemsize: int

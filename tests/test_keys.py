@@ -1,0 +1,66 @@
+"""`==` of typed keys: elementwise on whole keys, in every transformation; other operators refuse."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+
+KEY = olympus.random.key(0)
+KEYS = onp.stack([KEY, olympus.random.key(1), KEY])     # their two words differ in the second only
+WANTED = [True, False, True]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("equal", [operator.eq, onp.equal], ids=["==", "equal"])
+def test_equality_is_of_whole_keys(transform, equal):
+    assert transform(equal)(KEYS, KEY).tolist() == WANTED
+    assert transform(equal)(KEY, KEYS).tolist() == WANTED
+    assert transform(equal)(KEYS, KEYS[::-1]).tolist() == [True] * 3
+    assert transform(equal)(KEYS[:, None], KEYS).shape == (3, 3)
+    assert transform(equal)(KEYS[:0], KEYS[:0]).shape == (0,)
+    assert transform(equal)(KEY, KEY).dtype == bool
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("differ", [operator.ne, onp.not_equal], ids=["!=", "not_equal"])
+def test_inequality_is_its_opposite(transform, differ):
+    assert transform(differ)(KEYS, KEY).tolist() == [False, True, False]
+
+
+def test_equality_of_mapped_keys():
+    assert olympus.vmap(lambda k: k == KEY)(KEYS).tolist() == WANTED
+    assert olympus.vmap(operator.ne)(KEYS, KEYS[::-1]).tolist() == [False] * 3
+    grid = onp.stack([KEYS, KEYS[::-1]])
+    assert olympus.vmap(lambda k: k == KEYS, in_axes=0)(grid).tolist() == [[True] * 3] * 2
+    assert olympus.vmap(operator.eq, in_axes=(1, 0), out_axes=1)(grid, KEYS).shape == (2, 3)
+
+
+def test_equality_is_one_equation_and_has_no_tangent():
+    assert str(olympus.make_olympuspr(lax.eq)(KEY, KEY)) == \
+        "{ lambda ; a:key<fry>[] b:key<fry>[]. let c:bool[] = eq a b in (c,) }"
+    slope = olympus.grad(lambda x, k: onp.where(k == KEY, x, 2 * x).sum())(onp.ones(3), KEYS)
+    assert slope.tolist() == [1, 2, 1]
+
+
+def test_keys_equal_no_other_thing():
+    assert (KEY == None) is False and (KEY != "key") is True     # noqa: E711
+    assert olympus.jit(lambda k: (k == None) * 1)(KEY) == 0     # noqa: E711
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("other", [0, 1.5, np.zeros(2, "uint32"), onp.zeros(2, "uint32")])
+def test_keys_are_not_compared_with_numbers(transform, other):
+    with pytest.raises(olympus.dtypes.TypePromotionError, match="keys and float0 never mix with"):
+        transform(lambda k: k == other)(KEY)
+
+
+@pytest.mark.parametrize("use", [operator.lt, operator.add, onp.maximum, lax.ge, operator.and_])
+def test_other_operators_refuse_keys(use):
+    with pytest.raises(TypeError, match=r"key<fry>\[\]|not supported between|unsupported operand"):
+        use(KEY, KEY)
+    with pytest.raises(TypeError, match=r"key<fry>\[\]"):
+        olympus.jit(use)(KEY, KEY)
