@@ -50,12 +50,31 @@ PLAIN = (
     "choice(key, 6, (3,), replace=False, p=np.array([1, 2, 3, 2, 1, 1], 'float32') / 10)",
     "uniform(fold_in(key, 3), (4,))",
     "normal(split(key, 4)[2], (4,))",
+    *(f"gamma(key, {a}, (4,), 'float32')" for a in (0.3, 7.5)),
+    "gamma(key, 2.5, (2, 3), 'bfloat16')",
+    "loggamma(key, 0.01, (2, 3), 'float32')",
+    "beta(key, 0.5, 2.0, (2, 3), 'float32')",
+    "chisquare(key, 3.0, (2, 3), 'float32')",
+    "f(key, 3.0, 5.0, (2, 3), 'float32')",
+    "t(key, 4.0, (2, 3), 'float32')",
+    "generalized_normal(key, 1.5, (2, 3), 'float32')",
+    "ball(key, 2, 1.5, (2, 3), 'float32')",
+    "dirichlet(key, np.array([0.1, 1.0, 4.0], 'float32'), (2, 3), 'float32')",
+    "poisson(key, 3.5, (2, 3), 'int32')",
+    "poisson(key, 50.0, (2, 3), 'uint8')",
+    "gamma(key, np.array([[0.1, 1, 20], [0, 1e6, 0.9]], 'float32'))",
+    "poisson(key, np.array([0, 0.1, 9.9, 10, 1e5], 'float32'))",
 )
 X64 = (
     "bits(key, SHAPE, 'uint64')",
     "uniform(key, SHAPE, 'float64')",
     "normal(key, SHAPE, 'float64')",
     "randint(key, SHAPE, -10**12, 10**12, 'int64')",
+)
+PLAIN_X64 = (
+    "gamma(key, 0.3, (3,), 'float64')",
+    "loggamma(key, 2.5, (3,), 'float64')",
+    "poisson(key, 20.0, (3,), 'int64')",
 )
 SEEDING = ("-1", "1", "2**31 - 1", "2**31", "2**32 - 1")
 # Random123, kat_vectors: key, counter, output of Threefry-2x32 with 20 rounds (Salmon et al. 2011).
@@ -119,6 +138,8 @@ def main():
     for seed in SEEDS:
         for expression in PLAIN:
             print(row(expression, seed))
+        for expression in PLAIN_X64:
+            print(row(expression, seed, x64=True))
         for shape in SHAPES:
             for expression in SHAPED:
                 print(row(expression.replace("SHAPE", str(shape)), seed))

@@ -12,7 +12,7 @@ from ..numpy import promote
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
 
-__all__ = ["draw_shape", "float_dtype", "parameter", "refuse_sharding", "shape_of"]
+__all__ = ["Dims", "draw_shape", "float_dtype", "parameter", "refuse_sharding", "shape_of"]
 
 Dims = tuple[int, ...]
 
