@@ -39,11 +39,15 @@ from ._src.random.keys import (
     split,
     wrap_key_data,
 )
+from ._src.random.gamma import gamma, loggamma, random_gamma_p
+from ._src.random.from_gamma import ball, beta, chisquare, dirichlet, f, generalized_normal, t
+from ._src.random.counts import poisson
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone",
-    "double_sided_maxwell", "exponential", "fold_in", "geometric", "gumbel", "key", "key_data",
-    "key_dtype", "key_impl", "laplace", "logistic", "lognormal", "maxwell", "normal", "pareto",
-    "permutation", "rademacher", "randint", "rayleigh", "split", "triangular", "truncated_normal",
-    "uniform", "wald", "weibull_min", "wrap_key_data",
+    "PRNGKey", "ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice",
+    "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma",
+    "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl",
+    "laplace", "loggamma", "logistic", "lognormal", "maxwell", "normal", "pareto", "permutation",
+    "poisson", "rademacher", "randint", "random_gamma_p", "rayleigh", "split", "t", "triangular",
+    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]
