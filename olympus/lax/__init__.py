@@ -36,6 +36,7 @@ from .._src.lax.collective_moves import (
     all_gather, all_gather_p, all_to_all, all_to_all_p, ppermute, ppermute_p, pshuffle,
     psum_scatter, pswapaxes,
 )
+from .._src.lax.collective_ragged import ragged_all_to_all, ragged_all_to_all_p
 from .._src.lax.collectives import (
     pbroadcast, pcast, pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p,
 )
@@ -69,10 +70,7 @@ from .._src.lax.indexing import (
     scatter_mul_p, scatter_p, scatter_sub, scatter_sub_p,
 )
 from .._src.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
-from .._src.lax.ragged import (
-    RaggedDotDimensionNumbers, ragged_all_to_all, ragged_all_to_all_p, ragged_dot,
-    ragged_dot_general,
-)
+from .._src.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from .._src.lax.reduce import (
     argmax, argmax_p, argmin, argmin_p, reduce_and, reduce_and_p, reduce_max, reduce_max_p,
     reduce_min, reduce_min_p, reduce_or, reduce_or_p, reduce_prod, reduce_prod_p, reduce_xor,
@@ -111,14 +109,9 @@ from .._src.lax.window_extrema import (
 from .._src.lax.windows import padtype_to_pads, reduce_window_shape_tuple, reduce_window_sum_p
 from .._src.types.shape import broadcast_shapes
 from .._src.lax.special_gamma import (
-    igamma,
-    igamma_grad_a,
-    igamma_grad_a_p,
-    igamma_p,
-    igammac,
-    igammac_p,
-    random_gamma_grad,
+    igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
 )
+
 __all__ = [
     "abs", "abs_p", "AccuracyMode", "acos", "acos_p", "acosh", "acosh_p", "add", "add_p",
     "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "and_p", "approx_max_k",

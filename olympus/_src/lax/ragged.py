@@ -1,9 +1,8 @@
-"""ragged_all_to_all: elements of a named axis exchange slices of rows of computed sizes.
+"""Contractions with ragged groups: rows of one operand belong to consecutive groups.
 
-    output of r [output_offsets of s [r] + i] = operand of s [input_offsets of s [r] + i]
-    for each sender s and i < send_sizes of s [r]
-
-Rows of the output that nothing is sent to keep what they have.
+Group g has `group_sizes[g]` consecutive places along the ragged axis of lhs. Each mode is one dense
+`dot_general` of lhs repeated per group, with zeros outside of the group: as XLA does itself where
+it has no kernel for it. Derivatives and vmap are those of its parts.
 """
 
 from __future__ import annotations
@@ -11,219 +10,177 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ..core.primitive import Axis, Linear, Primitive
-from ..core.trace import typeof
+from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
-from ..types.shape import prod
 from . import elementwise as ew
-from .axes import (
-    Groups,
-    Names,
-    axis_index,
-    axis_names,
-    check_groups,
-    group_tables,
-    sizes_of,
-    take_rows,
-    unbound,
-)
-from .collective_moves import all_to_all_p, gathered, lookup, rows_of
-from .convert import convert_element_type
-from .creation import iota
-from .indexing import materialize
-from .reduce import argmax, reduce_or
-from .shape import (
-    broadcast_axis,
-    broadcast_in_dim,
-    expand_dims,
-    move_axis,
-    reshape,
-    squeeze,
-    zeros_of,
-)
-from .slicing import concatenate, index_in_dim
+from .contract import DotDimensionNumbers, dot_general
+from .creation import broadcasted_iota
+from .cumulative import cumsum
+from .shape import broadcast_in_dim, move_axis, reshape, shifted, transpose
+from .slicing import dynamic_slice
 
-__all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
+__all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
 
-INDEX_OPERANDS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+Dims = tuple[int, ...]
+NAME = "ragged_dot_general"
 
 
-class RaggedAllToAll(Primitive):
-    """(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes) -> output.
+class RaggedDotDimensionNumbers:
+    """Which axes a ragged contraction contracts, pairs up, and splits into groups.
 
-    params: axis_name (a tuple of one), axis_sizes, axis_index_groups.
+    Attributes:
+      dot_dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
+      lhs_ragged_dimensions: the one axis of lhs that groups split.
+      rhs_group_dimensions: the axis of rhs with one entry per group, where the ragged axis is
+        neither contracting nor batch; else none.
     """
 
-    def infer(self, operand: ShapedArray, output: ShapedArray, *indices: ShapedArray,
-              axis_sizes: tuple[int, ...], axis_index_groups: Groups | None, **params: Any
-              ) -> ShapedArray:
-        if not operand.ndim or operand.shape[1:] != output.shape[1:] or not output.ndim \
-                or operand.dtype != output.dtype:
-            raise TypeError(f"ragged_all_to_all: operand {operand} and output {output} given; "
-                            "arrays of one dtype that differ in their first axis only are "
-                            "required.")
-        n = axis_sizes[0] if axis_index_groups is None else len(axis_index_groups[0])
-        for name, aval in zip(INDEX_OPERANDS, indices):
-            if aval.shape != (n,) or not dtypes.is_integer(aval.dtype):
-                raise TypeError(f"ragged_all_to_all: {name} is {aval}; integers, one for each of "
-                                f"{n} positions, are required.")
-        return output
+    __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
 
-    def lower(self, b: Any, *xs: Any, axis_name: Names, **params: Any) -> Any:
-        raise unbound(self, axis_name)
+    def __init__(self, dot_dimension_numbers: DotDimensionNumbers,
+                 lhs_ragged_dimensions: Sequence[int], rhs_group_dimensions: Sequence[int]) -> None:
+        contracting, batch = [tuple([tuple(map(int, axes)) for axes in pair])
+                              for pair in dot_dimension_numbers]
+        self.dot_dimension_numbers = contracting, batch
+        self.lhs_ragged_dimensions: Dims = tuple(map(int, lhs_ragged_dimensions))
+        self.rhs_group_dimensions: Dims = tuple(map(int, rhs_group_dimensions))
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return name in params["axis_name"]
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self.__slots__])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        moved = [materialize(t) for t in tangents[:2]]
-        return self.bind(*primals, **params), self.bind(*moved, *primals[2:], **params)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RaggedDotDimensionNumbers) and self._fields() == other._fields()
 
-    def transpose(self, ct: Any, operand: Any, output: Any, *indices: Any, **params: Any
-                  ) -> list[Any]:
-        inputs, sends, outputs, receives = indices
-        sizes = {"dimension": 0, **params}
-        starts = all_to_all_p.bind(outputs, **sizes)      # where each sender's rows begin here
-        cts: list[Any] = [None] * 6
-        if type(operand) is Linear:
-            back = all_to_all_p.bind(inputs, **sizes)
-            cts[0] = self.bind(ct, zeros_of(operand.aval), starts, receives, back, sends, **params)
-        if type(output) is Linear:
-            hit = _hits(expand_dims(starts, (0,)), expand_dims(receives, (0,)),
-                        typeof(ct).shape[0])
-            kept = squeeze(ew.bitwise_not(reduce_or(hit, (1,))), (0,))
-            cts[1] = _select(kept, ct, zeros_of(typeof(ct)))
-        return cts
+    def __hash__(self) -> int:
+        return hash(self._fields())
 
-    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-                   axis_index_groups: Groups | None, **params: Any) -> Any:
-        groups = axis_index_groups or (tuple(range(axis.size)),)
-        which, place = group_tables(groups)
-        rows = [rows_of(axis, x, d) for x, d in zip(args, dims)]
-        members = np.array(groups, np.int32)[which]
-        return _received(rows[0], rows[1], rows[2:5], members, place), 0
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
-        if all(d is None for d in dims[2:]):
-            # The rows are exchanged whatever is in them: the mapped axis becomes part of a row.
-            operand, output = [broadcast_axis(x, axis.size, 1) if d is None else move_axis(x, d, 1)
-                               for x, d in zip(args[:2], dims)]
-            return self.bind(operand, output, *args[2:], **params), 1
-        rows = [rows_of(axis, x, d) for x, d in zip(args, dims)]
-        outs = [self.bind(*[index_in_dim(x, i, 0, False) for x in rows], **params)
-                for i in range(axis.size)]
-        return concatenate([expand_dims(out, (0,)) for out in outs], 0), 0
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__)
+        return f"RaggedDotDimensionNumbers({fields})"
 
 
-def _hits(starts: Any, sizes: Any, length: int) -> Any:
-    """[r, k, length]: whether a row is in the slice that sender k has for receiver r."""
-    aval = typeof(starts)
-    shape = (*aval.shape, length)
-    row = broadcast_in_dim(iota(aval.dtype, length), shape, (2,))
-    low = broadcast_in_dim(starts, shape, (0, 1))
-    high = broadcast_in_dim(ew.add(starts, sizes), shape, (0, 1))
-    return ew.bitwise_and(ew.ge(row, low), ew.lt(row, high))
+BASIC = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
-def _select(mask: Any, x: Any, y: Any) -> Any:
-    """`x` where the mask over leading axes holds, else `y`."""
-    wide = broadcast_in_dim(mask, typeof(x).shape, range(typeof(mask).ndim))
-    return ew.select_n(wide, y, x)
+def _check(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, numbers: Any) -> None:
+    (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
+    given = f"{NAME}: lhs {lhs}, rhs {rhs}, group_sizes {sizes}, {numbers} given"
+    ragged, group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    if len(ragged) != 1 or not 0 <= ragged[0] < lhs.ndim:
+        raise TypeError(f"{given}; exactly one ragged axis of lhs is required.")
+    free = ragged[0] not in (*lc, *lb)
+    if len(group) != free:
+        raise TypeError(f"{given}; {'one group axis' if free else 'no group axis'} of rhs is "
+                        f"required where the ragged axis is {'free' if free else 'not free'}.")
+    if group and (group[0] in (*rc, *rb) or not 0 <= group[0] < rhs.ndim):
+        raise TypeError(f"{given}; a group axis of rhs that is neither contracting nor batch is "
+                        "required.")
+    if dtypes.scalar_kind(sizes.dtype) not in "iu" or not sizes.ndim:
+        raise TypeError(f"{given}; group_sizes of an integer dtype and rank at least 1 are "
+                        "required.")
 
 
-def _at_receivers(table: Any, members: Any, place: Any) -> Any:
-    """[r, k]: table[member k of receiver r, place of r], of a table [senders, places]."""
-    shape = typeof(members).shape
-    column = broadcast_in_dim(place, shape, (0,))
-    size = typeof(table).shape[1]
-    flat = ew.add(ew.mul(members, np.int32(size)), column)
-    values = reshape(table, (typeof(table).size,))
-    return reshape(take_rows(values, reshape(flat, (typeof(flat).size,))), shape)
+def _outer_axes(ndim: int, ragged: int, contracting: Dims, batch: Dims) -> Dims:
+    """The axes of lhs that group sizes may differ along: those that come before the ragged one."""
+    free = tuple([d for d in range(ndim) if d not in (*contracting, *batch)])
+    if ragged in batch:
+        return batch[:batch.index(ragged)]
+    if ragged in contracting:
+        return (*batch, *contracting[:contracting.index(ragged)])
+    return (*batch, *free[:free.index(ragged)])
 
 
-def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, place: Any) -> Any:
-    """What receivers get.
+def _group_mask(lhs: ShapedArray, sizes: Any, ragged: int, outer: Dims, offset: Any, count: int
+                ) -> Any:
+    """bool[group, *lhs.shape]: whether a place along the ragged axis is in the group."""
+    aval = typeof(sizes)
+    total = aval.shape[-1]
+    wanted = tuple([lhs.shape[d] for d in outer])
+    if aval.shape[:-1] not in ((), wanted):
+        raise TypeError(f"{NAME}: group_sizes {aval} given for lhs {lhs}; a shape of ({total},) or "
+                        f"{(*wanted, total)} is required.")
+    kept = outer if aval.ndim > 1 else ()
+    ends = cumsum(sizes, aval.ndim - 1)
+    starts = ew.sub(ends, sizes)
+    if offset is not None:
+        zero = literal(0, typeof(offset).dtype)
+        start, size = (*[zero] * len(kept), offset), (*aval.shape[:-1], count)
+        starts, ends = dynamic_slice(starts, start, size), dynamic_slice(ends, start, size)
+    shape = (count, *lhs.shape)
+    order = sorted(range(len(kept)), key=kept.__getitem__)
+    starts, ends = [broadcast_in_dim(transpose(v, (len(kept), *order)), shape,
+                                     (0, *[kept[k] + 1 for k in order])) for v in (starts, ends)]
+    places = broadcasted_iota(aval.dtype, shape, ragged + 1)
+    return ew.bitwise_and(ew.le(starts, places), ew.lt(places, ends))
+
+
+def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
+                       ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+                       precision: Any = None, preferred_element_type: Any = None,
+                       group_offset: Any = None, out_sharding: Any = None) -> Any:
+    """`dot_general` in groups: consecutive places of one axis of lhs belong together.
+
+    By the role of the ragged axis:
+      free: each row of lhs is multiplied with its group's entry of rhs; rows of no group give 0.
+        [b..., m, k], [b..., g, k, n], [g] -> [b..., m, n]
+      contracting: each group is summed on its own; the groups are the result's first axis.
+        [b..., m, k], [b..., k, n], [g] -> [g, b..., m, n]
+      batch: as `dot_general`; [b, m, k], [b, k, n], [g] -> [b, m, n]
 
     Args:
-      operand: [senders, rows, ...], of all of them.
-      output: [receivers, length, ...].
-      indices: input offsets, send sizes, output offsets, each [senders, places].
-      members: int32[receivers, places], the senders of each receiver.
-      place: int32[receivers], its own place among them.
+      lhs, rhs: arrays.
+      group_sizes: integers, shape [g], or [axes of lhs before the ragged one..., g].
+      ragged_dot_dimension_numbers: which axis is which.
+      precision, preferred_element_type, out_sharding: as of `dot_general`.
+      group_offset: integer, of shape () or (1,): rhs has only the groups from there on, as many
+        as its group axis has entries; rows of other groups give 0. Only where the axis is free.
+
+    Raises TypeError where axes, shapes or dtypes do not fit.
     """
-    first, sizes, starts = [_at_receivers(x, members, place) for x in indices]
-    shape, length = typeof(operand).shape, typeof(output).shape[1]
-    if not length or not shape[1]:
-        return output
-    hit = _hits(starts, sizes, length)
-    sender = argmax(hit, 1, np.int32)                               # [receivers, length]
-    dtype = typeof(starts).dtype
-    count = typeof(sender).shape[0]
-    places = typeof(members).shape[1]
-    line = broadcast_in_dim(iota(np.int32, count), (count, length), (0,))
-    flat = reshape(ew.add(ew.mul(line, np.int32(places)), sender), (count * length,))
+    x, y, sizes = map(typeof, (lhs, rhs, group_sizes))
+    numbers = ragged_dot_dimension_numbers
+    _check(x, y, sizes, numbers)
+    (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
+    (ragged,), group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    options = {"precision": precision, "preferred_element_type": preferred_element_type,
+               "out_sharding": out_sharding}
+    if group_offset is not None and not group:
+        raise ValueError(f"{NAME}: group_offset given, ragged axis {ragged} of {x}, which is "
+                         "contracting or batch; a free one is required; slice group_sizes.")
+    if ragged in lb:
+        return dot_general(lhs, rhs, ((lc, rc), (lb, rb)), **options)
+    count = y.shape[group[0]] if group else sizes.shape[-1]
+    if group and (count > sizes.shape[-1] or (group_offset is None and count != sizes.shape[-1])):
+        raise TypeError(f"{NAME}: rhs {y} with {count} groups on axis {group[0]}, group_sizes "
+                        f"{sizes} given; as many groups are required, or a group_offset.")
+    offset = None if group_offset is None else reshape(group_offset, ())
+    mask = _group_mask(x, group_sizes, ragged, _outer_axes(x.ndim, ragged, lc, lb), offset, count)
+    repeated = broadcast_in_dim(lhs, (count, *x.shape), tuple(range(1, x.ndim + 1)))
+    zeros = broadcast_in_dim(literal(0, x.dtype), (count, *x.shape), ())
+    masked = ew.select_n(mask, zeros, repeated)
+    lc, lb = shifted(lc), shifted(lb)
+    if group:
+        return dot_general(masked, rhs, (((0, *lc), (*group, *rc)), (lb, rb)), **options)
+    return move_axis(dot_general(masked, rhs, ((lc, rc), (lb, rb)), **options), len(lb), 0)
 
-    def chosen(table: Any) -> Any:
-        return take_rows(reshape(table, (count * places,)), flat)
 
-    row = reshape(broadcast_in_dim(iota(dtype, length), (count, length), (1,)), (count * length,))
-    row = ew.sub(ew.add(row, chosen(first)), chosen(starts))
-    row = ew.clamp(dtype.type(0), row, dtype.type(shape[1] - 1))
-    source = ew.add(ew.mul(chosen(members), np.int32(shape[1])),
-                    convert_element_type(row, np.int32))
-    found = take_rows(reshape(operand, (shape[0] * shape[1], *shape[2:])), source)
-    return _select(reduce_or(hit, (1,)), reshape(found, typeof(output).shape), output)
+def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None,
+               preferred_element_type: Any = None, group_offset: Any = None,
+               out_sharding: Any = None) -> Any:
+    """Rows of a matrix, each multiplied with the matrix of its group.
 
+    Shapes: lhs [m, k], rhs [g, k, n], group_sizes [g] -> [m, n]: the first group_sizes[0] rows are
+    multiplied with rhs[0], and so on; rows after the last group give 0. Options and errors as of
+    `ragged_dot_general`.
 
-ragged_all_to_all_p = RaggedAllToAll("ragged_all_to_all")
-
-
-def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes: Any,
-                      output_offsets: Any, recv_sizes: Any, *, axis_name: Any,
-                      axis_index_groups: Any = None) -> Any:
-    """Each element sends a slice of rows to each other one, and gets one from each.
-
-    Args:
-      operand: array [rows, ...] to send from. For derivatives, the slices must not overlap.
-      output: array [length, ...] to write into: the result where nothing arrives.
-      input_offsets: integers[n]: where the slice for position k begins in the operand.
-      send_sizes: integers[n]: how many rows position k is sent.
-      output_offsets: integers[n]: where they go in the output of position k.
-      recv_sizes: integers[n]: how many rows come from position k, which is what it sends.
-      axis_name: a bound axis name, or several; positions are then row-major.
-      axis_index_groups: lists of positions of one size that partition the axis; n is that size.
-
-    Returns:
-      The new output.
-
-    >>> import olympus, olympus.numpy as jnp
-    >>> x, empty, one = jnp.arange(4).reshape(2, 2), jnp.zeros((2, 2), int), jnp.ones(2, int)
-    >>> def swap(x, out, i):
-    ...     at = jnp.stack([i, i])
-    ...     return olympus.lax.ragged_all_to_all(x, out, jnp.arange(2), one, at, one, axis_name="i")
-    >>> olympus.vmap(swap, axis_name="i")(x, empty, jnp.arange(2))
-    Array([[0, 2],
-           [1, 3]], dtype=int32)
+    >>> import olympus.numpy as onp
+    >>> from olympus import lax
+    >>> matrices = onp.stack([onp.eye(2), 10 * onp.eye(2)])
+    >>> print(lax.ragged_dot(onp.ones((3, 2)), matrices, onp.array([2, 1])))
+    [[ 1.  1.]
+     [ 1.  1.]
+     [10. 10.]]
     """
-    names = axis_names("ragged_all_to_all", axis_name)
-    groups = check_groups("ragged_all_to_all", axis_index_groups, names)
-    indices = (input_offsets, send_sizes, output_offsets, recv_sizes)
-    size = prod(sizes_of(names))
-    ragged_all_to_all_p.infer(*map(typeof, (operand, output, *indices)), axis_sizes=(size,),
-                              axis_index_groups=groups)
-    if len(names) == 1:
-        return ragged_all_to_all_p.bind(operand, output, *indices, axis_name=names,
-                                        axis_sizes=sizes_of(names), axis_index_groups=groups)
-    # Several axes: gather all, and compute what this element gets.
-    groups = groups or (tuple(range(size)),)
-    which, place = group_tables(groups)
-    index = axis_index(names)
-    members = expand_dims(lookup(np.array(groups, np.int32)[which], index), (0,))
-    everyone = [gathered(x, names) for x in (operand, *indices[:3])]
-    out = _received(everyone[0], expand_dims(output, (0,)), everyone[1:], members,
-                    reshape(lookup(place, index), (1,)))
-    return squeeze(out, (0,))
+    return ragged_dot_general(lhs, rhs, group_sizes, BASIC, precision, preferred_element_type,
+                              group_offset, out_sharding)

@@ -1,0 +1,229 @@
+"""ragged_all_to_all: elements of a named axis exchange slices of rows of computed sizes.
+
+    output of r [output_offsets of s [r] + i] = operand of s [input_offsets of s [r] + i]
+    for each sender s and i < send_sizes of s [r]
+
+Rows of the output that nothing is sent to keep what they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import Axis, Linear, Primitive
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.avals import ShapedArray
+from ..types.shape import prod
+from . import elementwise as ew
+from .axes import (
+    Groups,
+    Names,
+    axis_index,
+    axis_names,
+    check_groups,
+    group_tables,
+    sizes_of,
+    take_rows,
+    unbound,
+)
+from .collective_moves import all_to_all_p, gathered, lookup, rows_of
+from .convert import convert_element_type
+from .creation import iota
+from .indexing import materialize
+from .reduce import argmax, reduce_or
+from .shape import (
+    broadcast_axis,
+    broadcast_in_dim,
+    expand_dims,
+    move_axis,
+    reshape,
+    squeeze,
+    zeros_of,
+)
+from .slicing import concatenate, index_in_dim
+
+__all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
+
+INDEX_OPERANDS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
+
+
+class RaggedAllToAll(Primitive):
+    """(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes) -> output.
+
+    params: axis_name (a tuple of one), axis_sizes, axis_index_groups.
+    """
+
+    def infer(self, operand: ShapedArray, output: ShapedArray, *indices: ShapedArray,
+              axis_sizes: tuple[int, ...], axis_index_groups: Groups | None, **params: Any
+              ) -> ShapedArray:
+        if not operand.ndim or operand.shape[1:] != output.shape[1:] or not output.ndim \
+                or operand.dtype != output.dtype:
+            raise TypeError(f"ragged_all_to_all: operand {operand} and output {output} given; "
+                            "arrays of one dtype that differ in their first axis only are "
+                            "required.")
+        n = axis_sizes[0] if axis_index_groups is None else len(axis_index_groups[0])
+        for name, aval in zip(INDEX_OPERANDS, indices):
+            if aval.shape != (n,) or not dtypes.is_integer(aval.dtype):
+                raise TypeError(f"ragged_all_to_all: {name} is {aval}; integers, one for each of "
+                                f"{n} positions, are required.")
+        return output
+
+    def lower(self, b: Any, *xs: Any, axis_name: Names, **params: Any) -> Any:
+        raise unbound(self, axis_name)
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return name in params["axis_name"]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        moved = [materialize(t) for t in tangents[:2]]
+        return self.bind(*primals, **params), self.bind(*moved, *primals[2:], **params)
+
+    def transpose(self, ct: Any, operand: Any, output: Any, *indices: Any, **params: Any
+                  ) -> list[Any]:
+        inputs, sends, outputs, receives = indices
+        sizes = {"dimension": 0, **params}
+        starts = all_to_all_p.bind(outputs, **sizes)      # where each sender's rows begin here
+        cts: list[Any] = [None] * 6
+        if type(operand) is Linear:
+            back = all_to_all_p.bind(inputs, **sizes)
+            cts[0] = self.bind(ct, zeros_of(operand.aval), starts, receives, back, sends, **params)
+        if type(output) is Linear:
+            hit = _hits(expand_dims(starts, (0,)), expand_dims(receives, (0,)),
+                        typeof(ct).shape[0])
+            kept = squeeze(ew.bitwise_not(reduce_or(hit, (1,))), (0,))
+            cts[1] = _select(kept, ct, zeros_of(typeof(ct)))
+        return cts
+
+    def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+                   axis_index_groups: Groups | None, **params: Any) -> Any:
+        groups = axis_index_groups or (tuple(range(axis.size)),)
+        which, place = group_tables(groups)
+        rows = [rows_of(axis, x, d) for x, d in zip(args, dims)]
+        members = np.array(groups, np.int32)[which]
+        return _received(rows[0], rows[1], rows[2:5], members, place), 0
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        if all(d is None for d in dims[2:]):
+            # The rows are exchanged whatever is in them: the mapped axis becomes part of a row.
+            operand, output = [broadcast_axis(x, axis.size, 1) if d is None else move_axis(x, d, 1)
+                               for x, d in zip(args[:2], dims)]
+            return self.bind(operand, output, *args[2:], **params), 1
+        rows = [rows_of(axis, x, d) for x, d in zip(args, dims)]
+        outs = [self.bind(*[index_in_dim(x, i, 0, False) for x in rows], **params)
+                for i in range(axis.size)]
+        return concatenate([expand_dims(out, (0,)) for out in outs], 0), 0
+
+
+def _hits(starts: Any, sizes: Any, length: int) -> Any:
+    """[r, k, length]: whether a row is in the slice that sender k has for receiver r."""
+    aval = typeof(starts)
+    shape = (*aval.shape, length)
+    row = broadcast_in_dim(iota(aval.dtype, length), shape, (2,))
+    low = broadcast_in_dim(starts, shape, (0, 1))
+    high = broadcast_in_dim(ew.add(starts, sizes), shape, (0, 1))
+    return ew.bitwise_and(ew.ge(row, low), ew.lt(row, high))
+
+
+def _select(mask: Any, x: Any, y: Any) -> Any:
+    """`x` where the mask over leading axes holds, else `y`."""
+    wide = broadcast_in_dim(mask, typeof(x).shape, range(typeof(mask).ndim))
+    return ew.select_n(wide, y, x)
+
+
+def _at_receivers(table: Any, members: Any, place: Any) -> Any:
+    """[r, k]: table[member k of receiver r, place of r], of a table [senders, places]."""
+    shape = typeof(members).shape
+    column = broadcast_in_dim(place, shape, (0,))
+    size = typeof(table).shape[1]
+    flat = ew.add(ew.mul(members, np.int32(size)), column)
+    values = reshape(table, (typeof(table).size,))
+    return reshape(take_rows(values, reshape(flat, (typeof(flat).size,))), shape)
+
+
+def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, place: Any) -> Any:
+    """What receivers get.
+
+    Args:
+      operand: [senders, rows, ...], of all of them.
+      output: [receivers, length, ...].
+      indices: input offsets, send sizes, output offsets, each [senders, places].
+      members: int32[receivers, places], the senders of each receiver.
+      place: int32[receivers], its own place among them.
+    """
+    first, sizes, starts = [_at_receivers(x, members, place) for x in indices]
+    shape, length = typeof(operand).shape, typeof(output).shape[1]
+    if not length or not shape[1]:
+        return output
+    hit = _hits(starts, sizes, length)
+    sender = argmax(hit, 1, np.int32)                               # [receivers, length]
+    dtype = typeof(starts).dtype
+    count = typeof(sender).shape[0]
+    places = typeof(members).shape[1]
+    line = broadcast_in_dim(iota(np.int32, count), (count, length), (0,))
+    flat = reshape(ew.add(ew.mul(line, np.int32(places)), sender), (count * length,))
+
+    def chosen(table: Any) -> Any:
+        return take_rows(reshape(table, (count * places,)), flat)
+
+    row = reshape(broadcast_in_dim(iota(dtype, length), (count, length), (1,)), (count * length,))
+    row = ew.sub(ew.add(row, chosen(first)), chosen(starts))
+    row = ew.clamp(dtype.type(0), row, dtype.type(shape[1] - 1))
+    source = ew.add(ew.mul(chosen(members), np.int32(shape[1])),
+                    convert_element_type(row, np.int32))
+    found = take_rows(reshape(operand, (shape[0] * shape[1], *shape[2:])), source)
+    return _select(reduce_or(hit, (1,)), reshape(found, typeof(output).shape), output)
+
+
+ragged_all_to_all_p = RaggedAllToAll("ragged_all_to_all")
+
+
+def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes: Any,
+                      output_offsets: Any, recv_sizes: Any, *, axis_name: Any,
+                      axis_index_groups: Any = None) -> Any:
+    """Each element sends a slice of rows to each other one, and gets one from each.
+
+    Args:
+      operand: array [rows, ...] to send from. For derivatives, the slices must not overlap.
+      output: array [length, ...] to write into: the result where nothing arrives.
+      input_offsets: integers[n]: where the slice for position k begins in the operand.
+      send_sizes: integers[n]: how many rows position k is sent.
+      output_offsets: integers[n]: where they go in the output of position k.
+      recv_sizes: integers[n]: how many rows come from position k, which is what it sends.
+      axis_name: a bound axis name, or several; positions are then row-major.
+      axis_index_groups: lists of positions of one size that partition the axis; n is that size.
+
+    Returns:
+      The new output.
+
+    >>> import olympus, olympus.numpy as jnp
+    >>> x, empty, one = jnp.arange(4).reshape(2, 2), jnp.zeros((2, 2), int), jnp.ones(2, int)
+    >>> def swap(x, out, i):
+    ...     at = jnp.stack([i, i])
+    ...     return olympus.lax.ragged_all_to_all(x, out, jnp.arange(2), one, at, one, axis_name="i")
+    >>> olympus.vmap(swap, axis_name="i")(x, empty, jnp.arange(2))
+    Array([[0, 2],
+           [1, 3]], dtype=int32)
+    """
+    names = axis_names("ragged_all_to_all", axis_name)
+    groups = check_groups("ragged_all_to_all", axis_index_groups, names)
+    indices = (input_offsets, send_sizes, output_offsets, recv_sizes)
+    size = prod(sizes_of(names))
+    ragged_all_to_all_p.infer(*map(typeof, (operand, output, *indices)), axis_sizes=(size,),
+                              axis_index_groups=groups)
+    if len(names) == 1:
+        return ragged_all_to_all_p.bind(operand, output, *indices, axis_name=names,
+                                        axis_sizes=sizes_of(names), axis_index_groups=groups)
+    # Several axes: gather all, and compute what this element gets.
+    groups = groups or (tuple(range(size)),)
+    which, place = group_tables(groups)
+    index = axis_index(names)
+    members = expand_dims(lookup(np.array(groups, np.int32)[which], index), (0,))
+    everyone = [gathered(x, names) for x in (operand, *indices[:3])]
+    out = _received(everyone[0], expand_dims(output, (0,)), everyone[1:], members,
+                    reshape(lookup(place, index), (1,)))
+    return squeeze(out, (0,))
