@@ -1,4 +1,4 @@
-"""`==` of typed keys: elementwise on whole keys, in every transformation; other operators refuse."""
+"""`==` of typed keys: elementwise on whole keys, under every transformation; others refuse."""
 
 import operator
 
