@@ -2,22 +2,29 @@
 
 Every value that the function closes over becomes a leading operand, so that programs hold no
 tracers, one program serves all values of an array, and transformations see all there is.
+
+A function is staged once per types of its arguments and context, as a jitted function is: what else
+it reads is read then.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
+from ..base.config import trace_key
+from ..base.util import Memo
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
-from ..core.trace import typeof
+from ..core.trace import Tracer, ctx, typeof
 from ..lax.convert import convert_element_type_p
 from ..types import dtypes
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path, tree_leaves_with_path
 from ..types.tree_paths import explain_mismatch
 
-__all__ = ["Body", "cast", "check_callable", "flatten", "share_consts"]
+__all__ = ["Body", "Derived", "cast", "check_callable", "flatten", "share_consts"]
 
 
 class Body:
@@ -34,9 +41,47 @@ class Body:
         return self.program.out_avals
 
 
+class Derived:
+    """A function made of a user's function alone (and of `key`): staged once for all that are."""
+
+    __slots__ = ("fun", "of", "key", "__name__")
+
+    def __init__(self, fun: Callable[..., Any], of: Callable[..., Any], key: Any) -> None:
+        self.fun, self.of, self.key, self.__name__ = fun, of, key, fun.__name__
+
+    def __call__(self, *args: Any) -> Any:
+        return self.fun(*args)
+
+
+# Bodies by function; they hold no function, so they go when it goes.
+_bodies: weakref.WeakKeyDictionary[Any, Memo] = weakref.WeakKeyDictionary()
+
+
 def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
-               finish: Callable[[list[Any]], list[Any]] | None = None) -> Body:
-    """Stage `fun(*args)` for the flattened tuple `args`; `finish` maps the flat results."""
+               finish: Callable[[list[Any]], list[Any]] | None = None,
+               finish_key: Any = None) -> Body:
+    """Stage `fun(*args)` for the flattened tuple `args`; `finish` maps the flat results.
+
+    `finish_key`, hashable, says all about `finish`; without it the body is staged anew.
+    """
+    of, own = (fun.of, fun.key) if type(fun) is Derived else (fun, None)
+    # Other callables may have state, and be equal to others.
+    if type(of) is not FunctionType or (finish is not None and finish_key is None):
+        return _stage_body(fun, in_tree, in_avals, finish)
+    memo = _bodies.get(of)
+    if memo is None:
+        memo = _bodies[of] = Memo(64)
+    key = (own, finish_key, in_tree, tuple(in_avals), trace_key(), tuple(ctx.axes.items()), ctx.eqn)
+    found = memo.get(key)
+    if found is None:
+        found = _stage_body(fun, in_tree, in_avals, finish)
+        if not any(isinstance(c, Tracer) for c in found.consts):
+            memo[key] = found
+    return found
+
+
+def _stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
+                finish: Callable[[list[Any]], list[Any]] | None) -> Body:
     name = name_of(fun)
     out_tree: Any = None
 
@@ -90,6 +135,8 @@ def cast(x: Any, aval: Any) -> Any:
 def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[Any]]:
     """Programs that all take the same leading operands, and those: the union of their consts."""
     union = {id(c): c for body in bodies for c in body.consts}
+    if not union:
+        return [body.program for body in bodies], []
     programs = []
     for body in bodies:
         pr = body.program.olympuspr

@@ -296,8 +296,8 @@ def _branch(what: str, index: Any, functions: Sequence[Callable[..., Any]], oper
     bodies = [stage_body(f, tree, avals) for f in functions]
     wanted = _check_branches(what, bodies)
     if any(a != b for body in bodies for a, b in zip(body.out_avals, wanted)):
-        bodies = [stage_body(f, tree, avals, lambda out: list(map(cast, out, wanted)))
-                  for f in functions]
+        bodies = [stage_body(f, tree, avals, lambda out: list(map(cast, out, wanted)),
+                             tuple(wanted)) for f in functions]
     programs, consts = share_consts(bodies)
     out = cond_p.bind(index, *consts, *leaves, branches=tuple(programs))
     return tree_unflatten(bodies[0].out_tree, out)

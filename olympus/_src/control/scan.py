@@ -184,7 +184,7 @@ def stage_loop_body(what: str, f: Callable[..., Any], tree: Any, avals: list[Any
             return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
                       for x, a in zip(out[:k], wanted)), *out[k:]]  # noqa: B023
 
-        body = stage_body(f, in_tree, [*avals, *x_avals], finish)
+        body = stage_body(f, in_tree, [*avals, *x_avals], finish, tuple(wanted))
         found = _carry_avals(what, tree, body)
         if all(map(_equal, avals, found)):
             return body, avals

@@ -13,7 +13,7 @@ from ..core.trace import Tracer, literal, typeof
 from ..lax import elementwise as ew
 from ..types import dtypes
 from ..types.tree import tree_leaves
-from .bodies import cast, check_callable
+from .bodies import Derived, cast, check_callable
 from .checkpointed import checkpointed_while_p
 from .progress import report
 from .scan import scan
@@ -99,17 +99,23 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
             i, val = carry
             return (ew.add(i, literal(1, aval.dtype, aval.weak_type)), body_fun(i, val)), None
 
-        (_, out), _ = scan(step, (_index(first, aval), init_val), None, max(last - first, 0),
-                           unroll=1 if unroll is None else unroll)
+        (_, out), _ = scan(Derived(step, body_fun, aval), (_index(first, aval), init_val), None,
+                           max(last - first, 0), unroll=1 if unroll is None else unroll)
         return out
     if unroll is not None:
         raise ValueError("fori_loop: unroll given with bounds that are traced; Python ints are "
                          "required as bounds; leave unroll out.")
     one = literal(1, aval.dtype, aval.weak_type)
-    return while_loop(
-        lambda state: ew.lt(state[0], state[1]),
-        lambda state: (ew.add(state[0], one), state[1], body_fun(state[0], state[2])),
-        (_index(lower, aval), _index(upper, aval), init_val))[2]
+
+    def below(state: Any) -> Any:
+        return ew.lt(state[0], state[1])
+
+    def advance(state: Any) -> Any:
+        return ew.add(state[0], one), state[1], body_fun(state[0], state[2])
+
+    return while_loop(Derived(below, body_fun, ("below", aval)),
+                      Derived(advance, body_fun, ("advance", aval)),
+                      (_index(lower, aval), _index(upper, aval), init_val))[2]
 
 
 def _index_aval(lower: Any, upper: Any) -> Any:

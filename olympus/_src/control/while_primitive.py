@@ -239,7 +239,7 @@ def _loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any, aval
     for _ in range(2 + len(avals)):
         body = stage_body(fun, in_tree, avals, lambda out, want=tuple(avals): [
             cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
-            for x, a in zip(out, want)] + list(out[len(want):]))
+            for x, a in zip(out, want)] + list(out[len(want):]), tuple(avals))
         if body.out_tree != tree:
             raise structure_error(what, tree, body.out_tree,
                                   f"{body.name} returned another structure than its input")
