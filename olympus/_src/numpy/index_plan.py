@@ -25,7 +25,7 @@ from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, prod
 
-__all__ = ["Component", "Parsed", "Plan", "parse"]
+__all__ = ["Component", "Plan", "parse"]
 
 Shape = tuple[int, ...]
 
@@ -54,7 +54,7 @@ class Plan:
     Attributes:
       out_shape: the shape of `x[index]`.
       basic: whether there are only integers, integer scalars and slices.
-      spans: (basic) per axis the operand of its start or None, and the window's size.
+      spans, sizes: (basic) per axis the operand of its start or None, and the window's size.
       strides, flips: (basic) per axis the step, and the axes that run backwards.
       unit: (basic) whether every step is 1.
       scalars: (basic) the operands that are scalar arrays, not ints.
@@ -62,7 +62,7 @@ class Plan:
         `packed` is `out_shape` without the axes that None made.
     """
 
-    __slots__ = ("out_shape", "basic", "spans", "strides", "flips", "unit", "scalars", "batch",
+    __slots__ = ("out_shape", "basic", "spans", "sizes", "strides", "flips", "unit", "scalars", "batch",
                  "components", "offset_dims", "collapsed", "index_map", "slice_sizes", "packed",
                  "whole", "squeezed")
 
@@ -108,6 +108,7 @@ class Plan:
             spans.append((operand, size))
             strides.append(step)
         self.spans, self.strides, self.flips = tuple(spans), tuple(strides), tuple(flips)
+        self.sizes = tuple([size for _, size in spans])
         self.unit = all(s == 1 for s in strides) and not flips
         self.scalars = tuple(scalars)
         self.squeezed = tuple([a for a, (t, _) in enumerate(axes) if t[0] in "IA"])
@@ -170,16 +171,9 @@ class Plan:
 _plans: Memo = Memo(16384)
 
 
-class Parsed(NamedTuple):
-    """A plan with its operands; `outside`: an integer is out of bounds (and was clamped)."""
-
-    plan: Plan
-    operands: list[Any]
-    outside: bool
-
-
-def parse(shape: Shape, index: Any, wrap: bool = True) -> Parsed:
-    """The plan and operands of an index of an array of the given shape.
+def parse(shape: Shape, index: Any, wrap: bool = True) -> tuple[Plan, list[Any], bool]:
+    """The plan and operands of an index of an array of the given shape, and whether some integer
+    is out of bounds (and was clamped).
 
     Raises TypeError for lists, floats, strings; IndexError for too many or misfitting indices and
     for slices with traced bounds; NonConcreteBooleanIndexError for traced masks.
@@ -191,7 +185,7 @@ def parse(shape: Shape, index: Any, wrap: bool = True) -> Parsed:
     for entry in entries:
         kind = type(entry)
         if kind is int:
-            if axis < len(shape):
+            if axis < len(shape) and not 0 <= entry < shape[axis]:
                 entry, bad = _clamp(entry, shape[axis], wrap)
                 outside |= bad
             tokens.append(("I",))
@@ -218,7 +212,7 @@ def parse(shape: Shape, index: Any, wrap: bool = True) -> Parsed:
     plan = _plans.get(key)
     if plan is None:
         plan = _plans[key] = Plan(*key)
-    return Parsed(plan, operands, outside)
+    return plan, operands, outside
 
 
 def _clamp(i: int, n: int, wrap: bool) -> tuple[int, bool]:

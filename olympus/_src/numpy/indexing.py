@@ -97,24 +97,35 @@ def read(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None,
 @fused(static=("plan", "wrap"))
 def _slice(x: Any, *operands: Any, plan: Plan, wrap: bool) -> Any:
     """A basic read: a window, then strides, then the result's shape."""
-    starts = [0 if o is None else operands[o] for o, _ in plan.spans]
-    sizes = tuple([size for _, size in plan.spans])
-    if sizes != x.shape or not plan.unit:
-        if all(type(s) is int for s in starts):
-            limits = [start + size for start, size in zip(starts, sizes)]
-            x = slicing.slice(x, starts, limits, None if plan.unit else plan.strides)
+    # Hot while tracing: loops instead of comprehensions, primitives instead of functions.
+    old, sizes = x.aval.shape, plan.sizes
+    if sizes != old or not plan.unit:
+        starts, limits, static = [], [], True
+        for o, size in plan.spans:
+            start = 0 if o is None else operands[o]
+            starts.append(start)
+            if type(start) is int:
+                limits.append(start + size)
+            else:
+                static = False
+        if static and plan.unit:
+            x = slicing.slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits),
+                                     strides=None)
+        elif static:
+            x = slicing.slice(x, starts, limits, plan.strides)
         else:
-            if sizes != x.shape or plan.scalars:
+            if sizes != old or plan.scalars:
                 x = slicing.dynamic_slice(x, starts, sizes, allow_negative_indices=[
                     wrap and o in plan.scalars for o, _ in plan.spans])
             if not plan.unit:
                 x = slicing.slice(x, [0] * len(sizes), sizes, plan.strides)
         if plan.flips:
             x = shape.rev(x, plan.flips)
-    if x.shape == plan.out_shape:
+        old = x.aval.shape
+    if old == plan.out_shape:
         return x
-    if plan.squeezed and len(x.shape) - len(plan.squeezed) == len(plan.out_shape):
-        return shape.squeeze(x, plan.squeezed)
+    if plan.squeezed and len(old) - len(plan.squeezed) == len(plan.out_shape):
+        return shape.squeeze_p.bind(x, dimensions=plan.squeezed)
     return shape.reshape(x, plan.out_shape)
 
 
@@ -282,6 +293,8 @@ _READ = _how(CLIP, False, False, None, True, "get")
 
 # take, take_along_axis ---------------------------------------------------------------------------
 
+@fused(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"),
+        inline=True)
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
          unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None
          ) -> Any:
@@ -338,6 +351,7 @@ def _modulo(indices: Any, n: int) -> Any:
     return ew.select_n(ew.lt(rest, 0), rest, ew.add(rest, size))
 
 
+@fused(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
                     fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Any:
     """out[i, j, k] = arr[i, indices[i, j, k], k], here for axis 1 of three.
