@@ -1,6 +1,8 @@
 """The price of an operation in Python frames, counted by the interpreter: no clock, no noise."""
 
+import gc
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -45,17 +47,27 @@ X = np.ones(3, np.float32)
 @pytest.mark.parametrize(("name", "fun", "budget"), [
     ("add", lambda x, y: x + y, 10),
     ("add scalar", lambda x, y: x + 1.0, 14),
-    ("sin", lambda x, y: onp.sin(x), 12),
+    ("sin", lambda x, y: onp.sin(x), 11),
     ("lax.add", lambda x, y: lax.add(x, y), 10),
+    ("x[i]", lambda x, y: x[0], 16),
+    ("x[i:j]", lambda x, y: x[1:3], 11),
 ])
 def test_an_operation_is_traced_in_few_frames(name, fun, budget):
     assert traced_frames(fun, X, X) <= budget
 
 
 @pytest.mark.parametrize(("name", "fun", "budget"), [
-    ("add", lambda x: x + x, 6),
-    ("sin", lambda x: onp.sin(x), 8),
-    ("fused", lambda x: onp.var(x), 3),
+    ("operator", lambda x: x + x, 1),
+    ("operator, number", lambda x: x * 2.5, 2),
+    ("operator, reflected", lambda x: 2.5 - x, 2),
+    ("function", lambda x: onp.add(x, x), 1),
+    ("unary", lambda x: onp.sin(x), 1),
+    ("fused", lambda x: onp.var(x), 1),
+    ("matmul", lambda x: x @ x, 2),
+    ("norm", lambda x: onp.linalg.norm(x), 1),
+    ("where", lambda x: onp.where(x, x, 2.0), 5),
+    ("keyword", lambda x: onp.sum(x, axis=0), 1),
+    ("method", lambda x: x.sum(), 1),
 ])
 def test_an_eager_operation_enters_few_frames(name, fun, budget):
     x = onp.asarray(X)
@@ -97,3 +109,54 @@ def test_a_second_call_of_a_compiled_function_enters_one_frame():
     compiled = olympus.jit(lambda x: x + 1).lower(x).compile()
     compiled(x)
     assert frames(lambda: compiled(x)) == 1     # Compiled.__call__
+
+
+def test_the_body_of_a_loop_is_traced_once():
+    """As a jitted function: by identity, until its arguments have other types."""
+    x, calls = onp.asarray(X), []
+
+    def step(carry, y):
+        calls.append(1)
+        return carry + y, y
+
+    lax.scan(step, 0.0, x)
+    traced = len(calls)
+    lax.scan(step, 0.0, x)
+    olympus.jit(lambda x: lax.scan(step, 0.0, x))(x)
+    assert len(calls) == traced
+    lax.scan(step, 0, onp.arange(3))
+    assert len(calls) > traced
+
+
+def test_a_body_that_closes_over_a_traced_value_is_traced_again():
+    x = onp.asarray(X)
+
+    @olympus.jit
+    def total(scale):
+        return lax.fori_loop(0, 3, lambda i, v: v * scale, x)
+
+    assert total(2.0)[0] == 8.0
+    assert total(3.0)[0] == 27.0
+    values = []
+
+    def double(i, v):
+        return v * values[-1]
+
+    @olympus.jit
+    def through_a_list(scale):
+        values.append(scale)
+        return lax.fori_loop(0, 3, double, x)
+
+    assert through_a_list(2.0)[0] == 8.0
+    assert through_a_list(onp.float32(3.0))[0] == 27.0
+
+
+def test_the_memo_of_bodies_keeps_no_function():
+    def body(i, v):
+        return v * 2
+
+    lax.fori_loop(0, 3, body, onp.asarray(X))
+    known = weakref.ref(body)
+    del body
+    gc.collect()
+    assert known() is None

@@ -26,7 +26,8 @@ from .compile import compile_program
 
 KEY_TYPES: set[type] = set()    # filled by `random.keys`: array classes that hold an array
 
-__all__ = ["EvalTrace", "apply_primitive", "argument_array", "check_nans", "device_of"]
+__all__ = ["BASE", "EvalTrace", "apply_primitive", "argument_array", "check_nans", "device_of",
+           "python_array"]
 
 ArrayImpl = lib.ArrayImpl
 _numbers: Memo = Memo(4096)

@@ -18,9 +18,10 @@ from ..lax import convert as lax_convert
 from ..types import dtypes
 from . import manipulation, products, reductions, selection, sorting, statistics, ufuncs
 from .conditions import clip as limit
+from .eager import array_operator
 from .elementary import round as rounded
 from .indexing import getitem, nonzero, take
-from .joining import repeat
+from .joining import repeat, unstack
 from .manipulation import reshape, transpose
 from .updates import at, setitem
 
@@ -40,27 +41,31 @@ def _meet(kind: type) -> bool:
     return False
 
 
-def _operator(fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _binary(fun: Any, swapped: bool) -> Any:
     def method(self: Any, other: Any) -> Any:
         kind = type(other)
         if kind in _known or _meet(kind):
-            return fun(self, other)
+            return fun(other, self) if swapped else fun(self, other)
         return NotImplemented
-    return _described(method, fun)
-
-
-def _reflected(fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
-        kind = type(other)
-        if kind in _known or _meet(kind):
-            return fun(other, self)
-        return NotImplemented
-    return _described(method, fun)
-
-
-def _described(method: Any, fun: Any) -> Any:
-    method.__doc__, method.__name__ = fun.__doc__, fun.__name__
     return method
+
+
+def _operator(fun: Any, swapped: bool = False) -> Any:
+    """The method of tracers; its attribute `of_arrays` is that of arrays, which has less to do."""
+    method, of_arrays = _binary(getattr(fun, "while_tracing", fun), swapped), _binary(fun, swapped)
+    if hasattr(fun, "compiled"):
+        of_arrays = array_operator(fun, of_arrays, swapped)
+    method.of_arrays = of_arrays
+    for made in (method, of_arrays):
+        made.__doc__, made.__name__ = fun.__doc__, fun.__name__
+    return method
+
+
+def _reflected(fun: Any) -> Any:
+    return _operator(fun, swapped=True)
+
+
+_UNROLLED = 32      # elements that iteration reads by one compiled program
 
 
 # Methods whose arguments differ from the function's ----------------------------------------------
@@ -70,6 +75,8 @@ def _iterate(self: Any) -> Iterator[Any]:
     if not self.aval.shape:
         raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no meaning; "
                         "use x.item(), or x[None].")
+    if type(self) is lib.ArrayImpl and self.aval.shape[0] <= _UNROLLED:
+        return iter(unstack(self))      # one program
     return (getitem(self, i) for i in range(self.aval.shape[0]))
 
 
@@ -232,10 +239,10 @@ PROPERTIES: dict[str, property] = {
 
 def install() -> None:
     """Put the tables on arrays and tracers."""
-    for cls in (Tracer, lib.ArrayImpl):
-        for table in (OPERATORS, METHODS, PROPERTIES):
-            for name, value in table.items():
-                setattr(cls, name, value)
+    for table in (OPERATORS, METHODS, PROPERTIES):
+        for name, value in table.items():
+            setattr(Tracer, name, value)
+            setattr(lib.ArrayImpl, name, getattr(value, "of_arrays", value))
 
 
 install()

@@ -17,6 +17,7 @@ from ..lax.convert import bitcast_convert_type
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
+from .eager import eager_binary, eager_unary
 from .promote import (
     BOOL,
     array_args,
@@ -63,26 +64,31 @@ def _real(name: str, *xs: Any) -> list[Any]:
 
 # Exponentials and logarithms ---------------------------------------------------------------------
 
+@eager_unary
 def exp(x: Any, /) -> Any:
     """e to the power `x`."""
     return unary_inexact(ew.exp, x)
 
 
+@eager_unary
 def exp2(x: Any, /) -> Any:
     """2 to the power `x`."""
     return unary_inexact(ew.exp2, x)
 
 
+@eager_unary
 def expm1(x: Any, /) -> Any:
     """`exp(x) - 1`, exact for small `x`."""
     return unary_inexact(ew.expm1, x)
 
 
+@eager_unary
 def log(x: Any, /) -> Any:
     """The natural logarithm; NaN of negative real numbers."""
     return unary_inexact(ew.log, x)
 
 
+@eager_unary
 def log1p(x: Any, /) -> Any:
     """`log(1 + x)`, exact for small `x`."""
     return unary_inexact(ew.log1p, x)
@@ -122,6 +128,7 @@ def _log_sum(x: Any, y: Any, *, name: str, base: float) -> Any:
                      ew.add(high, ew.div(grown, scalar(math.log(base), gap))))
 
 
+@eager_binary(composite=True)
 def logaddexp(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """`log(exp(x) + exp(y))` without overflow."""
     if out is not None or where is not None:
@@ -129,6 +136,7 @@ def logaddexp(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any
     return _log_sum(x, y, name="logaddexp", base=math.e)
 
 
+@eager_binary(composite=True)
 def logaddexp2(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """`log2(2**x + 2**y)` without overflow."""
     if out is not None or where is not None:
@@ -138,17 +146,19 @@ def logaddexp2(x: Any, y: Any, /, *, out: None = None, where: None = None) -> An
 
 # Roots and distances -----------------------------------------------------------------------------
 
+@eager_unary
 def sqrt(x: Any, /) -> Any:
     """The square root; NaN of negative real numbers."""
     return unary_inexact(ew.sqrt, x)
 
 
+@eager_unary
 def cbrt(x: Any, /) -> Any:
     """The cube root of real numbers."""
     return unary_inexact(ew.cbrt, x)
 
 
-@fused
+@eager_binary(composite=True)
 def hypot(x1: Any, x2: Any, /) -> Any:
     """`sqrt(x1**2 + x2**2)` of real numbers, without overflow."""
     x, y = (ew.abs(z) for z in _real("hypot", x1, x2))
@@ -164,125 +174,147 @@ def hypot(x1: Any, x2: Any, /) -> Any:
 
 # Trigonometry ------------------------------------------------------------------------------------
 
+@eager_unary
 def sin(x: Any, /) -> Any:
     """The sine of radians."""
     return unary_inexact(ew.sin, x)
 
 
+@eager_unary
 def cos(x: Any, /) -> Any:
     """The cosine of radians."""
     return unary_inexact(ew.cos, x)
 
 
+@eager_unary
 def tan(x: Any, /) -> Any:
     """The tangent of radians."""
     return unary_inexact(ew.tan, x)
 
 
+@eager_unary
 def arcsin(x: Any, /) -> Any:
     """The inverse of sin; NaN outside [-1, 1]."""
     return unary_inexact(ew.asin, x)
 
 
+@eager_unary
 def arccos(x: Any, /) -> Any:
     """The inverse of cos; NaN outside [-1, 1]."""
     return unary_inexact(ew.acos, x)
 
 
+@eager_unary
 def arctan(x: Any, /) -> Any:
     """The inverse of tan."""
     return unary_inexact(ew.atan, x)
 
 
+@eager_binary
 def arctan2(x1: Any, x2: Any, /) -> Any:
     """The angle of the point (x2, x1), in (-pi, pi]."""
     return binary_inexact(ew.atan2_p, x1, x2)
 
 
+@eager_unary
 def sinh(x: Any, /) -> Any:
     """The hyperbolic sine."""
     return unary_inexact(ew.sinh, x)
 
 
+@eager_unary
 def cosh(x: Any, /) -> Any:
     """The hyperbolic cosine."""
     return unary_inexact(ew.cosh, x)
 
 
+@eager_unary
 def tanh(x: Any, /) -> Any:
     """The hyperbolic tangent."""
     return unary_inexact(ew.tanh, x)
 
 
+@eager_unary
 def arcsinh(x: Any, /) -> Any:
     """The inverse of sinh."""
     return unary_inexact(ew.asinh, x)
 
 
+@eager_unary
 def arccosh(x: Any, /) -> Any:
     """The inverse of cosh; NaN below 1."""
     return unary_inexact(ew.acosh, x)
 
 
+@eager_unary
 def arctanh(x: Any, /) -> Any:
     """The inverse of tanh; NaN outside [-1, 1]."""
     return unary_inexact(ew.atanh, x)
 
 
+@eager_unary
 def asin(x: Any, /) -> Any:
     """Alias of `arcsin`."""
     return unary_inexact(ew.asin, x)
 
 
+@eager_unary
 def acos(x: Any, /) -> Any:
     """Alias of `arccos`."""
     return unary_inexact(ew.acos, x)
 
 
+@eager_unary
 def atan(x: Any, /) -> Any:
     """Alias of `arctan`."""
     return unary_inexact(ew.atan, x)
 
 
+@eager_binary
 def atan2(x1: Any, x2: Any, /) -> Any:
     """Alias of `arctan2`."""
     return binary_inexact(ew.atan2_p, x1, x2)
 
 
+@eager_unary
 def asinh(x: Any, /) -> Any:
     """Alias of `arcsinh`."""
     return unary_inexact(ew.asinh, x)
 
 
+@eager_unary
 def acosh(x: Any, /) -> Any:
     """Alias of `arccosh`."""
     return unary_inexact(ew.acosh, x)
 
 
+@eager_unary
 def atanh(x: Any, /) -> Any:
     """Alias of `arctanh`."""
     return unary_inexact(ew.atanh, x)
 
 
-@fused
+@eager_unary
 def deg2rad(x: Any, /) -> Any:
     """Degrees to radians."""
     (x,) = _real("deg2rad", x)
     return ew.mul(x, scalar(math.pi / 180, x))
 
 
-@fused
+@eager_unary
 def rad2deg(x: Any, /) -> Any:
     """Radians to degrees."""
     (x,) = _real("rad2deg", x)
     return ew.mul(x, scalar(180 / math.pi, x))
 
 
+@eager_unary
 def radians(x: Any, /) -> Any:
     """Alias of `deg2rad`."""
     return deg2rad(x)
 
 
+@eager_unary
 def degrees(x: Any, /) -> Any:
     """Alias of `rad2deg`."""
     return rad2deg(x)
@@ -330,11 +362,13 @@ def _rounding(op: Any, name: str, x: Any) -> Any:
     return op(x) if dtypes.is_floating(x.dtype) else to_array(x)
 
 
+@eager_unary
 def floor(x: Any, /) -> Any:
     """The largest integer not above `x`, in the dtype of `x`."""
     return _rounding(ew.floor, "floor", x)
 
 
+@eager_unary
 def ceil(x: Any, /) -> Any:
     """The smallest integer not below `x`, in the dtype of `x`."""
     return _rounding(ew.ceil, "ceil", x)
@@ -354,6 +388,7 @@ def _nearest_even(x: Any) -> Any:
     return ew.round(x, ew.RoundingMethod.TO_NEAREST_EVEN)
 
 
+@eager_unary
 def rint(x: Any, /) -> Any:
     """The nearest integer, halves to even, as floating point."""
     (x,) = promote_inexact("rint", x)
@@ -418,19 +453,19 @@ def _kinds(name: str, x: Any, real_test: Any) -> Any:
     return to_array(broadcast_to(literal(False, BOOL), x.shape))
 
 
-@fused
+@eager_unary
 def isnan(x: Any, /) -> Any:
     """Whether elements are NaN: bool[...]."""
     return _kinds("isnan", x, lambda x: ew.ne(x, x))
 
 
-@fused
+@eager_unary
 def isinf(x: Any, /) -> Any:
     """Whether elements are infinite: bool[...]."""
     return _kinds("isinf", x, lambda x: ew.eq(ew.abs(x), scalar(np.inf, x)))
 
 
-@fused
+@eager_unary
 def isfinite(x: Any, /) -> Any:
     """Whether elements are neither infinite nor NaN: bool[...]."""
     (x,) = array_args("isfinite", x)
@@ -449,11 +484,13 @@ def _is_signed_infinity(name: str, x: Any, value: float, out: None) -> Any:
     return _kinds(name, x, lambda x: ew.eq(x, scalar(value, x)))
 
 
+@eager_unary
 def isposinf(x: Any, /, out: None = None) -> Any:
     """Whether elements are plus infinity: bool[...]."""
     return _is_signed_infinity("isposinf", x, np.inf, out)
 
 
+@eager_unary
 def isneginf(x: Any, /, out: None = None) -> Any:
     """Whether elements are minus infinity: bool[...]."""
     return _is_signed_infinity("isneginf", x, -np.inf, out)
@@ -463,6 +500,7 @@ def _signed_of(dtype: Any) -> np.dtype:
     return np.dtype(f"int{dtypes.itemsize_bits(dtype)}")
 
 
+@eager_unary
 def signbit(x: Any, /) -> Any:
     """Whether elements have the sign bit set, -0.0 included: bool[...]."""
     (x,) = array_args("signbit", x)
@@ -476,7 +514,7 @@ def signbit(x: Any, /) -> Any:
     return to_array(broadcast_to(literal(False, BOOL), x.shape))
 
 
-@fused
+@eager_binary(composite=True)
 def copysign(x1: Any, x2: Any, /) -> Any:
     """The size of `x1` with the sign of `x2`, that of -0.0 included."""
     x, y = _real("copysign", x1, x2)
@@ -487,6 +525,7 @@ def copysign(x1: Any, x2: Any, /) -> Any:
     return choose(ew.ne(signbit(x), signbit(y)), ew.neg(x), x)
 
 
+@eager_binary
 def nextafter(x: Any, y: Any, /) -> Any:
     """The next floating-point number after `x` towards `y`."""
     return ew.nextafter(*_real("nextafter", x, y))
@@ -500,7 +539,7 @@ def spacing(x: Any, /) -> Any:
     return ew.sub(ew.nextafter(x, copysign(filled(np.inf, x), x)), x)
 
 
-@fused
+@eager_binary(composite=True)
 def heaviside(x1: Any, x2: Any, /) -> Any:
     """0 where `x1` is negative, 1 where positive, `x2` where 0, NaN where NaN."""
     x, h = _real("heaviside", x1, x2)

@@ -39,6 +39,7 @@ def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
     return broadcast_to(x, x.shape), broadcast_to(y, y.shape)
 
 
+@fused(static=("precision", "preferred_element_type", "out_sharding"), inline=True)
 def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
         out_sharding: Any = None) -> Any:
     """a[..., k], b[..., k, m] -> [..., ..., m]: the last axis of `a` with the last but one of `b`.
@@ -64,6 +65,7 @@ def _check_contracted(name: str, x: Any, y: Any, i: int, j: int) -> None:
                         "sizes must be equal; transpose or reshape one.")
 
 
+@fused(static=("precision", "preferred_element_type", "out_sharding"), inline=True)
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
            out_sharding: Any = None) -> Any:
     """a[..., n, k] @ b[..., k, m] -> [..., n, m]; leading axes broadcast; vectors as in NumPy.
@@ -132,6 +134,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
 
 
+@fused(static=("precision", "preferred_element_type"), inline=True)
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """a[..., k], b[..., k] -> [..., ...]: the last axes are summed over; with a scalar `dot`."""
     x, y = _operands("inner", a, b)
@@ -150,12 +153,14 @@ def _outer(x: Any, y: Any) -> Any:
     return multiply(x, y)
 
 
+@fused(static=("out",))
 def outer(a: Any, b: Any, out: None = None) -> Any:
     """a[n], b[m] -> [n, m]: all products; arrays of other ranks are flattened."""
     refuse_option("outer", out=out)
     return _outer(*_operands("outer", a, b))
 
 
+@fused(static=("axes", "precision", "preferred_element_type", "out_sharding"), inline=True)
 def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
               preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
     """The sum over pairs of axes: the last of `a` with the first of `b`, or as listed.
@@ -235,6 +240,7 @@ def _at_least(name: str, x: Any, ndim: int, position: int) -> None:
                          "required.")
 
 
+@fused(static=("axis", "precision", "preferred_element_type"))
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
            preferred_element_type: Any = None) -> Any:
     """x1[..., k], x2[..., k] -> [...]: conj(x1) * x2 summed along an axis; the rest broadcasts."""
@@ -251,6 +257,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
     return lax_shape.squeeze(found, (found.ndim - 2, found.ndim - 1))
 
 
+@fused
 def matvec(x1: Any, x2: Any, /) -> Any:
     """x1[..., n, k], x2[..., k] -> [..., n]: leading axes broadcast."""
     x, y = _operands("matvec", x1, x2)
@@ -260,6 +267,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     return lax_shape.squeeze(found, (found.ndim - 1,))
 
 
+@fused
 def vecmat(x1: Any, x2: Any, /) -> Any:
     """x1[..., k], x2[..., k, m] -> [..., m]: conj(x1) as a row; leading axes broadcast."""
     x, y = _operands("vecmat", x1, x2)
@@ -269,6 +277,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
     return lax_shape.squeeze(found, (found.ndim - 2,))
 
 
+@fused(static=("offset", "axis1", "axis2"))
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """Diagonal `offset` over two axes, as the last axis of the result."""
     (x,) = array_args("diagonal", a)
@@ -278,6 +287,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return diagonal_of(to_array(x), operator.index(offset), first, second)
 
 
+@fused(static=("offset", "axis1", "axis2", "dtype", "out"))
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
           out: None = None) -> Any:
     """The sum of diagonal `offset` over two axes; booleans and small integers as int32."""

@@ -27,8 +27,8 @@ from ..types.avals import ShapedArray, make_aval, scalar_aval
 from ..types.shape import broadcast_shapes
 
 __all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "choose",
-           "convert", "inexact", "operand", "promote", "promote_dtypes", "promote_inexact",
-           "refuse_option", "to_array", "unary", "unary_inexact"]
+           "convert", "inexact", "literal_for", "operand", "promote", "promote_dtypes",
+           "promote_inexact", "refuse_option", "to_array", "unary", "unary_inexact"]
 
 BOOL = dtypes.as_dtype(bool)
 
@@ -59,11 +59,11 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
         except AttributeError:
             pass
     elif type(y) in SCALAR_TYPES:
-        z = _literal_for(x, y)
+        z = literal_for(x, y)
         if z is not None and (special is None or z.aval.dtype.kind != special[0]):
             return prim.bind(x, z)
     elif type(x) in SCALAR_TYPES:
-        z = _literal_for(y, x)
+        z = literal_for(y, x)
         if z is not None and (special is None or z.aval.dtype.kind != special[0]):
             return prim.bind(z, y)
     x, y = promote(prim.name, x, y)
@@ -72,7 +72,7 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
     return prim.bind(x, y)
 
 
-def _literal_for(x: Any, scalar: Any) -> Literal | None:
+def literal_for(x: Any, scalar: Any) -> Literal | None:
     """`scalar` as a literal of the dtype of `x`; None where `x` has to change too, or is bool."""
     try:
         key = (x.aval, type(scalar), _x64.value, _mode.value)
@@ -322,7 +322,7 @@ def unary_inexact(op: Callable[[Any], Any], x: Any) -> Any:
     """Apply a lax function of one operand; integers and booleans become float32 (or float64)."""
     if not hasattr(x, "aval"):
         x = plain(operand(op.__name__, x))
-    return op(inexact(x))
+    return op(x if x.aval.dtype.kind in "fc" else inexact(x))     # saves two frames
 
 
 def inexact(x: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.lib import ArrayImpl
 from ..core.ir import Literal
 from ..core.trace import literal
 from ..lax import elementwise as ew
@@ -18,6 +19,7 @@ from ..lax.elementwise import add_p, div_p, mul_p, sub_p
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
+from .eager import eager_binary, eager_unary
 from .promote import (
     BOOL,
     array_args,
@@ -85,6 +87,7 @@ _MIN = ("c", _LexicographicExtremum(ew.lt_p))
 
 # Arithmetic --------------------------------------------------------------------------------------
 
+@eager_binary
 def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """`x + y`, broadcast; on booleans, or.
 
@@ -97,6 +100,7 @@ def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     return binary(add_p, x, y, _ADD_BOOL)
 
 
+@eager_binary
 def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """`x - y`, broadcast; booleans are refused, as in NumPy."""
     if out is not None or where is not None:
@@ -104,6 +108,7 @@ def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     return binary(sub_p, x, y)
 
 
+@eager_binary
 def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """`x * y`, broadcast; on booleans, and."""
     if out is not None or where is not None:
@@ -111,6 +116,7 @@ def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     return binary(mul_p, x, y, _MUL_BOOL)
 
 
+@eager_binary
 def divide(x1: Any, x2: Any, /) -> Any:
     """`x1 / x2` as floating or complex numbers; integers become float32.
 
@@ -121,6 +127,7 @@ def divide(x1: Any, x2: Any, /) -> Any:
     return binary_inexact(div_p, x1, x2)
 
 
+@eager_binary
 def true_divide(x1: Any, x2: Any, /) -> Any:
     """Alias of `divide`."""
     return binary_inexact(div_p, x1, x2)
@@ -141,7 +148,7 @@ def _zero(x: Any) -> Literal:
     return literal(0, x.dtype)
 
 
-@fused
+@eager_binary(composite=True)
 def floor_divide(x1: Any, x2: Any, /) -> Any:
     """`x1 // x2`, rounded towards minus infinity; integers stay integers.
 
@@ -186,7 +193,7 @@ def _nonzero_divisor(y: Any) -> Any:
     return choose(ew.eq(y, _zero(y)), one, y)
 
 
-@fused
+@eager_binary(composite=True)
 def remainder(x1: Any, x2: Any, /) -> Any:
     """`x1 % x2` with the sign of `x2`; 0 for a zero integer divisor.
 
@@ -203,12 +210,13 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     return rest if kind_of(x) == "u" else _signed_rest(rest, y)
 
 
+@eager_binary(composite=True)
 def mod(x1: Any, x2: Any, /) -> Any:
     """Alias of `remainder`."""
     return remainder(x1, x2)
 
 
-@fused
+@eager_binary(composite=True)
 def fmod(x1: Any, x2: Any, /) -> Any:
     """The remainder of division rounded towards zero; it has the sign of `x1`."""
     x, y = promote("fmod", x1, x2)
@@ -217,7 +225,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
     return ew.rem(x, _nonzero_divisor(y) if dtypes.is_integer(x.dtype) else y)
 
 
-@fused
+@eager_binary(composite=True)
 def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     """The pair `(x1 // x2, x1 % x2)`."""
     x, y = promote("divmod", x1, x2)
@@ -226,15 +234,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     return floor_divide(x, y), remainder(x, y)
 
 
-def power(x1: Any, x2: Any, /) -> Any:
-    """`x1 ** x2`, broadcast; a Python int exponent multiplies, exactly.
-
-    Raises TypeError for an integer base with a negative Python int exponent.
-
-    >>> import olympus.numpy as jnp
-    >>> jnp.power(jnp.arange(4), 2)
-    Array([0, 1, 4, 9], dtype=int32)
-    """
+def _raised(x1: Any, x2: Any) -> Any:
     if isinstance(x2, (int, np.integer)) and not isinstance(x2, (bool, np.bool_)):
         (x,) = array_args("power", x1)
         exponent = operator.index(x2)
@@ -247,6 +247,29 @@ def power(x1: Any, x2: Any, /) -> Any:
     if not dtypes.is_inexact(x.dtype):
         return _integer_power(_as_number(x), _as_number(y))
     return ew.pow(x, y)
+
+
+@fused(static=("exponent",), inline=True)
+def _integer_exponent(x: Any, *, exponent: int) -> Any:
+    return _raised(x, exponent)
+
+
+_any_exponent = eager_binary(_raised)
+
+
+def power(x1: Any, x2: Any, /) -> Any:
+    """`x1 ** x2`, broadcast; a Python int exponent multiplies, exactly.
+
+    Raises TypeError for an integer base with a negative Python int exponent.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.power(jnp.arange(4), 2)
+    Array([0, 1, 4, 9], dtype=int32)
+    """
+    return _integer_exponent(x1, exponent=x2) if type(x2) is int else _any_exponent(x1, x2)
+
+
+power.while_tracing = _raised
 
 
 @fused
@@ -270,11 +293,13 @@ def pow(x1: Any, x2: Any, /) -> Any:
     return power(x1, x2)
 
 
+@eager_binary
 def float_power(x: Any, y: Any, /) -> Any:
     """`x ** y` as floating or complex numbers."""
     return ew.pow(*promote_inexact("float_power", x, y))
 
 
+@eager_unary
 def square(x: Any, /) -> Any:
     """`x * x`."""
     (x,) = array_args("square", x)
@@ -284,12 +309,14 @@ def square(x: Any, /) -> Any:
     return ew.mul(x, x)
 
 
+@eager_unary
 def reciprocal(x: Any, /) -> Any:
     """`1 / x`; unlike in NumPy, of integers as float32."""
     (x,) = promote_inexact("reciprocal", x)
     return ew.div(literal(1, x.dtype, x.aval.weak_type), x)
 
 
+@eager_unary
 def negative(x: Any, /, *, out: None = None, where: None = None) -> Any:
     """`-x`; booleans are refused, use `logical_not`."""
     if out is not None or where is not None:
@@ -302,17 +329,20 @@ def positive(x: Any, /) -> Any:
     return to_array(array_args("positive", x)[0])
 
 
+@eager_unary
 def absolute(x: Any, /) -> Any:
     """The absolute value: of complex numbers real, of booleans and unsigned integers themselves."""
     (x,) = array_args("absolute", x)
     return to_array(x) if kind_of(x) in ("b", "u") else ew.abs(x)
 
 
+@eager_unary
 def abs(x: Any, /) -> Any:
     """Alias of `absolute`."""
     return absolute(x)
 
 
+@eager_unary
 def fabs(x: Any, /) -> Any:
     """The absolute value of real numbers, as floating point."""
     (x,) = promote_inexact("fabs", x)
@@ -320,11 +350,13 @@ def fabs(x: Any, /) -> Any:
     return ew.abs(x)
 
 
+@eager_unary
 def sign(x: Any, /) -> Any:
     """-1, 0 or 1; of complex numbers `x / abs(x)`, 0 at 0; NaN of NaN."""
     return unary(ew.sign, x)
 
 
+@eager_binary
 def maximum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """The larger of two elements; NaN if either is."""
     if out is not None or where is not None:
@@ -332,6 +364,7 @@ def maximum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     return binary(ew.max_p, x, y, _MAX)
 
 
+@eager_binary
 def minimum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """The smaller of two elements; NaN if either is."""
     if out is not None or where is not None:
@@ -341,31 +374,37 @@ def minimum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 
 # Comparison --------------------------------------------------------------------------------------
 
+@eager_binary
 def equal(x: Any, y: Any, /) -> Any:
     """`x == y`, broadcast: bool[...]."""
     return binary(ew.eq_p, x, y)
 
 
+@eager_binary
 def not_equal(x: Any, y: Any, /) -> Any:
     """`x != y`, broadcast: bool[...]."""
     return binary(ew.ne_p, x, y)
 
 
+@eager_binary
 def less(x: Any, y: Any, /) -> Any:
     """`x < y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.lt_p, x, y, _LT)
 
 
+@eager_binary
 def less_equal(x: Any, y: Any, /) -> Any:
     """`x <= y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.le_p, x, y, _LE)
 
 
+@eager_binary
 def greater(x: Any, y: Any, /) -> Any:
     """`x > y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.gt_p, x, y, _GT)
 
 
+@eager_binary
 def greater_equal(x: Any, y: Any, /) -> Any:
     """`x >= y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.ge_p, x, y, _GE)
@@ -383,6 +422,7 @@ def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
     return binary(prim, as_bool(x), as_bool(y))
 
 
+@eager_binary
 def logical_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """Whether both elements are not zero."""
     if out is not None or where is not None:
@@ -390,6 +430,7 @@ def logical_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
     return _logical(ew.and_p, "logical_and", x, y)
 
 
+@eager_binary
 def logical_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """Whether either element is not zero."""
     if out is not None or where is not None:
@@ -397,6 +438,7 @@ def logical_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> An
     return _logical(ew.or_p, "logical_or", x, y)
 
 
+@eager_binary
 def logical_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """Whether exactly one of the elements is not zero."""
     if out is not None or where is not None:
@@ -404,12 +446,14 @@ def logical_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
     return _logical(ew.xor_p, "logical_xor", x, y)
 
 
+@eager_unary
 def logical_not(x: Any, /) -> Any:
     """Whether elements are zero."""
     (x,) = array_args("logical_not", x)
     return ew.bitwise_not(x) if x.dtype == BOOL else ew.eq(x, _zero(x))
 
 
+@eager_binary
 def bitwise_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """`x & y` of integers or booleans."""
     if out is not None or where is not None:
@@ -417,6 +461,7 @@ def bitwise_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
     return binary(ew.and_p, x, y)
 
 
+@eager_binary
 def bitwise_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """`x | y` of integers or booleans."""
     if out is not None or where is not None:
@@ -424,6 +469,7 @@ def bitwise_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> An
     return binary(ew.or_p, x, y)
 
 
+@eager_binary
 def bitwise_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """`x ^ y` of integers or booleans."""
     if out is not None or where is not None:
@@ -431,16 +477,19 @@ def bitwise_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
     return binary(ew.xor_p, x, y)
 
 
+@eager_unary
 def bitwise_not(x: Any, /) -> Any:
     """`~x` of integers or booleans."""
     return unary(ew.bitwise_not, x)
 
 
+@eager_unary
 def invert(x: Any, /) -> Any:
     """Alias of `bitwise_not`."""
     return unary(ew.bitwise_not, x)
 
 
+@eager_unary
 def bitwise_invert(x: Any, /) -> Any:
     """Alias of `bitwise_not`."""
     return unary(ew.bitwise_not, x)
@@ -457,22 +506,26 @@ def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
     return [_as_number(z) for z in promote(name, x, y)]
 
 
+@eager_binary
 def left_shift(x: Any, y: Any, /) -> Any:
     """`x << y` of integers; 0 where `y` is at least the number of bits."""
     return ew.shift_left(*_shift_operands("left_shift", x, y))
 
 
+@eager_binary
 def bitwise_left_shift(x: Any, y: Any, /) -> Any:
     """Alias of `left_shift`."""
     return left_shift(x, y)
 
 
+@eager_binary
 def right_shift(x1: Any, x2: Any, /) -> Any:
     """`x1 >> x2` of integers: the sign is kept."""
     x, y = _shift_operands("right_shift", x1, x2)
     return (ew.shift_right_logical if kind_of(x) == "u" else ew.shift_right_arithmetic)(x, y)
 
 
+@eager_binary
 def bitwise_right_shift(x1: Any, x2: Any, /) -> Any:
     """Alias of `right_shift`."""
     return right_shift(x1, x2)
@@ -480,12 +533,18 @@ def bitwise_right_shift(x1: Any, x2: Any, /) -> Any:
 
 # Complex parts -----------------------------------------------------------------------------------
 
+@eager_unary
+def _real(x: Any) -> Any:
+    return ew.real(x)
+
+
 def real(val: Any, /) -> Any:
     """The real part; of real numbers themselves."""
-    (x,) = array_args("real", val)
-    return ew.real(x) if kind_of(x) == "c" else to_array(x)
+    x = val if type(val) is ArrayImpl else array_args("real", val)[0]
+    return _real(x) if kind_of(x) == "c" else to_array(x)
 
 
+@eager_unary
 def imag(val: Any, /) -> Any:
     """The imaginary part; 0 of real numbers."""
     (x,) = array_args("imag", val)
@@ -494,10 +553,15 @@ def imag(val: Any, /) -> Any:
     return to_array(broadcast_to(literal(0, x.dtype), x.shape))
 
 
+@eager_unary
+def _conjugate(x: Any) -> Any:
+    return ew.conj(x)
+
+
 def conjugate(x: Any, /) -> Any:
     """The complex conjugate; real numbers themselves."""
-    (x,) = array_args("conjugate", x)
-    return ew.conj(x) if kind_of(x) == "c" else to_array(x)
+    x = x if type(x) is ArrayImpl else array_args("conjugate", x)[0]
+    return _conjugate(x) if kind_of(x) == "c" else to_array(x)
 
 
 def conj(x: Any, /) -> Any:

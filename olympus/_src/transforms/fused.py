@@ -3,7 +3,7 @@
     evaluating      one C++ call of the compiled function
     staging         the body runs inline, operation by operation
     other traces    bind `call` with the body staged once per type, so that eager grad and vmap run
-                    few executables and not one per primitive
+                    few executables and not one per primitive; with `inline`, as when staging
 """
 
 from __future__ import annotations
@@ -13,39 +13,77 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backend.array import literal_array
-from ..backend.dispatch import check_deleted
+from ..backend.dispatch import BASE, check_deleted, python_array
+from ..base import lib
 from ..core.ir import Literal
 from ..core.staging import StagingTrace
-from ..core.trace import Context, ctx
-from .jit import make_jit
+from ..core.trace import ctx
+from .jit import NotAnArrayError, make_jit
 
-__all__ = ["fused"]
+__all__ = ["FAILURES", "fused"]
+
+# What a compiled call raises that may mean something else to the user of a library function.
+FAILURES = (ValueError, TypeError, OverflowError, lib.XlaRuntimeError)
+# Of those, what says that only the function itself can take these arguments, or explain why not.
+_OTHERWISE = (NotAnArrayError, OverflowError)
+_NUMBERS = frozenset((int, float))
+_ABSENT: Any = object()
+ArrayImpl = lib.ArrayImpl
 
 
-def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()) -> Any:
-    """Decorator for composite library functions; `static` names the arguments that are not arrays.
+def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = (),
+          inline: bool = False, numbers: bool = False) -> Any:
+    """Decorator for library functions.
 
-    Static arguments that are not hashable (an axis given as a list) make the call run operation by
-    operation instead.
+    Args:
+      static: the arguments that are not arrays. Where one is not hashable (an axis given as a
+        list), or an array argument is no array, the call runs operation by operation instead.
+      inline: whether other traces than the evaluating one see the operations themselves: for what
+        is one operation after checks and promotion.
+      numbers: whether Python numbers among the positional arguments are put on the device once,
+        instead of by C++ in each call.
     """
     if fun is None:
-        return lambda f: fused(f, static=static)
+        return lambda f: fused(f, static=static, inline=inline, numbers=numbers)
     compiled = make_jit(fun, {"static_argnames": static}, library=True)
 
+    name = fun.__name__
+
+    def otherwise(error: Exception, args: tuple, kwargs: dict[str, Any]) -> Any:
+        check_deleted(name, args)
+        if type(error) not in _OTHERWISE and "hashable" not in str(error):
+            raise error
+        return fun(*args, **kwargs)
+
     @functools.wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if ctx.trace is not Context.trace and type(ctx.trace) is StagingTrace:
-            return fun(*args, **kwargs)
-        for a in args:
-            if type(a) is Literal:      # C++ passes on arrays and numbers only
-                args = tuple([literal_array(x) if type(x) is Literal else x for x in args])
-                break
+    def call(x: Any = _ABSENT, y: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+        trace = ctx.trace
+        if (rest or trace is not BASE or type(x) is not ArrayImpl
+                or (numbers and type(y) in _NUMBERS)):
+            args = () if x is _ABSENT else (x,) if y is _ABSENT else (x, y, *rest)
+            if type(trace) is StagingTrace or (inline and trace is not BASE):
+                return fun(*args, **kwargs)
+            return general(trace, args, kwargs)
+        # Hot. Passing on *args and **kwargs would cost 0.5 us, a twentieth of the whole call.
+        try:
+            if kwargs:
+                return compiled(x, **kwargs) if y is _ABSENT else compiled(x, y, **kwargs)
+            return compiled(x) if y is _ABSENT else compiled(x, y)
+        except FAILURES as error:
+            failure = error
+        return otherwise(failure, (x,) if y is _ABSENT else (x, y), kwargs)
+
+    def general(trace: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if trace is not BASE:
+            args = tuple([literal_array(a) if type(a) is Literal else a for a in args])
+        elif numbers:
+            args = tuple([python_array(a) if type(a) in _NUMBERS else a for a in args])
         try:
             return compiled(*args, **kwargs)
-        except ValueError as error:
-            check_deleted(fun.__name__, args)
-            if "hashable" not in str(error):
-                raise
-            return fun(*args, **kwargs)
+        except FAILURES as error:
+            failure = error
+        return otherwise(failure, args, kwargs)
 
+    if inline:
+        call.while_tracing = fun
     return call

@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 
 from ..backend import devices
+from ..backend.array import literal_array
 from ..backend.compile import Executable, compile_module
 from ..backend.dispatch import (
     KEY_TYPES,
     argument_array,
+    check_deleted,
     check_nans,
     device_of,
     shard_fallback,
@@ -33,7 +35,7 @@ from ..base.util import Memo, bit_key
 from ..control.call import call_p
 from ..core.check import check_olympuspr
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, DebugInfo
+from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
 from ..core.staging import closure_convert, stage
 from ..core.trace import Context, Tracer, ctx, typeof
 from ..interpreters.dce import dce_closed
@@ -43,7 +45,11 @@ from ..types.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unfl
 from ..types.tree_registry import dispatch_registry
 from .stages import Lowered, Traced
 
-__all__ = ["JitFunction", "jit", "make_jit"]
+__all__ = ["JitFunction", "NotAnArrayError", "jit", "make_jit"]
+
+
+class NotAnArrayError(TypeError):
+    """An argument of a library function is no array: the function itself says what it takes."""
 
 
 class Unspecified:
@@ -342,9 +348,10 @@ class JitFunction:
                 try:
                     _abstract(leaf)
                 except TypeError:
-                    what = self.name if self.library else "jit"
+                    if self.library:
+                        return NotAnArrayError(name)
                     return TypeError(
-                        f"{what}: argument {name}{keystr(path)} of {self.name} is {leaf!r} of type "
+                        f"jit: argument {name}{keystr(path)} of {self.name} is {leaf!r} of type "
                         f"{type(leaf).__name__}; arrays and Python numbers are required; mark it "
                         "static (static_argnums, static_argnames), or put it into the aux data of "
                         "a pytree node.")
@@ -420,6 +427,8 @@ class JitFunction:
 
     def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         call = self.call(args, kwargs)
+        if self.library and Literal in map(type, call.leaves):
+            return self._with_arrays(call), None, False
         program = self.program(call)
         if ctx.trace is not Context.trace or program.tracers:
             operands = (*program.tracers, *call.leaves)
@@ -429,7 +438,10 @@ class JitFunction:
                 outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
             return tree_unflatten(program.out_tree, outs), None, False
         arrays = [argument_array(x) for x in call.leaves]
-        self._check_donated(program, arrays)
+        if self.library:
+            check_deleted(self.name, arrays)
+        else:
+            self._check_donated(program, arrays)
         device, committed = device_of(arrays)
         if not committed and self.device is not None:
             device, committed = self.device, True
@@ -441,12 +453,18 @@ class JitFunction:
             if donated:     # C++ passes arrays that were deleted so on to `miss`, which explains
                 (x._base_array if type(x) in KEY_TYPES else x).delete()
         if config.debug_nans.value or config.debug_infs.value:
-            check_nans(f"jit({self.name})", outs)
+            check_nans(self.name if self.library else f"jit({self.name})", outs)
             return result, None, False
         if not call.cacheable or not program.all_reused or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
         return result, executable.fastpath(out_tree, committed), False
+
+    def _with_arrays(self, call: Call) -> Any:
+        """The call of a library function with literals on the device, which C++ knows."""
+        leaves = [literal_array(x) if type(x) is Literal else x for x in call.leaves]
+        dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
+        return self.compiled()(*_merge(dynamic, call), **kwargs, **call.static_kwargs)
 
     def _check_donated(self, program: Program, arrays: Sequence[Any]) -> None:
         for name, x in zip(program.arg_names, arrays):

@@ -1,0 +1,151 @@
+"""Elementwise functions called eagerly: one C++ call after as little Python as possible.
+
+`eager_unary` and `eager_binary` decorate functions that are one operation after promotion. While
+anything traces they are the function itself. Evaluating, arrays and NumPy arrays go to a C++ pjit
+object of the function; Python numbers are put on the device once per dtype. Operands of all other
+types meet the function itself, whose messages name them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..backend.array import array_from_numpy
+from ..backend.dispatch import BASE, check_deleted
+from ..base import lib
+from ..base.util import Memo
+from ..core.staging import StagingTrace
+from ..core.trace import ctx
+from ..transforms.fused import FAILURES
+from ..transforms.jit import make_jit
+from ..types import dtypes
+from .promote import literal_for
+
+__all__ = ["array_operator", "eager_binary", "eager_unary"]
+
+ArrayImpl = lib.ArrayImpl
+_numbers: Memo = Memo(4096)
+_INT32 = range(-2**31, 2**31)
+
+
+def eager_unary(fun: Callable[..., Any]) -> Any:
+    """Decorator for a function of one array (and of options that are seldom given)."""
+    compiled = make_jit(fun, {}, library=True)
+
+    @functools.wraps(fun)
+    def call(x: Any, /) -> Any:
+        if type(x) is ArrayImpl and ctx.trace is BASE:
+            try:
+                return compiled(x)
+            except FAILURES:
+                check_deleted(fun.__name__, (x,))
+                raise
+        return fun(x)
+
+    @functools.wraps(fun)
+    def call_with_options(x: Any, /, **options: Any) -> Any:
+        return fun(x, **options) if options else call(x)
+
+    return call_with_options if fun.__kwdefaults__ else call
+
+
+def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = False) -> Any:
+    """Decorator for a function of two arrays (and of options that are seldom given).
+
+    A `composite` is several operations: vmap and grad see it as one call, as of `fused`.
+    """
+    if fun is None:
+        return functools.partial(eager_binary, composite=composite)
+    body, name = fun, fun.__name__
+    compiled = make_jit(body, {}, library=True)
+
+    @functools.wraps(body)
+    def call(x: Any, y: Any, /, **options: Any) -> Any:
+        trace = ctx.trace
+        if trace is BASE and not options:
+            if type(x) is not ArrayImpl or type(y) is not ArrayImpl:
+                pair = _operands(x, y)
+                if pair is None:
+                    return body(x, y)
+                x, y = pair
+            try:
+                return compiled(x, y)
+            except FAILURES:
+                check_deleted(name, (x, y))
+                raise
+        if composite and trace is not BASE and type(trace) is not StagingTrace:
+            pair = _operands(x, y, traced=True)
+            if pair is not None:
+                return compiled(*pair)
+        return body(x, y, **options)
+
+    call.compiled = compiled
+    call.while_tracing = call if composite else body
+    return call
+
+
+def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bool
+                   ) -> Callable[[Any, Any], Any]:
+    """The operator of arrays (not of tracers) that `ufunc` is: in one frame for array operands.
+
+    `otherwise` is the method for all other operands; `swapped` says that self is the second one.
+    """
+    compiled, name = ufunc.compiled, ufunc.__name__
+
+    def method(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if ctx.trace is BASE:
+            if kind is float or kind is int:
+                number = _number(self, other)
+                if number is not None:
+                    other, kind = number, ArrayImpl
+            if kind is ArrayImpl:
+                try:
+                    return compiled(other, self) if swapped else compiled(self, other)
+                except FAILURES:
+                    check_deleted(name, (other, self) if swapped else (self, other))
+                    raise
+        return otherwise(self, other)
+
+    return method
+
+
+def _operands(x: Any, y: Any, traced: bool = False) -> tuple[Any, Any] | None:
+    """Operands as a compiled call takes them; None where the function has to see them itself."""
+    if type(y) is int or type(y) is float:
+        number = _number(x, y) if _passes(x, traced) else None
+        return None if number is None else (x, number)
+    if type(x) is int or type(x) is float:
+        number = _number(y, x) if _passes(y, traced) else None
+        return None if number is None else (number, y)
+    return (x, y) if _passes(x, traced) and _passes(y, traced) else None
+
+
+def _passes(x: Any, traced: bool) -> bool:
+    """Whether C++ takes an operand just as promotion would."""
+    if type(x) is ArrayImpl:
+        return True
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return traced and hasattr(x, "_trace")
+    # Integers that x64 narrows keep their values where the other operand is a float.
+    return x.dtype.kind in "bfc" or (x.dtype.kind in "iu"
+                                     and dtypes.canonical_dtype(x.dtype) == x.dtype)
+
+
+def _number(x: Any, number: Any) -> Any:
+    """A Python int or float on the device in the dtype of `x`; None where `x` has to change too."""
+    aval = x.aval if hasattr(x, "aval") else None
+    key = aval, type(number), number or repr(number)      # 0.0 and -0.0 are equal
+    found = _numbers.get(key)
+    if found is None:
+        if aval is None or (type(number) is int and number not in _INT32):
+            return None
+        literal = literal_for(x, number)
+        if literal is None:
+            return None
+        found = _numbers[key] = array_from_numpy(literal.value(), literal.aval.weak_type)
+    return found
