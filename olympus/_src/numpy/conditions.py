@@ -18,6 +18,7 @@ from .ufuncs import as_bool, maximum, minimum
 __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
 
 
+@fused(inline=True, numbers=True)
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition is not zero, `y` elsewhere.
 
@@ -48,6 +49,7 @@ def choose_where(condition: Any, x: Any, y: Any) -> Any:
     return _broadcast_where(condition, x, y)
 
 
+@fused
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """Per element, the choice of the first condition that holds, else the default.
 
@@ -96,6 +98,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return to_array(found)
 
 
+@fused(numbers=True)
 def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     """`arr` limited to [min, max]; None is no limit. NaN stays; `max` wins where it is below `min`.
 
@@ -121,6 +124,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
     return to_array(array_args("clip", x)[0])
 
 
+@fused(static=("copy",), numbers=True)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
                ) -> Any:
     """NaN and infinities replaced, by 0 and the largest finite numbers unless given.

@@ -133,6 +133,7 @@ def column_stack(tup: Any) -> Any:
                        1)
 
 
+@fused(static=("axis",), inline=True)
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Values joined to the end along an axis; both flattened if it is None."""
     return concatenate([arr, values], axis)

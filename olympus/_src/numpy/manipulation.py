@@ -30,6 +30,7 @@ __all__ = [
 
 # Shape -------------------------------------------------------------------------------------------
 
+@fused(static=("shape", "order", "copy", "out_sharding"), inline=True)
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
             out_sharding: Any = None) -> Any:
     """The same elements in another shape.
@@ -83,6 +84,7 @@ def canonical_sizes(shape: Any) -> tuple[int, ...]:
                   for n in shape])
 
 
+@fused(static=("order", "out_sharding"), inline=True)
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements as a vector."""
     if order == "K":
@@ -91,6 +93,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return reshape(a, (-1,) if prod(np.shape(a)) else (0,), order, out_sharding=out_sharding)
 
 
+@fused(static=("axis",), inline=True)
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
     """Axes of size 1 inserted, at their places in the result.
 
@@ -121,11 +124,13 @@ def atleast_1d(*arys: Any) -> Any:
     return _at_least("atleast_1d", arys, lambda n: (0,) if n == 0 else ())
 
 
+@fused(inline=True)
 def atleast_2d(*arys: Any) -> Any:
     """Arrays with at least 2 axes: vectors become rows."""
     return _at_least("atleast_2d", arys, lambda n: (0, 1)[:2 - n] if n < 2 else ())
 
 
+@fused(inline=True)
 def atleast_3d(*arys: Any) -> Any:
     """Arrays with at least 3 axes: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1]."""
     return _at_least("atleast_3d", arys, lambda n: ((0, 1, 2), (0, 2), (2,))[n] if n < 3 else ())
@@ -182,6 +187,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return swapaxes(x, -1, -2)
 
 
+@fused(static=("axis1", "axis2"), inline=True)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Two axes exchanged."""
     a = array_args("swapaxes", a)[0]
@@ -192,6 +198,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return a if i == j else lax_shape.transpose(a, tuple(order))
 
 
+@fused(static=("source", "destination"), inline=True)
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
     """Axes moved to new places; the others keep their order."""
     a = array_args("moveaxis", a)[0]
@@ -219,6 +226,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 
 # Broadcasting ------------------------------------------------------------------------------------
 
+@fused(static=("shape", "out_sharding"), inline=True)
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     """The array repeated along new axes in front and along axes of size 1.
 
@@ -269,6 +277,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 # Order -------------------------------------------------------------------------------------------
 
+@fused(static=("axis",), inline=True)
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
     """The elements in reverse order along an axis, several, or all."""
     m = array_args("flip", m)[0]
@@ -292,6 +301,7 @@ def _require_rank(name: str, m: Any, rank: int) -> None:
         raise ValueError(f"{name}: {typeof(m)} given; at least {rank} axes are required.")
 
 
+@fused(static=("k", "axes"))
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     """Turned by k quarters in the plane of two axes, from the first towards the second."""
     m = array_args("rot90", m)[0]
@@ -314,9 +324,13 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
 
     Raises ValueError where the numbers of shifts and axes do not fit.
     """
+    return (_roll_by if type(shift) is int else _roll)(a, shift, axis)
+
+
+def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
     a = array_args("roll", a)[0]
     if axis is None:
-        flat = roll(lax_shape.reshape(a, (prod(a.shape),)), shift, 0)
+        flat = _roll(lax_shape.reshape(a, (prod(a.shape),)), shift, 0)
         return lax_shape.reshape(flat, a.shape)
     axes = canonical_axes(axis, len(a.shape), "roll") if not isinstance(axis, (tuple, list)) else \
         tuple([canonical_axis(d, len(a.shape), "roll") for d in axis])
@@ -330,6 +344,9 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
         else:
             a = _roll_traced(a, s, axis=d)
     return a
+
+
+_roll_by = fused(_roll, static=("shift", "axis"))
 
 
 def _shifts(shift: Any, count: int) -> list[Any]:

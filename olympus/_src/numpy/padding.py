@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.trace import typeof
 from ..lax import creation, slicing
+from ..transforms.fused import fused
 from ..types import dtypes
 from . import promote, reductions, statistics
 from .elementary import floor
@@ -47,6 +48,12 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
     >>> print(onp.pad(onp.array([1, 2]), (1, 2), constant_values=9))
     [9 1 2 9 9]
     """
+    if callable(mode):      # user's functions are not made part of a program
+        return _pad(array, pad_width, mode, **kwargs)
+    return _pad_known(array, pad_width, mode, **kwargs)
+
+
+def _pad(array: Any, pad_width: Any, mode: Any, **kwargs: Any) -> Any:
     array = as_array(array_args("pad", array)[0])
     ndim = len(array.shape)
     if isinstance(pad_width, dict):
@@ -69,6 +76,9 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         raise ValueError(f"pad: the options {sorted(wrong)} given; unsupported keyword arguments "
                          f"for mode {mode!r}, which takes {_OPTIONS[mode] or 'none'}.")
     return _PADDERS[mode](array, widths, **kwargs)
+
+
+_pad_known = fused(_pad, static=("pad_width", "mode", "stat_length", "reflect_type", "end_values"))
 
 
 def _pairs(what: str, given: Any, ndim: int) -> list[tuple[Any, Any]]:

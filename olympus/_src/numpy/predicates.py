@@ -20,6 +20,7 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "is
            "isreal", "isrealobj", "isscalar"]
 
 
+@fused(static=("equal_nan",))
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether `|a - b| <= atol + rtol * |b|` per element; infinities are close to themselves.
 
@@ -56,11 +57,13 @@ def _all(x: Any) -> Any:
     return reduce_and(x, tuple(range(x.ndim)))
 
 
+@fused(static=("equal_nan",))
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether all elements are close: bool[]. See `isclose`."""
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
+@fused(static=("equal_nan",))
 def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
     a, b = promote("array_equal", a, b)
     same = ew.eq(a, b)
@@ -87,6 +90,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     return _equal(a, b, False)
 
 
+@fused
 def isreal(x: Any) -> Any:
     """Whether the imaginary part is 0: bool[...]."""
     (x,) = array_args("isreal", x)
@@ -95,6 +99,7 @@ def isreal(x: Any) -> Any:
     return ew.eq(ew.imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
 
 
+@fused
 def iscomplex(x: Any) -> Any:
     """Whether the imaginary part is not 0: bool[...]."""
     (x,) = array_args("iscomplex", x)

@@ -269,6 +269,7 @@ def amin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, ini
     return _extreme("min", False, a, axis, out, keepdims, initial, where)
 
 
+@fused(static=("axis", "out", "keepdims"))
 def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
            where: Any = None) -> tuple[Any, Any]:
     """The pair of `min` and `max`."""
@@ -331,12 +332,14 @@ def is_nan(x: Any) -> Any:
     return ew.ne(x, x)
 
 
+@fused(static=("axis", "out", "keepdims"))
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
               ) -> Any:
     """`argmax` without NaN; -1 (not an error as in NumPy) where all are NaN."""
     return _nan_arg_extreme("nanargmax", True, a, axis, out, keepdims)
 
 
+@fused(static=("axis", "out", "keepdims"))
 def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
               ) -> Any:
     """`argmin` without NaN; -1 (not an error as in NumPy) where all are NaN."""
@@ -362,6 +365,7 @@ def without_nan(x: Any, value: Any) -> Any:
     return choose(is_nan(x), literal(value, x.dtype, x.aval.weak_type), x)
 
 
+@fused(static=("axis", "dtype", "out", "keepdims"))
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
            initial: Any = None, where: Any = None) -> Any:
     """`sum` with NaN counted as 0."""
@@ -369,6 +373,7 @@ def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdi
     return sum(without_nan(x, 0), axis, dtype, out, keepdims, initial, where)
 
 
+@fused(static=("axis", "dtype", "out", "keepdims"))
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
             initial: Any = None, where: Any = None) -> Any:
     """`prod` with NaN counted as 1."""
@@ -397,12 +402,14 @@ def _nan_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdim
                          keepdims=bool(keepdims), largest=largest)
 
 
+@fused(static=("axis", "out", "keepdims"))
 def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
            where: Any = None) -> Any:
     """`max` without NaN; NaN where all are NaN."""
     return _nan_extreme("nanmax", True, a, axis, out, keepdims, initial, where)
 
 
+@fused(static=("axis", "out", "keepdims"))
 def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
            where: Any = None) -> Any:
     """`min` without NaN; NaN where all are NaN."""
@@ -431,6 +438,7 @@ def _cumulative(name: str, product: bool, a: Any, axis: Any, dtype: Any, out: No
     return _cumulate(x, axis=axis, dtype=dtypes.canonicalize_dtype(dtype), product=product)
 
 
+@fused(static=("axis", "dtype", "out"))
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """Running sums along an axis, or over all elements in row-major order.
 
@@ -439,17 +447,20 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _cumulative("cumsum", False, a, axis, dtype, out)
 
 
+@fused(static=("axis", "dtype", "out"))
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """Running products along an axis, or over all elements; dtypes as `cumsum`."""
     return _cumulative("cumprod", True, a, axis, dtype, out)
 
 
+@fused(static=("axis", "dtype", "out"))
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """`cumsum` with NaN counted as 0."""
     (x,) = array_args("nancumsum", a)
     return _cumulative("nancumsum", False, without_nan(x, 0), axis, dtype, out)
 
 
+@fused(static=("axis", "dtype", "out"))
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """`cumprod` with NaN counted as 1."""
     (x,) = array_args("nancumprod", a)
@@ -472,6 +483,7 @@ def _cumulative_api(name: str, product: bool, x: Any, axis: Any, dtype: Any, ini
     return slicing.concatenate([first, found], axis)
 
 
+@fused(static=("axis", "dtype", "include_initial"))
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
                    include_initial: bool = False) -> Any:
     """Running sums of the array API: `axis` is required unless `x` is a vector.
@@ -481,6 +493,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
     return _cumulative_api("cumulative_sum", False, x, axis, dtype, include_initial)
 
 
+@fused(static=("axis", "dtype", "include_initial"))
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
                     include_initial: bool = False) -> Any:
     """Running products of the array API; with `include_initial` a 1 comes first."""

@@ -40,6 +40,7 @@ def _sortable(name: str, a: Any, axis: int | None, kind: str | None, order: Any,
     return a, canonical_axis(axis, len(a.shape), name), stable or kind in ("stable", "mergesort")
 
 
+@fused(static=("axis", "kind", "order", "stable", "descending"), inline=True)
 def sort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None = None,
          stable: bool = True, descending: bool = False) -> Any:
     """The elements in ascending order along an axis (of the flattened array if None).
@@ -55,6 +56,7 @@ def sort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None 
     return flip(out, axis) if descending else out
 
 
+@fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None = None,
             stable: bool = True, descending: bool = False, dtype: Any = None) -> Any:
     """The places that sort an array along an axis: int32[...], or of the given integer dtype."""
@@ -148,6 +150,7 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
 _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
 
 
+@fused(static=("side", "method"))
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
                  ) -> Any:
     """Where values belong in a sorted vector: int32 of the shape of `v`.
@@ -206,6 +209,7 @@ def _before(x: Any, v: Any, side: str) -> Any:
     return (x <= v) | v_nan
 
 
+@fused(static=("right", "method"))
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
     """The bin that each value is in: i where bins[i-1] <= x < bins[i], for ascending bins.
 

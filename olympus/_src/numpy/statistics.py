@@ -145,6 +145,7 @@ def _with_nan_mask(name: str, a: Any, where: Any) -> tuple[Any, Any]:
     return x, ew.bitwise_and(broadcast_to(present, shape), broadcast_to(mask, shape))
 
 
+@fused(static=("axis", "dtype", "out", "keepdims"))
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
             where: Any = None) -> Any:
     """The mean of what is not NaN; NaN where nothing is."""
@@ -152,6 +153,7 @@ def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
     return mean(x, axis, dtype, out, keepdims, where=mask)
 
 
+@fused(static=("axis", "dtype", "out", "ddof", "keepdims"))
 def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
     """The variance of what is not NaN."""
@@ -159,6 +161,7 @@ def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
     return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
 
+@fused(static=("axis", "dtype", "out", "ddof", "keepdims"))
 def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
            keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
     """The standard deviation of what is not NaN."""
@@ -166,6 +169,7 @@ def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
     return std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
 
+@fused(static=("axis", "returned", "keepdims"))
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
             keepdims: bool = False) -> Any:
     """The mean with weights: of the shape of `a`, or a vector along one `axis`.
@@ -191,6 +195,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return (found, total) if returned else found
 
 
+@fused(static=("axis", "out", "keepdims"))
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """The largest minus the smallest element over axes."""
     refuse_option("ptp", out=out)
@@ -284,6 +289,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
                              method=method, skip_nan=skip_nan), dtype)
 
 
+@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
 def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
              method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
     """The values below which the fractions `q` of the elements lie: shape [*q.shape, ...].
@@ -297,6 +303,7 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
                       False)
 
 
+@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
 def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                 method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
     """`quantile` of what is not NaN; NaN where nothing is."""
@@ -304,6 +311,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_in
                       True)
 
 
+@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
 def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
                method: str = "linear", keepdims: bool = False, *, weights: Any = None,
                out_sharding: None = None) -> Any:
@@ -313,6 +321,7 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                       False, 100.0)
 
 
+@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
                   overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
                   weights: Any = None) -> Any:
@@ -321,6 +330,7 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
                       True, 100.0)
 
 
+@fused(static=("axis", "out", "overwrite_input", "keepdims"))
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
            keepdims: bool = False) -> Any:
     """The middle element over axes, or the mean of the middle two; NaN if any is NaN."""
@@ -328,6 +338,7 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
                       False)
 
 
+@fused(static=("axis", "out", "overwrite_input", "keepdims"))
 def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
               keepdims: bool = False) -> Any:
     """The median of what is not NaN; NaN where nothing is."""
@@ -348,6 +359,7 @@ def _end(x: Any, like: Any, axis: int) -> Any:
     return broadcast_to(x, (*like.shape[:axis], 1, *like.shape[axis + 1:]))
 
 
+@fused(static=("n", "axis"))
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """`n` times the differences of neighbours along an axis; of booleans, whether they differ."""
     (x,) = array_args("diff", a)
@@ -370,6 +382,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return x
 
 
+@fused
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours in row-major order, with elements put before and after."""
     (x,) = array_args("ediff1d", ary)
@@ -385,6 +398,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return slicing.concatenate(parts, 0) if len(parts) > 1 else found
 
 
+@fused(static=("axis", "edge_order"), numbers=True)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
     """Second-order central differences along axes, first-order ones at the ends.
 
@@ -433,6 +447,7 @@ def slopes_sum(slopes: Any, axis: int, n: int) -> Any:
     return ew.add(_along(slopes, axis, 0, n - 2), _along(slopes, axis, 1, n - 1))
 
 
+@fused(static=("axis",))
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral along an axis by the trapezoidal rule, with coordinates `x` or the step `dx`."""
     (y,) = array_args("trapezoid", y)
