@@ -5,7 +5,10 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 """
 
 from . import (
+    ad_checkpoint,
     core,
+    custom_batching,
+    custom_derivatives,
     debug,
     dtypes,
     errors,
@@ -13,6 +16,7 @@ from . import (
     flatten_util,
     interpreters,
     lax,
+    memory,
     nn,
     numpy,
     random,
@@ -53,6 +57,7 @@ from ._src.base.config import (
 )
 from ._src.base.lib import Device
 from ._src.control.callbacks import pure_callback
+from ._src.control.custom_derivatives import closure_convert, custom_gradient
 from ._src.control.custom_jvp import custom_jvp
 from ._src.control.custom_vjp import custom_vjp
 from ._src.control.remat import checkpoint, checkpoint_policies
@@ -92,18 +97,18 @@ from ._src.types.dtypes import float0
 from .version import __version__, __version_info__
 
 __all__ = [
-    "Array", "Device", "ShapeDtypeStruct", "__version__", "__version_info__",
-    "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
-    "checkpoint_policies", "clear_caches", "config", "copy_to_host_async", "core", "custom_jvp",
-    "custom_vjp", "debug", "debug_infs", "debug_nans", "default_backend", "default_device",
-    "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
-    "devices", "disable_jit", "dtypes", "effects_barrier", "enable_checks", "enable_x64",
-    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain_cache_misses",
-    "flatten_util", "float0", "fwd_and_bwd", "grad", "hessian", "host_count", "interpreters",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_olympuspr",
-    "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
-    "process_count", "process_index", "pure_callback", "random", "remat", "softmax_custom_jvp",
-    "stages", "threefry_partitionable", "tree", "tree_util", "typeof", "typing",
-    "value_and_grad", "vjp", "vmap",
+    "Array", "Device", "ShapeDtypeStruct", "__version__", "__version_info__", "block_until_ready",
+    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches",
+    "closure_convert", "config", "copy_to_host_async", "core", "custom_batching",
+    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs",
+    "debug_nans", "default_backend", "default_device", "default_matmul_precision",
+    "default_prng_impl", "device_count", "device_get", "device_put", "devices", "disable_jit",
+    "dtypes", "effects_barrier", "enable_checks", "enable_x64", "ensure_compile_time_eval",
+    "errors", "eval_shape", "experimental", "explain_cache_misses", "flatten_util", "float0",
+    "fwd_and_bwd", "grad", "hessian", "host_count", "interpreters", "jacfwd", "jacobian", "jacrev",
+    "jit", "jvp", "lax", "linear_transpose", "linearize", "live_arrays", "local_device_count",
+    "local_devices", "log_compiles", "make_olympuspr", "memory", "named_call", "named_scope", "nn",
+    "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "process_count", "process_index",
+    "pure_callback", "random", "remat", "softmax_custom_jvp", "stages", "threefry_partitionable",
+    "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]

@@ -1,5 +1,6 @@
 """Looking into compiled programs while they run."""
 
 from ._src.control.debug import callback, print
+from ._src.control.debugger import breakpoint
 
-__all__ = ["callback", "print"]
+__all__ = ["breakpoint", "callback", "print"]

@@ -44,7 +44,7 @@ def _classify(filename: str) -> bool:
     return internal
 
 
-def _is_internal(filename: str) -> bool:
+def is_internal(filename: str) -> bool:
     found = _internal.get(filename)
     return _classify(filename) if found is None else found
 
@@ -178,7 +178,7 @@ def _without_internal(traceback: TracebackType | None) -> TracebackType | None:
     kept = []
     entry = traceback
     while entry is not None:
-        if not _is_internal(entry.tb_frame.f_code.co_filename):
+        if not is_internal(entry.tb_frame.f_code.co_filename):
             kept.append(entry)
         entry = entry.tb_next
     result = None
@@ -190,7 +190,7 @@ def _without_internal(traceback: TracebackType | None) -> TracebackType | None:
 
 def _mark(entry: TracebackType | None) -> None:
     while entry is not None:
-        if _is_internal(entry.tb_frame.f_code.co_filename):
+        if is_internal(entry.tb_frame.f_code.co_filename):
             entry.tb_frame.f_locals[_HIDE] = True
         entry = entry.tb_next
 

@@ -28,7 +28,7 @@ from ..types.tree_paths import explain_mismatch, keystr
 from .call import program_uses_axis
 
 __all__ = ["CustomCall", "CustomFunction", "Rule", "SymbolicZero", "instantiate_zero",
-           "run_batched"]
+           "run_batched", "zero_from_primal"]
 
 
 class SymbolicZero:
@@ -51,6 +51,12 @@ class SymbolicZero:
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval})"
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a value: an array, or with `symbolic_zeros` a `SymbolicZero`."""
+    aval = typeof(val).to_tangent_aval()
+    return SymbolicZero(aval) if symbolic_zeros else instantiate_zero(Zero(aval))
 
 
 class Rule:

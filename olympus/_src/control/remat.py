@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Primitive
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Split, partial_eval_program
+from ..types.memory import Space
 from ..types.tree import tree_map, tree_unflatten
 from .bodies import check_callable, flatten, stage_body
-from .call import Call
+from .call import Call, call_p
+from .transfer import move
 
-__all__ = ["checkpoint", "checkpoint_name", "checkpoint_p", "checkpoint_policies", "name_p"]
+__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_p",
+           "checkpoint_policies", "name_p"]
 
 
 class Checkpoint(Call):
@@ -34,11 +37,15 @@ class Checkpoint(Call):
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, policy: Any, **params: Any) -> list[Any]:
+        if policy is not None:
+            olympuspr = inline_calls(olympuspr)
         split = partial_eval_program(olympuspr, unknown)
         known = [a for a, u in zip(args, unknown) if not u]
         first, saved, again = _cut(split, policy)
         out = eval_closed(first, *known)
         num_known = len(out) - len(saved)
+        out[num_known:] = [x if how is Saveable else move(x, how.src, how.dst)
+                           for x, how in zip(out[num_known:], saved)]
         found: list[Any] = []
         if any(split.unknown_out):
             body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
@@ -53,8 +60,60 @@ class Checkpoint(Call):
         return super().transpose(cts, *args, **{**params, "differentiated": True})
 
 
-def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Var], ClosedOlympuspr]:
-    """What is computed now, the values saved of it, and what is computed in reverse mode.
+class _Verdict:
+    """What a policy says of a value, besides a bool."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Saveable = _Verdict("Saveable")
+Recompute = _Verdict("Recompute")
+
+
+class Offloadable(NamedTuple):
+    """A policy's answer: keep the value in the memory space `dst`, and bring it back to `src`."""
+
+    src: Space
+    dst: Space
+
+
+def inline_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
+    """The program with the bodies of inner jitted functions in place of their calls."""
+    if not any(eqn.primitive is call_p for eqn in closed.olympuspr.eqns):
+        return closed
+    inlined = closed.olympuspr.cache.get("inline_calls")
+    if inlined is None:
+        inlined = closed.olympuspr.cache["inline_calls"] = stage(
+            lambda *args: _evaluate_inline(closed, args), closed.in_avals,
+            closed.olympuspr.debug_info)
+    return inlined
+
+
+def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
+    pr = closed.olympuspr
+    env: dict[Any, Any] = dict(zip((*pr.constvars, *pr.invars), (*closed.consts, *args)))
+
+    def read(v: Any) -> Any:
+        return v if type(v) is Literal else env[v]
+
+    for eqn in pr.eqns:
+        ins = list(map(read, eqn.invars))
+        if eqn.primitive is call_p:
+            out: Any = _evaluate_inline(eqn.params["olympuspr"], ins)
+        else:
+            out = eqn.primitive.bind_eqn(ins, eqn.params)
+        env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
+    return list(map(read, pr.outvars))
+
+
+def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Any], ClosedOlympuspr]:
+    """What is computed now, how each saved value of it is kept, and what reverse mode computes.
 
     now:    known inputs -> known outputs, saved values
     later:  known inputs, saved values, unknown inputs -> unknown outputs
@@ -62,10 +121,10 @@ def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Var], ClosedO
     pr = split.known.olympuspr
     n = len(pr.outvars) - split.num_computed
     residuals = pr.outvars[n:]
-    saved = [v for eqn in pr.eqns if policy is not None and _saveable(policy, eqn)
-             for v in eqn.outvars]
-    wanted = _needed(pr.eqns, residuals, set(saved))
-    saved = [v for v in saved if v in wanted]
+    how = {v: verdict for eqn in pr.eqns if policy is not None
+           and (verdict := _verdict(policy, eqn)) is not Recompute for v in eqn.outvars}
+    wanted = _needed(pr.eqns, residuals, set(how))
+    saved = [v for v in how if v in wanted]
     kept = pr.replace(outvars=[*pr.outvars[:n], *saved])
     first, _ = dce_closed(split.known.replace(olympuspr=kept), (True,) * len(kept.outvars))
     stops = set(saved)
@@ -77,17 +136,23 @@ def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Var], ClosedO
 
     def later(*args: Any) -> list[Any]:
         known = args[:num_known]
-        computed = eval_closed(rest, *args[:num_known + num_saved])
+        kept = [x if how[v] is Saveable else move(x, how[v].dst, how[v].src)
+                for v, x in zip(saved, args[num_known:])]
+        computed = eval_closed(rest, *known, *kept)
         return eval_closed(split.unknown, *split.residual_values(known, computed),
                            *args[num_known + num_saved:])
 
     unknown_avals = split.unknown.in_avals[len(split.residuals):]
     again = stage(later, [*split.known.in_avals, *(v.aval for v in saved), *unknown_avals])
-    return first, saved, again
+    return first, [how[v] for v in saved], again
 
 
-def _saveable(policy: Any, eqn: OlympusprEqn) -> bool:
-    return bool(policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params))
+def _verdict(policy: Any, eqn: OlympusprEqn) -> Any:
+    """`Saveable`, `Recompute` or an `Offloadable`."""
+    found = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
+    if isinstance(found, (_Verdict, Offloadable)):
+        return found
+    return Saveable if found else Recompute
 
 
 def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Any], stops: set[Any]) -> set[Any]:
@@ -219,7 +284,40 @@ class checkpoint_policies:
         return lambda prim, *_, **params: not (prim is name_p and params["name"] in names)
 
     @staticmethod
+    def offload_dot_with_no_batch_dims(offload_src: Space | str, offload_dst: Space | str
+                                       ) -> Policy:
+        """Move results of matrix products without batch axes to another memory space."""
+        moved = Offloadable(Space.of(offload_src), Space.of(offload_dst))
+        keep = checkpoint_policies.dots_with_no_batch_dims_saveable
+        return lambda prim, *avals, **params: (
+            moved if keep(prim, *avals, **params) else Recompute)
+
+    @staticmethod
+    def save_and_offload_only_these_names(
+            *, names_which_can_be_saved: Sequence[str], names_which_can_be_offloaded: Sequence[str],
+            offload_src: Space | str, offload_dst: Space | str) -> Policy:
+        """Keep values with one set of names, move those with another to a memory space.
+
+        Names are those that `checkpoint_name` gives; a name may be in one set only (ValueError).
+        """
+        saved, offloaded = set(names_which_can_be_saved), set(names_which_can_be_offloaded)
+        if saved & offloaded:
+            raise ValueError(
+                f"save_and_offload_only_these_names: {sorted(saved & offloaded)} in both sets; a "
+                "value is either saved or offloaded; drop the names from one.")
+        moved = Offloadable(Space.of(offload_src), Space.of(offload_dst))
+
+        def policy(prim: Primitive, *_: Any, **params: Any) -> Any:
+            name = params["name"] if prim is name_p else None
+            return Saveable if name in saved else moved if name in offloaded else Recompute
+
+        return policy
+
+    @staticmethod
     def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-        """Keep what either policy keeps."""
-        return lambda prim, *avals, **params: (policy_1(prim, *avals, **params)
-                                               or policy_2(prim, *avals, **params))
+        """Keep what either policy keeps; where both do, as the first one says."""
+        def policy(prim: Primitive, *avals: Any, **params: Any) -> Any:
+            first = policy_1(prim, *avals, **params)
+            return policy_2(prim, *avals, **params) if first in (False, Recompute) else first
+
+        return policy

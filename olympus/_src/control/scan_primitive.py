@@ -129,6 +129,7 @@ class Scan(Higher):
         known = [a for a, u in zip(args, uk) if not u]
         kc, kk = nc - sum(uk_consts), nk - sum(uk_carry)
         known_body, res_kinds = _scan_residuals(split, kc, kk)
+        known_body, res_kinds, invariant = _hoist(known_body, res_kinds, known[:kc])
         num_known_ys = sum(not u for u in split.unknown_out[nk:])
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
         known_out = self.bind(*known, olympuspr=known_body, num_consts=kc, num_carry=kk, **params)
@@ -139,12 +140,14 @@ class Scan(Higher):
         for kind in res_kinds:
             if kind is None:
                 res_xs.append(next(rest))
+            elif kind < 0:
+                res_consts.append(invariant[kind])
             elif kind < kc:
                 res_consts.append(known[kind])
             else:
                 res_xs.append(known[kind])
         groups = cut([a for a, u in zip(args, uk) if u], sum(uk_consts), sum(uk_carry))
-        is_const = [kind is not None and kind < kc for kind in res_kinds]
+        is_const = [kind is not None and kind < kc for kind in res_kinds]   # hoisted ones too
         n_res = len(res_kinds)
         order = [*(i for i in range(n_res) if is_const[i]),
                  *range(n_res, n_res + sum(uk_consts) + sum(uk_carry)),
@@ -274,6 +277,42 @@ def _scan_residuals(split: Any, num_consts: int, num_carry: int
             kinds.append(r)
     pr = pr.replace(outvars=[*pr.outvars[:first], *extra])
     return split.known.replace(olympuspr=pr), kinds
+
+
+def _hoist(body: ClosedOlympuspr, kinds: Sequence[int | None], consts: Sequence[Any]
+           ) -> tuple[ClosedOlympuspr, list[int | None], list[Any]]:
+    """Residuals that are the same in each iteration, computed once instead of stacked.
+
+    Returns the body without them, the kinds with -1, -2 … in their places, and their values in
+    reverse order.
+    """
+    pr = body.olympuspr
+    first = len(pr.outvars) - sum(k is None for k in kinds)
+    fixed = {*pr.constvars, *pr.invars[:len(consts)]}
+    for eqn in pr.eqns:
+        if not eqn.effects and all(type(v) is Literal or v in fixed for v in eqn.invars):
+            fixed.update(eqn.outvars)
+    stacked = iter(pr.outvars[first:])
+    hoisted: list[Any] = []
+    kept: list[Any] = []
+    new_kinds: list[int | None] = []
+    for kind in kinds:
+        if kind is None:
+            v = next(stacked)
+            if type(v) is Literal or v in fixed:
+                hoisted.append(v)
+                kind = -len(hoisted)
+            else:
+                kept.append(v)
+        new_kinds.append(kind)
+    if not hoisted:
+        return body, new_kinds, []
+    once = pr.replace(invars=pr.invars[:len(consts)], outvars=hoisted,
+                      eqns=[e for e in pr.eqns if all(v in fixed for v in e.outvars)])
+    once_closed, _ = dce_closed(body.replace(olympuspr=once), (True,) * len(hoisted))
+    values = eval_closed(once_closed, *consts)
+    return (body.replace(olympuspr=pr.replace(outvars=[*pr.outvars[:first], *kept])), new_kinds,
+            values[::-1])
 
 
 scan_p = Scan("scan")

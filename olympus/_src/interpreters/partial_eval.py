@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.evaluate import eval_closed
-from ..core.ir import NO_EFFECTS, ClosedOlympuspr
+from ..core.ir import NO_EFFECTS, ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Primitive
 from ..core.staging import StagingTrace, StagingTracer
 from ..core.trace import Trace, ctx, enter, leave, typeof
+from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
 
 __all__ = ["Split", "TapeTrace", "TapeTracer", "partial_eval_program"]
@@ -143,11 +144,49 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         pr = unknown.olympuspr.replace(
             constvars=[v for v, _ in fixed],
             invars=[*(v for v, _ in values), *unknown.olympuspr.invars])
-        return Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out, residuals)
+        return _narrow(Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out,
+                             residuals))
     finally:
         leave(outer)
         tape.end()
         staging.end()
+
+
+def _narrow(split: Split) -> Split:
+    """The split with residuals that are broadcasts made again from their operands when needed."""
+    pr, later = split.known.olympuspr, split.unknown.olympuspr
+    first = len(pr.outvars) - split.num_computed
+    made = {v: eqn for eqn in pr.eqns if eqn.primitive is broadcast_in_dim_p for v in eqn.outvars}
+    if not any(type(v) is not Literal and v in made for v in pr.outvars[first:]):
+        return split
+    position = {v: i for i, v in enumerate(pr.invars)}
+    computed = iter(pr.outvars[first:])
+    # What the unknown half takes (by the known half's variables), and under which name.
+    taken: dict[Any, Any] = {}
+    remade: list[OlympusprEqn] = []
+
+    values = [pr.invars[r] if r is not None else next(computed) for r in split.residuals]
+    for v, name in zip(values, later.invars):
+        if type(v) is Literal or v not in made:
+            taken[v] = name
+    for v, name in zip(values, later.invars):
+        chain = []
+        while type(v) is not Literal and v in made:
+            chain.append(made[v])
+            v = made[v].invars[0]
+        x = v if type(v) is Literal else taken.setdefault(v, Var(v.aval)) if chain else None
+        for eqn in reversed(chain):
+            out = name if eqn is chain[0] else Var(eqn.outvars[0].aval)
+            remade.append(OlympusprEqn(eqn.primitive, [x], [out], eqn.params, eqn.effects,
+                                       eqn.source, eqn.ctx))
+            x = out
+    residuals = tuple(position.get(v) for v in taken)
+    outs = [*pr.outvars[:first], *(v for v, r in zip(taken, residuals) if r is None)]
+    known, _ = dce_closed(split.known.replace(olympuspr=pr.replace(outvars=outs)),
+                          (True,) * len(outs))
+    later = later.replace(invars=[*taken.values(), *later.invars[len(split.residuals):]],
+                          eqns=[*remade, *later.eqns])
+    return Split(known, split.unknown.replace(olympuspr=later), split.unknown_out, residuals)
 
 
 def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],

@@ -205,7 +205,7 @@ atan2_p = elementwise("atan2", "stablehlo.atan2", INEXACT,
 sinh_p = elementwise("sinh", "chlo.sinh", INEXACT, lambda t, y, x: mul(t, cosh(x)))
 cosh_p = elementwise("cosh", "chlo.cosh", INEXACT, lambda t, y, x: mul(t, sinh(x)))
 tanh_p = elementwise("tanh", "stablehlo.tanh", INEXACT,
-                     lambda t, y, x, **_: mul(mul(t, add(1.0, y)), sub(1.0, y)))
+                     lambda t, y, x, **_: mul(t, mul(add(1.0, y), sub(1.0, y))))
 asinh_p = elementwise("asinh", "chlo.asinh", INEXACT,
                       lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))))
 acosh_p = elementwise("acosh", "chlo.acosh", INEXACT,

@@ -230,6 +230,15 @@ def copy_to_device(array: Any, device: Any, *, copy: bool = False) -> Any:
     )[0]
 
 
+def copy_to_memory(array: Any, kind: str) -> Any:
+    """Return a copy of a single-device array in another memory of its device: "pinned_host" …"""
+    _check_alive("copy_to_memory", array)
+    (device,) = array.sharding._internal_device_list
+    sharding = SingleDeviceSharding(device, memory_kind=kind)
+    return _jax.batched_copy_array_to_devices_with_sharding(
+        [array], [DeviceList((device,))], [sharding], [_ALWAYS_COPY])[0]
+
+
 def block_until_ready(arrays: Sequence[Any]) -> None:
     """Wait until all of `arrays` hold their values; errors of their computation are raised here."""
     try:

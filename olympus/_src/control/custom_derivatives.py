@@ -1,0 +1,260 @@
+"""Derivatives from closures: custom_gradient, closure_convert and linear_call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.util import cut
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
+from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.trace import Tracer, typeof
+from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.jvp import instantiate, jvp_flat
+from ..lax.elementwise import add
+from ..types.tree import register_pytree_node, tree_flatten, tree_structure, tree_unflatten
+from .bodies import (
+    Body,
+    aval_error,
+    check_callable,
+    flatten,
+    leaf_names,
+    name_of,
+    same_type,
+    stage_body,
+    structure_error,
+)
+from .call import program_uses_axis
+from .custom_rules import check_pair, is_float0
+from .custom_vjp import custom_vjp
+
+__all__ = ["closure_convert", "custom_gradient", "linear_call", "linear_call_p"]
+
+
+class _Converted:
+    """A function as a program and the values it closes over, which are its pytree leaves."""
+
+    __slots__ = ("program", "consts", "in_tree", "out_tree")
+
+    def __init__(self, program: ClosedOlympuspr, consts: Sequence[Any], in_tree: Any,
+                 out_tree: Any) -> None:
+        self.program, self.consts = program, consts
+        self.in_tree, self.out_tree = in_tree, out_tree
+
+    def __call__(self, *args: Any) -> Any:
+        leaves, tree = tree_flatten(args)
+        if tree != self.in_tree:
+            raise structure_error("closure_convert", self.in_tree, tree,
+                                  "called with other arguments than the example")
+        return tree_unflatten(self.out_tree, eval_closed(self.program, *self.consts, *leaves))
+
+
+register_pytree_node(
+    _Converted, lambda f: (f.consts, (f.program, f.in_tree, f.out_tree)),
+    lambda aux, consts: _Converted(aux[0], consts, *aux[1:]))
+
+
+def _stage(what: str, fun: Callable[..., Any], args: tuple) -> tuple[Body, list[Any], Any]:
+    """The staged function, the flat arguments and their structure."""
+    leaves, avals, tree = flatten(what, args)
+    return stage_body(fun, tree, avals), leaves, tree
+
+
+def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a function that returns its value together with its own reverse-mode rule.
+
+    Args:
+      fun: `fun(*args) -> (out, rule)` with `rule(cotangent of out) -> cotangents of args`, a tuple
+        with one entry per argument; a single argument's cotangent may stand by itself. The rule may
+        use whatever `fun` computed.
+
+    Returns:
+      A function of the same arguments that returns `out`.
+
+    >>> import olympus
+    >>> @olympus.custom_gradient
+    ... def square(x):
+    ...     return x * x, lambda ct: ct * 2 * x
+    >>> float(olympus.grad(square)(3.0))
+    6.0
+    """
+    check_callable("custom_gradient", fun=fun)
+    what = f"custom_gradient {name_of(fun)}"
+
+    def value(*args: Any) -> Any:
+        return check_pair(what, fun(*args), "output, rule")[0]
+
+    def fwd(*args: Any) -> tuple[Any, Any]:
+        out, rule = check_pair(what, fun(*args), "output, rule")
+        leaves, out_tree = tree_flatten(out)
+        active = [a for a in (typeof(x).to_tangent_aval() for x in leaves) if not is_float0(a)]
+
+        def flat_rule(*given: Any) -> Any:
+            cts = iter(given)
+            return rule(tree_unflatten(out_tree, [
+                None if is_float0(typeof(x).to_tangent_aval()) else next(cts) for x in leaves]))
+
+        body = stage_body(functools.wraps(rule)(flat_rule), tree_structure(tuple(active)), active)
+        return out, _Converted(body.program, body.consts, tree_structure(tuple(active)),
+                               body.out_tree)
+
+    def bwd(converted: _Converted, ct: Any) -> tuple:
+        leaves = [x for x in tree_flatten(ct)[0] if not is_float0(typeof(x))]
+        cts = converted(*leaves)
+        return cts if isinstance(cts, (tuple, list)) else (cts,)
+
+    wrapped = custom_vjp(functools.wraps(fun)(value))
+    wrapped.defvjp(fwd, bwd)
+    return wrapped
+
+
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any],
+                                                                          list[Any]]:
+    """A function that takes as arguments the differentiable traced values that `fun` closes over.
+
+    For functions that take functions and define derivatives: what a custom rule shall give
+    cotangents for has to be among its arguments.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      *example_args: arguments of the shapes and dtypes that it will be called with.
+
+    Returns:
+      `converted(*args, *consts)` and the list of those values, `consts`.
+
+    >>> import olympus
+    >>> def f(a):
+    ...     g, consts = olympus.closure_convert(lambda x: a * x, 1.0)
+    ...     return g(2.0, *consts)
+    >>> float(olympus.grad(f)(5.0))
+    2.0
+    """
+    check_callable("closure_convert", fun=fun)
+    body, _, in_tree = _stage("closure_convert", fun, example_args)
+    hoisted = [isinstance(c, Tracer) and not is_float0(typeof(c).to_tangent_aval())
+               for c in body.consts]
+    moved = [c for c, h in zip(body.consts, hoisted) if h]
+    kept = [c for c, h in zip(body.consts, hoisted) if not h]
+    num_args = len(example_args)
+
+    def converted(*args: Any) -> Any:
+        if len(args) != num_args + len(moved):
+            raise TypeError(f"closure_convert: {len(args)} arguments given to the converted "
+                            f"{name_of(fun)}; {num_args} arguments and then {len(moved)} values "
+                            "that it closed over are required.")
+        given, fixed = iter(args[num_args:]), iter(kept)
+        consts = [next(given) if h else next(fixed) for h in hoisted]
+        return _Converted(body.program, consts, in_tree, body.out_tree)(*args[:num_args])
+
+    return converted, moved
+
+
+class LinearCall(Higher):
+    """params: callee, transpose, num_callee_consts, num_transpose_consts, num_res.
+
+    Operands: consts of callee, consts of transpose, residuals, the linear arguments.
+    """
+
+    def infer(self, *avals: Any, callee: ClosedOlympuspr, **params: Any) -> list[Any]:
+        return callee.out_avals
+
+    def effects(self, *, callee: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
+        return callee.effects
+
+    def lower(self, b: Any, *args: Any, callee: ClosedOlympuspr, num_callee_consts: int,
+              num_transpose_consts: int, **params: Any) -> list[Any]:
+        f_consts, _, rest = cut(args, num_callee_consts, num_transpose_consts)
+        return b.call_inline(callee, [*f_consts, *rest])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        nf, nt, nr = (params[k] for k in ("num_callee_consts", "num_transpose_consts", "num_res"))
+        f_consts, _, res, lin = cut(primals, nf, nt, nr)
+        t_consts, _, t_res, t_lin = cut(tangents, nf, nt, nr)
+        out = self.bind(*primals, **params)
+        zeros = [Zero(typeof(x).to_tangent_aval()) for x in lin]
+        # In consts and residuals it is as nonlinear as the callee; in the others it is its own.
+        _, t_out = jvp_flat(lambda *xs: eval_closed(params["callee"], *xs),
+                            [*f_consts, *res, *lin], [*t_consts, *t_res, *zeros])
+        if any(type(t) is not Zero for t in t_lin):
+            own = self.bind(*primals[:nf + nt + nr], *map(instantiate, t_lin), **params)
+            t_out = [x if type(t) is Zero else add(t, x) for t, x in zip(t_out, own)]
+        return out, t_out
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
+                     ) -> list[Any]:
+        return tape.record(self, args, params)
+
+    def transpose(self, cts: Sequence[Any], *args: Any, callee: ClosedOlympuspr,
+                  transpose: ClosedOlympuspr, num_callee_consts: int, num_transpose_consts: int,
+                  num_res: int) -> list[Any]:
+        f_consts, t_consts, res, lin = cut(args, num_callee_consts, num_transpose_consts, num_res)
+        found = self.bind(*t_consts, *f_consts, *res, *map(instantiate, cts), callee=transpose,
+                          transpose=callee, num_callee_consts=num_transpose_consts,
+                          num_transpose_consts=num_callee_consts, num_res=num_res)
+        return [None] * (len(args) - len(lin)) + [
+            ct if type(a) is Linear else None for a, ct in zip(lin, found)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             callee: ClosedOlympuspr, transpose: ClosedOlympuspr, num_callee_consts: int,
+             num_transpose_consts: int, num_res: int) -> Any:
+        f_dims, t_dims, r_dims, l_dims = cut(dims, num_callee_consts, num_transpose_consts, num_res)
+        lin = [to_axis(x, d, 0, axis.size) for x, d in zip(args[len(args) - len(l_dims):], l_dims)]
+        num_out = len(callee.out_avals)
+        forward, _ = batch_program(callee, axis, [*f_dims, *r_dims, *[0] * len(lin)], True)
+        back, _ = batch_program(transpose, axis, [*t_dims, *r_dims, *[0] * num_out], True)
+        out = self.bind(*args[:len(args) - len(lin)], *lin, callee=forward, transpose=back,
+                        num_callee_consts=num_callee_consts,
+                        num_transpose_consts=num_transpose_consts, num_res=num_res)
+        return out, [0] * num_out
+
+    vmap_named = vmap
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return program_uses_axis(params["callee"], name) or \
+            program_uses_axis(params["transpose"], name)
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        return eqn.replace(outvars=[v if u else DropVar(v.aval)
+                                    for v, u in zip(eqn.outvars, used)])
+
+
+linear_call_p = LinearCall("linear_call")
+
+
+def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any,
+                linear_args: Any) -> Any:
+    """Call a linear function whose transpose is given.
+
+    Args:
+      fun: `fun(residual_args, linear_args) -> out`, linear in the second argument.
+      fun_transpose: `fun_transpose(residual_args, out cotangent) -> linear_args cotangent`.
+      residual_args, linear_args: pytrees of arrays.
+
+    >>> import olympus
+    >>> def scale(c, x):
+    ...     return olympus.custom_derivatives.linear_call(
+    ...         lambda c, x: c * x, lambda c, ct: c * ct, c, x)
+    >>> float(olympus.linear_transpose(lambda x: scale(3.0, x), 1.0)(2.0)[0])
+    6.0
+    """
+    check_callable("linear_call", fun=fun, fun_transpose=fun_transpose)
+    forward, leaves, _ = _stage("linear_call", fun, (residual_args, linear_args))
+    out = tree_unflatten(forward.out_tree, forward.out_avals)
+    residuals = tree_flatten(residual_args)[0]
+    lin_avals = list(map(typeof, leaves[len(residuals):]))
+    ct_tree = tree_structure((residual_args, out))
+    back = stage_body(fun_transpose, ct_tree, [*map(typeof, residuals), *forward.out_avals])
+    lin_tree = tree_structure(linear_args)
+    if back.out_tree != lin_tree:
+        raise structure_error("linear_call", lin_tree, back.out_tree,
+                              f"{back.name} returned another structure than linear_args")
+    if not all(map(same_type, lin_avals, back.out_avals)):
+        raise aval_error("linear_call", leaf_names(lin_tree, "linear_args"), lin_avals,
+                         back.out_avals, f"{back.name} returned other types than linear_args")
+    result = linear_call_p.bind(
+        *forward.consts, *back.consts, *leaves, callee=forward.program,
+        transpose=back.program, num_callee_consts=len(forward.consts),
+        num_transpose_consts=len(back.consts), num_res=len(residuals))
+    return tree_unflatten(forward.out_tree, result)

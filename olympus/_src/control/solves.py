@@ -1,0 +1,252 @@
+"""custom_linear_solve and custom_root: solvers that are differentiated by what they solve.
+
+The derivative of a solution follows from the equation it satisfies (the implicit function theorem),
+not from the iterations that found it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.util import cut
+from ..core.evaluate import eval_closed
+from ..core.ir import DropVar, OlympusprEqn
+from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.trace import typeof
+from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.jvp import instantiate, jvp_flat
+from ..interpreters.transpose import transpose_program
+from ..lax.arithmetic import neg, sub
+from ..types.tree import tree_flatten, tree_structure, tree_unflatten
+from .bodies import (
+    Body,
+    aval_error,
+    cast,
+    check_callable,
+    flatten,
+    leaf_names,
+    same_type,
+    stage_body,
+    structure_error,
+)
+from .call import program_uses_axis
+from .custom_jvp import custom_jvp
+
+__all__ = ["custom_linear_solve", "custom_root", "linear_solve_p"]
+
+
+class LinearSolve(Higher):
+    """params: const_lengths (of matvec, solve, transpose_solve), olympusprs (the three programs).
+
+    Operands: the consts of each, then b. Results: x, then what the solver returns besides.
+    """
+
+    def infer(self, *avals: Any, olympusprs: tuple, **params: Any) -> list[Any]:
+        return olympusprs[1].out_avals
+
+    def effects(self, *, olympusprs: tuple, **params: Any) -> frozenset[Any]:
+        return olympusprs[1].effects
+
+    def lower(self, b: Any, *args: Any, const_lengths: tuple, olympusprs: tuple) -> list[Any]:
+        _, consts, _, rhs = cut(args, *const_lengths)
+        return b.call_inline(olympusprs[1], [*consts, *rhs])
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, const_lengths: tuple,
+            olympusprs: tuple) -> Any:
+        """A dx = db - dA x."""
+        consts, *_, rhs = cut(primals, *const_lengths)
+        t_consts, *_, t_rhs = cut(tangents, *const_lengths)
+        out = self.bind(*primals, const_lengths=const_lengths, olympusprs=olympusprs)
+        x, rest = cut(out, len(rhs))
+        _, moved = jvp_flat(lambda *c: eval_closed(olympusprs[0], *c, *x), consts, t_consts)
+        t_rhs = [db if type(da) is Zero else neg(da) if type(db) is Zero else sub(db, da)
+                 for db, da in zip(t_rhs, moved)]
+        if all(type(t) is Zero for t in t_rhs):
+            return out, [Zero(typeof(y).to_tangent_aval()) for y in out]
+        t_out = self.bind(*primals[:len(primals) - len(rhs)], *map(instantiate, t_rhs),
+                          const_lengths=const_lengths, olympusprs=olympusprs)
+        return out, [*t_out[:len(x)], *(Zero(typeof(y).to_tangent_aval()) for y in rest)]
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
+                     ) -> list[Any]:
+        return tape.record(self, args, params)
+
+    def transpose(self, cts: Sequence[Any], *args: Any, const_lengths: tuple, olympusprs: tuple
+                  ) -> list[Any]:
+        matvec, solve, transpose_solve = olympusprs
+        if transpose_solve is None:
+            raise TypeError(
+                "custom_linear_solve: reverse mode given without transpose_solve; a solver for the "
+                "transposed system is required; pass transpose_solve, or symmetric=True.")
+        m_consts, s_consts, t_consts, rhs = cut(args, *const_lengths)
+        if any(type(a) is Linear for a in (*m_consts, *s_consts, *t_consts)):
+            raise NotImplementedError("custom_linear_solve: transposed with respect to the matrix; "
+                                      "a solution is linear in b only; differentiate with vjp.")
+        vecmat, _ = transpose_program(matvec, [False] * len(m_consts) + [True] * len(rhs),
+                                      [True] * len(rhs))
+        found = self.bind(*m_consts, *t_consts, *s_consts, *map(instantiate, cts[:len(rhs)]),
+                          const_lengths=(len(m_consts), len(t_consts), len(s_consts)),
+                          olympusprs=(vecmat, transpose_solve, solve))
+        return [None] * (len(args) - len(rhs)) + [
+            ct if type(a) is Linear else None for a, ct in zip(rhs, found)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             const_lengths: tuple, olympusprs: tuple) -> Any:
+        *consts, rhs = cut(args, *const_lengths)
+        *c_dims, b_dims = cut(dims, *const_lengths)
+        rhs = [to_axis(x, d, 0, axis.size) for x, d in zip(rhs, b_dims)]
+        vector = [0] * len(rhs)
+        programs = tuple(None if program is None
+                         else batch_program(program, axis, [*d, *vector], True)[0]
+                         for program, d in zip(olympusprs, c_dims))
+        out = self.bind(*[x for group in consts for x in group], *rhs, const_lengths=const_lengths,
+                        olympusprs=programs)
+        return out, [0] * len(out)
+
+    vmap_named = vmap
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return any(p is not None and program_uses_axis(p, name) for p in params["olympusprs"])
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        return eqn.replace(outvars=[v if u else DropVar(v.aval)
+                                    for v, u in zip(eqn.outvars, used)])
+
+
+linear_solve_p = LinearSolve("custom_linear_solve")
+
+
+def _like(what: str, body: Body, tree: Any, avals: Sequence[Any], like: str, count: int = -1
+          ) -> None:
+    """TypeError unless the body returns the given structure and types."""
+    found_tree, found = body.out_tree, body.out_avals
+    if count >= 0:      # a pair of which the first is looked at
+        out = tree_unflatten(found_tree, range(found_tree.num_leaves))
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            raise TypeError(f"{what}: {body.name} returned {type(out).__name__}; with has_aux a "
+                            "pair (solution, auxiliary data) is required.")
+        found_tree, found = tree_structure(out[0]), found[:count]
+    if found_tree != tree:
+        raise structure_error(what, tree, found_tree,
+                              f"{body.name} returned another structure than {like}")
+    if not all(map(same_type, avals, found)):
+        raise aval_error(what, leaf_names(tree, "the result"), avals, found,
+                         f"{body.name} returned other types than {like}")
+
+
+def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[..., Any],
+                        transpose_solve: Callable[..., Any] | None = None,
+                        symmetric: bool = False, has_aux: bool = False) -> Any:
+    """Solve `matvec(x) = b` by `solve`, with derivatives from the equation.
+
+    Args:
+      matvec: a linear function of a pytree like `b`; it may close over traced values.
+      b: pytree of arrays.
+      solve: `solve(matvec, b) -> x`.
+      transpose_solve: `transpose_solve(vecmat, b) -> x` for the transposed system; reverse mode
+        needs it.
+      symmetric: whether `matvec` is its own transpose, so that `solve` serves for both.
+      has_aux: whether the solvers return (x, auxiliary data); the data has no derivative.
+
+    Returns:
+      x, or (x, auxiliary data).
+
+    >>> import olympus, olympus.numpy as onp
+    >>> def divide(a, b):
+    ...     return olympus.lax.custom_linear_solve(lambda x: a * x, b, lambda f, b: b / f(1.0),
+    ...                                            symmetric=True)
+    >>> print(olympus.grad(divide, (0, 1))(2.0, 3.0))
+    (Array(-0.75, dtype=float32, weak_type=True), Array(0.5, dtype=float32, weak_type=True))
+    """
+    what = "custom_linear_solve"
+    check_callable(what, matvec=matvec, solve=solve)
+    if transpose_solve is not None:
+        check_callable(what, transpose_solve=transpose_solve)
+    leaves, avals, tree = flatten(f"{what}: b", b)
+    in_tree = tree_structure((b,))
+    product = stage_body(matvec, in_tree, avals)
+    _like(what, product, tree, avals, "b")
+    count = len(avals) if has_aux else -1
+    direct = stage_body(lambda rhs: solve(matvec, rhs), in_tree, avals)
+    _like(what, direct, tree, avals, "b", count)
+    back: Body | None = None
+    if transpose_solve is not None or symmetric:
+        n = len(product.consts)
+        vecmat_program, _ = transpose_program(
+            product.program, [False] * n + [True] * len(avals), [True] * len(avals))
+
+        def vecmat(x: Any) -> Any:
+            xs = [cast(leaf, a) for leaf, a in zip(tree_flatten(x)[0], avals)]
+            return tree_unflatten(tree, eval_closed(vecmat_program, *product.consts, *xs))
+
+        solver, operator = (transpose_solve, vecmat) if transpose_solve is not None else (
+            solve, matvec)
+        back = stage_body(lambda rhs: solver(operator, rhs), in_tree, avals)
+        _like(what, back, tree, avals, "b", count)
+    bodies = (product, direct, back)
+    consts = [[] if body is None else body.consts for body in bodies]
+    out = linear_solve_p.bind(
+        *consts[0], *consts[1], *consts[2], *leaves, const_lengths=tuple(map(len, consts)),
+        olympusprs=tuple(None if body is None else body.program for body in bodies))
+    return tree_unflatten(direct.out_tree, out)
+
+
+def custom_root(f: Callable[..., Any], initial_guess: Any, solve: Callable[..., Any],
+                tangent_solve: Callable[..., Any], has_aux: bool = False) -> Any:
+    """Find `x` with `f(x) = 0` by `solve`, with derivatives from the implicit function theorem.
+
+    Args:
+      f: maps a pytree like `initial_guess` to one of the same structure and types; it may close
+        over traced values, and derivatives are taken with respect to those.
+      initial_guess: pytree of arrays; it has no influence on derivatives.
+      solve: `solve(f, initial_guess) -> x`.
+      tangent_solve: `tangent_solve(g, y) -> x` with `g(x) = y` for the linear function g, the
+        derivative of f at the solution; linear in y.
+      has_aux: whether `solve` returns (x, auxiliary data); the data has no derivative.
+
+    Returns:
+      x, or (x, auxiliary data).
+
+    >>> import olympus
+    >>> def root(a):    # x with x² = a, by Newton's method
+    ...     newton = lambda f, x: olympus.lax.fori_loop(
+    ...         0, 10, lambda _, x: x - f(x) / olympus.grad(f)(x), x)
+    ...     return olympus.lax.custom_root(lambda x: x * x - a, 1.0, newton,
+    ...                                    lambda g, y: y / g(1.0))
+    >>> print(root(4.0), olympus.grad(root)(4.0))
+    2.0 0.25
+    """
+    what = "custom_root"
+    check_callable(what, f=f, solve=solve, tangent_solve=tangent_solve)
+    leaves, avals, tree = flatten(f"{what}: initial_guess", initial_guess)
+    in_tree = tree_structure((initial_guess,))
+    equation = stage_body(f, in_tree, avals)
+    _like(what, equation, tree, avals, "initial_guess")
+    solver = stage_body(lambda guess: solve(f, guess), in_tree, avals)
+    _like(what, solver, tree, avals, "initial_guess", len(avals) if has_aux else -1)
+    n = len(avals)
+
+    @custom_jvp
+    def root(consts: list[Any], others: list[Any], guess: list[Any]) -> list[Any]:
+        return eval_closed(solver.program, *others, *guess)
+
+    @root.defjvp
+    def root_jvp(primals: tuple, tangents: tuple) -> tuple[list[Any], list[Any]]:
+        out = root(*primals)
+        consts, t_consts = primals[0], tangents[0]
+        x = out[:n]
+        _, moved = jvp_flat(lambda *c: eval_closed(equation.program, *c, *x), consts, t_consts)
+        rhs = tree_unflatten(tree, [neg(instantiate(t)) for t in moved])
+
+        def linear(v: Any) -> Any:
+            vs = [cast(leaf, a.to_tangent_aval()) for leaf, a in zip(tree_flatten(v)[0], avals)]
+            _, slope = jvp_flat(lambda *xs: eval_closed(equation.program, *consts, *xs), x, vs)
+            return tree_unflatten(tree, list(map(instantiate, slope)))
+
+        t_x = tree_flatten(tangent_solve(linear, rhs))[0]
+        rest = [instantiate(Zero(typeof(y).to_tangent_aval())) for y in out[n:]]
+        return out, [*(cast(t, typeof(y).to_tangent_aval()) for t, y in zip(t_x, out)), *rest]
+
+    out = root(equation.consts, solver.consts, leaves)
+    return tree_unflatten(solver.out_tree, out)

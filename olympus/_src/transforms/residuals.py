@@ -1,0 +1,85 @@
+"""print_saved_residuals: what reverse mode keeps of a function between its two passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import source
+from ..control.call import call_p
+from ..control.remat import name_p
+from ..core.ir import Literal, OlympusprEqn
+from ..core.primitive import Zero
+from ..core.trace import typeof
+from ..interpreters.jvp import jvp_flat
+from ..interpreters.partial_eval import split_program
+from ..types import dtypes
+from ..types.tree import tree_flatten, tree_leaves
+from .arguments import check_arrays, check_callable, leaf_name
+
+__all__ = ["print_saved_residuals", "saved_residuals"]
+
+
+def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
+    """The aval of each residual, and where it comes from.
+
+    Args:
+      fun: a function of pytrees of arrays; derivatives are meant in all of its arguments.
+      *args, **kwargs: its arguments; only their shapes and dtypes matter.
+    """
+    check_callable("saved_residuals", fun)
+    leaves, tree = tree_flatten((args, kwargs))
+    positions, trees = [*range(len(args)), *kwargs], [*args, *kwargs.values()]
+    check_arrays("saved_residuals", fun, leaves, positions, trees)
+    avals = list(map(typeof, leaves))
+    names = [leaf_name(fun, positions, trees, i) for i in range(len(leaves))]
+    t_avals = [a.to_tangent_aval() for a in avals]
+    active = [not dtypes.is_float0(a.dtype) for a in t_avals]
+
+    def flat(*xs: Any) -> list[Any]:
+        given, named = tree.unflatten(xs)
+        return tree_leaves(fun(*given, **named))
+
+    def tangents(_: Any, __: Any, primals: Sequence[Any], unknown: Sequence[Any]) -> list[Any]:
+        rest = iter(unknown)
+        ins = [next(rest) if on else Zero(a) for on, a in zip(active, t_avals)]
+        return [t for t in jvp_flat(flat, primals, ins)[1] if type(t) is not Zero]
+
+    split = split_program(tangents, avals, [a for a, on in zip(t_avals, active) if on])
+    known = split.known.olympuspr
+    inputs = {v: f"from the argument {name}" for v, name in zip(known.invars, names)}
+    inputs.update((v, "from a constant") for v in known.constvars)
+    made = {v: eqn for eqn in known.eqns for v in eqn.outvars}
+    computed = iter(known.outvars[len(known.outvars) - split.num_computed:])
+    found = [(typeof(c), "from a constant") for c in split.unknown.consts]
+    for r in split.residuals:
+        v = next(computed) if r is None else known.invars[r]
+        if type(v) is Literal:
+            found.append((v.aval, "from a literal"))
+        else:
+            found.append((v.aval, inputs.get(v) or _origin(made[v])))
+    return found
+
+
+def _origin(eqn: OlympusprEqn) -> str:
+    where = source.format_source(eqn.source)
+    if eqn.primitive is name_p:
+        return f"named {eqn.params['name']!r} from {where}"
+    if eqn.primitive is call_p:
+        return f"output of jitted function {eqn.params['name']!r} from {where}"
+    return f"output of {eqn.primitive} from {where}"
+
+
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print what reverse mode keeps of `f` at these arguments: a line per array.
+
+    Args:
+      f: a function of pytrees of arrays.
+      *args, **kwargs: its arguments; only their shapes and dtypes matter.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.ad_checkpoint.print_saved_residuals(lambda x: onp.sin(x), 2.0)  # doctest: +ELLIPSIS
+    f32[] output of cos from <doctest ...>:1:58 (<lambda>)
+    """
+    for aval, origin in saved_residuals(f, *args, **kwargs):
+        print(f"{aval.str_short(short_dtypes=True)} {origin}")

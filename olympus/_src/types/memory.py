@@ -1,0 +1,27 @@
+"""Memory spaces: where a device keeps an array."""
+
+import enum
+
+__all__ = ["Space"]
+
+
+class Space(enum.Enum):
+    """The memory of the device, or that of the host which the device reads directly."""
+
+    Device = "device"
+    Host = "pinned_host"
+    Any = "any"
+
+    @staticmethod
+    def of(where: "Space | str") -> "Space":
+        """The space of a name: "device", "pinned_host".
+
+        >>> Space.of("pinned_host")
+        <Space.Host: 'pinned_host'>
+        """
+        try:
+            return Space(where)
+        except ValueError:
+            names = ", ".join(repr(s.value) for s in Space)
+            raise ValueError(f"memory space: {where!r} given; one of {names} is required."
+                             ) from None

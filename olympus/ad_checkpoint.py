@@ -1,0 +1,16 @@
+"""Rematerialisation: names only."""
+
+from ._src.control.remat import (
+    Offloadable,
+    Recompute,
+    Saveable,
+    checkpoint,
+    checkpoint_name,
+    checkpoint_policies,
+    name_p,
+)
+from ._src.control.remat import checkpoint as remat
+from ._src.transforms.residuals import print_saved_residuals
+
+__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name",
+           "checkpoint_policies", "name_p", "print_saved_residuals", "remat"]

@@ -1,0 +1,15 @@
+"""Functions with their own derivatives: names only."""
+
+from ._src.control.custom_derivatives import closure_convert, custom_gradient, linear_call
+from ._src.control.custom_jvp import custom_jvp, custom_jvp_call_p
+from ._src.control.custom_rules import SymbolicZero, zero_from_primal
+from ._src.control.custom_vjp import (
+    CustomVJPPrimal,
+    custom_vjp,
+    custom_vjp_call_p,
+    custom_vjp_primal_tree_values,
+)
+
+__all__ = ["CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",
+           "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p", "custom_vjp_primal_tree_values",
+           "linear_call", "zero_from_primal"]
