@@ -466,3 +466,14 @@ def test_log_compiles(caplog):
 def test_control_flow_inside_jit():
     f = jit(lambda n: lax.fori_loop(0, n, lambda i, s: s + i, 0))
     assert int(f(5)) == 10
+
+
+def test_clear_caches_forgets_programs_and_types():
+    f = jit(lambda x: jnp.sin(x) * 2)
+    f(jnp.ones(3))
+    program = weakref.ref(f.trace(jnp.ones(3)).olympuspr.olympuspr)
+    assert olympus.lax.sin_p._inferred and program() is not None
+    olympus.clear_caches()
+    gc.collect()
+    assert not olympus.lax.sin_p._inferred and program() is None and f._cache_size() == 0
+    assert f(jnp.ones(3)).shape == (3,)
