@@ -2,6 +2,7 @@
 
 from .._src.control.hessenberg import hessenberg, hessenberg_p, tridiagonal, tridiagonal_p
 from .._src.control.polar import qdwh
+from .._src.control.schur import schur, schur_p
 from .._src.lax.linalg.cholesky import cholesky, cholesky_p, cholesky_update, cholesky_update_p
 from .._src.lax.linalg.eig import EigImplementation, eig, eig_p
 from .._src.lax.linalg.eigh import EighImplementation, eigh, eigh_p
@@ -20,6 +21,7 @@ __all__ = [
     "cholesky_update", "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "hessenberg",
     "hessenberg_p", "householder_product", "householder_product_p", "lu", "lu_p",
     "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "ormqr", "ormqr_p", "qdwh", "qr",
-    "qr_p", "svd", "svd_p", "symmetric_product", "symmetric_product_p", "triangular_solve",
-    "triangular_solve_p", "tridiagonal", "tridiagonal_p", "tridiagonal_solve", "tridiagonal_solve_p"
+    "qr_p", "schur", "schur_p", "svd", "svd_p", "symmetric_product", "symmetric_product_p",
+    "triangular_solve", "triangular_solve_p", "tridiagonal", "tridiagonal_p", "tridiagonal_solve",
+    "tridiagonal_solve_p"
 ]

@@ -1,0 +1,190 @@
+"""Reordering of a Schur decomposition: chosen eigenvalues first.
+
+Adjacent diagonal blocks, of one row or two, change places by an orthogonal similarity until every
+chosen one is above those that are not: Bai and Demmel, "On swapping diagonal blocks in real Schur
+form", 1993.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import typeof
+from ..lax import elementwise as ew
+from ..lax.contract import dot_general
+from ..lax.creation import full, full_like
+from ..lax.linalg.core import INT32, adjoint, eye, masked, matmul
+from ..lax.linalg.qr import qr
+from ..lax.linalg.spectra import diagonal, left_divided
+from ..lax.shape import broadcast_in_dim, reduce_sum, reshape, transpose
+from ..lax.slicing import (
+    concatenate,
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+    pad,
+    slice,
+)
+from ..types import dtypes
+from ..types.shape import prod
+from .cond import switch
+from .map import map
+from .while_loop import while_loop
+
+__all__ = ["reordered"]
+
+
+def reordered(t: Any, z: Any, select: Callable[..., Any]) -> list[Any]:
+    """t and z[..., n, n] with the eigenvalues that `select` is true for first, in their order."""
+    aval = typeof(t)
+    n = aval.shape[-1]
+    flat = [reshape(x, (prod(aval.shape[:-2]), n, n)) for x in (t, z)]
+    outs = map(lambda xs: _one(*xs, select), tuple(flat))
+    return [reshape(x, aval.shape) for x in outs]
+
+
+def _one(t: Any, z: Any, select: Callable[..., Any]) -> tuple[Any, Any]:
+    """One matrix: passes over its blocks, until one changes nothing."""
+    n = typeof(t).shape[0]
+    none = full((), False)
+    state = (t, z, _chosen(t, select), full((), True))
+    t, z, _, _ = while_loop(lambda state: state[3],
+                            lambda state: _pass(*state[:3], none, n), state)
+    return t, z
+
+
+def _below(t: Any) -> Any:
+    """t[i+1, i] at i: [n], the last one 0."""
+    n = typeof(t).shape[0]
+    if n == 1:
+        return full_like(t, 0, shape=(1,))
+    shifted = pad(slice(t, (1, 0), (n, n)), full_like(t, 0, shape=()), [(0, 1, 0), (0, 0, 0)])
+    return diagonal(shifted)
+
+
+def _chosen(t: Any, select: Callable[..., Any]) -> Any:
+    """bool[n]: which rows belong to a chosen eigenvalue; of a pair, either may be chosen."""
+    values = diagonal(t)
+    if typeof(t).dtype.kind == "c":
+        return _flags(select(values), t)
+    below = _below(t)
+    above = reduce_sum(masked(t, np.eye(typeof(t).shape[0], k=1, dtype=bool)), (1,))
+    imaginary = ew.sqrt(ew.mul(ew.abs(below), ew.abs(above)))
+    imaginary = ew.add(imaginary, pad(imaginary, full_like(t, 0, shape=()), [(1, -1, 0)]))
+    return ew.bitwise_or(_flags(select(values, imaginary), t),
+                         _flags(select(values, ew.neg(imaginary)), t))
+
+
+def _flags(found: Any, t: Any) -> Any:
+    aval = typeof(found)
+    if aval.shape != typeof(t).shape[:1]:
+        raise TypeError(f"schur: select_callable returned {aval} for {typeof(t).shape[0]} "
+                        "eigenvalues; one truth value per eigenvalue is required; write it with "
+                        "elementwise operations.")
+    return ew.convert_element_type(found, dtypes.as_dtype(bool))
+
+
+def _pass(t: Any, z: Any, chosen: Any, changed: Any, n: int) -> Any:
+    """From top to bottom, exchange each block that is not chosen with a chosen one after it."""
+    swaps = [lambda t, z, chosen, i: (t, z, chosen)]
+    sizes = (1,) if typeof(t).dtype.kind == "c" else (1, 2)
+    swaps += [_swap(p, q, n) for p in sizes for q in sizes]
+
+    def size(at: Any, below: Any) -> Any:
+        return ew.add(ew.convert_element_type(ew.ne(_at(below, at), 0.0), INT32), 1)
+
+    def step(state: Any) -> Any:
+        i, t, z, chosen, changed = state
+        below = full_like(t, 0, shape=(n,)) if len(sizes) == 1 else _below(t)
+        p = size(i, below)
+        j = ew.add(i, p)
+        q = size(j, below)
+        swap = ew.bitwise_and(ew.bitwise_and(_at(chosen, j), ew.bitwise_not(_at(chosen, i))),
+                              ew.lt(j, n))
+        kind = ew.add(ew.mul(ew.sub(p, 1), len(sizes)), q)
+        kind = ew.select(swap, kind, full_like(kind, 0))
+        t, z, chosen = switch(kind, swaps, t, z, chosen, i)
+        return ew.add(i, ew.select(swap, q, p)), t, z, chosen, ew.bitwise_or(changed, swap)
+
+    start = full((), 0, INT32)
+    return while_loop(lambda state: ew.lt(state[0], n - 1), step,
+                      (start, t, z, chosen, changed))[1:]
+
+
+def _at(x: Any, i: Any) -> Any:
+    return dynamic_index_in_dim(x, i, 0, keepdims=False)
+
+
+def _swap(p: int, q: int, n: int) -> Callable[..., Any]:
+    """Exchange blocks of p and q rows, the first of which starts at row i."""
+    if p + q > n:
+        return lambda t, z, chosen, i: (t, z, chosen)
+
+    def swap(t: Any, z: Any, chosen: Any, i: Any) -> Any:
+        window = dynamic_slice(t, (i, i), (p + q, p + q))
+        t, z = _similar(t, z, _exchange(window, p), i)
+        window = dynamic_slice(t, (i, i), (p + q, p + q))
+        clean = np.ones((p + q, p + q), bool)
+        clean[q:, :q] = False
+        t = dynamic_update_slice(t, masked(window, clean), (i, i))
+        if q == 2:
+            t, z = _evened(t, z, i)
+        if p == 2:
+            t, z = _evened(t, z, ew.add(i, q))
+        order = np.array([True] * q + [False] * p)
+        return t, z, dynamic_update_slice_in_dim(chosen, order, i, 0)
+
+    return swap
+
+
+def _similar(t: Any, z: Any, u: Any, i: Any) -> tuple[Any, Any]:
+    """uᴴ t u and z u, where the unitary u acts on the rows (columns) from i on."""
+    k = typeof(u).shape[0]
+    rows = matmul(adjoint(u), dynamic_slice_in_dim(t, i, k, 0))
+    t = dynamic_update_slice_in_dim(t, rows, i, 0)
+    t, z = (dynamic_update_slice_in_dim(x, matmul(dynamic_slice_in_dim(x, i, k, 1), u), i, 1)
+            for x in (t, z))
+    return t, z
+
+
+def _exchange(window: Any, p: int) -> Any:
+    """The unitary matrix that puts the eigenvalues of the second block before those of the first.
+
+    Of ((a, b), (0, c)) the columns of (y, 1) with a y - y c = -b span what belongs to c.
+    """
+    k = typeof(window).shape[0]
+    q = k - p
+    a, b = slice(window, (0, 0), (p, p)), slice(window, (0, p), (p, k))
+    c = slice(window, (p, p), (k, k))
+    system = ew.sub(_kron(a, eye(full_like(c, 0))), _kron(eye(full_like(a, 0)), c))
+    y = left_divided(system, reshape(ew.neg(b), (p * q, 1)))
+    basis = concatenate([reshape(y, (p, q)), eye(full_like(c, 0))], 0)
+    return qr(basis)[0]
+
+
+def _kron(x: Any, y: Any) -> Any:
+    """The matrix of b -> x b y on b[p, q], read row by row."""
+    p, q = typeof(x).shape[0], typeof(y).shape[0]
+    outer = dot_general(x, y, (((), ()), ((), ())), "highest")      # [r, r', c', c]
+    return reshape(transpose(outer, (0, 3, 1, 2)), (p * q, p * q))
+
+
+def _evened(t: Any, z: Any, i: Any) -> tuple[Any, Any]:
+    """Rotate the two rows from i on so that the block's diagonal elements are equal."""
+    block = dynamic_slice(t, (i, i), (2, 2))
+    (a, b), (c, d) = [[reshape(slice(block, (r, s), (r + 1, s + 1)), ()) for s in (0, 1)]
+                      for r in (0, 1)]
+    angle = ew.mul(ew.atan2(ew.sub(d, a), ew.add(b, c)), 0.5)
+    cos, sin = (reshape(f(angle), (1, 1)) for f in (ew.cos, ew.sin))
+    u = concatenate([concatenate([cos, ew.neg(sin)], 1), concatenate([sin, cos], 1)], 0)
+    t, z = _similar(t, z, u, i)
+    block = dynamic_slice(t, (i, i), (2, 2))
+    mean = ew.mul(reduce_sum(diagonal(block), (0,)), 0.5)
+    off = masked(block, ~np.eye(2, dtype=bool))
+    even = ew.add(off, ew.mul(eye(block), broadcast_in_dim(mean, (2, 2), ())))
+    return dynamic_update_slice(t, even, (i, i)), z
