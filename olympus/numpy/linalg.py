@@ -6,9 +6,13 @@ from .._src.numpy.decompositions import (
 from .._src.numpy.linalg import (
     cross, diagonal, matmul, matrix_transpose, norm, outer, tensordot, trace, vecdot, vector_norm
 )
+from .._src.numpy.systems import (
+    cholesky, det, inv, matrix_power, multi_dot, qr, slogdet, solve, tensorinv, tensorsolve
+)
 
 __all__ = [
-    "cond", "cross", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "lstsq", "matmul",
-    "matrix_rank", "matrix_transpose", "norm", "outer", "pinv", "svd", "svdvals", "tensordot",
-    "trace", "vecdot", "vector_norm"
+    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+    "lstsq", "matmul", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm",
+    "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
+    "tensorsolve", "trace", "vecdot", "vector_norm"
 ]

@@ -15,18 +15,26 @@ from ...core.staging import stage
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import definitely_equal
+from ...types.shape import definitely_equal, prod
 from .. import elementwise as ew
 from ..contract import dot_general
 from ..creation import broadcasted_iota
 from ..indexing import GatherDimensionNumbers, gather
-from ..shape import align, broadcast_in_dim, expand_dims, transpose, zeros_of
+from ..shape import (
+    align,
+    broadcast_in_dim,
+    expand_dims,
+    move_axis,
+    reshape,
+    transpose,
+    zeros_of,
+)
 from ..slicing import slice_in_dim
 
 __all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "columns",
            "describe", "diagonal_part", "eye", "half", "masked", "materialize", "matmul",
-           "matrix_transpose", "real_dtype", "rows", "scaled", "take_columns", "take_rows", "total",
-           "traced", "tril", "triu"]
+           "matrix_transpose", "merged", "real_dtype", "rows", "scaled", "take_columns", "take_rows",
+           "total", "traced", "tril", "triu"]
 
 Shape = tuple[int, ...]
 LAPACK = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64", "complex64", "complex128"))
@@ -38,6 +46,7 @@ class MatrixOperation(Primitive, abstract=True):
 
     ranks                               trailing axes per operand: 2 for a matrix, 1 for a vector
     accepts                             dtypes that operands may have; all must have the same
+    indices                             places of operands that are int32 instead
     results(dtype, *shapes, **params)   -> (trailing shape, dtype) per result; raises on bad shapes
     emit(b, *xs, **params)              lower, where no operand is empty; -> list
     emit_empty(b, *xs, **params)        lower, where one is: zeros unless overridden; -> list
@@ -45,6 +54,7 @@ class MatrixOperation(Primitive, abstract=True):
 
     ranks: ClassVar[tuple[int, ...]] = (2,)
     accepts: ClassVar[frozenset[Any]] = LAPACK
+    indices: ClassVar[tuple[int, ...]] = ()
     results: Any
     emit: Any
 
@@ -58,12 +68,13 @@ class MatrixOperation(Primitive, abstract=True):
     def _check(self, avals: Sequence[ShapedArray]) -> Shape:
         """The batch that all operands have; raises on dtypes and ranks that do not fit."""
         given = f"{self.name}: {describe(avals)} given; "
-        for aval, rank in zip(avals, self.ranks, strict=True):
-            if aval.dtype not in self.accepts:
-                names = sorted(map(dtypes.long_name, self.accepts))
-                raise TypeError(f"{given}{', '.join(names[:-1])} or {names[-1]} is required; "
-                                "convert it with astype.")
-            if aval.dtype != avals[0].dtype:
+        for i, (aval, rank) in enumerate(zip(avals, self.ranks, strict=True)):
+            accepts = frozenset((INT32,)) if i in self.indices else self.accepts
+            if aval.dtype not in accepts:
+                names = sorted(map(dtypes.long_name, accepts))
+                raise TypeError(f"{given}{', '.join(names[:-1])}{' or ' * (len(names) > 1)}"
+                                f"{names[-1]} is required; convert it with astype.")
+            if aval.dtype != avals[0].dtype and i not in self.indices:
                 raise TypeError(f"{given}equal dtypes are required; convert one of them.")
             if aval.ndim < rank:
                 axes = "axis is" if rank == 1 else "axes are"
@@ -223,6 +234,14 @@ def take_rows(x: Any, places: Any) -> Any:
 def take_columns(x: Any, places: Any) -> Any:
     """x[..., m, n] at places[..., n]: the columns of each matrix in another order."""
     return matrix_transpose(take_rows(matrix_transpose(x), places))
+
+
+def merged(x: Any, dim: int, free: int) -> tuple[Any, Shape]:
+    """x with its mapped axis merged into the one that is `free` without it; and the shape that
+    the result must have again, mapped at `free`."""
+    x = move_axis(x, dim, free)
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:free], prod(shape[free:free + 2]), *shape[free + 2:])), shape
 
 
 def scaled(x: Any, factor: Any, axes: Sequence[int]) -> Any:

@@ -5,29 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.primitive import Zero
+from ...core.primitive import Axis, Zero
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
+from ...types.shape import broadcast_shapes, definitely_equal, prod
 from .. import elementwise as ew
 from ..creation import broadcasted_iota
-from ..shape import broadcast_in_dim, reduce_sum, zeros_of
+from ..shape import broadcast_in_dim, reduce_sum, reshape, transpose, zeros_of
 from ..slicing import concatenate, dynamic_index_in_dim
+from ..sort import sort
 from .core import (
     INT32,
     MatrixOperation,
     Shape,
+    check_square,
     columns,
     eye,
     matmul,
+    matrix_transpose,
+    merged,
     rows,
     take_rows,
+    total,
     traced,
     tril,
     triu,
 )
 from .solve import triangular_solve
 
-__all__ = ["lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p"]
+__all__ = ["lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "lu_solve",
+           "lu_solve_p"]
 
 
 class Lu(MatrixOperation):
@@ -88,6 +95,64 @@ def _right(factors: Any, x: Any) -> Any:
     return triangular_solve(factors, x)
 
 
+class LuSolve(MatrixOperation):
+    """a⁻¹ b, or a⁻ᵀ b if `transpose_a`, by factors and permutation of the value of a.
+
+    The factors have no part in derivatives, which are those of a⁻¹ b by a and b; so all are
+    solutions with the same factors, and as accurate as the solution itself.
+    """
+
+    ranks = (2, 2, 1, 2)
+    indices = (2,)
+
+    def results(self, dtype: Any, a: Shape, factors: Shape, order: Shape, b: Shape, *,
+                transpose_a: bool) -> list[Any]:
+        check_square("solve", a, "matrix a")
+        if not definitely_equal(a[0], b[0]):
+            raise ValueError(f"solve: a and b with trailing axes {list(a)} and {list(b)} given; b "
+                             f"must have {a[0]} rows; transpose or reshape it.")
+        return [(b, dtype)]
+
+    def lower(self, b: Any, *xs: Any, transpose_a: bool) -> Any:
+        composed = _lu_solved_transpose if transpose_a else _lu_solved
+        return traced(b, composed, xs[1:], b.avals_in[1:])[0]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, transpose_a: bool) -> Any:
+        a, factors, order, _ = primals
+        ta, _, _, tb = tangents
+        x = self.bind(*primals, transpose_a=transpose_a)
+        right = None
+        if type(ta) is not Zero:
+            right = ew.neg(matmul(matrix_transpose(ta) if transpose_a else ta, x))
+        right = total(tb, right)
+        if right is None:
+            return x, Zero(typeof(x).to_tangent_aval())
+        return x, self.bind(a, factors, order, right, transpose_a=transpose_a)
+
+    def transpose(self, ct: Any, a: Any, factors: Any, order: Any, b: Any, *, transpose_a: bool
+                  ) -> list[Any]:
+        return [None, None, None, self.bind(a, factors, order, ct, transpose_a=not transpose_a)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        if any(d is not None for d in dims[:3]):
+            return super().vmap(axis, args, dims, **params)
+        free = typeof(args[3]).ndim - 2
+        flat, shape = merged(args[3], dims[3], free)
+        return reshape(self.bind(*args[:3], flat, **params), shape), free
+
+
+def _lu_solved(factors: Any, order: Any, b: Any) -> Any:
+    return triangular_solve(factors, _left(factors, take_rows(b, order)), left_side=True)
+
+
+def _lu_solved_transpose(factors: Any, order: Any, b: Any) -> Any:
+    x = triangular_solve(factors, b, left_side=True, transpose_a=True)
+    x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True,
+                         transpose_a=True)
+    _, back = sort([order, _places(typeof(order))])
+    return take_rows(x, back)
+
+
 class LuPivotsToPermutation(MatrixOperation):
     """The permutation that row exchanges i <-> pivots[i], one after another, result in."""
 
@@ -138,6 +203,7 @@ def _exchange(i: Any, pivots: Any, order: Any) -> Any:
 
 
 lu_p = Lu("lu")
+lu_solve_p = LuSolve("lu_solve")
 lu_pivots_to_permutation_p = LuPivotsToPermutation("lu_pivots_to_permutation")
 
 
@@ -164,6 +230,33 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
     [1 0]
     """
     return tuple(lu_p.bind(x))
+
+
+def lu_solve(a: Any, b: Any) -> Any:
+    """x[..., n, m] in a[..., n, n] x = b[..., n, m]; either may have no leading axes.
+
+    Infinite or NaN where a is singular. Linear in b: it can be transposed.
+    """
+    factors, _, order = lu_p.bind(ew.stop_gradient(a))
+    batch, other = typeof(a).shape[:-2], typeof(b).shape[:-2]
+    if not batch and other:     # one matrix: the batch of b becomes columns
+        n = typeof(b).ndim
+        rows_first = transpose(b, (n - 2, *range(n - 2), n - 1))
+        shape = typeof(rows_first).shape
+        flat = reshape(rows_first, (shape[0], prod(shape[1:])))
+        x = lu_solve_p.bind(a, factors, order, flat, transpose_a=False)
+        return transpose(reshape(x, shape), (*range(1, n - 1), 0, n - 1))
+    shape = broadcast_shapes(batch, other)
+    xs = [broadcast_batch(x, shape, rank) for x, rank in zip((a, factors, order, b), (2, 2, 1, 2))]
+    return lu_solve_p.bind(*xs, transpose_a=False)
+
+
+def broadcast_batch(x: Any, batch: Shape, rank: int) -> Any:
+    """x[..., *trailing] with leading axes broadcast to `batch`."""
+    shape = typeof(x).shape
+    first = len(shape) - rank
+    start = len(batch) - first
+    return broadcast_in_dim(x, (*batch, *shape[first:]), range(start, start + len(shape)))
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:

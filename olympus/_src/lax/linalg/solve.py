@@ -9,9 +9,9 @@ from ...core.primitive import Axis, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import make_aval
-from ...types.shape import definitely_equal, prod
+from ...types.shape import definitely_equal
 from .. import elementwise as ew
-from ..shape import expand_dims, move_axis, reshape, squeeze
+from ..shape import expand_dims, reshape, squeeze
 from ..slicing import pad
 from .core import (
     INT32,
@@ -21,6 +21,7 @@ from .core import (
     check_square,
     matmul,
     matrix_transpose,
+    merged,
     scaled,
     total,
     traced,
@@ -90,9 +91,7 @@ class TriangularSolve(MatrixOperation):
             return super().vmap(axis, args, dims, **params)
         # One matrix for all right-hand sides: they become columns (rows) of one.
         free = typeof(b).ndim - 2 if params["left_side"] else typeof(b).ndim - 3
-        b = move_axis(b, db, free)
-        shape = typeof(b).shape
-        flat = reshape(b, (*shape[:free], prod(shape[free:free + 2]), *shape[free + 2:]))
+        flat, shape = merged(b, db, free)
         return reshape(self.bind(a, flat, **params), shape), free
 
 

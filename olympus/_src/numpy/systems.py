@@ -1,0 +1,428 @@
+"""`olympus.numpy.linalg`: linear systems, determinants, triangular factors and matrix products."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..control.cond import cond
+from ..control.custom_jvp import custom_jvp
+from ..core.trace import typeof
+from ..lax import elementwise as ew
+from ..lax.creation import broadcasted_iota, full_like
+from ..lax.linalg import cholesky as lax_cholesky
+from ..lax.linalg import qr as lax_qr
+from ..lax.linalg.core import (
+    adjoint,
+    columns,
+    diagonal_part,
+    eye,
+    matmul,
+    matrix_transpose,
+    rows,
+    scaled,
+)
+from ..lax.linalg.lu import lu, lu_solve
+from ..lax.linalg.svd import svd
+from ..lax.reduce import reduce_and, reduce_max, reduce_min, reduce_prod
+from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, reshape, squeeze, transpose
+from ..lax.slicing import index_in_dim
+from ..transforms.autodiff import jvp
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import canonical_axes, definitely_equal, prod
+from . import products
+from .promote import array_args, inexact, promote_dtypes
+
+__all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power", "multi_dot",
+           "qr", "slogdet", "solve", "tensorinv", "tensorsolve"]
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns."""
+
+    Q: Any
+    R: Any
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def _square(name: str, x: Any) -> Any:
+    """x as an inexact array of square matrices."""
+    a = inexact(array_args(name, x)[0])
+    shape = a.shape
+    if len(shape) < 2 or not definitely_equal(shape[-1], shape[-2]):
+        raise ValueError(f"{name}: {typeof(a)} given; square matrices [..., n, n] are required.")
+    return a
+
+
+# Systems -----------------------------------------------------------------------------------------
+
+@fused
+def solve(a: Any, b: Any) -> Any:
+    """The solution x of a x = b, by LU factorisation with partial pivoting.
+
+    Args:
+      a: [..., n, n]; integers become floats.
+      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
+
+    Returns:
+      [..., n] for a vector, else [..., n, m]; infinite or NaN where `a` is singular.
+
+    Raises ValueError unless `a` is square and b has n rows.
+
+    >>> import olympus.numpy as jnp
+    >>> print(jnp.linalg.solve(jnp.array([[2., 0.], [1., 4.]]), jnp.array([2., 9.])))
+    [1. 2.]
+    """
+    a, b = promote_dtypes("solve", *array_args("solve", a, b), inexact=True)
+    a = _square("solve", a)
+    vector = len(b.shape) == 1
+    if not b.shape or not definitely_equal(b.shape[0 if vector else -2], a.shape[-1]):
+        raise ValueError(f"solve: {typeof(a)} and {typeof(b)} given; a vector of {a.shape[-1]} "
+                         f"numbers, or matrices [..., {a.shape[-1]}, m], are required on the "
+                         "right; for a batch of vectors write solve(a, b[..., None])[..., 0].")
+    x = lu_solve(a, expand_dims(b, (1,)) if vector else b)
+    return squeeze(x, (-1,)) if vector else x
+
+
+@fused
+def inv(a: Any) -> Any:
+    """The inverse of matrices [..., n, n]; infinite or NaN where one is singular.
+
+    To solve a system use `solve`, which is faster and more accurate.
+
+    >>> import olympus.numpy as jnp
+    >>> print(jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]])))
+    [[0.5  0.  ]
+     [0.   0.25]]
+    """
+    a = _square("inv", a)
+    return lu_solve(a, eye(a))
+
+
+@fused(static=("axes",))
+def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Any:
+    """x in tensordot(a, x, x.ndim) = b.
+
+    Args:
+      a: [*b.shape, *x.shape], with as many elements in b.shape as in x.shape.
+      b: array of any shape.
+      axes: axes of `a` to move to the end first.
+    """
+    a, b = promote_dtypes("tensorsolve", *array_args("tensorsolve", a, b), inexact=True)
+    n, shape = len(b.shape), a.shape
+    if axes is not None:
+        last = canonical_axes(axes, len(shape), "tensorsolve")
+        a = transpose(a, (*(i for i in range(len(shape)) if i not in last), *last))
+    rest = a.shape[n:]
+    if a.shape[:n] != b.shape and prod(a.shape[:n]) != prod(b.shape) or prod(rest) != prod(b.shape):
+        raise ValueError(f"tensorsolve: {typeof(a)} and {typeof(b)} given; the first {n} axes of a "
+                         "must be those of b, and the others must have as many elements.")
+    size = prod(rest)
+    return reshape(lu_solve(reshape(a, (size, size)), reshape(b, (size, 1))), rest)
+
+
+@fused(static=("ind",))
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of tensordot(a, ·, ind) as an array [*a.shape[ind:], *a.shape[:ind]].
+
+    Raises ValueError unless ind > 0 and the first `ind` axes have as many elements as the others.
+    """
+    a = inexact(array_args("tensorinv", a)[0])
+    if ind <= 0:
+        raise ValueError(f"tensorinv: ind {ind} given; a positive int is required.")
+    left, right = a.shape[:ind], a.shape[ind:]
+    if prod(left) != prod(right):
+        raise ValueError(f"tensorinv: {typeof(a)}, ind {ind} given; the first {ind} axes must have "
+                         "as many elements as the others.")
+    square = reshape(a, (prod(left), prod(right)))
+    return reshape(lu_solve(square, eye(square)), (*right, *left))
+
+
+# Determinants ------------------------------------------------------------------------------------
+
+@fused
+def det(a: Any) -> Any:
+    """The determinant of matrices [..., n, n].
+
+    Its derivative is the matrix of cofactors, of singular matrices too.
+
+    >>> import olympus.numpy as jnp
+    >>> print(jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]])))
+    -2.0
+    """
+    a = _square("det", a)
+    n = a.shape[-1]
+    if definitely_equal(n, 0):
+        return full_like(a, 1, shape=a.shape[:-2])
+    return _minor(a, tuple(range(n))) if n <= 3 else _det(a)
+
+
+def _minor(a: Any, left: tuple[int, ...]) -> Any:
+    """The determinant of the last len(left) rows at these columns, along the first of the rows."""
+    ndim = len(a.shape)
+    row = index_in_dim(a, a.shape[-1] - len(left), ndim - 2, keepdims=False)
+    total = None
+    for i, column in enumerate(left):
+        term = index_in_dim(row, column, ndim - 2, keepdims=False)
+        if len(left) > 1:
+            term = ew.mul(term, _minor(a, (*left[:i], *left[i + 1:])))
+        total = term if total is None else (ew.sub if i % 2 else ew.add)(total, term)
+    return total
+
+
+def _diagonal(x: Any) -> Any:
+    """x[..., n, n] -> [..., n]."""
+    return reduce_sum(diagonal_part(x), (len(x.shape) - 1,))
+
+
+def _parity(pivots: Any, dtype: Any) -> Any:
+    """-1 for an odd number of row exchanges, else 1."""
+    last = len(pivots.shape) - 1
+    places = ew.convert_element_type(ew.ne(pivots, _places(pivots)), pivots.dtype)
+    odd = ew.bitwise_and(reduce_sum(places, (last,)), 1)
+    return ew.convert_element_type(ew.sub(1, ew.mul(2, odd)), dtype)
+
+
+def _places(pivots: Any) -> Any:
+    return broadcasted_iota(pivots.dtype, pivots.shape, len(pivots.shape) - 1)
+
+
+@custom_jvp
+def _det(a: Any) -> Any:
+    return _pivot_product(a)
+
+
+def _pivot_product(a: Any) -> Any:
+    """The determinant; its own derivative divides by the pivots."""
+    factors, pivots, _ = lu(a)
+    return ew.mul(_parity(pivots, a.dtype), reduce_prod(_diagonal(factors), (len(a.shape) - 2,)))
+
+
+@_det.defjvp
+def _det_jvp(primals: Any, tangents: Any) -> Any:
+    """Jacobi's formula, det(a) trace(a⁻¹ ȧ), unless a is nearly singular."""
+    (a,), (t,) = primals, tangents
+    last = len(a.shape) - 2
+    pivots = ew.abs(_diagonal(lu(ew.stop_gradient(a))[0]))
+    limit = float(dtypes.finfo(a.dtype).eps) * a.shape[-1]
+    regular = ew.gt(reduce_min(pivots, (last,)), ew.mul(reduce_max(pivots, (last,)), limit))
+    regular = reduce_and(regular, tuple(range(last)))
+
+    def by_solving(a: Any, t: Any) -> Any:
+        return ew.mul(_det(a), reduce_sum(_diagonal(lu_solve(a, t)), (last,)))
+
+    def by_values(a: Any, t: Any) -> Any:
+        return jvp(_singular_det, (a,), (t,))[1]
+
+    return _det(a), cond(regular, by_solving, by_values, a, t)
+
+
+def _singular_det(a: Any) -> Any:
+    """The determinant of matrices of rank n - 3 or more, with derivatives of every order.
+
+    With the singular vectors u, v of a as constants, det(a) = det(u vᴴ) det(uᴴ a v), for all a, and
+    uᴴ a v is diagonal but for derivatives, its smallest elements last. Eliminate all but the last
+    three rows, whose determinant is a polynomial. Of lower rank, all derivatives up to the third
+    are zero: eliminated elements that are too small to divide by are raised to rounding errors.
+    """
+    u, s, vh = svd(ew.stop_gradient(a), full_matrices=False)
+    n, last = a.shape[-1], len(a.shape) - 2
+    turned = matmul(matmul(adjoint(u), a), adjoint(vh))
+    top, bottom = rows(turned, 0, n - 3), rows(turned, n - 3, None)
+    eps = float(dtypes.finfo(a.dtype).eps)
+    largest = columns(s, 0, 1)
+    floor = ew.mul(ew.select(ew.eq(largest, 0.0), full_like(largest, 1), largest), eps)
+    leading = columns(s, 0, n - 3)
+    floor = broadcast_in_dim(floor, leading.shape, range(last + 1))
+    raised = ew.convert_element_type(
+        ew.select(ew.lt(leading, floor), floor, full_like(floor, 0)), a.dtype)
+    square = columns(top, 0, n - 3)
+    square = ew.add(square, scaled(eye(square), raised, range(last + 1)))
+    rest = ew.sub(columns(bottom, n - 3, None), matmul(
+        columns(bottom, 0, n - 3), lu_solve(square, columns(top, n - 3, None))))
+    value = ew.mul(_pivot_product(square), _minor(rest, (0, 1, 2)))
+    return ew.mul(_pivot_product(matmul(u, vh)), value)
+
+
+@fused(static=("method",))
+def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+    """Sign and logarithm of the absolute value of determinants, without overflow.
+
+    Args:
+      a: [..., n, n].
+      method: "lu" (unless given), or "qr" for real matrices.
+
+    Returns:
+      sign[...]: 1, -1, 0, or a complex number of modulus 1; logabsdet[...]: -inf where it is 0.
+
+    >>> import olympus.numpy as jnp
+    >>> print(jnp.linalg.slogdet(-1e-30 * jnp.eye(3))[0])
+    -1.0
+    """
+    a = _square("slogdet", a)
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"slogdet: method {method!r} given; 'lu' or 'qr' is required.")
+    if method == "qr":
+        return _slogdet_qr(a)
+    factors, pivots, _ = lu(a)
+    diagonal = _diagonal(factors)
+    return _signed_log(diagonal, _parity(pivots, a.dtype))
+
+
+def _signed_log(diagonal: Any, parity: Any) -> SlogdetResult:
+    last = (len(diagonal.shape) - 1,)
+    sign = ew.mul(parity, reduce_prod(ew.sign(diagonal), last))
+    return SlogdetResult(sign, reduce_sum(ew.log(ew.abs(diagonal)), last))
+
+
+def _slogdet_qr(a: Any) -> SlogdetResult:
+    """From R, and the number of reflections in Q, each of which has determinant -1."""
+    if dtypes.is_complex(a.dtype):
+        raise ValueError(f"slogdet: {typeof(a)} and method 'qr' given; a real dtype is required; "
+                         "use method 'lu'.")
+    factors, taus = lax_qr.geqrf(a)
+    zero = full_like(taus, 0)
+    flips = reduce_prod(ew.select(ew.eq(taus, zero), full_like(taus, 1), full_like(taus, -1)),
+                        (len(taus.shape) - 1,))
+    return _signed_log(_diagonal(factors), flips)
+
+
+# Factors -----------------------------------------------------------------------------------------
+
+@fused(static=("upper", "symmetrize_input"))
+def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+    """The triangular L with L Lᴴ = a, or Lᴴ if `upper`.
+
+    Args:
+      a: [..., n, n], symmetric (Hermitian) and positive definite; NaN where it is not.
+      upper: return the upper triangular factor.
+      symmetrize_input: factor (a + aᴴ)/2; else only the lower triangle is read.
+
+    >>> import olympus.numpy as jnp
+    >>> print(jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]])))
+    [[2. 0.]
+     [1. 2.]]
+    """
+    a = _square("cholesky", a)
+    factor = lax_cholesky.cholesky(a, symmetrize_input=symmetrize_input)
+    return adjoint(factor) if upper else factor
+
+
+@fused(static=("mode",))
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """Factor a = Q R: orthonormal columns and an upper triangle.
+
+    Args:
+      a: [..., m, n]; k = min(m, n).
+      mode: "reduced" (or "full"): Q[..., m, k] and R[..., k, n]. "complete": Q[..., m, m] and
+        R[..., m, n]. "r": R[..., k, n] alone. "raw": LAPACK's reflectors, transposed, and taus.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.linalg.qr(jnp.ones((3, 2))).R.shape
+    (2, 2)
+    """
+    a = inexact(array_args("qr", a)[0])
+    if len(a.shape) < 2:
+        raise ValueError(f"qr: {typeof(a)} given; at least two axes are required.")
+    if mode == "raw":
+        reflectors, taus = lax_qr.geqrf(a)
+        return QRResult(matrix_transpose(reflectors), taus)
+    if mode not in ("reduced", "full", "complete", "r"):
+        raise ValueError(f"qr: mode {mode!r} given; 'reduced', 'complete', 'r' or 'raw' is "
+                         "required.")
+    q, r = lax_qr.qr(a, full_matrices=mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
+
+
+# Products ----------------------------------------------------------------------------------------
+
+@fused(static=("n",))
+def matrix_power(a: Any, n: int) -> Any:
+    """a[..., k, k] multiplied by itself n times, in O(log n) products; negative n: the inverse's.
+
+    >>> import olympus.numpy as jnp
+    >>> print(jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5))
+    [[1 5]
+     [0 1]]
+    """
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"matrix_power: exponent {n!r} given; an int is required; for fractional "
+                        "powers diagonalise with eigh.") from None
+    (a,) = array_args("matrix_power", a)
+    shape = a.shape
+    if len(shape) < 2 or not definitely_equal(shape[-1], shape[-2]):
+        raise TypeError(f"matrix_power: {typeof(a)} given; square matrices [..., k, k] are "
+                        "required.")
+    if n < 0:
+        a, n = inv(a), -n
+    if n == 0:
+        return eye(a)
+    power = None
+    while True:
+        if n & 1:
+            power = a if power is None else products.matmul(power, a)
+        n >>= 1
+        if not n:
+            return power
+        a = products.matmul(a, a)
+
+
+@fused(static=("precision",))
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
+    """The product of two or more matrices, in the order of fewest multiplications.
+
+    Args:
+      arrays: matrices; the first and the last may be vectors.
+      precision: see `olympus.lax.Precision`.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.linalg.multi_dot([jnp.ones((2, 9)), jnp.ones((9, 1)), jnp.ones((1, 5))]).shape
+    (2, 5)
+    """
+    xs = array_args("multi_dot", *arrays)
+    given = f"multi_dot: {', '.join(str(typeof(x)) for x in xs) or 'nothing'} given; "
+    if len(xs) < 2:
+        raise ValueError(f"{given}at least two arrays are required.")
+    ends = (xs[0], xs[-1])
+    if any(len(x.shape) != 2 for x in xs[1:-1]) or any(len(x.shape) not in (1, 2) for x in ends):
+        raise ValueError(f"{given}matrices are required; the first and last may be vectors.")
+    for x, y in zip(xs, xs[1:]):
+        if not definitely_equal(x.shape[-1], y.shape[0]):
+            raise ValueError(f"{given}the columns of each must be as many as the rows of the next.")
+    first = [1, xs[0].shape[0]] if len(xs[0].shape) == 1 else list(xs[0].shape)
+    sizes = [*first, *(x.shape[-1] if len(x.shape) == 2 else 1 for x in xs[1:])]
+    return _chain(xs, _split_points(sizes), 0, len(xs) - 1, precision)
+
+
+def _chain(xs: Sequence[Any], splits: dict[tuple[int, int], int], i: int, j: int, precision: Any
+           ) -> Any:
+    if i == j:
+        return xs[i]
+    k = splits[i, j]
+    return products.dot(_chain(xs, splits, i, k, precision),
+                        _chain(xs, splits, k + 1, j, precision), precision=precision)
+
+
+def _split_points(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Where to split each run i … j of the chain; Cormen et al., "Introduction to Algorithms",
+    §14.2. Matrix i is sizes[i] by sizes[i + 1]."""
+    n = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(n)}
+    splits = {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i, j], splits[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j))
+    return splits
