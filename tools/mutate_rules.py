@@ -53,6 +53,9 @@ def wrong(kind: str, rule: Callable[..., Any]) -> Callable[..., Any]:
         if kind == "transpose":
             return each(negated, result)
         out, second = result
+        if out == []:       # nothing to spoil
+            mutant.calls -= 1
+            return result
         if kind == "jvp":
             return out, each(negated, second)
         dims = second if isinstance(second, (list, tuple)) or not isinstance(

@@ -2,14 +2,19 @@
 
 from . import linalg
 from .._src.control.associative_scan import associative_scan
+from .._src.control.composite import composite
 from .._src.control.cond import cond, cond_p, switch
 from .._src.control.map import map
+from .._src.control.platform import platform_dependent
 from .._src.control.reduce import reduce, reduce_p
 from .._src.control.reduce_window import reduce_window, reduce_window_p, select_and_scatter_p
 from .._src.control.scan import scan
 from .._src.control.scan_primitive import scan_p
 from .._src.control.scatter_apply import scatter_apply
 from .._src.control.solves import custom_linear_solve, custom_root, linear_solve_p
+from .._src.control.tokens import (
+    after_all, after_all_p, create_token, create_token_p, dce_sink, dce_sink_p, stage, stage_p,
+)
 from .._src.control.transfer import device_put_p
 from .._src.control.while_loop import fori_loop, while_loop
 from .._src.control.while_primitive import while_p
@@ -116,24 +121,24 @@ from .._src.lax.special_zeta import mulhi, mulhi_p, polynomial, polynomial_p, ze
 
 __all__ = [
     "abs", "abs_p", "AccuracyMode", "acos", "acos_p", "acosh", "acosh_p", "add", "add_p",
-    "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "and_p", "approx_max_k",
-    "approx_min_k", "approx_top_k_p", "argmax", "argmax_p", "argmin", "argmin_p", "asin", "asin_p",
-    "asinh", "asinh_p", "associative_scan", "atan", "atan2", "atan2_p", "atan_p", "atanh",
-    "atanh_p", "axis_index", "axis_index_p", "axis_size", "batch_matmul", "bessel_i0e",
+    "after_all", "after_all_p", "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "and_p",
+    "approx_max_k", "approx_min_k", "approx_top_k_p", "argmax", "argmax_p", "argmin", "argmin_p",
+    "asin", "asin_p", "asinh", "asinh_p", "associative_scan", "atan", "atan2", "atan2_p", "atan_p",
+    "atanh", "atanh_p", "axis_index", "axis_index_p", "axis_size", "batch_matmul", "bessel_i0e",
     "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc", "bitcast_convert_type",
     "bitcast_convert_type_p", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
     "broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes",
     "broadcast_to_rank", "broadcasted_iota", "cbrt", "cbrt_p", "ceil", "ceil_p", "clamp", "clamp_p",
-    "clz", "clz_p", "collapse", "complex", "complex_p", "concatenate", "concatenate_p", "cond",
-    "cond_p", "conj", "conj_p", "conv", "conv_dimension_numbers", "conv_general_dilated",
+    "clz", "clz_p", "collapse", "complex", "complex_p", "composite", "concatenate", "concatenate_p",
+    "cond", "cond_p", "conj", "conj_p", "conv", "conv_dimension_numbers", "conv_general_dilated",
     "conv_general_dilated_local", "conv_general_dilated_p", "conv_general_dilated_patches",
     "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
     "conv_transpose_shape_tuple", "conv_with_general_padding", "ConvDimensionNumbers",
     "convert_element_type", "convert_element_type_p", "ConvGeneralDilatedDimensionNumbers",
-    "copy_p", "cos", "cos_p", "cosh", "cosh_p", "cumlogsumexp", "cumlogsumexp_p", "cummax",
-    "cummax_p", "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p",
-    "custom_linear_solve", "custom_root", "dce_sink", "dce_sink_p", "device_put_p", "digamma",
-    "digamma_p", "div", "div_p", "dot", "dot_general", "dot_general_p", "DotAlgorithm",
+    "copy_p", "cos", "cos_p", "cosh", "cosh_p", "create_token", "create_token_p", "cumlogsumexp",
+    "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum",
+    "cumsum_p", "custom_linear_solve", "custom_root", "dce_sink", "dce_sink_p", "device_put_p",
+    "digamma", "digamma_p", "div", "div_p", "dot", "dot_general", "dot_general_p", "DotAlgorithm",
     "DotAlgorithmPreset", "DotDimensionNumbers", "dtype", "dynamic_index_in_dim", "dynamic_slice",
     "dynamic_slice_in_dim", "dynamic_slice_p", "dynamic_update_index_in_dim",
     "dynamic_update_slice", "dynamic_update_slice_in_dim", "dynamic_update_slice_p", "empty", "eq",
@@ -148,28 +153,28 @@ __all__ = [
     "min", "min_p", "mul", "mul_p", "mulhi", "mulhi_p", "ne", "ne_p", "neg", "neg_p", "nextafter",
     "nextafter_p", "not_p", "one_minus_square", "one_minus_square_p", "optimization_barrier",
     "optimization_barrier_p", "or_p", "pad", "pad_p", "padtype_to_pads", "pbroadcast", "pcast",
-    "pmax", "pmax_p", "pmean", "pmin", "pmin_p", "polygamma", "polygamma_p", "polynomial",
-    "polynomial_p", "population_count", "population_count_p", "pow", "pow_p", "ppermute",
-    "ppermute_p", "Precision", "PrecisionLike", "pshuffle", "psum", "psum_p", "psum_scatter",
-    "pswapaxes", "ragged_all_to_all", "ragged_all_to_all_p", "ragged_dot", "ragged_dot_general",
-    "RaggedDotDimensionNumbers", "random_gamma_grad", "RandomAlgorithm", "real", "real_p",
-    "reciprocal", "reduce", "reduce_and", "reduce_and_p", "reduce_max", "reduce_max_p",
-    "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p", "reduce_precision",
-    "reduce_precision_p", "reduce_prod", "reduce_prod_p", "reduce_sum", "reduce_sum_p",
-    "reduce_window", "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p",
-    "reduce_window_shape_tuple", "reduce_window_sum_p", "reduce_xor", "reduce_xor_p",
-    "regularized_incomplete_beta_p", "rem", "rem_p", "reshape", "reshape_p", "rev", "rev_p",
-    "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p", "round", "round_p",
-    "RoundingMethod", "rsqrt", "rsqrt_p", "scaled_dot", "scan", "scan_p", "scatter", "scatter_add",
-    "scatter_add_p", "scatter_apply", "scatter_max", "scatter_max_p", "scatter_min",
+    "platform_dependent", "pmax", "pmax_p", "pmean", "pmin", "pmin_p", "polygamma", "polygamma_p",
+    "polynomial", "polynomial_p", "population_count", "population_count_p", "pow", "pow_p",
+    "ppermute", "ppermute_p", "Precision", "PrecisionLike", "pshuffle", "psum", "psum_p",
+    "psum_scatter", "pswapaxes", "ragged_all_to_all", "ragged_all_to_all_p", "ragged_dot",
+    "ragged_dot_general", "RaggedDotDimensionNumbers", "random_gamma_grad", "RandomAlgorithm",
+    "real", "real_p", "reciprocal", "reduce", "reduce_and", "reduce_and_p", "reduce_max",
+    "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p",
+    "reduce_precision", "reduce_precision_p", "reduce_prod", "reduce_prod_p", "reduce_sum",
+    "reduce_sum_p", "reduce_window", "reduce_window_max_p", "reduce_window_min_p",
+    "reduce_window_p", "reduce_window_shape_tuple", "reduce_window_sum_p", "reduce_xor",
+    "reduce_xor_p", "regularized_incomplete_beta_p", "rem", "rem_p", "reshape", "reshape_p", "rev",
+    "rev_p", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p", "round",
+    "round_p", "RoundingMethod", "rsqrt", "rsqrt_p", "scaled_dot", "scan", "scan_p", "scatter",
+    "scatter_add", "scatter_add_p", "scatter_apply", "scatter_max", "scatter_max_p", "scatter_min",
     "scatter_min_p", "scatter_mul", "scatter_mul_p", "scatter_p", "scatter_sub", "scatter_sub_p",
     "ScatterDimensionNumbers", "select", "select_and_gather_add_p", "select_and_scatter_add_p",
     "select_and_scatter_p", "select_n", "select_n_p", "shape_as_value", "shift_left",
     "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p", "shift_right_logical",
     "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh", "sinh_p", "slice",
     "slice_in_dim", "slice_p", "sort", "sort_key_val", "sort_p", "split", "split_p", "sqrt",
-    "sqrt_p", "square", "square_p", "squeeze", "squeeze_p", "stack", "stack_p", "stop_gradient",
-    "stop_gradient_p", "sub", "sub_p", "switch", "tan", "tan_p", "tanh", "tanh_p", "tile", "tile_p",
-    "Tolerance", "top_k", "top_k_p", "transpose", "transpose_p", "unstack", "unstack_p",
-    "while_loop", "while_p", "xor_p", "zeta", "zeta_p",
+    "sqrt_p", "square", "square_p", "squeeze", "squeeze_p", "stack", "stack_p", "stage", "stage_p",
+    "stop_gradient", "stop_gradient_p", "sub", "sub_p", "switch", "tan", "tan_p", "tanh", "tanh_p",
+    "tile", "tile_p", "Tolerance", "top_k", "top_k_p", "transpose", "transpose_p", "unstack",
+    "unstack_p", "while_loop", "while_p", "xor_p", "zeta", "zeta_p",
 ]

@@ -368,6 +368,17 @@ class Builder:
         op = self.ops("func.call", args, {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types)
         return list(op.results)
 
+    def composite(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str, version: int,
+                  attributes: dict[str, str]) -> list[Any]:
+        """stablehlo.composite: a named operation that a program defines; attributes as text."""
+        symbol, types = self._function(closed, name)
+        given = {key: attr(text) for key, text in attributes.items()}
+        op = self.ops("stablehlo.composite", args, {
+            "name": mlir.ir.StringAttr.get(name), "version": attr(f"{version} : i32"),
+            "decomposition": mlir.ir.FlatSymbolRefAttr.get(symbol),
+            **({"composite_attributes": mlir.ir.DictAttr.get(given)} if given else {})}, types)
+        return list(op.results)
+
     def call_inline(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
         """Emit a program's equations here."""
         saved = self.avals_in, self.avals_out, self.eqn, self.loc
@@ -429,6 +440,8 @@ def host_value(value: Any) -> np.ndarray:
 
 def emit_constant(b: Builder, value: Any, aval: Any) -> Any:
     """The MLIR value of a closed-over array: a dense constant, or a broadcast scalar."""
+    if aval is abstract_token:
+        return b.op("stablehlo.create_token", [], None, aval)
     aval = physical_aval(aval)
     array = host_value(value)
     if not dtypes.is_float0(aval.dtype):
@@ -438,12 +451,21 @@ def emit_constant(b: Builder, value: Any, aval: Any) -> Any:
     return b.constant(array, aval)
 
 
+def _storage(aval: Any) -> Any:
+    """The aval of what stands for a value in arguments and results of a whole program."""
+    return physical_aval(aval) if aval is abstract_token else aval
+
+
 def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
                   prefix: str) -> Any:
-    """Emit a program as a function of the module and return the `func.func`."""
+    """Emit a program as a function of the module and return the `func.func`.
+
+    Tokens enter and leave a public function as arrays without elements.
+    """
     ir, func = mlir.ir, mlir.func
-    ins = [tensor_type(a) for a in closed.in_avals]
-    outs = [tensor_type(a) for a in closed.out_avals]
+    tokens = visibility == "public"
+    ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
+    outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
     loc = location(prefix, None)
     with loc:
         fn = func.FuncOp(symbol, ir.FunctionType.get(ins, outs),
@@ -454,7 +476,14 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
             [loc] * len(ins)
         block = fn.add_entry_block(locs)
     b = Builder(module, ir.InsertionPoint(block), prefix)
-    results = lower_equations(b, closed, block.arguments)
+    args = list(block.arguments)
+    if tokens:
+        args = [b.op("stablehlo.create_token", [], None, a) if a is abstract_token else x
+                for x, a in zip(args, closed.in_avals)]
+    results = lower_equations(b, closed, args)
+    if tokens:
+        results = [b.full(_storage(a), False) if a is abstract_token else x
+                   for x, a in zip(results, closed.out_avals)]
     ir.Operation.create("func.return", [], results, None, None, 0, loc, b.ip)
     return fn
 

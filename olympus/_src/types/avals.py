@@ -14,8 +14,8 @@ import numpy as np
 from . import dtypes
 from .shape import canonical_shape, prod
 
-__all__ = ["AbstractToken", "AbstractValue", "ShapeDtypeStruct", "ShapedArray", "abstract_token",
-           "make_aval", "physical_aval", "scalar_aval"]
+__all__ = ["AbstractToken", "AbstractValue", "ShapeDtypeStruct", "ShapedArray", "Token",
+           "abstract_token", "make_aval", "physical_aval", "scalar_aval"]
 
 _EMPTY: frozenset[str] = frozenset()
 
@@ -148,19 +148,57 @@ def scalar_aval(kind: type) -> ShapedArray:
     return make_aval((), dtypes.python_scalar_dtype(kind), kind is not bool)
 
 
-class AbstractToken(AbstractValue):
-    """A value without data that orders side effects."""
+class TokenType(dtypes.ExtendedDType):
+    """The dtype of tokens: on a device, an array without elements."""
 
     __slots__ = ()
+    type, name, itemsize = dtypes.extended, "token", 0
+    physical_shape, physical_dtype = (0,), dtypes.as_dtype(bool)
 
-    def to_tangent_aval(self) -> AbstractToken:
+    def wrap(self, array: Any) -> Token:
+        """What the device holds as a token."""
+        return Token(array)
+
+
+class AbstractToken(AbstractValue):
+    """A value without data that orders side effects. Rank 0 for whoever asks."""
+
+    __slots__ = ()
+    shape: tuple[int, ...] = ()
+    dtype: Any = TokenType()
+    weak_type, ndim, size, sharding = False, 0, 1, None
+
+    def update(self, **changes: Any) -> AbstractToken:
         return self
+
+    strong = update
+
+    def to_tangent_aval(self) -> Any:
+        return make_aval((), dtypes.float0)
 
     def str_short(self, short_dtypes: bool = False) -> str:
         return "Tok"
 
+    def __reduce__(self) -> str:
+        return "abstract_token"     # there is one
+
 
 abstract_token = AbstractToken()
+
+
+class Token:
+    """A token that a program returned; `_base_array` is what the device holds of it."""
+
+    __slots__ = ("_base_array", "__weakref__")
+    aval = abstract_token
+
+    def __init__(self, base: Any) -> None:
+        self._base_array = base
+
+    def block_until_ready(self) -> Token:
+        """Wait until the program that made the token has run; return it."""
+        self._base_array.block_until_ready()
+        return self
 
 
 class ShapeDtypeStruct:

@@ -1,0 +1,178 @@
+"""composite: a named operation that a function defines, which compilers may recognise by its name.
+
+Lowering keeps it as one `stablehlo.composite`. Derivatives and vmap work on the definition: what
+they make of it is no longer the operation that the name promises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backend.attributes import element_type
+from ..base import errors
+from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
+from ..core.primitive import Axis, Higher
+from ..core.staging import closure_convert, stage
+from ..core.trace import Tracer, describe
+from ..types import dtypes
+from ..types.tree import tree_flatten, tree_unflatten
+from .bodies import check_callable, flatten
+from .call import call_p
+
+__all__ = ["composite", "composite_p"]
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
+
+
+class CompositeOp(Higher):
+    """params: olympuspr, name, version, attributes (pairs of a name and MLIR text)."""
+
+    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        return olympuspr.out_avals
+
+    def effects(self, *, olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
+        return olympuspr.effects
+
+    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str, version: int,
+              attributes: tuple[tuple[str, str], ...]) -> list[Any]:
+        return b.composite(olympuspr, args, name, version, dict(attributes))
+
+    # Everything else is done to the definition, as a call of it.
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
+            name: str, **params: Any) -> Any:
+        return call_p.jvp(primals, tangents, olympuspr=olympuspr, name=name)
+
+    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
+                  olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
+        return call_p.linearize(tape, primals, tangents, olympuspr=olympuspr, name=name)
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
+                     olympuspr: ClosedOlympuspr, name: str, **params: Any) -> list[Any]:
+        return call_p.partial_eval(tape, args, unknown, olympuspr=olympuspr, name=name)
+
+    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr, name: str,
+                  **params: Any) -> list[Any]:
+        return call_p.transpose(cts, *args, olympuspr=olympuspr, name=name)
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
+        return call_p.vmap(axis, args, dims, olympuspr=olympuspr, name=name)
+
+    vmap_named = vmap
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return call_p.uses_axis(name, params)
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        return eqn      # the operation is what it is, with all its results
+
+
+composite_p = CompositeOp("composite")
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0
+              ) -> Callable[..., Any]:
+    """A function that is one named operation in lowered programs.
+
+    Args:
+      decomposition: the definition, a function of pytrees of arrays; keyword arguments are static
+        and become attributes of the operation: numbers, strings, NumPy arrays, and lists and dicts
+        of these (None is left out).
+      name: "namespace.operation".
+      version: of the operation, an int.
+
+    Returns:
+      A function of the same arguments. ValueError for other names, TypeError for attributes of
+      other types, UnexpectedTracerError for traced values that are no positional arguments.
+
+    A compiler that does not know the name uses the definition; so do derivatives and vmap.
+
+    >>> import olympus
+    >>> twice = olympus.lax.composite(lambda x, *, by: by * x, "my.scale", 1)
+    >>> print(twice(3.0, by=2.0))
+    6.0
+    """
+    check_callable("composite", decomposition=decomposition)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(f"composite: name {name!r} given; a namespace and a name, such as "
+                         "'my_library.my_op', is required.")
+    if type(version) is not int or not 0 <= version < 2**31:
+        raise ValueError(f"composite: version {version!r} given; an int from 0 is required.")
+
+    def call(*args: Any, **attributes: Any) -> Any:
+        texts = {key: attribute_text(f"composite {name}: attribute {key}", value)
+                 for key, value in attributes.items()}
+        leaves, avals, tree = flatten(f"composite {name}", args)
+        out_tree: Any = None
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal out_tree
+            out, out_tree = tree_flatten(decomposition(*tree_unflatten(tree, xs), **attributes))
+            return out
+
+        closed, tracers = closure_convert(stage(flat, avals, DebugInfo(name)))
+        if tracers:
+            raise errors.UnexpectedTracerError(
+                f"composite {name}: the decomposition closes over {describe(tracers[0])}; traced "
+                "values are operands of the operation; pass it as a positional argument.")
+        outs = composite_p.bind(*leaves, olympuspr=closed, name=name, version=version,
+                                attributes=tuple((k, v) for k, v in sorted(texts.items()) if v))
+        return tree_unflatten(out_tree, outs)
+
+    return call
+
+
+def attribute_text(what: str, value: Any) -> str:
+    """A Python value as MLIR writes it; "" for None."""
+    if isinstance(value, Tracer):
+        raise errors.UnexpectedTracerError(
+            f"{what} is {describe(value)}; a static value is required; pass the array as a "
+            "positional argument.")
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return '"' + "".join(c if c.isalnum() or c in " _-.,:/" else "".join(
+            f"\\{byte:02X}" for byte in c.encode()) for c in value) + '"'
+    if isinstance(value, dict):
+        items = [(key, attribute_text(f"{what}[{key!r}]", x)) for key, x in value.items()]
+        return "{" + ", ".join(f"{_key(what, key)} = {text}" for key, text in items if text) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(attribute_text(f"{what}[{i}]", x) or "unit"
+                               for i, x in enumerate(value)) + "]"
+    if type(value) is bool:
+        return "true" if value else "false"
+    if isinstance(value, (int, float, np.generic, np.ndarray)):
+        return _number_text(what, np.asarray(value))
+    raise TypeError(f"{what} is {value!r} of type {type(value).__name__}; numbers, strings, NumPy "
+                    "arrays, and lists and dicts of those are required; pass arrays as positional "
+                    "arguments.")
+
+
+def _key(what: str, key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"{what} has the key {key!r}; strings are required.")
+    return attribute_text(what, key)
+
+
+def _number_text(what: str, array: np.ndarray) -> str:
+    """A NumPy scalar or array, bit for bit."""
+    kind = dtypes.scalar_kind(array.dtype)
+    if kind not in "biuf":
+        raise TypeError(f"{what} is {array.dtype}; real numbers are required.")
+    name = str(element_type(dtypes.as_dtype(array.dtype)))
+    if array.ndim:
+        shape = "".join(f"{n}x" for n in array.shape)
+        words = array.astype("u1") * 255 if kind == "b" else array
+        data = "" if not array.size else f'"0x{np.ascontiguousarray(words).tobytes().hex()}"'
+        return f"dense<{data}> : tensor<{shape}{name}>"
+    if kind == "b":
+        return "true" if array else "false"
+    if kind in "iu":
+        return f"{int(array)} : {name}"
+    bits = int.from_bytes(array.tobytes(), "little")
+    return f"0x{bits:0{2 * array.itemsize}X} : {name}"

@@ -1,0 +1,150 @@
+"""Values without data: tokens, which order effects, and sinks, which keep values alive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..backend.dispatch import KEY_TYPES
+from ..core import effects
+from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.trace import typeof
+from ..types.avals import Token, abstract_token
+from ..types.tree import tree_map
+from ..types.tree_registry import register_dispatch_node
+
+__all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p",
+           "stage", "stage_p"]
+
+
+KEY_TYPES.add(Token)
+register_dispatch_node(Token, lambda t: ((t._base_array,), None), lambda _, xs: Token(xs[0]))
+
+
+class CreateToken(Primitive):
+    """A new token."""
+
+    jvp = transpose = vmap = None       # no operands
+
+    def infer(self) -> Any:
+        return abstract_token
+
+    def lower(self, b: Any) -> Any:
+        return b.op("stablehlo.create_token", [])
+
+
+class AfterAll(Primitive):
+    """A token that is ready when all of the given ones are."""
+
+    jvp = transpose = vmap = None       # tokens are neither mapped nor differentiated
+
+    def infer(self, *tokens: Any) -> Any:
+        for i, token in enumerate(tokens):
+            if token is not abstract_token:
+                raise TypeError(f"after_all: operand {i} is {token}; tokens are required; make "
+                                "one with lax.create_token.")
+        return abstract_token
+
+    def lower(self, b: Any, *tokens: Any) -> Any:
+        return b.op("stablehlo.after_all", list(tokens))
+
+
+class Sunk(effects.Effect):
+    """A value is wanted although nothing reads it."""
+
+    __slots__ = ()
+    name = "Sunk"
+
+
+class DceSink(Primitive):
+    """Nothing, of a value that is computed all the same. params: prevent_mlir_dce."""
+
+    multiple_results = True
+    transpose = None
+
+    def infer(self, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
+        return []
+
+    def effects(self, *, prevent_mlir_dce: bool) -> frozenset[Any]:
+        return _SUNK
+
+    def lower(self, b: Any, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
+        if prevent_mlir_dce:
+            b.custom_call("dce_sink", [x], [], {"has_side_effect": b.attr("true")})
+        return []
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        for x in (*primals, *tangents):
+            if type(x) is not Zero:
+                self.bind(x, **params)
+        return [], []
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        return self.bind(*args, **params), []
+
+
+_SUNK = frozenset((Sunk(),))
+
+
+class Stage(Primitive):
+    """The operand, as a value of the current trace."""
+
+    def infer(self, x: Any) -> Any:
+        return x
+
+    def lower(self, b: Any, x: Any) -> Any:
+        return x
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return self.bind(*primals), self.bind(*tangents)
+
+    def transpose(self, ct: Any, x: Linear) -> list[Any]:
+        return [self.bind(ct)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        return self.bind(*args), dims[0]
+
+
+create_token_p = CreateToken("create_token")
+after_all_p = AfterAll("after_all")
+dce_sink_p = DceSink("dce_sink")
+stage_p = Stage("stage")
+
+
+def create_token(_: Any = None) -> Any:
+    """A new token: a value without data that effects can wait for.
+
+    The argument is ignored.
+    """
+    return create_token_p.bind()
+
+
+def after_all(*operands: Any) -> Any:
+    """A token that is ready when all operands are; TypeError unless they are tokens.
+
+    >>> import olympus
+    >>> token = olympus.lax.after_all(olympus.lax.create_token(), olympus.lax.create_token())
+    >>> olympus.typeof(token) is olympus.core.abstract_token
+    True
+    """
+    return after_all_p.bind(*operands)
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Keep the computation of `val`, a pytree of arrays, in the program although nothing reads it.
+
+    `prevent_mlir_dce` keeps it in the compiled program too, with a call that has a side effect.
+    """
+    tree_map(lambda x: dce_sink_p.bind(x, prevent_mlir_dce=bool(prevent_mlir_dce)), val)
+
+
+def stage(x: Any, /) -> Any:
+    """An array or a number as a value of the current trace; an array where nothing is traced.
+
+    >>> import olympus
+    >>> olympus.make_olympuspr(lambda: olympus.lax.stage(2.0))()
+    { lambda ; . let a:f32[] = stage 2.0:f32[] in (a,) }
+    """
+    typeof(x)       # refuses what is neither
+    return stage_p.bind(x)
