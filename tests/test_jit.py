@@ -3,7 +3,9 @@
 import functools
 import gc
 import logging
+import os
 import re
+import subprocess
 import sys
 import threading
 import weakref
@@ -477,3 +479,20 @@ def test_clear_caches_forgets_programs_and_types():
     gc.collect()
     assert not olympus.lax.sin_p._inferred and program() is None and f._cache_size() == 0
     assert f(jnp.ones(3)).shape == (3,)
+
+
+def test_uncommitted_operands_follow_committed_ones():
+    """On two devices, in a process of its own: numbers, uncommitted arrays and NumPy arrays."""
+    script = """
+import numpy, olympus, olympus.numpy as np
+first, second = olympus.devices()
+x, free = olympus.device_put(numpy.ones(3, 'float32'), second), np.ones(3)
+add = olympus.jit(lambda x, y: x + y)
+for _ in range(3):
+    for out in (x * 2.0, x + free, np.where(x > 0, x, 0.0), x + numpy.ones(3, 'float32'),
+                add(x, free), add(x, 2.0), free @ x):
+        assert out.device is second, out.device
+assert (free * 2.0).device is first
+"""
+    environ = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    subprocess.run([sys.executable, "-c", script], env=environ, check=True)

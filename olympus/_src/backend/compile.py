@@ -45,7 +45,8 @@ class Executable:
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
-        kept = [a for a, k in zip(args, self.kept) if k]
+        kept = [a if a.device is self.device else lib.copy_to_device(a, self.device)
+                for a, k in zip(args, self.kept) if k]      # uncommitted ones may be elsewhere
         try:
             if self.effects:
                 ordered = any(e.ordered for e in self.effects)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..backend.array import array_from_numpy, literal_array
-from ..base import config
+from ..base import config, source
 from ..base.util import Memo
 from ..core.ir import Literal
 from ..core.primitive import Primitive
@@ -232,7 +232,12 @@ def check_ranks(name: str, avals: Sequence[Any], mode: str) -> None:
                "an axis with x[..., None].")
     if mode == "raise":
         raise ValueError(message)
-    warnings.warn(message, stacklevel=3)
+    frame = source.user_frame()     # how many frames of ours lie between differs
+    if frame is None:
+        warnings.warn(message, stacklevel=3)
+        return
+    where = source.location(frame)
+    warnings.warn_explicit(message, UserWarning, where.file, where.line)
 
 
 def promote(name: str, *xs: Any, inexact: bool = False) -> list[Any]:

@@ -234,7 +234,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
     return floor_divide(x, y), remainder(x, y)
 
 
-def _raised(x1: Any, x2: Any) -> Any:
+def _power(x1: Any, x2: Any) -> Any:
     if isinstance(x2, (int, np.integer)) and not isinstance(x2, (bool, np.bool_)):
         (x,) = array_args("power", x1)
         exponent = operator.index(x2)
@@ -251,10 +251,10 @@ def _raised(x1: Any, x2: Any) -> Any:
 
 @fused(static=("exponent",), inline=True)
 def _integer_exponent(x: Any, *, exponent: int) -> Any:
-    return _raised(x, exponent)
+    return _power(x, exponent)
 
 
-_any_exponent = eager_binary(_raised)
+_any_exponent = eager_binary(_power)
 
 
 def power(x1: Any, x2: Any, /) -> Any:
@@ -269,7 +269,7 @@ def power(x1: Any, x2: Any, /) -> Any:
     return _integer_exponent(x1, exponent=x2) if type(x2) is int else _any_exponent(x1, x2)
 
 
-power.while_tracing = _raised
+power.while_tracing = _power
 
 
 @fused

@@ -234,6 +234,8 @@ class JitFunction:
                  compiler_options: Any = None) -> None:
         self.fun = fun
         self.name = getattr(fun, "__name__", None) or type(fun).__name__
+        if library:
+            self.name = self.name.lstrip("_")   # what the user called
         try:
             self.signature: Any = inspect.signature(fun)
         except (ValueError, TypeError):
