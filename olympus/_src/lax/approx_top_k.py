@@ -1,4 +1,4 @@
-"""approx_max_k and approx_min_k: the k best elements, or a superset on platforms that are faster so.
+"""approx_max_k and approx_min_k: the k best elements, or a few more where that is faster.
 
 Here the result is exact (recall 1). Sizes follow Chern et al., "TPU-KNN" (2022): elements fall
 into groups of a tile's width, each keeping its best; with the recall asked for follows how many

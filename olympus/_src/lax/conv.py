@@ -21,8 +21,9 @@ from .precision import canonical_precision, precision_attributes
 from .shape import broadcast_axis, move_axis, reshape, rev
 from .windows import canonical_pads, dilated, padtype_to_pads
 
-__all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated",
-           "conv_general_dilated_p", "conv_with_general_padding"]
+__all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv",
+           "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_p",
+           "conv_with_general_padding"]
 
 
 class ConvDimensionNumbers(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.trace import typeof
+from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.shape import prod
 from . import elementwise as ew
@@ -123,7 +124,8 @@ def conv_general_dilated_patches(
 
     >>> import olympus.numpy as onp
     >>> from olympus import lax
-    >>> print(lax.conv_general_dilated_patches(onp.arange(4.).reshape(1, 1, 4), (2,), (1,), "VALID"))
+    >>> x = onp.arange(4.).reshape(1, 1, 4)
+    >>> print(lax.conv_general_dilated_patches(x, (2,), (1,), "VALID"))
     [[[0. 1. 2.]
       [1. 2. 3.]]]
     """
@@ -185,12 +187,13 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[Dims, Dims, Dims]
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     shape = (1,) * len(dimension_numbers[0])
-    return tuple(conv_dimension_numbers(shape, shape, dimension_numbers))
+    spec = conv_dimension_numbers(shape, shape, dimension_numbers)
+    return spec.lhs_spec, spec.rhs_spec, spec.out_spec
 
 
 def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
            pads: Any, spread: Sequence[int], spec: ConvDimensionNumbers, batches: int = 1) -> Dims:
-    kind = "float32"
+    kind = dtypes.as_dtype("float32")
     groups, left = divmod(lhs_shape[spec.lhs_spec[1]], max(rhs_shape[spec.rhs_spec[1]], 1))
     return conv_general_dilated_p.infer(
         *[make_aval(tuple(map(int, shape)), kind) for shape in (lhs_shape, rhs_shape)],

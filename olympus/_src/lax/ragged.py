@@ -13,6 +13,7 @@ from typing import Any
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
+from ..types.shape import definitely_equal
 from . import elementwise as ew
 from .contract import DotDimensionNumbers, dot_general
 from .creation import broadcasted_iota
@@ -151,7 +152,8 @@ def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
     if ragged in lb:
         return dot_general(lhs, rhs, ((lc, rc), (lb, rb)), **options)
     count = y.shape[group[0]] if group else sizes.shape[-1]
-    if group and (count > sizes.shape[-1] or (group_offset is None and count != sizes.shape[-1])):
+    matched = definitely_equal(count, sizes.shape[-1])
+    if group and not matched and (group_offset is None or count > sizes.shape[-1]):
         raise TypeError(f"{NAME}: rhs {y} with {count} groups on axis {group[0]}, group_sizes "
                         f"{sizes} given; as many groups are required, or a group_offset.")
     offset = None if group_offset is None else reshape(group_offset, ())

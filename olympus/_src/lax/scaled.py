@@ -23,8 +23,8 @@ BFLOAT16 = dtypes.as_dtype("bfloat16")
 def _default_numbers(lhs: ShapedArray, rhs: ShapedArray) -> DotDimensionNumbers:
     """Matrices, after leading batch axes."""
     if lhs.ndim < 2 or lhs.ndim != rhs.ndim:
-        raise TypeError(f"scaled_dot: operands {lhs} and {rhs} given; equal ranks of at least 2 are "
-                        "required unless dimension_numbers are given.")
+        raise TypeError(f"scaled_dot: operands {lhs} and {rhs} given; equal ranks of at least 2 "
+                        "are required unless dimension_numbers are given.")
     batch = tuple(range(lhs.ndim - 2))
     return ((lhs.ndim - 1,), (lhs.ndim - 2,)), (batch, batch)
 
@@ -40,9 +40,9 @@ def _scaled(x: Any, scale: Any, contracting: Any) -> Any:
         n == m or (d in contracting and m and n % m == 0)
         for d, (n, m) in enumerate(zip(aval.shape, given.shape)))
     if not fits or not dtypes.is_floating(given.dtype):
-        raise TypeError(f"scaled_dot: operand {aval}, scale {given}, contracting axes {contracting} "
-                        "given; a floating scale of the operand's rank is required, whose sizes "
-                        "are the operand's or, on contracting axes, divide them.")
+        raise TypeError(f"scaled_dot: operand {aval}, scale {given}, contracting axes "
+                        f"{contracting} given; a floating scale of the operand's rank is required, "
+                        "whose sizes are the operand's or, on contracting axes, divide them.")
     blocks = [k for n, m in zip(aval.shape, given.shape) for k in (m, n // m if m else 1)]
     pairs = broadcast_in_dim(ew.convert_element_type(scale, BFLOAT16), blocks,
                              tuple(range(0, 2 * aval.ndim, 2)))
