@@ -1,146 +1,457 @@
-"""Do the tests notice a wrong rule? Each jvp, transpose and vmap rule is replaced by a wrong one.
+"""Do the tests notice a wrong rule? Each rule of each primitive is made wrong in many ways.
 
-    PYTHONPATH=.:tests python tools/mutate_rules.py [primitive ...]
+    PYTHONPATH=.:tests python tools/mutate_rules.py [--jobs 2] [primitive ...]
 
-A derivative is negated; a batch too, or reversed where it holds no numbers. The properties of
-`tests/test_ops.py` run over the rows whose programs hold the primitive, until one fails: killed.
+First every case of `tests/test_ops.py` is traced, nothing compiled, to see which rules it calls and
+how: with which tangents, which operands mapped. Each such way gives mutants, results or operands
+changed, and the cases that go there are run until one fails by an assertion: killed. The same case
+must pass with the rule as it is. A rule that gives nothing to change (the tangent of an integer) is
+listed as zero. Exit status 1 if a mutant survives or a rule that exists is never reached.
 """
 
 from __future__ import annotations
 
+import argparse
+import collections
+import gc
+import importlib
+import pkgutil
+import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import test_ops
 from ops import Op
 
 import olympus
-from olympus import jvp, lax, make_olympuspr
-from olympus._src.core.primitive import Zero
+from olympus import lax
+from olympus._src.control.custom_rules import CustomCall
+from olympus._src.core.evaluate import eval_closed
+from olympus._src.core.ir import ClosedOlympuspr, DropVar
+from olympus._src.core.primitive import Higher, Linear, Primitive, Zero
+from olympus._src.core.staging import stage
+from olympus._src.core.trace import Tracer, ctx
+from olympus._src.types import dtypes
 
-ROWS = 3  # so many rows that reach the rule have their chance to notice
-TRIED = 24  # and so many are tried in search of them
-DERIVATIVES = (test_ops.test_jvp_is_the_central_difference,
-               test_ops.test_vjp_is_the_transpose_of_jvp)
-BATCHES = (test_ops.test_vmap_is_a_loop, test_ops.test_vmap_over_one_argument)
-PROPERTIES = {"jvp": DERIVATIVES, "transpose": DERIVATIVES, "vmap": BATCHES}
+TRIED = 40      # so many cases that reach a mutant have their chance to notice
+RULES = ("jvp", "linearize", "partial_eval", "transpose", "vmap", "vmap_named", "dce")
+
+
+class Mutated(Exception):
+    """Raised in place of a rule's own error."""
+
+
+class Case(NamedTuple):
+    test: Callable[..., None]
+    values: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        row, *rest = self.values
+        return f"{self.test.__name__}[{'-'.join([row.name, *rest])}]"
+
+    def fails(self) -> str:
+        """`""` if it passes, `yes` if an assertion fails, else the error's name."""
+        olympus.clear_caches()
+        try:
+            self.test(*self.values)
+        except (AssertionError, Mutated):
+            return "yes"
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return "yes" if type(error).__name__ == "Failed" else type(error).__name__
+        return ""
+
+
+def cases() -> Iterator[Case]:
+    """All parametrized cases of test_ops."""
+    for name, test in sorted(vars(test_ops).items()):
+        for mark in getattr(test, "pytestmark", ()) if name.startswith("test_") else ():
+            for values in mark.args[1]:
+                yield Case(test, getattr(values, "values", (values,))
+                           if not isinstance(values, tuple) or hasattr(values, "marks")
+                           else (values,))
+
+
+def every_primitive() -> list[Primitive]:
+    """All that the package has made, lax's and those with bodies."""
+    for module in pkgutil.walk_packages(olympus.__path__, "olympus."):
+        importlib.import_module(module.name)
+    found = [p for p in gc.get_objects() if isinstance(p, Primitive)]
+    return sorted(found, key=lambda p: p.name)
+
+
+def rules_of(prim: Primitive) -> list[str]:
+    """The rules that it has of its own: no None, no alias of another."""
+    has = [r for r in RULES if getattr(prim, r, None) is not None]
+    own = type(prim)
+    if "linearize" in has and own.linearize is Higher.linearize:    # type: ignore[attr-defined]
+        has.remove("linearize")
+    if "vmap_named" in has and getattr(own, "vmap", None) is own.vmap_named:    # type: ignore
+        has.remove("vmap_named")
+    return has
+
+
+# How values are changed --------------------------------------------------------------------------
+
+def kind_of(x: Any) -> str:
+    return getattr(getattr(olympus.typeof(x), "dtype", None), "kind", "V")
 
 
 def negated(x: Any) -> Any:
-    if x is None or isinstance(x, Zero) or olympus.typeof(x).dtype.kind not in "fci":
-        return x
-    return lax.neg(x)
+    return lax.bitwise_not(x) if kind_of(x) == "b" else lax.neg(x)
 
 
-def each(change: Callable[..., Any], *values: Any) -> Any:
-    several = isinstance(values[0], (list, tuple))
-    return [*map(change, *values)] if several else change(*values)
+def spoiled(x: Any, dim: int | None = None) -> Any:
+    """Other values of the same type; of keys, which have no arithmetic, another order."""
+    if kind_of(x) in "fciu":
+        return lax.sub(olympus.numpy.ones_like(x), x)
+    return lax.bitwise_not(x) if kind_of(x) == "b" else lax.rev(x, (dim,))
 
 
-def spoiled(x: Any, dim: Any) -> Any:
-    if dim is None or olympus.typeof(x).dtype.kind in "fci":
-        return negated(x)
-    return lax.rev(x, (dim,))
+def changeable(zero: Zero) -> bool:
+    return dtypes.scalar_kind(zero.aval.dtype) in ("f", "c")
 
 
-def wrong(kind: str, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """`rule` with a result that is not right."""
-    def mutant(*args: Any, **params: Any) -> Any:
-        mutant.calls += 1
-        result = rule(*args, **params)
-        if kind == "transpose":
-            return each(negated, result)
-        out, second = result
-        if out == []:       # nothing to spoil
-            mutant.calls -= 1
+def changed(x: Any, change: Callable[[Any], Any] = negated) -> Any:
+    """A (co)tangent made wrong: ones where it was known to be zero."""
+    if type(x) is Zero:
+        return lax.full(x.aval.shape, 1, x.aval.dtype) if changeable(x) else x
+    return change(x)
+
+
+def listed(x: Any) -> list[Any]:
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+def replaced(x: Any, place: int, change: Callable[[Any], Any]) -> Any:
+    """`x`, one value or several, with that at `place` changed."""
+    if not isinstance(x, (list, tuple)):
+        return change(x)
+    return [change(y) if i == place else y for i, y in enumerate(x)]
+
+
+# Rules: the ways to mutate that a call shows, and the mutants -------------------------------------
+
+def pattern(flags: Any) -> str:
+    flags = tuple(flags)
+    return "".join("x" if f else "." for f in flags) if len(flags) < 4 else ""
+
+
+class Rule:
+    """A family of mutants. `ways` names those that a call shows; `mutate` makes one's result."""
+
+    def __init__(self, prim: Primitive, name: str) -> None:
+        self.prim, self.name = prim, name
+        self.real = getattr(prim, name)
+        first = {"linearize": 1, "partial_eval": 1, "transpose": 0, "dce": 0}.get(name, 0)
+        custom = isinstance(prim, CustomCall)
+        if custom and name == "jvp":
+            first = 2
+        if name in ("vmap", "vmap_named"):
+            first = 3 if custom else 1
+        self.first = first
+
+    def ways(self, args: tuple, params: dict, result: Any) -> Iterator[str]:
+        yield from ()
+
+    def mutate(self, way: str, args: tuple, params: dict) -> Any:
+        raise NotImplementedError
+
+
+class Derivative(Rule):
+    """jvp and linearize: a tangent negated, or one given to the rule dropped."""
+
+    def ways(self, args: tuple, params: dict, result: Any) -> Iterator[str]:
+        tangents = listed(args[self.first + 1])
+        given = [type(t) is not Zero for t in tangents]
+        for i, t in enumerate(listed(result[1])):
+            if type(t) is not Zero:
+                yield f"-out{i} of {pattern(given)}"
+                yield from (f"drop{k}" for k, on in enumerate(given) if on)
+            elif changeable(t):
+                yield f"ones{i}"
+        if not listed(result[1]):
+            yield "skipped"
+
+    def mutate(self, way: str, args: tuple, params: dict) -> Any:
+        if way == "skipped":
+            return [], []
+        tangents = list(args[self.first + 1])
+        if way.startswith("drop"):
+            i, dropped = int(way[4:]), list(tangents)
+            if i >= len(tangents) or type(tangents[i]) is Zero:
+                return self.real(*args, **params)
+            dropped[i] = Zero(tangents[i].aval if hasattr(tangents[i], "aval")
+                              else olympus.typeof(tangents[i]))
+            if all(type(t) is Zero for t in dropped):
+                out, ts = self.real(*args, **params)
+                none = [t if type(t) is Zero else Zero(olympus.typeof(t)) for t in listed(ts)]
+                return out, none if isinstance(ts, (list, tuple)) else none[0]
+            return self.real(*args[:self.first + 1], dropped, *args[self.first + 2:], **params)
+        out, ts = self.real(*args, **params)
+        what, _, where = way.partition(" of ")
+        if where and where != pattern(type(t) is not Zero for t in tangents):
+            return out, ts
+        i = int(what.lstrip("-outes"))
+        if what.startswith("ones") != (type(listed(ts)[i]) is Zero):
+            return out, ts
+        return out, replaced(ts, i, changed)
+
+
+class Backward(Rule):
+    """transpose: a cotangent negated."""
+
+    def ways(self, args: tuple, params: dict, result: Any) -> Iterator[str]:
+        linear = pattern(type(a) is Linear for a in args[1:])
+        for i, ct in enumerate(result):
+            if ct is not None and (type(ct) is not Zero or changeable(ct)):
+                yield f"{'ones' if type(ct) is Zero else '-ct'}{i} of {linear}"
+
+    def mutate(self, way: str, args: tuple, params: dict) -> Any:
+        result = list(self.real(*args, **params))
+        what, _, where = way.partition(" of ")
+        i = int(what.lstrip("-ctones"))
+        if where != pattern(type(a) is Linear for a in args[1:]) or i >= len(result):
             return result
-        if kind == "jvp":
-            return out, each(negated, second)
-        dims = second if isinstance(second, (list, tuple)) or not isinstance(
-            out, (list, tuple)) else [second] * len(out)
-        return each(spoiled, out, dims), second
-    mutant.calls = 0
-    return mutant
+        if result[i] is not None and what.startswith("ones") == (type(result[i]) is Zero):
+            result[i] = changed(result[i])
+        return result
 
 
-def verdict(kind: str, mutant: Any, candidates: list[Op]) -> str:
-    """`killed`, `SURVIVED`, or `not reached` where no row has the rule called."""
-    reached = 0
-    for op in candidates[:TRIED]:
-        mutant.calls = 0
-        if any(fails(test, op) for test in PROPERTIES[kind]):
-            return "killed"
-        reached += mutant.calls > 0
-        if reached == ROWS:
-            break
-    return "SURVIVED" if reached else "not reached"
+class Batch(Rule):
+    """vmap: a result with other values, for each combination of mapped operands."""
+
+    def ways(self, args: tuple, params: dict, result: Any) -> Iterator[str]:
+        mapped = pattern(d is not None for d in args[self.first + 1])
+        outs = listed(result[0])
+        for i, x in enumerate(outs):
+            if kind_of(x) != "V" or (listed(result[1])[i] is not None
+                                     and olympus.typeof(x).shape):
+                yield f"out{i} of {mapped}"
+        if not outs:
+            yield "skipped"
+
+    def mutate(self, way: str, args: tuple, params: dict) -> Any:
+        if way == "skipped":
+            return [], []
+        out, dims = self.real(*args, **params)
+        what, _, where = way.partition(" of ")
+        i = int(what[3:])
+        if where != pattern(d is not None for d in args[self.first + 1]) or i >= len(listed(out)):
+            return out, dims
+        return replaced(out, i, lambda x: spoiled(x, listed(dims)[i])), dims
 
 
-def primitives(program: Any) -> Iterator[str]:
-    """The names of the primitives in a program and in the programs inside it."""
-    for eqn in program.eqns:
-        yield eqn.primitive.name
-        for value in eqn.params.values():
-            for inner in value if isinstance(value, (list, tuple)) else (value,):
-                inner = getattr(inner, "olympuspr", inner)
-                if hasattr(inner, "eqns"):
-                    yield from primitives(inner)
+class Cut(Rule):
+    """partial_eval: a known or an unknown result with other values."""
+
+    def ways(self, args: tuple, params: dict, result: Any) -> Iterator[str]:
+        for i, x in enumerate(result):
+            if kind_of(x) != "V":
+                yield f"{'unknown' if args[0].owns(x) else 'known'}{i}"
+
+    def mutate(self, way: str, args: tuple, params: dict) -> Any:
+        tape, outer = args[0], ctx.trace
+        result = list(self.real(*args, **params))
+        known = way.startswith("known")
+        i = int(way.removeprefix("un").removeprefix("known"))
+        if i < len(result) and tape.owns(result[i]) != known:
+            ctx.trace = tape.parent if known else tape
+            result[i] = spoiled(result[i]) if known else negated(result[i])
+            ctx.trace = outer
+        return result
 
 
-def users(kind: str) -> dict[str, list[Op]]:
-    """Rows by the primitives that a property of `kind` meets in them."""
-    found = defaultdict(list)
-    for op in test_ops.ALL:
-        if kind != "vmap" and not op.grad:
-            continue
-        if kind == "vmap":
-            program = make_olympuspr(op.fun)(*test_ops.cast(op, op.dtypes[0]))
-        else:
-            with olympus.enable_x64(True):
-                fun, xs, ts = test_ops.smooth(op)
-                program = make_olympuspr(fun)(*xs) if kind == "jvp" else make_olympuspr(
-                    lambda xs, ts, f=fun: jvp(f, xs, ts))(tuple(xs), tuple(ts))
-        names = set(primitives(program.olympuspr))
-        for name in names:
-            found[name].append(op)
-    return found
+BODIES = ("olympuspr", "branches", "call_olympuspr", "body_olympuspr")
 
 
-def fails(test: Callable[..., Any], op: Op) -> bool:
-    """Whether the property fails for the row; one that does not apply to it does not."""
-    mark = next(m for m in test.pytestmark if m.name == "parametrize")
-    if not any(row is op for row in mark.args[1]):
-        return False
-    try:
-        test(op)
-    except Exception:
-        return True
-    return False
+class Dead(Rule):
+    """dce: bodies with other results; or nothing dropped."""
+
+    def ways(self, args: tuple, params: dict, result: Any) -> Iterator[str]:
+        used, eqn = args
+        if any(result.params[k] is not eqn.params[k] for k in BODIES if k in eqn.params):
+            yield from ("spoiled", "kept")
+
+    def mutate(self, way: str, args: tuple, params: dict) -> Any:
+        used, eqn = args
+        if way == "kept":
+            return eqn.replace(outvars=[v if u else DropVar(v.aval)
+                                        for v, u in zip(eqn.outvars, used)])
+        new = self.real(*args)
+        bodies = {k: tuple(map(wrong_body, v)) if isinstance(v, tuple) else wrong_body(v)
+                  for k, v in new.params.items() if k in BODIES}
+        return new.replace(params={**new.params, **bodies})
 
 
-def main(only: list[str]) -> int:
-    public = {getattr(module, name).name: getattr(module, name)
-              for module in (lax, lax.linalg) for name in dir(module) if name.endswith("_p")}
-    survived = 0
-    for kind in ("jvp", "transpose", "vmap"):
-        rows = users(kind)
-        for name, prim in sorted(public.items()):
-            rule = getattr(prim, kind, None)
-            if rule is None or (only and name not in only):
-                continue
-            mutant = wrong(kind, rule)
-            setattr(prim, kind, mutant)
-            olympus.clear_caches()
-            found = verdict(kind, mutant, rows[name])
-            delattr(prim, kind)
-            survived += found == "SURVIVED"
-            print(f"{kind:9} {name:24} {found}", flush=True)
+def wrong_body(closed: ClosedOlympuspr) -> ClosedOlympuspr:
+    return stage(lambda *xs: list(map(spoiled, eval_closed(closed, *xs))), closed.in_avals)
+
+
+FAMILIES = {"jvp": Derivative, "linearize": Derivative, "transpose": Backward, "vmap": Batch,
+            "vmap_named": Batch, "partial_eval": Cut, "dce": Dead}
+
+
+# Which cases show which ways ---------------------------------------------------------------------
+
+def shaped(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """`fun` where it is traced; elsewhere zeros like its results, and nothing compiled."""
+    def run(*args: Any) -> Any:
+        if any(isinstance(x, Tracer) for x in olympus.tree.leaves(args)):
+            return fun(*args)
+        return olympus.tree.map(lambda a: np.zeros(a.shape, a.dtype),
+                                olympus.eval_shape(fun, *args))
+    return run
+
+
+class Survey:
+    """By (primitive, rule): whether it was called, and by way the cases, the smallest first."""
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self.called: set[tuple[str, str]] = set()
+        self.found: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
+        self.now: dict[tuple[Rule, str], None] = {}
+        self.size = 0
+        for rule in rules:
+            setattr(rule.prim, rule.name, self.watched(rule))
+        self.cases = list(cases())
+        kept = test_ops.jit, test_ops.same
+        test_ops.jit, test_ops.same = shaped, lambda *args: None    # type: ignore[assignment]
+        try:
+            for i, case in enumerate(self.cases):
+                self.look(i, case)
+        finally:
+            test_ops.jit, test_ops.same = kept
+            for rule in rules:
+                delattr(rule.prim, rule.name)
+
+    def watched(self, rule: Rule) -> Callable[..., Any]:
+        key = rule.prim.name, rule.name
+
+        def run(*args: Any, **params: Any) -> Any:
+            self.size += 1
+            try:
+                result = rule.real(*args, **params)
+            except (TypeError, ValueError, NotImplementedError):
+                self.called.add(key)
+                self.now[rule, "another error"] = None
+                raise
+            self.called.add(key)
+            for way in rule.ways(args, params, result):
+                self.now[rule, way] = None
+            return result
+        return run
+
+    def look(self, i: int, case: Case) -> None:
+        self.now, self.size = {}, 0
+        olympus.clear_caches()
+        row, *rest = case.values
+        if isinstance(row, Op):
+            row = row._replace(fun=shaped(row.fun))
+        try:
+            case.test(row, *rest)
+        except BaseException as error:      # what it compares is not there
+            if isinstance(error, KeyboardInterrupt):
+                raise
+        for rule, way in self.now:
+            by_way = self.found.setdefault((rule.prim.name, rule.name), {})
+            by_way.setdefault(way, []).append((self.size, i))
+
+
+def mutant(rule: Rule, way: str) -> Callable[..., Any]:
+    def run(*args: Any, **params: Any) -> Any:
+        if way != "another error":
+            return rule.mutate(way, args, params)
+        try:
+            return rule.real(*args, **params)
+        except (TypeError, ValueError, NotImplementedError) as error:
+            raise Mutated from error
+    return run
+
+
+def verdict(rule: Rule, way: str, candidates: list[Case], sound: dict[str, bool]) -> str:
+    """`killed by …`, or SURVIVED with what else went wrong."""
+    crashes = collections.Counter[str]()
+    for case in candidates[:TRIED]:
+        setattr(rule.prim, rule.name, mutant(rule, way))
+        try:
+            failed = case.fails()
+        finally:
+            delattr(rule.prim, rule.name)
+        if failed == "yes":
+            if case.name not in sound:
+                sound[case.name] = case.fails() == ""
+            if sound[case.name]:
+                return f"killed by {case.name}"
+            failed = "fails anyhow"
+        crashes[failed or "passed"] += 1
+    return "SURVIVED " + ", ".join(f"{k} {n}" for k, n in crashes.items())
+
+
+def report(rule: Rule, survey: Survey, verbose: bool) -> tuple[str, collections.Counter[str]]:
+    key = rule.prim.name, rule.name
+    ways, sound = survey.found.get(key, {}), {}
+    count = collections.Counter[str]()
+    if key not in survey.called:
+        return "NOT REACHED", collections.Counter({"not reached": 1})
+    if not ways:
+        return "zero", collections.Counter({"zero": 1})
+    lines = []
+    for way, places in sorted(ways.items()):
+        found = verdict(rule, way, [survey.cases[i] for _, i in sorted(places)], sound)
+        count["killed" if found.startswith("killed") else "survived"] += 1
+        if verbose or not found.startswith("killed"):
+            lines.append(f"\n    {way}: {found}")
+    return f"killed {count['killed']} of {len(ways)}" + "".join(lines), count
+
+
+def share(only: list[str], part: int, parts: int, verbose: bool) -> int:
+    """Report on every `parts`-th rule."""
+    rules = [FAMILIES[name](prim, name) for prim in every_primitive() for name in rules_of(prim)]
+    survey = Survey(rules)
+    total = collections.Counter[str]()
+    chosen = [r for r in rules if not only or r.prim.name in only]
+    for rule in chosen[part::parts]:
+        text, count = report(rule, survey, verbose)
+        total += count
+        print(f"{rule.prim.name:24} {rule.name:12} {text}", flush=True)
     olympus.clear_caches()
-    print(f"{survived} survived")
-    return survived > 0
+    print("TOTAL", *(f"{k.replace(' ', '_')}={n}" for k, n in sorted(total.items())), flush=True)
+    return int(total["survived"] + total["not reached"] > 0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("primitives", nargs="*")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--share", help="i/n: only every n-th rule, from the i-th")
+    parser.add_argument("--verbose", action="store_true", help="name the case that kills")
+    options = parser.parse_args()
+    if options.share:
+        part, parts = map(int, options.share.split("/"))
+        return share(options.primitives, part, parts, options.verbose)
+    more = ["--verbose"] * options.verbose
+    running = [subprocess.Popen([sys.executable, __file__, "--share", f"{i}/{options.jobs}", *more,
+                                 *options.primitives], stdout=subprocess.PIPE, text=True)
+               for i in range(options.jobs)]
+    outputs = [p.communicate()[0] for p in running]
+    total = collections.Counter[str]()
+    blocks = []
+    for line in "".join(outputs).splitlines():
+        if line.startswith("TOTAL"):
+            total.update({k: int(n) for k, n in (f.split("=") for f in line.split()[1:])})
+        elif line.startswith(" "):
+            blocks[-1] += "\n" + line
+        else:
+            blocks.append(line)
+    print(*sorted(blocks), sep="\n")
+    print("; ".join(f"{n} {k.replace('_', ' ')}" for k, n in sorted(total.items())))
+    return max(p.returncode for p in running)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -15,14 +15,15 @@ from olympus import numpy as onp
 
 KINDS = {"f": np.dtype("f4"), "d": np.dtype("f8"), "h": np.dtype("f2"), "i": np.dtype("i4"),
          "e": np.dtype(ml_dtypes.bfloat16), "u": np.dtype("u1"), "c": np.dtype("c8"),
-         "b": np.dtype("?")}
+         "z": np.dtype("c16"), "b": np.dtype("?")}
 
 
 class Op(NamedTuple):
     """`fun(*args)` is `oracle(*args)` in every dtype of `dtypes`, to `tol` in float32.
 
-    `grad` says that it is differentiable in all arguments that are cast; `each` that it is
-    elementwise, so that arguments without elements and without dimensions are legal too.
+    `grad` says that it is differentiable in all arguments that are cast, in complex ones if it
+    takes them; `each` that it is elementwise, so that arguments without elements and without
+    dimensions are legal too. In float64 `tol` is as many units in the last place as in float32.
     """
 
     name: str
@@ -33,6 +34,26 @@ class Op(NamedTuple):
     grad: bool = True
     tol: float = 2e-5
     each: bool = False
+
+
+class Refusal(NamedTuple):
+    """`call(*args)` raises `error` with a message that the pattern `match` is found in."""
+
+    name: str
+    call: Callable[..., Any]
+    error: type[Exception]
+    match: str
+    args: tuple[Any, ...] = ()
+    x64: bool = False
+
+
+class Effect(NamedTuple):
+    """`run(say, *args)`, compiled, says or prints `words`, in any order."""
+
+    name: str
+    run: Callable[..., Any]
+    args: tuple[Any, ...]
+    words: list[str]
 
 
 def reals(*shape: int, low: float = -2.9, high: float = 3.3, seed: int = 0) -> np.ndarray:

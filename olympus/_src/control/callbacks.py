@@ -185,6 +185,8 @@ class IoCallback(HostCall):
 class DebugCallback(HostCall):
     """params: callback, ordered, partitioned. No results."""
 
+    transpose = None  # pyright: ignore[reportAssignmentType]
+
     def effects(self, *, ordered: bool, **params: Any) -> frozenset[Any]:
         return frozenset((effects.ordered_debug_effect if ordered else effects.debug_effect,))
 

@@ -116,6 +116,10 @@ class Elementwise(Primitive):
         super().__init__(name)
         self.op, self.kinds, self.partials = op, kinds, partials
         self.linear, self.result, self.transposes = linear, result, transposes or partials
+        if not linear:
+            self.transpose = None  # pyright: ignore[reportAttributeAccessIssue]
+        if not {FLOATING, COMPLEX} & set(kinds):    # no derivative reaches integers
+            self.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 
     def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         shape = check_operands(self.name, avals, self.kinds)

@@ -325,6 +325,7 @@ def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any)
         if not dtypes.is_inexact(wanted):
             raise TypeError(f"{name}: dtype {dtypes.long_name(wanted)} given; a floating or "
                             "complex dtype is required, since frequencies are fractions.")
+    steps = convert_element_type(steps, dtypes.default_float())
     out = divide(divide(steps, max(n, 1)), d)
     out = convert_element_type(out, wanted)
     return out if device is None else device_put(out, device)

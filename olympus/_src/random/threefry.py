@@ -17,6 +17,7 @@ from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, iota_p
+from ..lax.families import map_elementwise
 from ..lax.shape import broadcast_in_dim, expand_dims, reshape, squeeze
 from ..lax.slicing import concatenate, slice_in_dim
 from ..types import dtypes
@@ -48,7 +49,7 @@ class Threefry(Primitive):
         return b.inline(_rounds, *xs)
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
-        args, dim = ew.map_elementwise(axis, args, dims)
+        args, dim = map_elementwise(axis, args, dims)
         return self.bind(*args), [dim, dim]
 
 

@@ -1,0 +1,161 @@
+"""Bad calls: what is raised, and a part of the message that says what is required."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import olympus
+from olympus import custom_vjp, grad, jvp, lax, linear_transpose, pure_callback, vmap
+from olympus._src.control.callbacks import io_callback
+
+from . import Refusal
+from .lax_shape import PUT, ROWS_OF, TAKE, V, ints
+
+F, I, B = np.ones(3, "f4"), np.ones(3, "i4"), np.ones(3, bool)
+X = np.ones((3, 4))
+HALF = np.float32(0.5)
+
+
+def doubled(x: Any) -> Any:
+    return lax.while_loop(lambda v: v < 9.0, lambda v: v * 2, x)
+
+
+@custom_vjp
+def ruled(x: Any) -> Any:
+    return lax.sin(x)
+
+
+ruled.defvjp(lambda x: (lax.sin(x), x), lambda x, ct: (ct * lax.cos(x),))
+
+
+def on_host(x: Any) -> Any:
+    return pure_callback(np.sin, x, x)
+
+
+def in_order(x: Any) -> Any:
+    return io_callback(np.sin, x, x, ordered=True)
+
+
+def named(prim: Callable[..., Any]) -> Callable[[Any], Any]:
+    return vmap(lambda x: grad(lambda v: prim(v, "i"))(x), axis_name="i")
+
+
+ELEMENTWISE = [
+    (lambda: lax.add(F, I), TypeError, "add: operands are float32[3], int32[3]; one dtype is"),
+    (lambda: lax.add(F, np.ones((2, 3), "f4")), TypeError,
+     "add: operands are float32[3], float32[2,3]; equal shapes are required"),
+    (lambda: lax.add(I, 2.5), TypeError, "add: operands are int32[3], float64[]; one dtype is"),
+    (lambda: lax.add(B, B), TypeError, "add: operand 0 is bool[3]; dtypes accepted are signed"),
+    (lambda: lax.add(np.ones(2, "u1"), 300), OverflowError, "the Python int 300 given next to"),
+    (lambda: lax.exp(I), TypeError, "exp: operand 0 is int32[3]; dtypes accepted are floating"),
+    (lambda: lax.rem(F + 0j, F + 0j), TypeError, "rem: operand 0 is complex64[3]"),
+    (lambda: lax.sin([1.0]), TypeError, "a value of type builtins.list given"),
+    (lambda: lax.integer_pow(I, -1), TypeError, "integer_pow: int32[3] to the power -1 given"),
+    (lambda: lax.integer_pow(F, 2.5), TypeError, "integer_pow: exponent 2.5 given"),
+    (lambda: lax.pow(I, I), TypeError, "pow: operand 0 is int32[3]; dtypes accepted"),
+    (lambda: lax.complex(F.astype("f2"), F.astype("f2")), TypeError, "float32 or float64 is"),
+    (lambda: lax.real(F), TypeError, "real: operand 0 is float32[3]; dtypes accepted are complex"),
+    (lambda: lax.select(B, F, I), TypeError, "select_n: operands are bool[3], int32[3], float32"),
+    (lambda: lax.select(F, F, F), TypeError, "select_n: which is float32[3]; bool or int32"),
+    (lambda: lax.select_n(B, F, F, F), TypeError, "select_n: bool which given with 3 cases"),
+    (lambda: lax.select_n(B[:2], F, F), TypeError, "which of rank 0 or of the cases' shape is"),
+    (lambda: lax.select_n(True), ValueError, "select_n: no cases given"),
+    (lambda: lax.clamp(F[:2], F, 1.0), TypeError, "equal shapes are required"),
+    (lambda: lax.clamp(F, np.float32(1), 2.0), TypeError,
+     "clamp: bounds float32[3] and float32[] given"),
+    (lambda: lax.bitcast_convert_type(B, "int8"), TypeError, "bitcast_convert_type: bool[3] to"),
+    (lambda: lax.bitcast_convert_type(np.ones((3, 3), "i1"), "float32"), ValueError,
+     "a last axis of size 4 is required"),
+    (lambda: lax.reduce_precision(F, 0, 1), ValueError, "exponent_bits=0, mantissa_bits=1 given"),
+    (lambda: lax.exp(F, accuracy=3), TypeError, "accuracy: 3 given; an AccuracyMode, a Tolerance"),
+    (lambda: lax.Tolerance(), ValueError, "Tolerance: atol=0.0, rtol=0.0, ulps=0 given"),
+    (lambda: lax.round(F, 7), ValueError, "7 is not a valid RoundingMethod"),
+    (lambda: lax.stop_gradient({"a": "s"}), TypeError, "a value of type builtins.str given"),
+    (lambda: grad(lambda x: lax.nextafter(x, 2.0))(1.0), NotImplementedError,
+     "nextafter: differentiated; it has no derivative"),
+]
+
+STRUCTURE = [
+    (lambda x: lax.squeeze(x, (0,)), ValueError, "cannot select an axis to squeeze out"),
+    (lambda x: lax.concatenate([], 0), ValueError, "no operands given"),
+    (lambda x: lax.concatenate([x, np.ones((2, 2))], 0), TypeError, "equal sizes are required"),
+    (lambda x: lax.concatenate([x, ints([1])], 0), TypeError, "one dtype is required"),
+    (lambda x: lax.slice(x, (0, 0), (9, 1)), TypeError, "start <= limit <= size"),
+    (lambda x: lax.slice(x, (0,), (1,)), TypeError, "one entry per axis"),
+    (lambda x: lax.reshape(x, (5,)), TypeError, "the numbers must be equal"),
+    (lambda x: lax.transpose(x, (0, 0)), TypeError, "permutation of range"),
+    (lambda x: lax.rev(x, (0, 0)), ValueError, "name each axis once"),
+    (lambda x: lax.tile(x, (2,)), TypeError, "one number of repeats per axis"),
+    (lambda x: lax.broadcast_in_dim(x, (2,), (0,)), TypeError, "one increasing result axis"),
+    (lambda x: lax.broadcast(x, (-1,)), ValueError, "not negative"),
+    (lambda x: lax.broadcast_to_rank(x, 1), ValueError, "at least 2 is required"),
+    (lambda x: lax.collapse(x, 1, 1), ValueError, "at least one axis"),
+    (lambda x: lax.pad(x, 0.0, [(-9, 0, 0), (0, 0, 0)]), ValueError, "not negative are required"),
+    (lambda x: lax.pad(x, np.int32(0), [(1, 0, 0)] * 2), TypeError, "scalar of the operand's"),
+    (lambda x: lax.split(x, (1, 1)), ValueError, "sum to 3"),
+    (lambda x: lax.index_in_dim(x, 5), IndexError, "out of bounds for axis 0 with size 3"),
+    (lambda x: lax.full((2,), x), TypeError, "a scalar is required"),
+    (lambda x: lax.iota("bool", 2), TypeError, "numeric dtype"),
+    (lambda x: lax.dynamic_slice(x, (0, 0), (5, 1)), TypeError, "at most the axis's"),
+    (lambda x: lax.dynamic_slice(x, (0.0, 0), (1, 1)), TypeError, "integers are required"),
+    (lambda x: lax.dynamic_slice(x, (0,), (1, 1)), TypeError, "one per axis is required"),
+    (lambda x: lax.dynamic_update_slice(x, np.ones((5, 1)), (0, 0)), TypeError, "not larger"),
+    (lambda x: lax.gather(x[0], np.ones((1, 1)), TAKE, (1,)), TypeError, "integer dtype"),
+    (lambda x: lax.gather(x, ints([0, 0]), ROWS_OF, (1, 4)), TypeError, "size 1 is"),
+    (lambda x: lax.gather(x, ints([0]), ROWS_OF, (1, 9)), TypeError, "one size per axis"),
+    (lambda x: lax.gather(x, ints([0]), ROWS_OF, (1, 4), mode="wrap"), ValueError,
+     "mode"),
+    (lambda x: lax.scatter(x[0], ints([0]), np.ones(2), PUT), TypeError, "must be (1,)"),
+    (lambda x: lax.scatter(x[0], ints([0]), ints(1), PUT), TypeError, "one dtype"),
+    (lambda x: lax.reduce_sum(x > 0, (0,)), TypeError, "numeric dtype is required"),
+    (lambda x: lax.reduce_sum(x, (3,)), ValueError, "out of bounds"),
+    (lambda x: lax.reduce_and(x, (0,)), TypeError, "dtypes accepted are bool"),
+    (lambda x: lax.argmax(x[:0], 0, "int32"), ValueError, "at least one element"),
+    (lambda x: lax.argmax(x, 0, "float32"), TypeError, "integer dtype"),
+    (lambda x: lax.argmax(x + 1j, 0, "int32"), TypeError, "dtypes accepted"),
+    (lambda x: lax.cumsum(x, 5), ValueError, "out of bounds"),
+    (lambda x: lax.cumsum(x > 0), TypeError, "dtypes accepted"),
+    (lambda x: lax.sort((x, x[0])), TypeError, "equal shapes"),
+    (lambda x: lax.sort(x, num_keys=3), ValueError, "1 to 1 is required"),
+    (lambda x: lax.top_k(x, 9), ValueError, "at most the axis's size"),
+    (lambda x: jvp(lambda u: lax.scatter_mul(V, ints([1]), u, PUT), (np.ones(1),),
+                   (np.ones(1),)), NotImplementedError, "unique_indices=True"),
+]
+
+RULES = [
+    (lambda: grad(doubled)(HALF), ValueError, "while_loop: reverse mode (grad, vjp) given"),
+    (lambda: jvp(ruled, (HALF,), (HALF,)), TypeError, "custom_vjp ruled: forward mode"),
+    (lambda: jvp(lambda t: jvp(ruled, (HALF,), (t,))[1], (HALF,), (HALF,)), TypeError,
+     "custom_vjp ruled: forward mode"),
+    (lambda: grad(on_host)(HALF), NotImplementedError, "pure_callback: differentiated; Python"),
+    (lambda: linear_transpose(on_host, HALF)(HALF), NotImplementedError,
+     "pure_callback: transposed; Python code has no transpose"),
+    (lambda: vmap(on_host)(F), NotImplementedError, "vmap_method=None"),
+    (lambda: grad(in_order)(HALF), NotImplementedError, "io_callback: differentiated; Python"),
+    (lambda: linear_transpose(in_order, HALF)(HALF), NotImplementedError,
+     "io_callback: transposed; Python code has no transpose"),
+    (lambda: vmap(in_order)(F), ValueError, "ordered=True mapped by vmap"),
+    (lambda: linear_transpose(lambda x: lax.div(1.0, x), HALF)(HALF), NotImplementedError,
+     "div: transposed in operand 1, in which it is not linear"),
+    (lambda: linear_transpose(lambda x: lax.mul(x, x), HALF)(HALF), NotImplementedError,
+     "mul: transposed in operand 0, in which it is not linear"),
+    (lambda: linear_transpose(lax.sin, HALF)(HALF), NotImplementedError,
+     "sin: transposed with respect to an operand in which it is not linear"),
+    (lambda: lax.psum(F, "i"), NameError, "psum: axis name 'i' given; bound axis names are: none"),
+    (lambda: lax.axis_index("i"), NameError, "axis_index: axis name 'i' given"),
+    (lambda: vmap(lambda p, x: lax.cond(p, in_order, lax.sin, x))(B, F), NotImplementedError,
+     "cond: mapped over its predicate with branches that have side effects"),
+    (lambda: olympus.jit(lambda x: 1 if x > 0 else 2)(HALF), TypeError,
+     "a concrete value is required"),
+]
+
+
+def refusals(table: list[tuple[Any, ...]], what: str, *args: Any) -> tuple[Refusal, ...]:
+    return tuple(Refusal(f"{what}-{i}-{message[:30]}", call, error, re.escape(message), args, True)
+                 for i, (call, error, message) in enumerate(table))
+
+
+ALL = (*refusals(ELEMENTWISE, "elementwise"), *refusals(STRUCTURE, "structure", X),
+       *refusals(RULES, "rules"))
