@@ -112,6 +112,15 @@ def tridiagonal(dl: np.ndarray, d: np.ndarray, du: np.ndarray, b: np.ndarray) ->
 
 
 ALL = (
+    triangular("right", SQUARE, B.T),
+    triangular("left", SQUARE, B, left_side=True),
+    triangular("left-lower", SQUARE, B, left_side=True, lower=True),
+    triangular("transpose", SQUARE, B.T, transpose_a=True, lower=True),
+    triangular("conjugate", SQUARE, B, left_side=True, conjugate_a=True),
+    triangular("adjoint-unit", SQUARE, B, left_side=True, lower=True, transpose_a=True,
+               conjugate_a=True, unit_diagonal=True),
+    triangular("batch", STACK, reals(2, 3, 2, seed=1), left_side=True),
+    triangular("vector", STACK, reals(2, 3, seed=1), left_side=True, lower=True),
     Op("lax.linalg-cholesky", lambda x: np.linalg.cholesky((x + turned(x)) / 2), linalg.cholesky,
        (SQUARE,), FULL),
     Op("lax.linalg-cholesky-batch", lambda x: np.linalg.cholesky((x + turned(x)) / 2),
@@ -124,15 +133,6 @@ ALL = (
     Op("lax.linalg-cholesky_update-batch", lambda r, w: turned(np.linalg.cholesky(
         turned(np.triu(r)) @ np.triu(r) + w[..., None] * w[..., None, :])),
        lambda r, w: linalg.cholesky_update(onp.triu(r), w), (STACK, reals(2, 3)), "fd"),
-    triangular("right", SQUARE, B.T),
-    triangular("left", SQUARE, B, left_side=True),
-    triangular("left-lower", SQUARE, B, left_side=True, lower=True),
-    triangular("transpose", SQUARE, B.T, transpose_a=True, lower=True),
-    triangular("conjugate", SQUARE, B, left_side=True, conjugate_a=True),
-    triangular("adjoint-unit", SQUARE, B, left_side=True, lower=True, transpose_a=True,
-               conjugate_a=True, unit_diagonal=True),
-    triangular("batch", STACK, reals(2, 3, 2, seed=1), left_side=True),
-    triangular("vector", STACK, reals(2, 3, seed=1), left_side=True, lower=True),
     *(Op(f"lax.linalg-lu-{name}", each(factored, 3), linalg.lu, (x,), FULL)
       for name, x in (("square", SQUARE), ("tall", TALL), ("wide", WIDE), ("batch", STACK),
                       ("exchanges", reals(4, 4, seed=5)))),

@@ -33,8 +33,8 @@ from ..slicing import slice_in_dim
 
 __all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "columns",
            "describe", "diagonal_part", "eye", "half", "masked", "materialize", "matmul",
-           "matrix_transpose", "merged", "real_dtype", "rows", "scaled", "take_columns", "take_rows",
-           "total", "traced", "tril", "triu"]
+           "matrix_transpose", "merged", "real_dtype", "rows", "scaled", "take_columns",
+           "take_rows", "total", "traced", "tril", "triu"]
 
 Shape = tuple[int, ...]
 LAPACK = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64", "complex64", "complex128"))
