@@ -27,7 +27,7 @@ from .bodies import (
     structure_error,
 )
 from .call import program_uses_axis
-from .custom_rules import check_pair, is_float0
+from .custom_rules import check_pair, is_float0, results
 from .custom_vjp import custom_vjp
 
 __all__ = ["closure_convert", "custom_gradient", "linear_call", "linear_call_p"]
@@ -48,7 +48,8 @@ class _Converted:
         if tree != self.in_tree:
             raise structure_error("closure_convert", self.in_tree, tree,
                                   "called with other arguments than the example")
-        return tree_unflatten(self.out_tree, eval_closed(self.program, *self.consts, *leaves))
+        return tree_unflatten(self.out_tree,
+                              results(eval_closed(self.program, *self.consts, *leaves)))
 
 
 register_pytree_node(

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.array import literal_array
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Linear, Zero
 from ..core.staging import closure_convert, stage
-from ..core.trace import Tracer, ctx, typeof
+from ..core.trace import Context, Tracer, ctx, typeof
 from ..interpreters.transpose import transpose_program
 from ..lax.shape import zeros_of
 from ..types import dtypes
@@ -97,6 +98,13 @@ def python_value(x: Any) -> Any:
         return x
     value = x.value()
     return value.item() if x.aval.weak_type else value[()]
+
+
+def results(outs: Sequence[Any]) -> list[Any]:
+    """Results of an evaluated program for users: literals as arrays, as scalars in a trace."""
+    if ctx.trace is Context.trace:
+        return [literal_array(x) if type(x) is Literal else x for x in outs]
+    return list(map(python_value, outs))
 
 
 def check_pair(what: str, out: Any, content: str) -> tuple[Any, Any]:

@@ -32,6 +32,7 @@ from .bodies import (
 )
 from .call import program_uses_axis
 from .custom_jvp import custom_jvp
+from .custom_rules import results
 
 __all__ = ["custom_linear_solve", "custom_root", "linear_solve_p"]
 
@@ -229,7 +230,7 @@ def custom_root(f: Callable[..., Any], initial_guess: Any, solve: Callable[..., 
 
     @custom_jvp
     def root(consts: list[Any], others: list[Any], guess: list[Any]) -> list[Any]:
-        return eval_closed(solver.program, *others, *guess)
+        return results(eval_closed(solver.program, *others, *guess))
 
     @root.defjvp
     def root_jvp(primals: tuple, tangents: tuple) -> tuple[list[Any], list[Any]]:

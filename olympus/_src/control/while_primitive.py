@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base.util import cut
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn, Var
@@ -17,8 +19,9 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import instantiate, jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..lax import elementwise as ew
-from ..lax.reduce import reduce_or
+from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim
+from ..lax.slicing import dynamic_index_in_dim
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import (
@@ -128,15 +131,13 @@ class While(Higher):
             split = partial_eval_program(body_olympuspr, (*uk_body, *uk_carry), uk_carry)
             return split, split.unknown_out
 
-        _, uk = carry_fixpoint(uk_start, step)
+        split, uk = carry_fixpoint(uk_start, step)
         used = dce_closed(cond_olympuspr, (True,))[1]
         if any(u and r for u, r in zip((*uk_cond, *uk), used)):
             return None, uk
-        body, _ = dce_closed(body_olympuspr, tuple(not u for u in uk))
-        keep = [not u for u in (*uk_body, *uk)]
-        body_pr, cond_pr = body.olympuspr, cond_olympuspr.olympuspr
-        body = body.replace(olympuspr=body_pr.replace(
-            invars=[v for v, k in zip(body_pr.invars, keep) if k]))
+        num_known = len(uk) - sum(uk)
+        body, _ = dce_closed(split.known, [True] * num_known + [False] * split.num_computed)
+        cond_pr = cond_olympuspr.olympuspr
         cond_keep = [not u for u in (*uk_cond, *uk)]
         cond = cond_olympuspr.replace(olympuspr=cond_pr.replace(
             invars=[v for v, k in zip(cond_pr.invars, cond_keep) if k]))
@@ -200,13 +201,23 @@ def _any_element(cond: ClosedOlympuspr) -> ClosedOlympuspr:
 
 
 def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
-    """The batched body, in which elements whose condition is false keep their carry."""
+    """The batched body, in which elements whose condition is false keep their carry.
+
+    Instead of them the body sees the carry of one that goes on: where its own might make it divide
+    by zero, or a callback raise, nothing happens.
+    """
     def step(*args: Any) -> list[Any]:
         c_consts, b_consts, carry = cut(args, nc, nb)
         going = eval_closed(cond, *c_consts, *carry)[0]
-        new = eval_closed(body, *b_consts, *carry)
-        return [ew.select_n(broadcast_in_dim(going, typeof(x).shape, (0,)), x, y)
-                for x, y in zip(carry, new)]
+        if not typeof(going).shape[0]:
+            return carry
+        one = argmax(going, 0, np.int32)
+        flags = [broadcast_in_dim(going, typeof(x).shape, (0,)) for x in carry]
+        safe = [ew.select_n(flag, broadcast_in_dim(
+                    dynamic_index_in_dim(x, one, keepdims=False), typeof(x).shape,
+                    range(1, typeof(x).ndim)), x) for flag, x in zip(flags, carry)]
+        new = eval_closed(body, *b_consts, *safe)
+        return [ew.select_n(flag, x, y) for flag, x, y in zip(flags, carry, new)]
 
     return stage(step, [*cond.in_avals[:nc], *body.in_avals])
 

@@ -43,6 +43,11 @@ if not hasattr(GSPMDSharding, "_to_xla_hlo_sharding"):
     GSPMDSharding._to_xla_hlo_sharding = lambda self, ndim: self._hlo_sharding
 
 
+if not hasattr(SingleDeviceSharding, "memory_kind"):
+    SingleDeviceSharding.memory_kind = property(
+        lambda self: self._memory_kind or self._device.default_memory().kind)
+
+
 class AvalLike(Protocol):
     """What C++ reads of an aval."""
 

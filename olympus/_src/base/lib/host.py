@@ -6,7 +6,6 @@ error arrives in Python, in whatever thread and call.
 
 import collections
 import threading
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +26,7 @@ class HostFunction:
             return self.fun(*arrays)
         except Exception as error:
             with _lock:
-                _failures.append((traceback.format_exception_only(error)[-1].strip(), error))
+                _failures.append((f"{type(error).__name__}: {error}", error))
             raise
 
 

@@ -1,0 +1,304 @@
+"""Loops beyond `scan` and `while_loop` as such: checkpoints, progress bars, order, bad elements."""
+
+import io
+import math
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import grad, jit, jvp, lax, linearize, value_and_grad, vmap
+from olympus._src.control import progress
+from olympus.experimental import io_callback
+
+
+def looped(x, n, checkpoints):
+    def body(state):
+        i, x, a = state
+        return i + 1, onp.sin(x) * a + x, a * 0.9
+
+    return lax.while_loop(lambda s: s[0] < n, body, (0, x, 1.1), checkpoints=checkpoints)[1]
+
+
+def unrolled(x, n):
+    a = 1.1
+    for _ in range(n):
+        x, a = onp.sin(x) * a + x, a * 0.9
+    return x
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 13])
+@pytest.mark.parametrize("checkpoints", [1, 2, 3, 20])
+def test_gradient_of_a_while_loop_is_that_of_the_unrolled_loop(n, checkpoints):
+    value, slope = jit(value_and_grad(lambda x: looped(x, n, checkpoints)))(0.7)
+    expected = value_and_grad(lambda x: unrolled(x, n))(0.7)
+    np.testing.assert_allclose([value, slope], expected, rtol=1e-5)
+
+
+def test_checkpointed_while_loop_under_other_transformations():
+    xs, ns = onp.array([0.3, 0.7, 1.2]), np.array([3, 7, 0])
+    expected = [grad(lambda x, n=n: unrolled(x, int(n)))(x) for x, n in zip(xs, ns, strict=True)]
+    np.testing.assert_allclose(vmap(grad(lambda x, n: looped(x, n, 2)))(xs, ns), expected, 1e-5)
+    total = grad(lambda xs: vmap(lambda x, n: looped(x, n, 2))(xs, ns).sum())
+    np.testing.assert_allclose(total(xs), expected, 1e-5)
+    forward = jvp(lambda x: looped(x, 5, 2), (0.7,), (1.0,))
+    np.testing.assert_allclose(forward, jvp(lambda x: unrolled(x, 5), (0.7,), (1.0,)), 1e-5)
+    np.testing.assert_allclose(linearize(lambda x: looped(x, 5, 2), 0.7)[1](1.0), forward[1], 1e-5)
+    over = jvp(grad(lambda x: looped(x, 5, 2)), (0.7,), (1.0,))
+    np.testing.assert_allclose(over, jvp(grad(lambda x: unrolled(x, 5)), (0.7,), (1.0,)), 1e-4)
+    power = lambda a: lax.while_loop(
+        lambda s: s[0] < 5, lambda s: (s[0] + 1, s[1] * a), (0, 1.0), checkpoints=2)[1]
+    assert float(grad(power)(2.0)) == 80.0      # closed-over values have derivatives too
+
+
+def again(n, checkpoints):
+    """Griewank & Walther 2000: the least number of iterations run again to undo n of them."""
+    r = 0
+    while math.comb(checkpoints + r, checkpoints) < n:
+        r += 1
+    return r * n - (math.comb(checkpoints + r, checkpoints + 1) if r else 0)
+
+
+@pytest.mark.parametrize(("n", "checkpoints"), [(10, 2), (10, 3), (25, 3), (60, 4), (30, 40)])
+def test_while_loop_runs_as_few_iterations_again_as_the_schedule_says(n, checkpoints):
+    runs = [0]
+
+    def count(x):
+        runs[0] += 1
+        return x
+
+    @olympus.custom_jvp
+    def counted(x):
+        return io_callback(count, x, x)
+
+    counted.defjvp(lambda primals, tangents: (counted(*primals), tangents[0]))
+
+    def f(x):
+        return lax.while_loop(lambda s: s[0] < n,
+                              lambda s: (s[0] + 1, counted(s[1]) * onp.cos(s[1])),
+                              (0, x), checkpoints=checkpoints)[1]
+
+    slope = jit(grad(f))(0.4)
+    olympus.effects_barrier()
+    assert np.isfinite(slope)
+    # Forwards; again up to each iteration; once more in each, for its residuals.
+    assert runs[0] <= n + again(n, checkpoints) + n
+
+
+def test_memory_of_a_checkpointed_while_loop_does_not_grow_with_its_length():
+    def f(x, n):
+        return looped(x, n, 8).sum()
+
+    x = onp.ones(1000)
+    compiled = jit(grad(f)).lower(x, 1000).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 30 * x.nbytes   # whatever n
+    assert np.isfinite(compiled(x, 10_000)).all()
+
+
+def test_while_loop_checkpoints_errors():
+    for bad in (0, -1, True, 1.5):
+        with pytest.raises(ValueError, match="checkpoints is"):
+            looped(0.1, 3, bad)
+    with pytest.raises(ValueError, match="reverse mode"):
+        grad(grad(lambda x: looped(x, 3, 2)))(0.5)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 7, 12])
+def test_scan_in_stretches_is_the_scan(n, reverse):
+    def f(x, xs, **options):
+        def body(c, a):
+            c = onp.sin(c) * a + c
+            return c, c * 2
+
+        c, ys = lax.scan(body, x, xs, reverse=reverse, **options)
+        return c.sum() + (ys * onp.arange(n)[:, None]).sum()
+
+    x, xs = onp.array([0.3, 0.7]), onp.linspace(0.1, 1.0, n)
+    expected = value_and_grad(f, (0, 1))(x, xs)
+    for checkpoint in (1, 3, 20, "sqrt"):
+        found = jit(lambda x, xs, k=checkpoint: value_and_grad(f, (0, 1))(x, xs, checkpoint=k))
+        olympus.tree.map(lambda a, e: np.testing.assert_allclose(a, e, 1e-4, 1e-6),
+                         found(x, xs), expected)
+
+
+def test_scan_in_stretches_needs_less_memory():
+    def temporaries(checkpoint):
+        def f(x):
+            return lax.scan(lambda c, _: (onp.sin(c) * 1.1 + c, None), x, None, 10_000,
+                            checkpoint=checkpoint)[0].sum()
+
+        compiled = jit(grad(f)).lower(onp.ones(100)).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    assert temporaries("sqrt") * 20 < temporaries(None)
+    for bad in (0, "square", True):
+        with pytest.raises(ValueError, match="scan: checkpoint is"):
+            temporaries(bad)
+
+
+def shown(monkeypatch, capsys, fun, *args, tqdm):
+    if not tqdm:
+        monkeypatch.setattr(progress.importlib.util, "find_spec", lambda name: None)
+    olympus.block_until_ready(fun(*args))
+    olympus.effects_barrier()
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tqdm", [True, False])
+def test_progress_bar(monkeypatch, capsys, tqdm):
+    def f(x):
+        return lax.scan(lambda c, _: (onp.sin(c), None), x, None, 1000, progress="train")[0].sum()
+
+    text = shown(monkeypatch, capsys, jit(f), onp.ones(2), tqdm=tqdm)
+    assert "train" in text and "1000/1000" in text
+    assert text.count("train") <= 60
+    both = shown(monkeypatch, capsys, jit(grad(f)), onp.ones(2), tqdm=tqdm)
+    assert "train:" in both and "train backward:" in both
+    one = shown(monkeypatch, capsys, jit(vmap(f)), onp.ones((8, 2)), tqdm=tqdm)
+    assert one.count("1000/1000") == 1
+    loop = jit(lambda n: lax.fori_loop(0, n, lambda i, x: x + 1.0, 0.0, progress=True))
+    assert "fori_loop" in (text := shown(monkeypatch, capsys, loop, 77, tqdm=tqdm))
+    assert "77/77" in text
+    short = lambda: lax.fori_loop(0, 3, lambda i, x: x, 0.0, progress="a")
+    assert "3/3" in shown(monkeypatch, capsys, short, tqdm=tqdm)
+
+
+def test_progress_costs_nothing_when_off():
+    def program(**options):
+        return str(olympus.make_olympuspr(
+            lambda x: lax.scan(lambda c, _: (c * 2, None), x, None, 5, **options)[0])(1.0))
+
+    assert program() == program(progress=False)
+    assert "progress" in program(progress=True)
+
+
+# Order of effects -----------------------------------------------------------------------------
+
+def test_ordered_callbacks_keep_their_order_through_loops_branches_and_calls():
+    log = []
+
+    def say(x):
+        io_callback(lambda v: log.append(int(v)), None, x, ordered=True)
+
+    @jit
+    def inner(x):
+        say(-1)
+        return x
+
+    def body(i, x):
+        say(i)
+        lax.cond(i % 2 == 0, lambda: say(100 + i), lambda: None)
+        return inner(x)
+
+    def test(i):
+        say(200 + i)
+        return i < 1
+
+    @jit
+    def f(x):
+        say(-2)
+        x = lax.fori_loop(0, 3, body, x)
+        lax.while_loop(test, lambda i: i + 1, 0)
+        say(-3)
+        return x
+
+    expected = [-2, 0, 100, -1, 1, -1, 2, 102, -1, 200, 201, -3]
+    for _ in range(3):
+        f(1.0)
+    say(7)      # not compiled: waits for the programs before it
+    olympus.effects_barrier()
+    assert log == expected * 3 + [7]
+
+
+# vmap of loops that end at different times ------------------------------------------------------
+
+def test_elements_that_have_ended_do_not_divide_by_zero_or_call_back():
+    def countdown(x):
+        return lax.while_loop(lambda s: s[0] > 0, lambda s: (s[0] - 1, s[1] + 1 / s[0]), (x, 0.0))
+
+    with olympus.debug_nans(True), olympus.debug_infs(True):
+        _, sums = jit(vmap(countdown))(onp.array([3.0, 0.0, 1.0]))
+    np.testing.assert_allclose(sums, [1 + 1 / 2 + 1 / 3, 0, 1], 1e-6)
+
+    def positive(v):
+        assert v > 0, v
+        return v
+
+    def called(x):
+        return lax.while_loop(lambda s: s > 0, lambda s: olympus.pure_callback(
+            positive, s, s, vmap_method="sequential") - 1, x)
+
+    assert not jit(vmap(called))(onp.array([3.0, 0.0, 1.0])).any()
+    assert vmap(called)(onp.zeros((0,))).shape == (0,)
+
+
+def test_a_callback_raises_its_own_exception():
+    class Mine(Exception):
+        pass
+
+    def bad(x):
+        raise Mine(f"at {x}")
+
+    f = jit(lambda x: olympus.pure_callback(bad, x, x) + 1)
+    for _ in range(2):
+        with pytest.raises(Mine, match=re.escape("at 2.0")) as caught:
+            f(2.0).block_until_ready()
+        assert any(entry.name == "bad" for entry in caught.traceback)
+    with pytest.raises(Mine):
+        jit(lambda x: olympus.debug.callback(bad, x))(1.0)
+        olympus.effects_barrier()
+
+
+# The prompt ------------------------------------------------------------------------------------
+
+def test_breakpoint(monkeypatch):
+    @jit
+    def f(x, unused=3):
+        y = onp.sin(x)
+        olympus.debug.breakpoint(num_frames=1)
+        return y * unused
+
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("p y\nx * unused\nnope\nbt\nu\nc\n"))
+    monkeypatch.setattr(sys, "stdout", out)
+    result = f(2.0)
+    olympus.effects_barrier()
+    text = out.getvalue()
+    assert "-> " in text and "olympus.debug.breakpoint" in text
+    assert "0.909297" in text and "6.0" in text
+    assert "NameError" in text and "no such frame" in text
+    np.testing.assert_allclose(result, 3 * np.sin(2.0), 1e-6)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("q\n"))
+    with pytest.raises(RuntimeError, match=r"debug.breakpoint: quit"):
+        f(2.0).block_until_ready()
+    with pytest.raises(ValueError, match="backend is 'web'"):
+        olympus.debug.breakpoint(backend="web")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_breakpoint_on_a_pseudo_terminal(tmp_path):
+    import os
+    import pty
+    import select
+
+    program = tmp_path / "program.py"
+    program.write_text("import olympus\nf = olympus.jit(lambda x: (olympus.debug.breakpoint(), x)"
+                       "[1] + 1)\nprint('RESULT', f(2.0))\n")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, str(program)])
+    text, commands = b"", [b"x * 21\n", b"c\n"]
+    while select.select([terminal], [], [], 100)[0]:
+        try:
+            text += os.read(terminal, 4096)
+        except OSError:     # how a pseudo-terminal says that the program has ended
+            break
+        if text.rstrip().endswith(b"(oldb)") and commands:
+            os.write(terminal, commands.pop(0))
+            text += b"\n"
+    os.waitpid(pid, 0)
+    assert b"42.0" in text and b"RESULT 3.0" in text
