@@ -1,6 +1,6 @@
 """Do the tests notice a wrong rule? Each rule of each primitive is made wrong in many ways.
 
-    PYTHONPATH=.:tests python tools/mutate_rules.py [--jobs 2] [primitive ...]
+    PYTHONPATH=.:tests python tools/mutate_rules.py [--jobs 2] [--cases PATTERN] [primitive ...]
 
 First every case of `tests/test_ops.py` is traced, nothing compiled, to see which rules it calls and
 how: with which tangents, which operands mapped. Each such way gives mutants, results or operands
@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import argparse
 import collections
+import datetime
 import gc
 import importlib
+import pathlib
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -311,14 +314,14 @@ def shaped(fun: Callable[..., Any]) -> Callable[..., Any]:
 class Survey:
     """By (primitive, rule): whether it was called, and by way the cases, the smallest first."""
 
-    def __init__(self, rules: list[Rule]) -> None:
+    def __init__(self, rules: list[Rule], wanted: str = "") -> None:
         self.called: set[tuple[str, str]] = set()
         self.found: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
         self.now: dict[tuple[Rule, str], None] = {}
         self.size = 0
         for rule in rules:
             setattr(rule.prim, rule.name, self.watched(rule))
-        self.cases = list(cases())
+        self.cases = [case for case in cases() if re.search(wanted, case.name)]
         kept = test_ops.jit, test_ops.same
         test_ops.jit, test_ops.same = shaped, lambda *args: None    # type: ignore[assignment]
         try:
@@ -409,14 +412,16 @@ def report(rule: Rule, survey: Survey, verbose: bool) -> tuple[str, collections.
     return f"killed {count['killed']} of {len(ways)}" + "".join(lines), count
 
 
-def share(only: list[str], part: int, parts: int, verbose: bool) -> int:
+def share(options: argparse.Namespace) -> int:
     """Report on every `parts`-th rule."""
-    rules = [FAMILIES[name](prim, name) for prim in every_primitive() for name in rules_of(prim)]
-    survey = Survey(rules)
+    part, parts = map(int, options.share.split("/"))
+    only = options.primitives
+    rules = [FAMILIES[name](prim, name) for prim in every_primitive()
+             if not only or prim.name in only for name in rules_of(prim)]
+    survey = Survey(rules, options.cases)
     total = collections.Counter[str]()
-    chosen = [r for r in rules if not only or r.prim.name in only]
-    for rule in chosen[part::parts]:
-        text, count = report(rule, survey, verbose)
+    for rule in rules[part::parts]:
+        text, count = report(rule, survey, options.verbose)
         total += count
         print(f"{rule.prim.name:24} {rule.name:12} {text}", flush=True)
     olympus.clear_caches()
@@ -424,23 +429,27 @@ def share(only: list[str], part: int, parts: int, verbose: bool) -> int:
     return int(total["survived"] + total["not reached"] > 0)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("primitives", nargs="*")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--share", help="i/n: only every n-th rule, from the i-th")
+    parser.add_argument("--cases", default="", help="only cases whose name matches this pattern")
+    parser.add_argument("--jobs", type=int, default=1, help="so many processes")
+    parser.add_argument("--share", help="i/n: only every n-th rule, from the i-th, in this process")
     parser.add_argument("--verbose", action="store_true", help="name the case that kills")
-    options = parser.parse_args()
+    parser.add_argument("--output", type=pathlib.Path, help="write the table to this file too")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
+    options = parsed(arguments)
     if options.share:
-        part, parts = map(int, options.share.split("/"))
-        return share(options.primitives, part, parts, options.verbose)
-    more = ["--verbose"] * options.verbose
-    running = [subprocess.Popen([sys.executable, __file__, "--share", f"{i}/{options.jobs}", *more,
-                                 *options.primitives], stdout=subprocess.PIPE, text=True)
+        return share(options)
+    running = [subprocess.Popen([sys.executable, __file__, "--share", f"{i}/{options.jobs}",
+                                 *arguments], stdout=subprocess.PIPE, text=True)
                for i in range(options.jobs)]
     outputs = [p.communicate()[0] for p in running]
     total = collections.Counter[str]()
-    blocks = []
+    blocks: list[str] = []
     for line in "".join(outputs).splitlines():
         if line.startswith("TOTAL"):
             total.update({k: int(n) for k, n in (f.split("=") for f in line.split()[1:])})
@@ -448,10 +457,14 @@ def main() -> int:
             blocks[-1] += "\n" + line
         else:
             blocks.append(line)
-    print(*sorted(blocks), sep="\n")
-    print("; ".join(f"{n} {k.replace('_', ' ')}" for k, n in sorted(total.items())))
+    counts = "; ".join(f"{n} {k.replace('_', ' ')}" for k, n in sorted(total.items()))
+    table = "\n".join([*sorted(blocks), counts])
+    print(table)
+    if options.output:
+        command = " ".join(["tools/mutate_rules.py", *arguments])
+        options.output.write_text(f"{datetime.date.today()}: {command}\n\n{table}\n")
     return max(p.returncode for p in running)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
