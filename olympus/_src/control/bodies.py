@@ -64,7 +64,7 @@ def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
 
     `finish_key`, hashable, says all about `finish`; without it the body is staged anew.
     """
-    of, own = (fun.of, fun.key) if type(fun) is Derived else (fun, None)
+    of, own = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, None)
     # Other callables may have state, and be equal to others.
     if type(of) is not FunctionType or (finish is not None and finish_key is None):
         return _stage_body(fun, in_tree, in_avals, finish)

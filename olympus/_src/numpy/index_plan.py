@@ -62,9 +62,9 @@ class Plan:
         `packed` is `out_shape` without the axes that None made.
     """
 
-    __slots__ = ("out_shape", "basic", "spans", "sizes", "strides", "flips", "unit", "scalars", "batch",
-                 "components", "offset_dims", "collapsed", "index_map", "slice_sizes", "packed",
-                 "whole", "squeezed")
+    __slots__ = ("out_shape", "basic", "spans", "sizes", "strides", "flips", "unit", "scalars",
+                 "batch", "components", "offset_dims", "collapsed", "index_map", "slice_sizes",
+                 "packed", "whole", "squeezed")
 
     def __init__(self, shape: Shape, tokens: tuple) -> None:
         axes, items = [], []
