@@ -65,7 +65,7 @@ def test_an_operation_is_traced_in_few_frames(name, fun, budget):
     ("fused", lambda x: onp.var(x), 1),
     ("matmul", lambda x: x @ x, 2),
     ("norm", lambda x: onp.linalg.norm(x), 1),
-    ("where", lambda x: onp.where(x, x, 2.0), 5),
+    ("where", lambda x: onp.where(x, x, 2.0), 6),
     ("keyword", lambda x: onp.sum(x, axis=0), 1),
     ("method", lambda x: x.sum(), 1),
 ])

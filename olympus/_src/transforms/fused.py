@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backend.array import literal_array
-from ..backend.dispatch import BASE, check_deleted, python_array
+from ..backend.dispatch import BASE, KEY_TYPES, check_deleted, python_array
 from ..base import lib
 from ..core.ir import Literal
 from ..core.staging import StagingTrace
@@ -48,6 +48,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     compiled = make_jit(fun, {"static_argnames": static}, library=True)
 
     name = fun.__name__
+    placed = _NUMBERS | {Literal} if numbers else {Literal}     # types put on the device here
 
     def otherwise(error: Exception, args: tuple, kwargs: dict[str, Any]) -> Any:
         check_deleted(name, args)
@@ -58,8 +59,8 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     @functools.wraps(fun)
     def call(x: Any = _ABSENT, y: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
         trace = ctx.trace
-        if (rest or trace is not BASE or type(x) is not ArrayImpl
-                or (numbers and type(y) in _NUMBERS)):
+        if (rest or trace is not BASE or type(y) in placed
+                or (type(x) is not ArrayImpl and type(x) not in KEY_TYPES)):
             args = () if x is _ABSENT else (x,) if y is _ABSENT else (x, y, *rest)
             if type(trace) is StagingTrace or (inline and trace is not BASE):
                 return fun(*args, **kwargs)
@@ -74,9 +75,8 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         return otherwise(failure, (x,) if y is _ABSENT else (x, y), kwargs)
 
     def general(trace: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        if trace is not BASE:
-            args = tuple([literal_array(a) if type(a) is Literal else a for a in args])
-        elif numbers:
+        args = tuple([literal_array(a) if type(a) is Literal else a for a in args])
+        if numbers and trace is BASE:
             args = tuple([python_array(a) if type(a) in _NUMBERS else a for a in args])
         try:
             return compiled(*args, **kwargs)
