@@ -61,8 +61,9 @@ class Iterate(Primitive):
             return [add(i, 1.0), bitwise_and(active, again),
                     *(select(active, n, s) for n, s in zip(new, state))]
 
-        cond_program = stage(go_on, (count, avals[0]))
-        body_program = stage(body, (count, *avals))
+        with config.enable_x64(True):
+            cond_program = stage(go_on, (count, avals[0]))
+            body_program = stage(body, (count, *avals))
         out = b.while_loop(
             [b.constant(0.0, count), active, *xs],
             lambda i, active, *_: b.call_inline(cond_program, (i, active))[0],
@@ -119,7 +120,7 @@ class Computed(Elementwise):
         return b.call(self.program(out.shape, out.dtype, len(xs)), b.expand(xs), self.name)[0]
 
 
-def _program(fun: Callable[..., Any], shape: Sequence[int], dtype: Any, count: int
+def _program(fun: Callable[..., Any], shape: tuple[int, ...], dtype: Any, count: int
              ) -> ClosedOlympuspr:
     """`fun` between conversions to float64 and back, staged for one shape and dtype."""
     def wide(*xs: Any) -> list[Any]:
