@@ -139,11 +139,6 @@ def replaced(x: Any, place: int, change: Callable[[Any], Any]) -> Any:
 
 # Rules: the ways to mutate that a call shows, and the mutants -------------------------------------
 
-def pattern(flags: Any) -> str:
-    flags = tuple(flags)
-    return "".join("x" if f else "." for f in flags) if len(flags) < 4 else ""
-
-
 class Rule:
     """A family of mutants. `ways` names those that a call shows; `mutate` makes one's result."""
 
@@ -157,6 +152,12 @@ class Rule:
         if name in ("vmap", "vmap_named"):
             first = 3 if custom else 1
         self.first = first
+
+    def pattern(self, flags: Any) -> str:
+        """Which of up to three operands; programs have as many as they like, in any order."""
+        flags = tuple(flags)
+        few = len(flags) < 4 and not isinstance(self.prim, Higher)
+        return "".join("x" if f else "." for f in flags) if few else "any"
 
     def ways(self, args: tuple, params: dict, result: Any) -> Iterator[str]:
         yield from ()
@@ -173,7 +174,7 @@ class Derivative(Rule):
         given = [type(t) is not Zero for t in tangents]
         for i, t in enumerate(listed(result[1])):
             if type(t) is not Zero:
-                yield f"-out{i} of {pattern(given)}"
+                yield f"-out{i} of {self.pattern(given)}"
                 yield from (f"drop{k}" for k, on in enumerate(given) if on)
             elif changeable(t):
                 yield f"ones{i}"
@@ -197,9 +198,10 @@ class Derivative(Rule):
             return self.real(*args[:self.first + 1], dropped, *args[self.first + 2:], **params)
         out, ts = self.real(*args, **params)
         what, _, where = way.partition(" of ")
-        if where and where != pattern(type(t) is not Zero for t in tangents):
-            return out, ts
         i = int(what.lstrip("-outes"))
+        if i >= len(listed(ts)) or where and where != self.pattern(
+                type(t) is not Zero for t in tangents):
+            return out, ts
         if what.startswith("ones") != (type(listed(ts)[i]) is Zero):
             return out, ts
         return out, replaced(ts, i, changed)
@@ -209,7 +211,7 @@ class Backward(Rule):
     """transpose: a cotangent negated."""
 
     def ways(self, args: tuple, params: dict, result: Any) -> Iterator[str]:
-        linear = pattern(type(a) is Linear for a in args[1:])
+        linear = self.pattern(type(a) is Linear for a in args[1:])
         for i, ct in enumerate(result):
             if ct is not None and (type(ct) is not Zero or changeable(ct)):
                 yield f"{'ones' if type(ct) is Zero else '-ct'}{i} of {linear}"
@@ -218,7 +220,7 @@ class Backward(Rule):
         result = list(self.real(*args, **params))
         what, _, where = way.partition(" of ")
         i = int(what.lstrip("-ctones"))
-        if where != pattern(type(a) is Linear for a in args[1:]) or i >= len(result):
+        if where != self.pattern(type(a) is Linear for a in args[1:]) or i >= len(result):
             return result
         if result[i] is not None and what.startswith("ones") == (type(result[i]) is Zero):
             result[i] = changed(result[i])
@@ -229,7 +231,7 @@ class Batch(Rule):
     """vmap: a result with other values, for each combination of mapped operands."""
 
     def ways(self, args: tuple, params: dict, result: Any) -> Iterator[str]:
-        mapped = pattern(d is not None for d in args[self.first + 1])
+        mapped = self.pattern(d is not None for d in args[self.first + 1])
         outs = listed(result[0])
         for i, x in enumerate(outs):
             if kind_of(x) != "V" or (listed(result[1])[i] is not None
@@ -244,7 +246,8 @@ class Batch(Rule):
         out, dims = self.real(*args, **params)
         what, _, where = way.partition(" of ")
         i = int(what[3:])
-        if where != pattern(d is not None for d in args[self.first + 1]) or i >= len(listed(out)):
+        mapped = self.pattern(d is not None for d in args[self.first + 1])
+        if where != mapped or i >= len(listed(out)):
             return out, dims
         return replaced(out, i, lambda x: spoiled(x, listed(dims)[i])), dims
 

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.signal
 
-from olympus import jvp, lax
+from olympus import jvp, lax, linear_transpose
 from olympus._src.lax import choice
 
 from . import Op, reals
@@ -38,6 +38,8 @@ ALL = (
     Op("lax.convert_element_type-complex", lambda x: x * x.dtype.type(2) * (1 + 2j),
        lambda x: lax.mul(lax.convert_element_type(lax.mul(x, 2.0), np.result_type(x.dtype, "c8")),
                          1 + 2j), (M,)),
+    Op("lax.complex-transposed", lambda a, b: (a, -b), lambda a, b: linear_transpose(
+        lax.complex, a, b)(lax.complex(a, b)), (V, V[::-1]), grad=False),
     Op("lax.bitcast_convert_type-slope", np.multiply, lambda x, t: jvp(lambda x: lax.mul(
         x, lax.bitcast_convert_type(x, x.dtype)), (x,), (t,))[1], (V, V[::-1]), grad=False),
     Op("lax.stop_gradient-slope", np.multiply, lambda x, t: jvp(lambda x: lax.mul(

@@ -117,9 +117,9 @@ class Elementwise(Primitive):
         self.op, self.kinds, self.partials = op, kinds, partials
         self.linear, self.result, self.transposes = linear, result, transposes or partials
         if not linear:
-            self.transpose = None  # pyright: ignore[reportAttributeAccessIssue]
+            self.transpose = None
         if not {FLOATING, COMPLEX} & set(kinds):    # no derivative reaches integers
-            self.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
+            self.jvp = None
 
     def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         shape = check_operands(self.name, avals, self.kinds)
