@@ -44,18 +44,15 @@ def reordered(t: Any, z: Any, select: Callable[..., Any]) -> list[Any]:
     aval = typeof(t)
     n = aval.shape[-1]
     flat = [reshape(x, (prod(aval.shape[:-2]), n, n)) for x in (t, z)]
-    outs = map(lambda xs: _one(*xs, select), tuple(flat))
+    outs = map(lambda xs: _one(xs[0], xs[1], select), tuple(flat))
     return [reshape(x, aval.shape) for x in outs]
 
 
 def _one(t: Any, z: Any, select: Callable[..., Any]) -> tuple[Any, Any]:
     """One matrix: passes over its blocks, until one changes nothing."""
     n = typeof(t).shape[0]
-    none = full((), False)
     state = (t, z, _chosen(t, select), full((), True))
-    t, z, _, _ = while_loop(lambda state: state[3],
-                            lambda state: _pass(*state[:3], none, n), state)
-    return t, z
+    return while_loop(lambda state: state[3], lambda state: _pass(state, n), state)[:2]
 
 
 def _below(t: Any) -> Any:
@@ -89,8 +86,9 @@ def _flags(found: Any, t: Any) -> Any:
     return ew.convert_element_type(found, dtypes.as_dtype(bool))
 
 
-def _pass(t: Any, z: Any, chosen: Any, changed: Any, n: int) -> Any:
+def _pass(state: tuple[Any, ...], n: int) -> Any:
     """From top to bottom, exchange each block that is not chosen with a chosen one after it."""
+    t, z, chosen, _ = state
     swaps = [lambda t, z, chosen, i: (t, z, chosen)]
     sizes = (1,) if typeof(t).dtype.kind == "c" else (1, 2)
     swaps += [_swap(p, q, n) for p in sizes for q in sizes]
@@ -113,7 +111,7 @@ def _pass(t: Any, z: Any, chosen: Any, changed: Any, n: int) -> Any:
 
     start = full((), 0, INT32)
     return while_loop(lambda state: ew.lt(state[0], n - 1), step,
-                      (start, t, z, chosen, changed))[1:]
+                      (start, t, z, chosen, full((), False)))[1:]
 
 
 def _at(x: Any, i: Any) -> Any:

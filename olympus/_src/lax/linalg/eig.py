@@ -79,16 +79,12 @@ class Eig(MatrixOperation):
             compute_right_eigenvectors=right or not left, enable_eigvec_derivs=True,
             implementation=implementation)
         t = as_dtype(tangents[0], w)
-        t_vectors = []
-        if right or not left:
+        if not left:
             rates, t_right = _moved(w, vectors[-1], t)
-            t_vectors.append(t_right)
-        if left:
-            rates, t_left = _moved(ew.conj(w), vectors[0], adjoint(t))
-            rates = ew.conj(rates)
-            t_vectors.insert(0, t_left)
-        kept = left + right
-        return [w, *vectors[:kept]], [rates, *t_vectors[:kept]]
+            return [w, *vectors[:right]], [rates, *[t_right][:right]]
+        rates, t_left = _moved(ew.conj(w), vectors[0], adjoint(t))
+        t_right = [_moved(w, vectors[1], t)[1]] if right else []
+        return [w, *vectors], [ew.conj(rates), t_left, *t_right]
 
 
 def _moved(w: Any, v: Any, t: Any) -> tuple[Any, Any]:
