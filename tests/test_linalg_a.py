@@ -8,6 +8,7 @@ from ops import Refusal
 import olympus
 from olympus import grad, hessian, jit, jvp, linear_transpose, make_olympuspr, vmap
 from olympus import numpy as onp
+from olympus._src.backend.lowering import lower_program
 from olympus.lax import linalg
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -165,6 +166,26 @@ def test_one_matrix_for_mapped_right_hand_sides_is_factored_once():
     close(mapped(a, b), np.linalg.solve(a, b.T).T, 1e-4)
     text = str(make_olympuspr(mapped)(a, b))
     assert "f32[5,3,3]" not in text and text.count(" lu ") == 1
+
+
+@pytest.mark.parametrize(("fun", "calls"), [
+    (linalg.cholesky, ["stablehlo.cholesky"]),
+    (lambda x: linalg.triangular_solve(x, x), ["stablehlo.triangular_solve"]),
+    (linalg.lu, ["@cusolver_getrf_ffi"]),
+    (linalg.qr, ["@cusolver_geqrf_ffi", "@cusolver_orgqr_ffi"]),
+    (lambda x: linalg.ormqr(x, x[0], x), ["@cusolver_ormqr_ffi"]),
+])
+def test_on_a_gpu_the_kernels_are_cusolvers(fun, calls):
+    program = make_olympuspr(fun)(np.eye(3, dtype="c8"))
+    text = str(lower_program(program, "f", "gpu")[0])
+    assert [name for name in calls if name in text] == calls
+
+
+def test_a_kernel_that_a_gpu_has_not_is_refused():
+    x = np.ones((3, 3), "f4")
+    program = make_olympuspr(lambda x: linalg.tridiagonal_solve(x[0], x[0], x[0], x))(x)
+    with pytest.raises(NotImplementedError, match="gtsv.*on the CPU only; run this part there"):
+        lower_program(program, "f", "gpu")
 
 
 # Derivatives -------------------------------------------------------------------------------------

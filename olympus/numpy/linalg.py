@@ -4,7 +4,8 @@ from .._src.numpy.decompositions import (
     cond, eig, eigh, eigvals, eigvalsh, lstsq, matrix_rank, pinv, svd, svdvals
 )
 from .._src.numpy.linalg import (
-    cross, diagonal, matmul, matrix_transpose, norm, outer, tensordot, trace, vecdot, vector_norm
+    cross, diagonal, matmul, matrix_norm, matrix_transpose, norm, outer, tensordot, trace, vecdot,
+    vector_norm
 )
 from .._src.numpy.systems import (
     cholesky, det, inv, matrix_power, multi_dot, qr, slogdet, solve, tensorinv, tensorsolve
@@ -12,7 +13,7 @@ from .._src.numpy.systems import (
 
 __all__ = [
     "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
-    "lstsq", "matmul", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm",
-    "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
-    "tensorsolve", "trace", "vecdot", "vector_norm"
+    "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
+    "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
+    "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm"
 ]

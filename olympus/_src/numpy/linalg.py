@@ -17,8 +17,8 @@ from . import products, reductions
 from .promote import array_args, inexact
 from .ufuncs import absolute, divide, not_equal, power
 
-__all__ = ["cross", "diagonal", "matmul", "matrix_transpose", "norm", "outer", "tensordot", "trace",
-           "vecdot", "vector_norm"]
+__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_transpose", "norm", "outer",
+           "tensordot", "trace", "vecdot", "vector_norm"]
 
 
 @fused(static=("ord", "axis", "keepdims"))
@@ -110,6 +110,21 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     (a,) = array_args("vector_norm", x)
     a = inexact(a)
     return _vector(a, ord, canonical_axes(axis, len(a.shape), "vector_norm"), keepdims)
+
+
+@fused(static=("keepdims", "ord"))
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norm of matrices x[..., n, m]: `ord` as in `norm`.
+
+    >>> import olympus.numpy as jnp
+    >>> print(jnp.linalg.matrix_norm(jnp.ones((2, 8))))
+    4.0
+    """
+    (a,) = array_args("matrix_norm", x)
+    n = len(a.shape)
+    if n < 2:
+        raise ValueError(f"matrix_norm: {a.aval} given; at least two axes are required.")
+    return _matrix(inexact(a), "fro" if ord is None else ord, (n - 2, n - 1), keepdims)
 
 
 def matrix_transpose(x: Any, /) -> Any:
