@@ -73,7 +73,10 @@ class Schur(MatrixOperation):
         """
         t, z = self.bind(*primals, compute_schur_vectors=True, **params)
         inner = matmul(adjoint(z), matmul(tangents[0], z))
-        turn = (_turn if typeof(t).dtype.kind == "c" else _real_turn)(t, inner)
+        if typeof(t).size == 0:
+            turn = inner
+        else:
+            turn = (_turn if typeof(t).dtype.kind == "c" else _real_turn)(t, inner)
         change = _without_lower(t, _changed(t, inner, turn))
         outs, rates = [t, z], [change, matmul(z, turn)]
         kept = 1 + compute_schur_vectors

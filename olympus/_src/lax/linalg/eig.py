@@ -89,6 +89,8 @@ class Eig(MatrixOperation):
 
 def _moved(w: Any, v: Any, t: Any) -> tuple[Any, Any]:
     """Tangents of eigenvalues w and eigenvectors v of a matrix whose tangent is t."""
+    if typeof(v).size == 0:     # no component is the largest
+        return w, v
     inner = left_divided(v, matmul(t, v))
     turned = matmul(v, ew.mul(inner, off_diagonal_inverse(pairs(ew.sub, w))))
     return diagonal(inner), ew.sub(turned, _drift(v, turned))
