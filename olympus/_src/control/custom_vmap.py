@@ -10,6 +10,7 @@ from ..core.primitive import Zero
 from ..core.trace import ctx, typeof
 from ..interpreters.batching import to_axis
 from ..interpreters.jvp import instantiate, jvp_flat
+from ..types.shape import definitely_equal
 from ..types.tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 from .bodies import name_of, structure_error
 from .custom_rules import (
@@ -127,7 +128,7 @@ class _VmapCall(_VmapRule):
         flags = [bool(f) for f in broadcast_prefix(out_batched, out)]
         for x, flag in zip(leaves, flags):
             aval = typeof(x)
-            if flag and (not aval.shape or aval.shape[0] != size):
+            if flag and not (aval.shape and definitely_equal(aval.shape[0], size)):
                 raise ValueError(f"{what} returned {aval} as mapped; a leading axis of size {size} "
                                  "is required; return False for it in out_batched otherwise.")
         return leaves, flags

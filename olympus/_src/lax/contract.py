@@ -12,7 +12,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal
 from .elementwise import add
 from .precision import canonical_precision, precision_attributes
-from .shape import move_axis, transpose
+from .shape import shifted, transpose
 
 __all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 
@@ -97,22 +97,19 @@ class DotGeneral(Primitive):
              dimension_numbers: DimensionNumbers, **params: Any) -> Any:
         (x, y), (dx, dy) = args, dims
         (lc, rc), (lb, rb) = dimension_numbers
-        if dx is not None and dy is not None:
-            x, y = move_axis(x, dx, 0), move_axis(y, dy, 0)
-            numbers = ((_up(lc), _up(rc)), ((0, *_up(lb)), (0, *_up(rb))))
-            return self.bind(x, y, dimension_numbers=numbers, **params), 0
-        # One operand mapped: its axis is one more free axis of that operand.
         if dx is not None:
-            x = move_axis(x, dx, typeof(x).ndim - 1)
-            out = self.bind(x, y, dimension_numbers=dimension_numbers, **params)
-            return out, typeof(out).ndim - 1 - len(_free(typeof(y).ndim, rc, rb))
-        y = move_axis(y, dy, typeof(y).ndim - 1)
-        out = self.bind(x, y, dimension_numbers=dimension_numbers, **params)
-        return out, typeof(out).ndim - 1
-
-
-def _up(axes: Dims) -> Dims:
-    return tuple([i + 1 for i in axes])
+            lc, lb = shifted(lc, dx), shifted(lb, dx)
+        if dy is not None:
+            rc, rb = shifted(rc, dy), shifted(rb, dy)
+        if dx is not None and dy is not None:
+            numbers = ((lc, rc), ((dx, *lb), (dy, *rb)))
+            return self.bind(x, y, dimension_numbers=numbers, **params), 0
+        # One operand mapped: its axis is one more free axis of that operand, where it stands.
+        out = self.bind(x, y, dimension_numbers=((lc, rc), (lb, rb)), **params)
+        if dx is not None:
+            return out, len(lb) + _free(typeof(x).ndim, lc, lb).index(dx)
+        free = _free(typeof(y).ndim, rc, rb)
+        return out, typeof(out).ndim - len(free) + free.index(dy)
 
 
 def _check_axes(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Dims, right: Dims) -> None:
