@@ -62,9 +62,9 @@ ALL = (
     Op("lax.dot", lambda x, y: x @ y, lambda x, y: lax.dot(
         x, y, dimension_numbers=(((1,), (0,)), ((), ())), precision="highest"), (A, B), "fihec"),
     Op("lax.dot-mixed", lambda x, y: (x.astype("f8") @ y).astype("f4"),
-       lambda x, y: lax.dot(x, y), (A, B.astype("f4")), "fhi"),
+       lambda x, y: lax.dot(x, y), (A, B.astype("f4")), "fi"),
     Op("lax.dot-wide", lambda x, y: (x.astype("f4") @ y.astype("f4")),
-       lambda x, y: lax.dot(x, y, preferred_element_type=np.float32), (A, B), "fh", grad=False),
+       lambda x, y: lax.dot(x, y, preferred_element_type=np.float32), (A, B), "fi", grad=False),
     Op("lax.batch_matmul", lambda x, y: x @ y,
        lambda x, y: lax.batch_matmul(x, y, precision="F32_F32_F32"), (reals(2, 3, 4),
                                                                        reals(2, 4, 2, seed=1))),

@@ -6,6 +6,7 @@ windows; derivatives gather the elements of each window along a new axis and red
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,15 +15,16 @@ import numpy as np
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive
-from ..core.trace import typeof
+from ..core.staging import stage
+from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_flat
 from ..lax import elementwise as ew
 from ..lax.indexing import GatherDimensionNumbers, gather
 from ..lax.shape import broadcast_in_dim, reshape, transpose
-from ..lax.slicing import pad
 from ..lax.window_extrema import reduce_window_max_p, reduce_window_min_p
 from ..lax.windows import (
+    dilated,
     emit_windows,
     reduce_window_sum_p,
     window_params,
@@ -40,6 +42,7 @@ from .reduce import initial_values, is_known, monoid_of, reduce_p, scalar_progra
 __all__ = ["reduce_window", "reduce_window_p", "select_and_scatter_p"]
 
 Dims = tuple[int, ...]
+BOOL = dtypes.as_dtype(bool)
 _MONOIDS: dict[Any, Any] = {ew.add_p: reduce_window_sum_p, ew.max_p: reduce_window_max_p,
                             ew.min_p: reduce_window_min_p}
 
@@ -82,35 +85,71 @@ class ReduceWindow(Primitive):
 
 
 def _by_gathering(args: Sequence[Any], *, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+    """The same by the elements of the windows along a new axis 0, and whether they are any."""
     n = len(args) // 2
-    rows = [_window_elements(x, init, **params) for x, init in zip(args[:n], args[n:])]
-    return reduce_p.bind(*rows, *args[n:], olympuspr=olympuspr, dimensions=(0,))
+    shape = typeof(args[0]).shape
+    sizes = windowed_shape(shape, **params)
+    if 0 in sizes or 0 in shape:
+        return [broadcast_in_dim(init, sizes, ()) for init in args[n:]]
+    places = [*map(_axis_places, shape, sizes, *[params[name] for name in (
+        "window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")])]
+    rows = [_window_elements(x, [index for index, _ in places]) for x in args[:n]]
+    if all(inside.all() for _, inside in places):
+        return reduce_p.bind(*rows, *args[n:], olympuspr=olympuspr, dimensions=(0,))
+    flags = _window_flags([inside for _, inside in places])
+    return reduce_p.bind(*rows, flags, *args[n:], literal(True, BOOL),
+                         olympuspr=_skipping(olympuspr, n), dimensions=(0,))[:n]
 
 
-def _padded(x: Any, init: Any, padding: Any, base_dilation: Dims) -> Any:
-    return pad(x, init, [(low, high, d - 1) for (low, high), d in zip(padding, base_dilation)])
+def _axis_places(size: int, count: int, window: int, stride: int, pads: tuple[int, int],
+                 base: int, spread: int) -> tuple[np.ndarray, np.ndarray]:
+    """Along one axis, for [place in the window, window]: an index, and whether it is one."""
+    steps, starts = np.arange(window) * spread, np.arange(count) * stride - pads[0]
+    at = np.add.outer(steps, starts)
+    inside = (at >= 0) & (at < dilated(size, base)) & (at % base == 0)
+    return np.where(inside, at // base, 0).astype(np.int32), inside
 
 
-def _window_elements(x: Any, init: Any, *, window_dimensions: Dims, window_strides: Dims,
-                     padding: Any, base_dilation: Dims, window_dilation: Dims) -> Any:
-    """The elements of each window, along a new axis 0."""
-    sizes = windowed_shape(
-        typeof(x).shape, window_dimensions=window_dimensions, window_strides=window_strides,
-        padding=padding, base_dilation=base_dilation, window_dilation=window_dilation)
-    if 0 in sizes:
-        return broadcast_in_dim(init, (prod(window_dimensions), *sizes), ())
-    x = _padded(x, init, padding, base_dilation)
-    ndim = len(sizes)
-    for d in range(ndim):
-        starts, steps = np.arange(sizes[d]) * window_strides[d], np.arange(window_dimensions[d])
-        places = np.add.outer(steps * window_dilation[d], starts).reshape(-1, 1).astype(np.int32)
-        others = tuple([i for i in range(ndim) if i != d])
-        window = [1 if i == d else m for i, m in enumerate(typeof(x).shape)]
-        x = gather(x, places, GatherDimensionNumbers(others, (d,), (d,)), window,
+def _merged(x: Any, ndim: int) -> Any:
+    """[w1, o1, w2, o2, ...] -> [w1 * w2 * ..., o1, o2, ...]"""
+    x = transpose(x, (*range(0, 2 * ndim, 2), *range(1, 2 * ndim, 2)))
+    shape = typeof(x).shape
+    return reshape(x, (prod(shape[:ndim]), *shape[ndim:]))
+
+
+def _window_elements(x: Any, indices: Sequence[np.ndarray]) -> Any:
+    """The element of each window at each of its places, along a new axis 0."""
+    for d, index in enumerate(indices):
+        axis, sizes = 2 * d, typeof(x).shape
+        window = [1 if i == axis else n for i, n in enumerate(sizes)]
+        kept = tuple([i if i < axis else i + 1 for i in range(len(sizes)) if i != axis])
+        x = gather(x, index[..., None], GatherDimensionNumbers(kept, (axis,), (axis,)), window,
                    mode="promise_in_bounds")
-    pairs = [n for pair in zip(window_dimensions, sizes) for n in pair]
-    x = transpose(reshape(x, pairs), (*range(0, 2 * ndim, 2), *range(1, 2 * ndim, 2)))
-    return reshape(x, (prod(window_dimensions), *sizes))
+    return _merged(x, len(indices))
+
+
+def _window_flags(insides: Sequence[np.ndarray]) -> Any:
+    """Whether the place is an element, laid out as `_window_elements`."""
+    shape = tuple([n for inside in insides for n in inside.shape])
+    flags = [broadcast_in_dim(inside, shape, (2 * d, 2 * d + 1))
+             for d, inside in enumerate(insides)]
+    return _merged(functools.reduce(ew.bitwise_and, flags), len(insides))
+
+
+def _skipping(program: ClosedOlympuspr, n: int) -> ClosedOlympuspr:
+    """The program on n values and a flag each: what is not flagged is left out; cached on it."""
+    cache = program.olympuspr.cache
+    if "skipping" not in cache:
+        def combine(*args: Any) -> list[Any]:
+            p, q = (args[:n], args[n]), (args[n + 1:-1], args[-1])
+            both = ew.bitwise_and(p[1], q[1])
+            made = eval_closed(program, *p[0], *q[0])
+            return [*(ew.select_n(both, ew.select_n(p[1], y, x), z)
+                      for x, y, z in zip(p[0], q[0], made)), ew.bitwise_or(p[1], q[1])]
+
+        state = [*program.in_avals[:n], make_aval((), BOOL)]
+        cache["skipping"] = stage(combine, state * 2)
+    return cache["skipping"]
 
 
 class SelectAndScatter(Primitive):
@@ -176,12 +215,13 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any
 
     Args:
       operand: pytree of arrays of one shape.
-      init_value: the same structure of scalars of the same dtypes: what each window starts from,
-        and what padding consists of.
+      init_value: the same structure of scalars of the same dtypes, that each window starts from;
+        for the result not to depend on the order they must be the function's identity.
       computation: `(a, b) -> c` on structures of scalars, without traced values from outside.
       window_dimensions: the window's size along each axis.
       window_strides: steps of the window along each axis; None is 1.
       padding: "VALID", "SAME", "SAME_LOWER" or pairs (low, high) per axis; negative ones crop.
+        Places of padding are left out, whatever the initial value is.
       base_dilation: spreads the operand out: distance of its elements; None is 1.
       window_dilation: spreads the window out: distance of its places; None is 1.
 
@@ -206,12 +246,7 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any
     if prim is None or dtypes.scalar_kind(dtype) not in prim.kinds:
         outs = reduce_window_p.bind(*leaves, *inits, olympuspr=program, **params)
         return tree_unflatten(tree, outs)
-    x, (init,) = leaves[0], inits
-    if is_known(init, prim.identity(dtype), dtype):
-        return tree_unflatten(tree, [prim.bind(x, **params)])
-    # Another initial value is what padding consists of, and is combined with every window.
-    ones = (1,) * avals[0].ndim
-    out = prim.bind(_padded(x, init, params["padding"], params["base_dilation"]),
-                    **{**params, "padding": ((0, 0),) * len(ones), "base_dilation": ones})
-    return tree_unflatten(tree, eval_closed(
-        program, broadcast_in_dim(init, typeof(out).shape, ()), out))
+    out = prim.bind(leaves[0], **params)
+    if not is_known(inits[0], prim.identity(dtype), dtype):
+        out, = eval_closed(program, broadcast_in_dim(inits[0], typeof(out).shape, ()), out)
+    return tree_unflatten(tree, [out])

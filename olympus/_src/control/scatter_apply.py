@@ -1,6 +1,6 @@
 """scatter_apply: a function applied to the elements of windows of an array.
 
-Where windows meet, the function is applied once for each. The scatter carries a state of several
+Where windows meet, the function is applied once for each. The primitive carries a state of several
 arrays: derivatives push unit tangents through the function along with the values, which gives each
 element's derivative whatever the number of times; the result is linear in the tangents.
 """
@@ -17,21 +17,27 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.jvp import jvp_program
 from ..lax import elementwise as ew
+from ..lax.creation import full
 from ..lax.indexing import (
     GatherScatterMode,
     ScatterDimensionNumbers,
     emit_scatter,
     mapped_scatter,
+    scatter_add,
     scatter_p,
 )
+from ..lax.reduce import reduce_max
 from ..lax.shape import align, broadcast_in_dim, move_axis
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape
 from ..types.tree import tree_flatten
-from .reduce import scalar_program
+from .reduce import elementwise, scalar_program
+from .while_loop import while_loop
 
 __all__ = ["scatter_apply"]
+
+UINT32 = dtypes.as_dtype("uint32")
 
 
 class ScatterApply(Primitive):
@@ -55,11 +61,15 @@ class ScatterApply(Primitive):
     def lower(self, b: Any, indices: Any, *xs: Any, olympuspr: ClosedOlympuspr,
               update_shape: tuple[int, ...], dimension_numbers: ScatterDimensionNumbers,
               **params: Any) -> list[Any]:
-        index, x = b.avals_in[:2]
+        if len(xs) > 1:
+            return b.inline(_by_counting, indices, *xs, olympuspr=olympuspr,
+                            update_shape=update_shape, dimension_numbers=dimension_numbers,
+                            **params)
+        index, x = b.avals_in
         updates = make_aval(update_shape, x.dtype)
         return emit_scatter(
-            b, xs, indices, [b.full(updates, 0)] * len(xs), (x, index, updates),
-            lambda *args: b.call_inline(olympuspr, args[:len(xs)]), dimension_numbers, **params)
+            b, xs, indices, [b.full(updates, 0)], (x, index, updates),
+            lambda old, new: b.call_inline(olympuspr, [old]), dimension_numbers, **params)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
             **params: Any) -> Any:
@@ -87,6 +97,30 @@ class ScatterApply(Primitive):
         outs = self.bind(indices, *xs, update_shape=(axis.size, *update_shape),
                          dimension_numbers=numbers, **params)
         return outs, [0] * len(outs)
+
+
+def _by_counting(indices: Any, *xs: Any, olympuspr: ClosedOlympuspr, update_shape: tuple[int, ...],
+                 dimension_numbers: ScatterDimensionNumbers, **params: Any) -> Sequence[Any]:
+    """The program applied to all elements at once, to each as often as windows hold it.
+
+    A scatter into several arrays would do it; XLA's CPU compiler (jaxlib 0.10.2) gets those wrong
+    where two operands are one value, as unit tangents are.
+    """
+    shape = typeof(xs[0]).shape
+    zeros, ones = [broadcast_in_dim(literal(n, UINT32), s, ())
+                   for n, s in ((0, shape), (1, update_shape))]
+    counts = scatter_add(zeros, indices, ones, dimension_numbers, **params)
+
+    def step(done: Any, xs: Sequence[Any]) -> list[Any]:
+        wanted = ew.gt(counts, broadcast_in_dim(done, shape, ()))
+        return [ew.select_n(wanted, x, y) for x, y in zip(xs, elementwise(olympuspr, xs))]
+
+    if params["unique_indices"]:
+        return step(literal(0, UINT32), xs)
+    most = reduce_max(counts, range(len(shape)))
+    return while_loop(lambda state: ew.lt(state[0], most),
+                      lambda state: (ew.add(state[0], 1), step(state[0], state[1])),
+                      (full((), 0, UINT32), [*xs]))[1]
 
 
 def _real_parts(t: Any) -> list[tuple[Any, Any]]:

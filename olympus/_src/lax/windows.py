@@ -126,7 +126,7 @@ def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequenc
 
     Args:
       b: the builder.
-      xs, inits: MLIR values: arrays of one shape, and what padding and sums start from.
+      xs, inits: MLIR values: arrays of one shape, and what each window starts from.
       avals: those of `xs`.
       combine: (accumulated..., new...) -> MLIR values, on rank-0 values.
     """
@@ -134,18 +134,15 @@ def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequenc
         avals[0].shape, window_dimensions=window_dimensions, window_strides=window_strides,
         padding=padding, base_dilation=base_dilation, window_dilation=window_dilation)
     outs = [make_aval(shape, a.dtype) for a in avals]
-    if 0 in shape or 0 in avals[0].shape:
+    # Cutting into dilated elements may leave some of the room between two.
+    cuts = [[max(-(pad // base), 0) for pad in pair]
+            for pair, base in zip(padding, base_dilation)]
+    if 0 in shape or any(n <= low + high for n, (low, high) in zip(avals[0].shape, cuts)):
         return [b.broadcast(init, out, ()) for init, out in zip(inits, outs)]
-    if any(pad < 0 for pair in padding for pad in pair):
-        # XLA's simplifier aborts the process on some windows with negative padding: crop first.
-        grown = tuple([dilated(n, d) + low + high for n, d, (low, high) in zip(
-            avals[0].shape, base_dilation, padding)])
-        attributes = {"edge_padding_low": b.i64s([low for low, _ in padding]),
-                      "edge_padding_high": b.i64s([high for _, high in padding]),
-                      "interior_padding": b.i64s([d - 1 for d in base_dilation])}
-        xs = [b.op("stablehlo.pad", [x, init], attributes, make_aval(grown, a.dtype))
-              for x, init, a in zip(xs, inits, avals)]
-        padding, base_dilation = ((0, 0),) * len(shape), (1,) * len(shape)
+    if any(map(any, cuts)):
+        xs = _cropped(b, xs, avals, cuts)
+        padding = tuple([(low + cut[0] * base, high + cut[1] * base)
+                         for (low, high), cut, base in zip(padding, cuts, base_dilation)])
     pads = [list(pair) for pair in padding]
     op = b.ops("stablehlo.reduce_window", [*xs, *inits], {
         "window_dimensions": b.i64s(window_dimensions), "window_strides": b.i64s(window_strides),
@@ -154,6 +151,20 @@ def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequenc
         [b.type(out) for out in outs], regions=1)
     b.region(op, 0, [b.type(make_aval((), a.dtype)) for a in avals] * 2, combine)
     return list(op.results)
+
+
+def _cropped(b: Any, xs: Sequence[Any], avals: Sequence[ShapedArray],
+             cuts: Sequence[Sequence[int]]) -> list[Any]:
+    """Operands without so many elements (low, high) per axis, which negative padding cuts off.
+
+    XLA's simplifier (jaxlib 0.10.2) aborts the process on some windows with negative padding.
+    """
+    limits = [n - high for n, (_, high) in zip(avals[0].shape, cuts)]
+    sizes = tuple([limit - low for limit, (low, _) in zip(limits, cuts)])
+    attributes = {"start_indices": b.i64s([low for low, _ in cuts]),
+                  "limit_indices": b.i64s(limits), "strides": b.i64s([1] * len(sizes))}
+    return [b.op("stablehlo.slice", [x], attributes, make_aval(sizes, a.dtype))
+            for x, a in zip(xs, avals)]
 
 
 class WindowReduction(Primitive, abstract=True):
