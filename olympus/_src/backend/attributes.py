@@ -38,6 +38,9 @@ def element_type(dtype: Any) -> Any:
     found = _types.get(key)
     if found is None:
         name = "float0" if dtype == dtypes.float0 else dtype.name
+        if name not in _ELEMENTS:
+            raise TypeError(f"lowering: an array of dtype {name} given; XLA has no arrays of it; "
+                            "convert to a wider dtype.")
         found = _types[key] = mlir.ir.Type.parse(_ELEMENTS[name], mlir.context())
     return found
 

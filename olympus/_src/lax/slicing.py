@@ -275,6 +275,12 @@ class Concatenate(Physical):
         return make_aval(shape, first.dtype, all(a.weak_type for a in avals))
 
     def emit(self, b: Any, *xs: Any, dimension: int) -> Any:
+        dtype = b.avals_out[0].dtype
+        if b.platform == "cpu" and not dtypes.is_extended(dtype) \
+                and dtypes.itemsize_bits(dtype) == 2:
+            raise TypeError(f"concatenate: operands of dtype {dtype} given on a CPU; 4 bits or "
+                            "more are required, since XLA's CPU compiler aborts on 2; convert "
+                            "with astype.")
         return b.op("stablehlo.concatenate", xs, {"dimension": b.attr(f"{dimension} : i64")})
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int) -> Any:

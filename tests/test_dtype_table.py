@@ -1,0 +1,39 @@
+"""Which operation takes which dtype is as tests/data/dtype_table.txt says.
+
+A fixed quarter of the operations runs; OLYMPUS_DTYPE_TABLE=all runs them all.
+"""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+import olympus
+
+ROOT = Path(__file__).parent.parent
+spec = importlib.util.spec_from_file_location("dtype_table", ROOT / "tools" / "dtype_table.py")
+tool = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tool)
+
+LINES = (ROOT / "tests" / "data" / "dtype_table.txt").read_text(encoding="utf-8").splitlines()
+TABLE = {text.split(":")[0]: text for text in LINES}
+ALL = os.environ.get("OLYMPUS_DTYPE_TABLE") == "all"
+
+
+def test_the_table_has_every_operation():
+    heads = [f"no arrays of {dtype}" for dtype in tool.NAMES_ONLY]
+    assert [*TABLE] == [*heads, *sorted(tool.OPERATIONS)]
+
+
+@pytest.mark.parametrize("name", sorted(tool.OPERATIONS) if ALL else tool.share(0, 4))
+def test_dtypes_of(name):
+    with olympus.enable_x64(True):
+        found = list(tool.table([name]))
+    assert found[-1] == TABLE[name]
+    assert all(text in LINES for text in found)
+
+
+def test_a_dtype_without_arrays_is_explained():
+    with pytest.raises(TypeError, match="XLA has no arrays of it; convert to a wider dtype"):
+        olympus.numpy.ones(2, "int1")
