@@ -255,6 +255,9 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 # Joining and splitting --------------------------------------------------------------------------
 
 
+_TWO_BITS = (dtypes.as_dtype("int2"), dtypes.as_dtype("uint2"))
+
+
 class Concatenate(Physical):
     """Operands one after another along an axis."""
 
@@ -276,8 +279,7 @@ class Concatenate(Physical):
 
     def emit(self, b: Any, *xs: Any, dimension: int) -> Any:
         dtype = b.avals_out[0].dtype
-        if b.platform == "cpu" and not dtypes.is_extended(dtype) \
-                and dtypes.itemsize_bits(dtype) == 2:
+        if b.platform == "cpu" and dtype in _TWO_BITS:
             raise TypeError(f"concatenate: operands of dtype {dtype} given on a CPU; 4 bits or "
                             "more are required, since XLA's CPU compiler aborts on 2; convert "
                             "with astype.")
