@@ -272,9 +272,25 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
         raise ValueError(f"slogdet: method {method!r} given; 'lu' or 'qr' is required.")
     if method == "qr":
         return _slogdet_qr(a)
+    return _slogdet(a)
+
+
+@custom_jvp
+def _slogdet(a: Any) -> SlogdetResult:
     factors, pivots, _ = lu(a)
-    diagonal = _diagonal(factors)
-    return _signed_log(diagonal, _parity(pivots, a.dtype))
+    return _signed_log(_diagonal(factors), _parity(pivots, a.dtype))
+
+
+@_slogdet.defjvp
+def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
+    """The tangent of log det(a) is trace(a⁻¹ ȧ); its imaginary part turns the sign."""
+    (a,), (t,) = primals, tangents
+    sign, log = _slogdet(a)
+    trace = reduce_sum(_diagonal(lu_solve(a, t)), (len(a.shape) - 2,))
+    if not dtypes.is_complex(a.dtype):
+        return SlogdetResult(sign, log), SlogdetResult(full_like(sign, 0), trace)
+    turn = ew.complex(full_like(log, 0), ew.imag(trace))
+    return SlogdetResult(sign, log), SlogdetResult(ew.mul(sign, turn), ew.real(trace))
 
 
 def _signed_log(diagonal: Any, parity: Any) -> SlogdetResult:
