@@ -25,8 +25,21 @@ _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 erf_p = elementwise("erf", "chlo.erf", FLOATING,
                     lambda t, y, x: mul(t, mul(_TWO_OVER_SQRT_PI, exp(neg(square(x))))))
-erfc_p = elementwise("erfc", "chlo.erfc", FLOATING,
-                     lambda t, y, x: mul(t, mul(-_TWO_OVER_SQRT_PI, exp(neg(square(x))))))
+
+
+class Erfc(Elementwise):
+    """CHLO has no erfc of floats below 16 bits: those go through float32."""
+
+    def lower(self, b: Any, x: Any, **params: Any) -> Any:
+        aval = b.avals_out[0]
+        if dtypes.itemsize_bits(aval.dtype) >= 16:
+            return super().lower(b, x, **params)
+        wide = aval.update(dtype=dtypes.as_dtype("float32"))
+        return b.convert(b.op(self.op, [b.convert(b.expand([x])[0], wide)], None, wide), aval)
+
+
+erfc_p = Erfc("erfc", "chlo.erfc", FLOATING,
+              (lambda t, y, x: mul(t, mul(-_TWO_OVER_SQRT_PI, exp(neg(square(x))))),))
 erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", FLOATING,
                         lambda t, y, x: mul(t, mul(1.0 / _TWO_OVER_SQRT_PI, exp(square(y)))))
 
