@@ -198,7 +198,7 @@ class Derivative(Rule):
             return self.real(*args[:self.first + 1], dropped, *args[self.first + 2:], **params)
         out, ts = self.real(*args, **params)
         what, _, where = way.partition(" of ")
-        i = int(what.lstrip("-outes"))
+        i = int(what.lstrip("-outnes"))
         if i >= len(listed(ts)) or where and where != self.pattern(
                 type(t) is not Zero for t in tangents):
             return out, ts
