@@ -15,7 +15,8 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
-from ..core.ir import ClosedOlympuspr, Literal
+from ..core.introspection import subolympusprs
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
@@ -31,6 +32,7 @@ from .attributes import (
 )
 
 BOOL = dtypes.as_dtype(bool)
+DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "ModuleContext", "lower_program"]
 
@@ -43,7 +45,7 @@ class ModuleContext:
     """What all functions of one module share."""
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "keepalives",
-                 "name")
+                 "name", "depth", "uses")
 
     def __init__(self, platform: str, name: str) -> None:
         self.platform, self.name = platform, name
@@ -52,6 +54,20 @@ class ModuleContext:
         self.functions: dict[Any, tuple[Any, list[Any]]] = {}
         self.host_callbacks: list[Callable] = []
         self.keepalives: list[Any] = []
+        self.depth = 0      # how many calls lead to what is emitted now
+        self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
+
+    def called_once(self, pr: Olympuspr) -> bool:
+        """Whether one equation calls the program, as far as the present function sees."""
+        if id(pr) not in self.uses:
+            pending = [pr]
+            self.uses[id(pr)] = 1
+            while pending:
+                for sub in subolympusprs(pending.pop()):
+                    self.uses[id(sub)] = self.uses.get(id(sub), 0) + 1
+                    if self.uses[id(sub)] == 1:
+                        pending.append(sub)
+        return self.uses[id(pr)] == 1
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""
@@ -360,9 +376,11 @@ class Builder:
     def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
         """Call a program as a private function of the module: one function per program.
 
-        One with ordered effects is written out, so that they stay in one block.
+        One with ordered effects is written out, so that they stay in one block; one that is nested
+        deeper than XLA can follow, too, unless it has several callers.
         """
-        if any(e.ordered for e in closed.effects):
+        if any(e.ordered for e in closed.effects) or (
+                self.module.depth >= DEEPEST and self.module.called_once(closed.olympuspr)):
             return self.call_inline(closed, args)
         symbol, types = self._function(closed, name)
         op = self.ops("func.call", args, {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types)
@@ -400,7 +418,9 @@ class Builder:
         if found is None:
             self.module.keepalives.append(closed)
             symbol = self.module.symbol(name)
+            self.module.depth += 1
             emit_function(self.module, closed, symbol, "private", self.prefix)
+            self.module.depth -= 1
             found = symbol, [tensor_type(a) for a in closed.out_avals]
             self.module.functions[key] = found
         return found

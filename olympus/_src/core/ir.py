@@ -143,17 +143,19 @@ NO_DEBUG_INFO = DebugInfo("<unknown>")
 class Olympuspr:
     """Inputs, equations, outputs. `constvars` come before `invars` and get their values on closing.
 
-    `cache` holds what passes computed of this program, so results live exactly as long as it does.
+    `cache` holds what passes computed of this program, so results live exactly as long as it does;
+    `height` is a bound on how many programs are nested, this one included.
     """
 
-    __slots__ = ("constvars", "invars", "eqns", "outvars", "effects", "debug_info", "cache",
-                 "__weakref__")
+    __slots__ = ("constvars", "invars", "eqns", "outvars", "effects", "debug_info", "height",
+                 "cache", "__weakref__")
 
     def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Any],
                  eqns: Sequence[OlympusprEqn], effects: frozenset[Any] = NO_EFFECTS,
-                 debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
+                 debug_info: DebugInfo = NO_DEBUG_INFO, height: int = 1) -> None:
         self.constvars, self.invars, self.outvars = list(constvars), list(invars), list(outvars)
         self.eqns, self.effects, self.debug_info = list(eqns), effects, debug_info
+        self.height = height
         self.cache: dict[Any, Any] = {}
 
     @property
@@ -166,7 +168,7 @@ class Olympuspr:
 
     def replace(self, **changes: Any) -> Olympuspr:
         """A copy with the named fields changed and an empty cache."""
-        names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
+        names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "height")
         return Olympuspr(**{**{name: getattr(self, name) for name in names}, **changes})
 
     def __str__(self) -> str:

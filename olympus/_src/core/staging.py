@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import source
+from ..base.depth import GIVEN, make_room
 from ..types.avals import ShapedArray
 from .ir import (
     NO_DEBUG_INFO,
@@ -116,13 +117,14 @@ class StagingTrace(Trace):
     def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
         """End the trace: one pass turns records into equations."""
         # Hot: once per equation. Own tracers are read in place, the rest goes through `atom`.
-        atom, eqns, all_effects = self.atom, [], NO_EFFECTS
+        atom, eqns, all_effects, height = self.atom, [], NO_EFFECTS, 0
         for prim, args, out, params, effects, where, eqn_ctx in self.records:
             if type(out) is list:
                 variables = []
                 for tracer in out:
                     tracer.var = Var(tracer.aval)
                     variables.append(tracer.var)
+                height = max(height, max(map(_height, params.values()), default=0))
             else:
                 out.var = Var(out.aval)
                 variables = [out.var]
@@ -136,7 +138,10 @@ class StagingTrace(Trace):
         if result_paths:
             info = DebugInfo(info.func_name, info.arg_names, result_paths)
         constvars = [var for _, var in self.consts.values()]
-        pr = Olympuspr(constvars, [t.var for t in self.inputs], outvars, eqns, all_effects, info)
+        if height >= GIVEN:
+            make_room(height + 1)
+        pr = Olympuspr(constvars, [t.var for t in self.inputs], outvars, eqns, all_effects, info,
+                       height + 1)
         return ClosedOlympuspr(pr, [value for value, _ in self.consts.values()])
 
     def relocate(self, start: int, where: Any) -> None:
@@ -147,6 +152,15 @@ class StagingTrace(Trace):
         """Drop the records, so that a leaked tracer keeps nothing alive."""
         self.alive = False
         self.records, self.inputs, self.consts = [], [], {}
+
+
+def _height(param: Any) -> int:
+    """How deep the programs nest that a parameter is or has."""
+    if type(param) is ClosedOlympuspr:
+        return param.olympuspr.height
+    if type(param) is tuple:
+        return max([x.olympuspr.height for x in param if type(x) is ClosedOlympuspr], default=0)
+    return 0
 
 
 def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],

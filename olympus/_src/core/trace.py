@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib, source
+from ..base.depth import GIVEN, make_room
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, make_aval, scalar_aval
 from .ir import Literal
@@ -66,6 +67,7 @@ class Context(threading.local):
     trace: Any = None
     eqn: EqnContext = EqnContext()
     axes: dict[Any, int] = {}
+    depth: int = 0
 
 
 ctx = Context()
@@ -80,17 +82,22 @@ def install_base_trace(trace: Trace) -> None:
     Context.trace = trace
 
 
-def enter(trace: Any) -> tuple[Any, Any]:
+def enter(trace: Any) -> tuple[Any, ...]:
     """Make `trace` the current one while a user's function runs; give the result to `leave`."""
-    outer = ctx.trace, TRACING.swap_local(trace is not Context.trace)
+    depth = ctx.depth
+    outer = ctx.trace, TRACING.swap_local(trace is not Context.trace), depth
     ctx.trace = trace
+    ctx.depth = depth + 1
+    if depth >= GIVEN:
+        make_room(depth + 1)
     return outer
 
 
-def leave(outer: tuple[Any, Any]) -> None:
+def leave(outer: tuple[Any, ...]) -> None:
     """Undo `enter`; belongs into a `finally`."""
     ctx.trace = outer[0]
     TRACING.set_local(outer[1])
+    ctx.depth = outer[2]
 
 
 class ArrayBase:
