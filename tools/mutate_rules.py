@@ -4,7 +4,7 @@
 
 First every case of `tests/test_ops.py` is traced, nothing compiled, to see which rules it calls and
 how: with which tangents, which operands mapped. Each such way gives mutants, results or operands
-changed, and the cases that go there are run until one fails by an assertion: killed. The same case
+changed, and the cases that go there are run until one fails: killed. The same case
 must pass with the rule as it is. A rule that gives nothing to change (the tangent of an integer) is
 listed as zero. Exit status 1 if a mutant survives or a rule that exists is never reached.
 """
@@ -381,21 +381,21 @@ def mutant(rule: Rule, way: str) -> Callable[..., Any]:
 
 def verdict(rule: Rule, way: str, candidates: list[Case], sound: dict[str, bool]) -> str:
     """`killed by …`, or SURVIVED with what else went wrong."""
-    crashes = collections.Counter[str]()
+    seen = collections.Counter[str]()
     for case in candidates[:TRIED]:
         setattr(rule.prim, rule.name, mutant(rule, way))
         try:
             failed = case.fails()
         finally:
             delattr(rule.prim, rule.name)
-        if failed == "yes":
+        if failed:      # by an assertion or, where the wrong result fits nowhere, by an error
             if case.name not in sound:
                 sound[case.name] = case.fails() == ""
             if sound[case.name]:
-                return f"killed by {case.name}"
+                return f"killed by {case.name}" + ("" if failed == "yes" else f" ({failed})")
             failed = "fails anyhow"
-        crashes[failed or "passed"] += 1
-    return "SURVIVED " + ", ".join(f"{k} {n}" for k, n in crashes.items())
+        seen[failed or "passed"] += 1
+    return "SURVIVED " + ", ".join(f"{k} {n}" for k, n in seen.items())
 
 
 def report(rule: Rule, survey: Survey, verbose: bool) -> tuple[str, collections.Counter[str]]:
