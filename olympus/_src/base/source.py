@@ -183,7 +183,8 @@ def _without_internal(traceback: TracebackType | None) -> TracebackType | None:
         entry = entry.tb_next
     result = None
     for entry in reversed(kept):
-        entry.tb_next = result
+        if entry.tb_next is not result:     # setting it looks for a cycle along the whole rest
+            entry.tb_next = result
         result = entry
     return result
 
