@@ -170,8 +170,9 @@ def check_batches(case: Case, form: Form) -> None:
         fun, xs = setup(case, form)
         two = np.stack([xs, xs[::-1] * 0.7], -1)
         wanted = np.stack([expected(case, form, two[..., k]) for k in (0, 1)])
-        same(vmap(form.mapped(fun), in_axes=-1)(two), wanted)
-        inside = form.mapped(vmap(fun, in_axes=-1))(two)
+        outside, inside = jit(lambda two: (vmap(form.mapped(fun), in_axes=-1)(two),
+                                           form.mapped(vmap(fun, in_axes=-1))(two)))(two)
+        same(outside, wanted)
         same(np.moveaxis(np.asarray(inside), len(form.sizes), 0), wanted)
 
 
@@ -180,7 +181,7 @@ def check_unmapped(case: Case, form: Form) -> None:
     with olympus.enable_x64(True):
         fun, xs = setup(case, form)
         one = xs[(0,) * len(form.sizes)]
-        out = form.mapped(lambda _: fun(one))(np.zeros(form.sizes))
+        out = jit(form.mapped(lambda _: fun(one)))(np.zeros(form.sizes))
         same(out, expected(case, form, np.broadcast_to(one, xs.shape).copy()))
 
 
@@ -188,16 +189,20 @@ def check_derivatives(case: Case, form: Form) -> None:
     """Inside the named axes as outside of them, where only arrays are left."""
     with olympus.enable_x64(True):
         fun, xs = setup(case, form)
-        ts = reals(*xs.shape, seed=1)
-        whole = form.mapped(fun)
-        out, forward = jvp(whole, (xs,), (ts,))
-        inner = form.mapped(lambda x, t: jvp(fun, (x,), (t,)))(xs, ts)
-        same(inner, (out, forward))
-        cts = reals(*out.shape, seed=2)
-        back = jit(form.mapped(lambda x, c: vjp(fun, x)[1](c)))(xs, cts)
-        same(back, vjp(whole, xs)[1](cts))
-        twice = form.mapped(lambda x, t: jvp(lambda x: vjp(fun, x)[1](fun(x))[0], (x,), (t,))[1])
-        same(twice(xs, ts), jvp(lambda x: vjp(whole, x)[1](whole(x))[0], (xs,), (ts,))[1])
+        whole, ts = form.mapped(fun), reals(*xs.shape, seed=1)
+        cts = reals(*expected(case, form, xs).shape, seed=2)
+
+        def inside(xs: Any, ts: Any, cts: Any) -> list[Any]:
+            return [form.mapped(lambda x, t: jvp(fun, (x,), (t,)))(xs, ts),
+                    form.mapped(lambda x, c: vjp(fun, x)[1](c))(xs, cts),
+                    form.mapped(lambda x, t: jvp(lambda x: vjp(fun, x)[1](fun(x))[0],
+                                                 (x,), (t,)))(xs, ts)]
+
+        def outside(xs: Any, ts: Any, cts: Any) -> list[Any]:
+            return [jvp(whole, (xs,), (ts,)), vjp(whole, xs)[1](cts),
+                    jvp(lambda x: vjp(whole, x)[1](whole(x))[0], (xs,), (ts,))]
+
+        same(jit(inside)(xs, ts, cts), jit(outside)(xs, ts, cts))
 
 
 @pytest.mark.parametrize(("case", "form"), RUNS)

@@ -4,7 +4,10 @@
     PYTHONPATH=. python tools/dtype_table.py --probe [operation …]            who refuses
 
 A line is `operation: runs D… | refused D…: message | …`, dtypes abbreviated. `--probe` lifts our
-own checks and prints what StableHLO takes of what we refuse, with the compiler's answer.
+own checks and prints what StableHLO takes of what we refuse, with the compiler's answer. Those are
+ours for a reason: XLA aborts (rem of complex numbers, uniform numbers of 8 bits, concatenate of
+2 bits); booleans are no numbers (add, mul, reduce_prod, scatter_add, scatter_mul: use or, and);
+complex numbers have no order (comparisons, clamp, argmax); real numbers have no parts (real).
 """
 
 from __future__ import annotations
