@@ -13,7 +13,7 @@ from .._src.control.scan_primitive import scan_p
 from .._src.control.scatter_apply import scatter_apply
 from .._src.control.solves import custom_linear_solve, custom_root, linear_solve_p
 from .._src.control.tokens import (
-    after_all, after_all_p, create_token, create_token_p, dce_sink, dce_sink_p, stage, stage_p,
+    after_all, after_all_p, create_token, create_token_p, stage, stage_p,
 )
 from .._src.control.transfer import device_put_p
 from .._src.control.while_loop import fori_loop, while_loop

@@ -101,7 +101,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         return out, _Converted(body.program, body.consts, tree_structure(tuple(active)),
                                body.out_tree)
 
-    def bwd(converted: _Converted, ct: Any) -> tuple:
+    def bwd(converted: _Converted, ct: Any) -> Any:
         leaves = [x for x in tree_flatten(ct)[0] if not is_float0(typeof(x))]
         cts = converted(*leaves)
         return cts if isinstance(cts, (tuple, list)) else (cts,)

@@ -6,6 +6,7 @@ bar of its own, through a linear identity in the carry whose transpose makes the
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 import threading
@@ -25,7 +26,7 @@ from ..types.tree import tree_flatten, tree_unflatten
 from .callbacks import DebugCallback, FlatCallback, flat_callback
 from .cond import cond
 
-__all__ = ["Bar", "report"]
+__all__ = ["Bar", "shown_fori", "shown_scan", "shown_stretches"]
 
 UPDATES = 50
 
@@ -37,10 +38,12 @@ class Bar:
 
     Args:
       label: what is shown in front.
+      each: how many iterations one step stands for; the last may be shorter.
+      length: the number of iterations; None: that of steps.
     """
 
-    def __init__(self, label: str) -> None:
-        self.label = label
+    def __init__(self, label: str, each: int = 1, length: int | None = None) -> None:
+        self.label, self.each, self.length = label, each, length
         self.shown: Any = None
         self.lock = threading.Lock()
         self.use_tqdm = importlib.util.find_spec("tqdm") is not None
@@ -48,6 +51,8 @@ class Bar:
     def __call__(self, done: Any, total: Any) -> None:
         """Show that `done` of `total` iterations are done; the last one ends the bar."""
         done, total = int(np.max(done)), int(np.max(total))
+        if self.length is not None:
+            done, total = min(done * self.each, self.length), self.length
         with self.lock:
             if self.use_tqdm:
                 if self.shown is None:
@@ -64,7 +69,37 @@ class Bar:
 
 
 class Tick(DebugCallback):
-    """params: as of debug_callback. Under vmap there is one call for the whole batch."""
+    """params: as of debug_callback. Calls the host if `done` is the last or one in total / UPDATES.
+
+    Under vmap there is one call for the whole batch.
+    """
+
+    def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
+        show = super().host(params)
+
+        def call(done: Any, total: Any) -> tuple[np.ndarray, ...]:
+            due = done == total or done % max(total // UPDATES, 1) == 0
+            return show(done, total) if due else ()
+
+        return call
+
+    def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
+        b.inline(self._when_due, *xs, **params)
+        return []
+
+    def _when_due(self, done: Any, total: Any, **params: Any) -> list[Any]:
+        def one(x: int) -> Any:
+            aval = typeof(done)
+            return literal(x, aval.dtype, aval.weak_type)
+
+        def call() -> tuple:
+            due_p.bind(done, total, **params)
+            return ()
+
+        every = ew.max(ew.div(total, one(UPDATES)), one(1))
+        due = ew.bitwise_or(ew.eq(done, total), ew.eq(ew.rem(done, every), one(0)))
+        cond(due, call, tuple)
+        return []
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:
@@ -96,32 +131,23 @@ class Backward(Primitive):
         return self.bind(to_axis(args[0], dims[0], 0, axis.size), *count, callback=callback), 0
 
 
+due_p = DebugCallback("progress_due")
 tick_p = Tick("progress")
 backward_p = Backward("progress_backward")
 
 
 def _tick(callback: FlatCallback, done: Any, total: Any) -> None:
-    """Call the host if `done` is the last iteration or one in `total / UPDATES`."""
-    def one(x: int) -> Any:
-        aval = typeof(done)
-        return literal(x, aval.dtype, aval.weak_type)
-
-    every = ew.max(ew.div(total, one(UPDATES)), one(1))
-    due = ew.bitwise_or(ew.eq(done, total), ew.eq(ew.rem(done, every), one(0)))
-
-    def call() -> tuple:
-        tick_p.bind(done, total, callback=callback, ordered=False, partitioned=False)
-        return ()
-
-    cond(due, call, tuple)
+    tick_p.bind(done, total, callback=callback, ordered=False, partitioned=False)
 
 
-def report(label: str) -> Callable[[Any, Any, Any], Any]:
+def report(label: str, each: int = 1, length: int | None = None
+           ) -> Callable[[Any, Any, Any], Any]:
     """A function `(carry, index, total) -> carry` for loop bodies, which shows progress.
 
     The index counts from 0; the first floating-point leaf of the carry brings the backward pass.
     """
-    flat, back = (flat_callback(Bar(text), (0, 0), {})[0] for text in (label, f"{label} backward"))
+    flat, back = (flat_callback(Bar(text, each, length), (0, 0), {})[0]
+                  for text in (label, f"{label} backward"))
 
     def body(carry: Any, index: Any, total: Any) -> Any:
         aval = typeof(index)
@@ -136,3 +162,39 @@ def report(label: str) -> Callable[[Any, Any, Any], Any]:
         return tree_unflatten(tree, leaves)
 
     return body
+
+
+def shown_scan(f: Callable[..., Any], label: str, total: Any) -> Callable[..., Any]:
+    """A scan's function that shows progress; its x is the pair (x, iteration)."""
+    show = report(label)
+
+    def body(carry: Any, x: Any) -> Any:
+        carry, y = f(carry, x[0])
+        return show(carry, x[1], total), y
+
+    return functools.wraps(f)(body)
+
+
+def shown_stretches(run: Callable[..., list[Any]], label: str, rounds: int, stretch: int,
+                    length: int, num_carry: int) -> tuple[Callable[..., list[Any]],
+                                                          Callable[[list[Any], Any], list[Any]]]:
+    """A stretch of a scan that takes its number as one operand more, and returns it at the end.
+
+    It shows progress; so does the second function, `(results, number) -> results`.
+    """
+    tick, total = report(label, stretch, length), literal(rounds, np.dtype(np.int32), False)
+
+    def show(out: list[Any], index: Any) -> list[Any]:
+        return [*tick(out[:num_carry], index, total), *out[num_carry:]]
+
+    return lambda *args: [*show(run(*args[:-1]), args[-1]), args[-1]], show
+
+
+def shown_fori(f: Callable[..., Any], label: str, lower: Any, upper: Any) -> Callable[..., Any]:
+    """A fori_loop's function that shows progress."""
+    show, total = report(label), ew.sub(upper, lower)
+
+    def body(i: Any, val: Any) -> Any:
+        return show(f(i, val), ew.sub(i, lower), total)
+
+    return functools.wraps(f)(body)

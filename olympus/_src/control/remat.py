@@ -14,7 +14,7 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Split, partial_eval_program
 from ..types.memory import Space
 from ..types.tree import tree_map, tree_unflatten
-from .bodies import check_callable, flatten, stage_body
+from .bodies import check_callable, flatten, name_of, stage_body
 from .call import Call, call_p
 from .transfer import move
 
@@ -152,6 +152,10 @@ def _verdict(policy: Any, eqn: OlympusprEqn) -> Any:
     found = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
     if isinstance(found, (_Verdict, Offloadable)):
         return found
+    if callable(found):
+        raise TypeError(f"checkpoint: policy {name_of(policy)} returned {found!r}; a bool is "
+                        "required; a policy that takes names is called with them first: "
+                        "policy=save_only_these_names('a').")
     return Saveable if found else Recompute
 
 
@@ -186,6 +190,8 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
     0.3600
     """
     check_callable("checkpoint", fun=fun)
+    if policy is not None:
+        check_callable("checkpoint", policy=policy)
     nums = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
 
@@ -235,10 +241,12 @@ name_p = Name("name")
 
 def checkpoint_name(x: Any, name: str) -> Any:
     """`x`, with a name for the policies `save_only_these_names` and its like."""
+    if not isinstance(name, str):
+        raise TypeError(f"checkpoint_name: name is {name!r}; a str is required.")
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
 
-Policy = Callable[..., bool]
+Policy = Callable[..., Any]     # a bool, Saveable, Recompute or an Offloadable
 
 
 class checkpoint_policies:

@@ -15,6 +15,7 @@ from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..lax.creation import iota
+from ..lax.elementwise import add
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
 from ..types.tree import tree_flatten, tree_unflatten
@@ -30,7 +31,7 @@ from .bodies import (
     stage_body,
     structure_error,
 )
-from .progress import report
+from .progress import shown_scan, shown_stretches
 from .remat import checkpoint_p
 from .scan_primitive import scan_p
 
@@ -70,14 +71,9 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
     x_leaves, x_avals, x_tree = flatten("scan: xs", xs)
     n = _length(x_avals, x_tree, length)
     leaves, avals, tree = flatten("scan: init", init)
-    if progress:
-        show = report(progress if isinstance(progress, str) else "scan")
-        inner, count = f, literal(n, INDEX, False)
-
-        def f(carry: Any, x: Any) -> Any:
-            carry, y = inner(carry, x[0])
-            return show(carry, x[1], count), y
-
+    label = progress if isinstance(progress, str) else "scan" if progress else ""
+    if label and (checkpoint is None or jit_disabled.value):
+        f = shown_scan(f, label, literal(n, INDEX, False))
         order = rev(iota(INDEX, n), (0,)) if reverse else iota(INDEX, n)
         x_leaves, x_avals, x_tree = flatten("scan: xs", (xs, order))
     if jit_disabled.value and n:
@@ -91,7 +87,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
     if checkpoint is None:
         out = scan_p.bind(*args, length=n, **params)
     else:
-        out = _in_stretches(args, n, _stretch(checkpoint, n), **params)
+        out = _in_stretches(args, n, _stretch(checkpoint, n), label, **params)
     return tree_unflatten(body.out_tree, out)
 
 
@@ -104,9 +100,13 @@ def _stretch(checkpoint: int | str, length: int) -> int:
     return max(-(-length // kept.__index__()), 1)
 
 
-def _in_stretches(args: Sequence[Any], length: int, stretch: int, *, olympuspr: ClosedOlympuspr,
-                  num_consts: int, num_carry: int, reverse: bool, unroll: int) -> list[Any]:
-    """The scan as one of rematerialised scans over `stretch` iterations; the rest comes last."""
+def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
+                  olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int, reverse: bool,
+                  unroll: int) -> list[Any]:
+    """The scan as one of rematerialised scans over `stretch` iterations; the rest comes last.
+
+    A progress bar moves once in each: inside, what is computed again would show it again.
+    """
     params = {"num_consts": num_consts, "num_carry": num_carry, "reverse": reverse}
     consts, carry, xs = cut(args, num_consts, num_carry)
 
@@ -125,16 +125,24 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, *, olympuspr: 
     first = left if reverse else 0      # where the whole stretches start
     parts = [slice_in_dim(x, first, first + whole * stretch) for x in xs]
     parts = [reshape(x, (whole, stretch, *typeof(x).shape[1:])) for x in parts]
-    outer = stage(stretched(stretch),
-                  [*map(typeof, (*consts, *carry)),
-                   *(typeof(x).update(shape=typeof(x).shape[1:]) for x in parts)])
+    run, rounds = stretched(stretch), whole + bool(left)
+    if label:
+        run, show = shown_stretches(run, label, rounds, stretch, length, num_carry)
+        parts.append(rev(iota(INDEX, whole), (0,)) if reverse else iota(INDEX, whole))
+    outer = stage(run, [*map(typeof, (*consts, *carry)),
+                        *(typeof(x).update(shape=typeof(x).shape[1:]) for x in parts)])
     out = scan_p.bind(*consts, *carry, *parts, olympuspr=outer, length=whole, unroll=1, **params)
+    done = out.pop() if label else None
     ys = [reshape(y, (whole * stretch, *typeof(y).shape[2:])) for y in out[num_carry:]]
     if not left:
         return [*out[:num_carry], *ys]
     start = 0 if reverse else whole * stretch
     last = stretched(left)(*consts, *out[:num_carry],
                            *(slice_in_dim(x, start, start + left) for x in xs))
+    if label:
+        # The number comes out of the loop, so that the bar moves after it.
+        number = index_in_dim(done, 0 if reverse else whole - 1, keepdims=False)
+        last = show(last, add(number, literal(1, INDEX, False)))
     pairs = [(y, z) if reverse else (z, y) for y, z in zip(last[num_carry:], ys)]
     return [*last[:num_carry], *(concatenate(pair, 0) for pair in pairs)]
 
@@ -164,8 +172,8 @@ def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
 def _unroll(unroll: int | bool, length: int) -> int:
     if unroll is True:
         return max(length, 1)
-    if unroll is not False and unroll < 1:
-        raise ValueError(f"scan: unroll is {unroll}; a positive int or a bool is required.")
+    if unroll is not False and (not hasattr(unroll, "__index__") or unroll < 1):
+        raise ValueError(f"scan: unroll is {unroll!r}; a positive int or a bool is required.")
     return max(int(unroll), 1)
 
 

@@ -1,4 +1,4 @@
-"""Values without data: tokens, which order effects, and sinks, which keep values alive."""
+"""Tokens, values without data that order effects; and `stage`, a value of the current trace."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backend.dispatch import KEY_TYPES
-from ..core import effects
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.avals import Token, abstract_token
-from ..types.tree import tree_map
 from ..types.tree_registry import register_dispatch_node
 
-__all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p",
-           "stage", "stage_p"]
-
+__all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "stage", "stage_p"]
 
 KEY_TYPES.add(Token)
 register_dispatch_node(Token, lambda t: ((t._base_array,), None), lambda _, xs: Token(xs[0]))
@@ -49,44 +45,6 @@ class AfterAll(Primitive):
         return b.op("stablehlo.after_all", list(tokens))
 
 
-class Sunk(effects.Effect):
-    """A value is wanted although nothing reads it."""
-
-    __slots__ = ()
-    name = "Sunk"
-
-
-class DceSink(Primitive):
-    """Nothing, of a value that is computed all the same. params: prevent_mlir_dce."""
-
-    multiple_results = True
-    transpose = None
-
-    def infer(self, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
-        return []
-
-    def effects(self, *, prevent_mlir_dce: bool) -> frozenset[Any]:
-        return _SUNK
-
-    def lower(self, b: Any, x: Any, *, prevent_mlir_dce: bool) -> list[Any]:
-        if prevent_mlir_dce:
-            b.custom_call("dce_sink", [x], [], {"has_side_effect": b.attr("true")})
-        return []
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        for x in (*primals, *tangents):
-            if type(x) is not Zero:
-                self.bind(x, **params)
-        return [], []
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
-        return self.bind(*args, **params), []
-
-
-_SUNK = frozenset((Sunk(),))
-
-
 class Stage(Primitive):
     """The operand, as a value of the current trace."""
 
@@ -108,7 +66,6 @@ class Stage(Primitive):
 
 create_token_p = CreateToken("create_token")
 after_all_p = AfterAll("after_all")
-dce_sink_p = DceSink("dce_sink")
 stage_p = Stage("stage")
 
 
@@ -129,14 +86,6 @@ def after_all(*operands: Any) -> Any:
     True
     """
     return after_all_p.bind(*operands)
-
-
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Keep the computation of `val`, a pytree of arrays, in the program although nothing reads it.
-
-    `prevent_mlir_dce` keeps it in the compiled program too, with a call that has a side effect.
-    """
-    tree_map(lambda x: dce_sink_p.bind(x, prevent_mlir_dce=bool(prevent_mlir_dce)), val)
 
 
 def stage(x: Any, /) -> Any:

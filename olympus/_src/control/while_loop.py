@@ -15,7 +15,7 @@ from ..types import dtypes
 from ..types.tree import tree_leaves
 from .bodies import Derived, cast, check_callable
 from .checkpointed import checkpointed_while_p
-from .progress import report
+from .progress import shown_fori
 from .scan import scan
 from .while_primitive import loop, while_p
 
@@ -83,13 +83,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     check_callable("fori_loop", body_fun=body_fun)
     aval = _index_aval(lower, upper)
     if progress:
-        show = report(progress if isinstance(progress, str) else "fori_loop")
-        inner, begin = body_fun, _index(lower, aval)
-        total = ew.sub(_index(upper, aval), begin)
-
-        def body_fun(i: Any, val: Any) -> Any:
-            return show(inner(i, val), ew.sub(i, begin), total)
-
+        body_fun = shown_fori(body_fun, progress if isinstance(progress, str) else "fori_loop",
+                              _index(lower, aval), _index(upper, aval))
     bounds = _concrete(lower), _concrete(upper)
     if None not in bounds:
         first: Any = bounds[0]

@@ -120,7 +120,7 @@ class While(Higher):
     def known_loop(self, args: Sequence[Any], unknown: Sequence[bool], *, cond_nconsts: int,
                    cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
                    body_olympuspr: ClosedOlympuspr, **params: Any
-                   ) -> tuple[Callable[[], list[Any]] | None, tuple[bool, ...]]:
+                   ) -> tuple[functools.partial[list[Any]] | None, tuple[bool, ...]]:
         """The loop of the carries that are known, and which are not.
 
         None if its condition is not known.

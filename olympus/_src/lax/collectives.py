@@ -47,6 +47,8 @@ class Reduction(Primitive):
     def __init__(self, name: str, reduce: Callable[..., Any]) -> None:
         super().__init__(name)
         self.reduce = reduce
+        if name != "psum":
+            self.transpose = None  # pyright: ignore[reportAttributeAccessIssue]
 
     def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x

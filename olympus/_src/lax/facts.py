@@ -58,7 +58,7 @@ class DceSink(Primitive):
 dce_sink_p = DceSink("dce_sink")
 
 
-def dce_sink(val: Any, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Keep the computation of `val`, a pytree of arrays, in programs where nothing reads it.
 
     Args:

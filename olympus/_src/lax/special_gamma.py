@@ -396,11 +396,17 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
     return binary(igamma_grad_a_p, a, x)
 
 
-def random_gamma_grad(a: Any, x: Any) -> Any:
-    """The derivative in a of a sample x of the gamma distribution: -(dP/da) / (dP/dx).
+def random_gamma_grad(*args: Any) -> Any:
+    """The derivative in a of a sample x of the gamma distribution of shape a: -(dP/da) / (dP/dx).
+
+    Args:
+      *args: a and x, floating arrays or numbers.
 
     Implicit reparametrisation (Figurnov, Mohamed and Mnih 2018, arXiv:1805.08498). 0 at x = 0, inf
     at x = inf, NaN unless 0 < a < inf and x >= 0. Differentiable in x; NotImplementedError for the
     derivative in a.
     """
-    return binary(random_gamma_grad_p, a, x)
+    if len(args) != 2:
+        raise TypeError(f"random_gamma_grad: {len(args)} arguments given; two are required, the "
+                        "shape parameter a and the sample x.")
+    return binary(random_gamma_grad_p, *args)

@@ -1,0 +1,36 @@
+"""docs/accuracy.md says what tools/accuracy.py measures: some rows again, with few points."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SPEC = importlib.util.spec_from_file_location("accuracy", ROOT / "tools" / "accuracy.py")
+assert SPEC and SPEC.loader
+accuracy = importlib.util.module_from_spec(SPEC)
+sys.modules["accuracy"] = accuracy
+SPEC.loader.exec_module(accuracy)
+
+PAGE = (ROOT / "docs" / "accuracy.md").read_text()
+ROWS = {cells[1].strip(" `"): [c.strip() for c in cells[2:-1]]
+        for cells in (line.split("|") for line in PAGE.splitlines() if line.startswith("| `"))}
+CASES = {case.name: case for case in accuracy.CASES}
+
+
+def test_page_has_a_row_per_function():
+    assert list(ROWS) == list(CASES)
+    assert PAGE.startswith(accuracy.HEADER)
+
+
+@pytest.mark.parametrize("name", ["exp", "log1p", "erf", "atan2", "igamma"])
+def test_rows_are_not_worse(name):
+    cells = ROWS[name]
+    for i, dtype in enumerate(accuracy.DTYPES):
+        if dtype == "float16" and len(CASES[name].ranges) == 1:
+            continue
+        worst, _, differ = accuracy.measure(CASES[name], dtype, 200)
+        allowed = float(cells[1 + 2 * i])
+        assert worst <= allowed, (dtype, worst)
+        assert differ == int(cells[2 + 2 * i] or 0), dtype
