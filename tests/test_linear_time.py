@@ -226,7 +226,7 @@ def test_scans_20_deep(name):
     def loop(f, n):
         return lambda c: lax.scan(lambda c, _: (f(c), None), c, None, length=n)[0]
 
-    fun = lambda c: c * 1.01 + 0.0 * onp.sin(c)     # noqa: E731
+    fun = lambda c: c * 1.01 + 0.0 * onp.sin(c)
     for k in range(20):
         fun = loop(fun, 2 if k < 4 else 1)
     out = DEEP[name](fun)

@@ -18,12 +18,12 @@ import numpy as np
 from ..base.util import cut
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear
+from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import instantiate, jvp_flat
+from ..interpreters.jvp import instantiate, jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..interpreters.transpose import transpose_program
 from ..lax import elementwise as ew
@@ -34,6 +34,7 @@ from ..types.avals import make_aval
 from .call import program_uses_axis
 from .cond import cond
 from .fixpoint import carry_fixpoint
+from .scan_primitive import permute_inputs
 from .while_primitive import While, loop, while_p
 
 __all__ = ["checkpointed_while_p", "counted_while_p"]
@@ -106,12 +107,45 @@ class CountedWhile(Higher):
     def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
         return b.inline(self._as_while, *args, **params)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        return jvp_flat(lambda *xs: self._as_while(*xs, **params), primals, tangents)
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
+            num_consts: int, checkpoints: int) -> Any:
+        (count, *primals), tangents = primals, tangents[1:]
+        nz_consts, nz_start = map(tuple, cut([type(t) is not Zero for t in tangents], num_consts))
+
+        def step(nz: tuple[bool, ...]) -> Any:
+            return jvp_program(olympuspr, (*nz_consts, *nz), nz)
+
+        body, nz = carry_fixpoint(nz_start, step)
+        t_consts = [t for t in tangents[:num_consts] if type(t) is not Zero]
+        t_carry = [instantiate(t) for t, on in zip(tangents[num_consts:], nz) if on]
+        n, k = len(primals), len(t_consts)
+        body = permute_inputs(body, [*range(num_consts), *range(n, n + k), *range(num_consts, n),
+                                     *range(n + k, n + k + len(t_carry))])
+        out = self.bind(count, *primals[:num_consts], *t_consts, *primals[num_consts:], *t_carry,
+                        olympuspr=body, num_consts=num_consts + k, checkpoints=checkpoints)
+        out, rest = out[:len(nz)], iter(out[len(nz):])
+        return out, [next(rest) if on else Zero(typeof(x).to_tangent_aval())
+                     for x, on in zip(out, nz)]
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
                      ) -> list[Any]:
-        return tape.record(self, args, params)
+        """Run what is known; the unknown part repeats the whole loop: it keeps nothing of it."""
+        whole = tape.record(self, args, params)
+        if unknown[0]:
+            return whole
+        num_consts, closed = params["num_consts"], params["olympuspr"]
+        uk_consts, uk_start = map(tuple, cut(unknown[1:], num_consts))
+
+        def step(uk: tuple[bool, ...]) -> Any:
+            split = partial_eval_program(closed, (*uk_consts, *uk), uk)
+            return split, split.unknown_out
+
+        split, uk = carry_fixpoint(uk_start, step)
+        body, _ = dce_closed(split.known, [True] * uk.count(False) + [False] * split.num_computed)
+        known = [a for a, u in zip(args, (False, *uk_consts, *uk)) if not u]
+        out = iter(self.bind(*known, **{**params, "olympuspr": body,
+                                        "num_consts": uk_consts.count(False)}))
+        return [w if u else next(out) for w, u in zip(whole, uk)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, num_consts: int, checkpoints: int) -> Any:
