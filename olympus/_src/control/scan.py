@@ -125,7 +125,7 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
     first = left if reverse else 0      # where the whole stretches start
     parts = [slice_in_dim(x, first, first + whole * stretch) for x in xs]
     parts = [reshape(x, (whole, stretch, *typeof(x).shape[1:])) for x in parts]
-    run, rounds = stretched(stretch), whole + bool(left)
+    run, rounds, show = stretched(stretch), whole + bool(left), None
     if label:
         run, show = shown_stretches(run, label, rounds, stretch, length, num_carry)
         parts.append(rev(iota(INDEX, whole), (0,)) if reverse else iota(INDEX, whole))
@@ -139,7 +139,7 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
     start = 0 if reverse else whole * stretch
     last = stretched(left)(*consts, *out[:num_carry],
                            *(slice_in_dim(x, start, start + left) for x in xs))
-    if label:
+    if show is not None:
         # The number comes out of the loop, so that the bar moves after it.
         number = index_in_dim(done, 0 if reverse else whole - 1, keepdims=False)
         last = show(last, add(number, literal(1, INDEX, False)))

@@ -48,7 +48,7 @@ class Reduction(Primitive):
         super().__init__(name)
         self.reduce = reduce
         if name != "psum":
-            self.transpose = None  # pyright: ignore[reportAttributeAccessIssue]
+            self.transpose = None
 
     def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
