@@ -237,6 +237,49 @@ def test_custom_linear_solve_errors():
     assert (float(x), int(steps)) == (1.5, 7)
 
 
+def test_custom_root_refuses_a_tangent_of_another_structure():
+    def f(a):
+        return lax.custom_root(lambda x: x - a, 1.0, lambda f, x: x - f(x), lambda g, y: (y, y))
+
+    with pytest.raises(TypeError, match="custom_root: <lambda> returned another structure"):
+        grad(f)(2.0)
+
+
+# Wrong arguments ---------------------------------------------------------------------------------
+
+def vjp_of(fun, fwd, bwd, *args):
+    f = olympus.custom_vjp(fun)
+    f.defvjp(fwd, bwd)
+    return grad(f)(*args)
+
+
+def one_rule_for_two():
+    f = olympus.custom_jvp(lambda x, y: x * y)
+    f.defjvps(lambda t, out, x, y: t * y)
+    return grad(f)(1.0, 2.0)
+
+
+@pytest.mark.parametrize(("error", "message", "fun"), [
+    (TypeError, "custom_jvp: fun is 3", lambda: olympus.custom_jvp(3)),
+    (TypeError, "jvp is 3", lambda: olympus.custom_jvp(lambda x: x).defjvp(3)),
+    (ValueError, r"nondiff_argnums is \(3,\); the function takes 1",
+     lambda: olympus.custom_jvp(lambda x: x, nondiff_argnums=(3,))),
+    (TypeError, "defjvps has 1 rules", one_rule_for_two),
+    (TypeError, r"the cotangent is not like the argument; .*unexpected keys \['v'\]",
+     lambda: vjp_of(lambda p: p["w"] * 2, lambda p: (p["w"] * 2, None), lambda r, ct: ({"v": ct},),
+                    {"w": 2.0})),
+    (TypeError, r"the residuals of fwd <lambda>: 's' of type str given at \['k'\]",
+     lambda: vjp_of(lambda x: x, lambda x: (x, {"k": "s"}), lambda r, ct: (ct,), 1.0)),
+    (TypeError, "checkpoint: policy is 'dots'", lambda: olympus.checkpoint(named, policy="dots")),
+    (TypeError, "called with them first", lambda: grad(olympus.checkpoint(
+        named, policy=olympus.checkpoint_policies.save_only_these_names))(1.0)),
+    (TypeError, "checkpoint_name: name is 3", lambda: checkpoint_name(1.0, 3)),
+])
+def test_wrong_arguments_are_named(error, message, fun):
+    with pytest.raises(error, match=message):
+        fun()
+
+
 # Residuals --------------------------------------------------------------------------------------
 
 def named(x):

@@ -167,6 +167,31 @@ def test_progress_bar(monkeypatch, capsys, tqdm):
     assert "3/3" in shown(monkeypatch, capsys, short, tqdm=tqdm)
 
 
+def lines(text):
+    """What each bar shows at its end."""
+    return [part for part in re.split(r"[\r\n]+", text) if "100%" in part]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_progress_bar_of_a_checkpointed_scan_is_shown_once(monkeypatch, capsys, reverse):
+    def f(x):
+        return lax.scan(lambda c, _: (onp.sin(c), None), x, None, 100, reverse=reverse,
+                        checkpoint=3, progress="train")[0]
+
+    text = shown(monkeypatch, capsys, jit(grad(f)), 1.0, tqdm=False)
+    ends = [part.strip() for part in lines(text)]
+    assert ends == ["train: 100% 100/100", "train backward: 100% 100/100"]
+
+
+def test_progress_bar_under_vmap_of_a_traced_bound(monkeypatch, capsys):
+    def f(n):
+        return lax.fori_loop(0, n, lambda i, x: x + 1.0, 0.0, progress="count")
+
+    for transform in (lambda f: f, jit):
+        text = shown(monkeypatch, capsys, transform(vmap(f)), np.array([3, 5]), tqdm=False)
+        assert [part.strip() for part in lines(text)] == ["count: 100% 5/5"]
+
+
 def test_progress_costs_nothing_when_off():
     def program(**options):
         return str(olympus.make_olympuspr(
@@ -212,6 +237,62 @@ def test_ordered_callbacks_keep_their_order_through_loops_branches_and_calls():
     say(7)      # not compiled: waits for the programs before it
     olympus.effects_barrier()
     assert log == expected * 3 + [7]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_branches_with_effects_under_a_mapped_predicate_run_where_they_are_taken(transform):
+    log = []
+
+    def f(x, scale):
+        def big(y):
+            olympus.debug.callback(lambda v: log.append(float(v)), x)
+            return y * scale
+
+        return lax.cond(x > 1, big, lambda y: -y, x)
+
+    xs = np.arange(4.0, dtype="f")
+    out = transform(vmap(f, (0, None)))(xs, 10.0)
+    olympus.effects_barrier()
+    np.testing.assert_array_equal(out, [0, -1, 20, 30])
+    assert log == [2.0, 3.0]
+    assert transform(vmap(f, (0, None)))(xs[:0], 10.0).shape == (0,)
+    with pytest.raises(ValueError, match="elements have no order"):
+        transform(vmap(lambda x: lax.cond(x > 1, lambda: io_callback(
+            lambda v: v, x, x, ordered=True), lambda: x)))(xs)
+
+
+def test_sequential_callback_over_an_empty_batch():
+    for method in ("sequential", "sequential_unrolled"):
+        f = vmap(lambda x, m=method: olympus.pure_callback(lambda v: v, x, x, vmap_method=m))
+        assert f(onp.zeros((0,))).shape == (0,)
+
+
+X4 = np.arange(4.0, dtype="f")
+
+
+@pytest.mark.parametrize(("error", "message", "fun"), [
+    (ValueError, "scan: unroll is 'x'", lambda: lax.scan(lambda c, x: (c, x), 0, X4, unroll="x")),
+    (ValueError, r"map: leading sizes differ \(xs\[0\]: 4, xs\[1\]: 3\)",
+     lambda: lax.map(lambda x: x, (X4, X4[:3]), batch_size=2)),
+    (ValueError, "map: batch_size is 2.0", lambda: lax.map(lambda x: x, X4, batch_size=2.0)),
+    (ValueError, r"map: xs is float32\[\]", lambda: lax.map(lambda x: x, X4[0])),
+    (TypeError, r"associative_scan: .* the result is int32\[2\], required float32\[2\]",
+     lambda: lax.associative_scan(lambda a, b: (a + b).astype("int32"), X4)),
+    (TypeError, r"associative_scan: .* the result is float32\[\], required float32\[2\]",
+     lambda: lax.associative_scan(lambda a, b: (a + b).sum(), X4)),
+    (TypeError, "switch: branches is <function", lambda: lax.switch(0, lambda: 1)),
+    (TypeError, r"pure_callback: three returned float32\[3\] as result 0; float32\[\]",
+     lambda: olympus.pure_callback(three, X4[0], 1.0)),
+    (TypeError, "pure_callback: 's' of type str given",
+     lambda: olympus.pure_callback(three, X4[0], "s")),
+])
+def test_wrong_arguments_are_named(error, message, fun):
+    with pytest.raises(error, match=message):
+        fun()
+
+
+def three(x):
+    return np.ones(3, "f")
 
 
 # vmap of loops that end at different times ------------------------------------------------------

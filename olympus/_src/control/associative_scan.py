@@ -16,7 +16,14 @@ from ..lax.slicing import concatenate, pad, slice_in_dim
 from ..types import dtypes
 from ..types.shape import canonical_axis
 from ..types.tree import tree_flatten, tree_unflatten
-from .bodies import check_callable, flatten, leaf_names, structure_error
+from .bodies import (
+    aval_error,
+    check_callable,
+    flatten,
+    leaf_names,
+    same_type,
+    structure_error,
+)
 
 __all__ = ["associative_scan"]
 
@@ -52,6 +59,10 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         if found != tree:
             raise structure_error("associative_scan", tree, found,
                                   "fn returned another structure than elems have")
+        want, have = list(map(typeof, xs)), list(map(typeof, out))
+        if not all(map(same_type, want, have)):
+            raise aval_error("associative_scan", leaf_names(tree, "the result"), want, have,
+                             "fn returned other types than its arguments have")
         return out
 
     if reverse:

@@ -24,7 +24,7 @@ from ..lax.slicing import concatenate, index_in_dim
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from .bodies import check_callable, name_of, structure_error
+from .bodies import check_callable, flatten, name_of, structure_error
 from .scan_primitive import scan_p
 
 __all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p", "io_callback",
@@ -120,11 +120,12 @@ def checked_results(what: str, callback: Any, avals: Sequence[Any], out: Any
                     ) -> tuple[np.ndarray, ...]:
     """What the callback returned, as arrays of the promised types; TypeError if they differ."""
     results = []
+    name = name_of(callback.callback_func)
     for i, (x, aval) in enumerate(zip(tree_leaves(out), avals, strict=True)):
         x = np.asarray(x)
         if x.shape != aval.shape or dtypes.canonicalize_dtype(x.dtype) != aval.dtype:
             found = make_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
-            raise TypeError(f"{what}: {callback!r} returned {found} as result {i}; {aval} was "
+            raise TypeError(f"{what}: {name} returned {found} as result {i}; {aval} was "
                             "promised by result_shape_dtypes; return that, or change the promise.")
         results.append(x.astype(aval.dtype, copy=False))
     return tuple(results)
@@ -216,7 +217,7 @@ debug_callback_p = DebugCallback("debug_callback")
 def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
                dims: Sequence[int | None]) -> list[Any]:
     """Call `fun` for one element after the other and stack its results: a loop in programs."""
-    if ctx.trace is Context.trace:
+    if ctx.trace is Context.trace and size:
         return unrolled(fun, size, args, dims)
     fixed = [x for x, d in zip(args, dims) if d is None]
     mapped = [to_axis(x, d, 0, size) for x, d in zip(args, dims) if d is not None]
@@ -233,6 +234,8 @@ def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
 def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
              dims: Sequence[int | None]) -> list[Any]:
     """`map_mapped`, written out."""
+    if not size:
+        return map_mapped(fun, size, args, dims)
     rows = [fun(*[x if d is None else index_in_dim(x, i, d, keepdims=False)
                   for x, d in zip(args, dims)]) for i in range(size)]
     return [concatenate([expand_dims(x, (0,)) for x in column], 0) for column in zip(*rows)]
@@ -280,7 +283,7 @@ class _Structured:
 def _call(prim: HostCall, callback: Callable[..., Any], result_shape_dtypes: Any, args: tuple,
           kwargs: dict[str, Any], **params: Any) -> Any:
     check_callable(prim.name, callback=callback)
-    leaves, in_tree = tree_flatten((args, kwargs))
+    leaves, _, in_tree = flatten(prim.name, (args, kwargs))
     avals, out_tree = _results(prim.name, result_shape_dtypes)
     flat = FlatCallback(_Structured(prim.name, callback, out_tree), in_tree)
     return tree_unflatten(out_tree, prim.bind(*leaves, callback=flat, result_avals=avals,

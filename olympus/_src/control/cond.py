@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.config import jit_disabled
+from ..core.effects import OrderedIOEffect
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
-from ..interpreters.batching import batch_program
+from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import Split, partial_eval_program
@@ -34,6 +35,7 @@ from .bodies import (
     structure_error,
 )
 from .call import program_uses_axis
+from .callbacks import map_mapped
 
 __all__ = ["cond", "cond_p", "switch"]
 
@@ -104,7 +106,8 @@ class Cond(Higher):
              branches: Sequence[ClosedOlympuspr]) -> Any:
         (index, *args), (index_dim, *dims) = args, dims
         if index_dim is not None:
-            return self._select(axis, index, args, dims, branches)
+            return self._select(axis, to_axis(index, index_dim, 0, axis.size), args, dims,
+                                branches)
         mapped = _any(tuple(d is not None for d in batch_program(b, axis, dims)[1])
                       for b in branches)
         bodies = tuple(batch_program(b, axis, dims, mapped)[0] for b in branches)
@@ -114,11 +117,23 @@ class Cond(Higher):
 
     def _select(self, axis: Axis, index: Any, args: Sequence[Any], dims: Sequence[int | None],
                 branches: Sequence[ClosedOlympuspr]) -> Any:
-        """Elements differ in their branch: compute all branches and select."""
-        if any(b.effects for b in branches):
-            raise NotImplementedError("cond: mapped over its predicate with branches that have "
-                                      "side effects; every branch would run; move the effect out "
-                                      "of the branches, or use lax.map.")
+        """Elements differ in their branch: compute all branches and select.
+
+        Branches with effects run for one element after the other, so that only those taken do.
+        """
+        effects = frozenset().union(*(b.effects for b in branches))
+        if any(isinstance(e, OrderedIOEffect) for e in effects):
+            raise ValueError("cond: mapped over its predicate with an ordered io_callback in a "
+                             "branch; elements have no order; use lax.map or lax.scan, or "
+                             "ordered=False.")
+        if effects:
+            if axis.name is not None and self.uses_axis(axis.name, {"branches": branches}):
+                raise NotImplementedError(
+                    "cond: mapped over its predicate with branches that have side effects and use "
+                    f"the mapped axis {axis.name!r}; move one of them out of the branches.")
+            outs = map_mapped(lambda *xs: self.bind(*xs, branches=branches), axis.size,
+                              [index, *args], [0, *dims])
+            return outs, [0] * len(outs)
         results = [eval_closed(batch_program(b, axis, dims, True)[0], *args) for b in branches]
         outs = []
         for column in zip(*results):
@@ -264,6 +279,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
     >>> print(olympus.lax.switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 5.0))
     15.0
     """
+    if not hasattr(branches, "__iter__"):
+        raise TypeError(f"switch: branches is {branches!r}; a list or tuple of functions is "
+                        "required.")
     branches = tuple(branches)
     check_callable("switch", **{f"branches[{i}]": f for i, f in enumerate(branches)})
     operands = _operands("switch", operands, operand)

@@ -13,6 +13,7 @@ from ..core.trace import ctx, typeof
 from ..interpreters.batching import BatchTrace, to_axis
 from ..lax.elementwise import add
 from ..types.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
+from .bodies import check_callable
 from .custom_rules import (
     CustomCall,
     CustomFunction,
@@ -67,6 +68,7 @@ class custom_jvp(CustomFunction):
         `primals` and `tangents` are tuples, one entry per differentiable argument. With
         `symbolic_zeros` tangents known to be zero are `SymbolicZero` objects instead of zeros.
         """
+        check_callable(f"custom_jvp {name_of(self.fun)}", jvp=jvp)
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
@@ -77,6 +79,10 @@ class custom_jvp(CustomFunction):
                             f"{self.nondiff_argnums}; it knows no such arguments; use defjvp.")
 
         def jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
+            if len(jvps) != len(primals):
+                raise TypeError(f"custom_jvp {name_of(self.fun)}: defjvps has {len(jvps)} rules; "
+                                f"one is required for each of {len(primals)} arguments; pass None "
+                                "where the derivative is zero.")
             out = self(*primals)
             total = None
             for rule, t in zip(jvps, tangents, strict=True):

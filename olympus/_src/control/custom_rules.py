@@ -131,6 +131,9 @@ class CustomFunction:
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
+        if not callable(fun):
+            raise TypeError(f"{self.what}: fun is {fun!r}; a callable is required; pass the "
+                            "function itself.")
         wrapper: Any = self
         functools.update_wrapper(wrapper, fun)
         self.fun = fun
@@ -154,6 +157,10 @@ class CustomFunction:
                                  f"a parameter's name is required: {', '.join(parameters)}.")
             nums.add(parameters.index(name))
         count = len(parameters)
+        if self._num_positional >= 0 and any(not -count <= n < count for n in nums):
+            raise ValueError(f"{self.what} {name_of(self.fun)}: nondiff_argnums is "
+                             f"{tuple(sorted(nums))}; the function takes {count} arguments: "
+                             f"{', '.join(parameters)}.")
         return tuple(sorted(n + count if n < 0 else n for n in nums))
 
     def __getattr__(self, name: str) -> Any:

@@ -25,6 +25,7 @@ from ..types.tree import (
     tree_unflatten,
     treedef_children,
 )
+from .bodies import check_callable, flatten
 from .custom_rules import (
     CustomCall,
     CustomFunction,
@@ -105,6 +106,7 @@ class custom_vjp(CustomFunction):
         `CustomVJPPrimal`, and cotangents known to be zero are `SymbolicZero` objects.
         `optimize_remat` promises that `fwd` computes the same output as the function.
         """
+        check_callable(f"custom_vjp {name_of(self.fun)}", fwd=fwd, bwd=bwd)
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
         self.optimize_remat = optimize_remat
 
@@ -229,7 +231,7 @@ class _VjpCall(_VjpRule):
         _check_avals(f"{what}: fwd {self.name}", "the function's output", tree, self.out_avals,
                      leaves)
         self.out_tree = tree
-        res_leaves, res_tree = tree_flatten(res)
+        res_leaves, _, res_tree = flatten(f"{what}: the residuals of fwd {self.name}", res)
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
 
         def bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -279,7 +281,7 @@ def _cotangent_leaves(what: str, in_tree: Any, result: Any) -> list[Any]:
         try:
             spread = broadcast_prefix(ct, argument, is_leaf=_is_none)
         except ValueError:
-            spread = [ct]
+            spread = []
         if sum(x is not None for x in spread) != sum(x is not None for x in found) or \
                 len(spread) != tree.num_leaves:
             check_structure(f"{what}: at [{i}]", argument, ct,

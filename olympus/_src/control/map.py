@@ -11,7 +11,7 @@ from ..interpreters.batching import batch_flat, to_axis
 from ..lax.shape import reshape
 from ..lax.slicing import concatenate, slice_in_dim
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
-from .bodies import check_callable, flatten
+from .bodies import check_callable, flatten, leaf_names
 from .scan import scan
 
 __all__ = ["map"]
@@ -32,15 +32,19 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     [0 1 4]
     """
     check_callable("map", f=f)
-    if batch_size is None:
-        return scan(lambda _, x: ((), f(x)), (), xs)[1]
-    if batch_size < 1:
-        raise ValueError(f"map: batch_size is {batch_size}; a positive int is required.")
     leaves, avals, tree = flatten("map: xs", xs)
     if not leaves or any(not a.shape for a in avals):
-        raise ValueError("map: xs has no leading axis to map over; arrays of rank 1 or more are "
-                         "required; add an axis.")
+        shown = ", ".join(str(a) for a in avals) or "empty"
+        raise ValueError(f"map: xs is {shown}; arrays with a leading axis to map over are "
+                         "required; add an axis, or close over what has none.")
     size = avals[0].shape[0]
+    if any(a.shape[0] != size for a in avals):
+        shown = ", ".join(f"{n}: {a.shape[0]}" for n, a in zip(leaf_names(tree, "xs"), avals))
+        raise ValueError(f"map: leading sizes differ ({shown}); they must be equal.")
+    if batch_size is None:
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if isinstance(batch_size, bool) or not hasattr(batch_size, "__index__") or batch_size < 1:
+        raise ValueError(f"map: batch_size is {batch_size!r}; a positive int is required.")
     whole = size - size % batch_size
     parts = []
     if whole or not size:

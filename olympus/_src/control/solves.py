@@ -26,6 +26,7 @@ from .bodies import (
     check_callable,
     flatten,
     leaf_names,
+    name_of,
     same_type,
     stage_body,
     structure_error,
@@ -245,7 +246,10 @@ def custom_root(f: Callable[..., Any], initial_guess: Any, solve: Callable[..., 
             _, slope = jvp_flat(lambda *xs: eval_closed(equation.program, *consts, *xs), x, vs)
             return tree_unflatten(tree, list(map(instantiate, slope)))
 
-        t_x = tree_flatten(tangent_solve(linear, rhs))[0]
+        t_x, found = tree_flatten(tangent_solve(linear, rhs))
+        if found != tree:
+            raise structure_error(what, tree, found, f"{name_of(tangent_solve)} returned another "
+                                                     "structure than initial_guess")
         rest = [instantiate(Zero(typeof(y).to_tangent_aval())) for y in out[n:]]
         return out, [*(cast(t, typeof(y).to_tangent_aval()) for t, y in zip(t_x, out)), *rest]
 
