@@ -261,6 +261,30 @@ def test_branches_with_effects_under_a_mapped_predicate_run_where_they_are_taken
             lambda v: v, x, x, ordered=True), lambda: x)))(xs)
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_elements_that_have_ended_have_no_effects(transform):
+    log = []
+
+    def f(n, step):
+        def body(c):
+            io_callback(lambda v: log.append(int(v)), None, c)
+            return c - step
+
+        return lax.while_loop(lambda c: c > 0, body, n)
+
+    out = transform(vmap(f, (0, None)))(np.array([1, 3, 0]), 1)
+    olympus.effects_barrier()
+    np.testing.assert_array_equal(out, [0, 0, 0])
+    assert sorted(log) == [1, 1, 2, 3]
+
+
+def test_printing_a_key_prints_its_data(capsys):
+    for transform in (lambda f: f, jit):
+        transform(lambda k: olympus.debug.print("{}", k))(olympus.random.key(7))
+        olympus.effects_barrier()
+        assert capsys.readouterr().out == "[0 7]\n"
+
+
 def test_sequential_callback_over_an_empty_batch():
     for method in ("sequential", "sequential_unrolled"):
         f = vmap(lambda x, m=method: olympus.pure_callback(lambda v: v, x, x, vmap_method=m))

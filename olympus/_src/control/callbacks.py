@@ -15,6 +15,7 @@ import numpy as np
 from ..backend.dispatch import argument_array
 from ..base import lib
 from ..core import effects
+from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.trace import Context, Tracer, ctx, typeof
@@ -27,8 +28,8 @@ from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .bodies import check_callable, flatten, name_of, structure_error
 from .scan_primitive import scan_p
 
-__all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p", "io_callback",
-           "io_callback_p", "pure_callback", "pure_callback_p"]
+__all__ = ["BatchEffect", "FlatCallback", "HostCall", "debug_callback", "debug_callback_p",
+           "io_callback", "io_callback_p", "pure_callback", "pure_callback_p"]
 
 
 class FlatCallback:
@@ -75,7 +76,8 @@ class HostCall(Primitive, abstract=True):
         if ctx.trace is Context.trace and not any(isinstance(a, Tracer) for a in args):
             if any(e.ordered for e in self.effects(**params)):
                 effects.wait_for_ordered()
-            out = self.host(params)(*[lib.to_numpy(argument_array(a)) for a in args])
+            arrays = map(argument_array, args)      # of keys their data, as in programs
+            out = self.host(params)(*[lib.to_numpy(getattr(a, "_base_array", a)) for a in arrays])
             return list(map(argument_array, out))
         return ctx.trace.process(self, args, params)
 
@@ -212,6 +214,22 @@ class DebugCallback(HostCall):
 pure_callback_p = PureCallback("pure_callback")
 io_callback_p = IoCallback("io_callback")
 debug_callback_p = DebugCallback("debug_callback")
+
+
+_PER_ELEMENT = (effects.DebugEffect, effects.OrderedDebugEffect, effects.IOEffect,
+                effects.OrderedIOEffect)
+
+
+class BatchEffect(effects.DebugEffect):
+    """A debugging callback runs, under vmap once for the whole batch."""
+
+    __slots__ = ()
+    name = "Batch"
+
+
+def per_element(program: ClosedOlympuspr) -> bool:
+    """Whether a program has effects that under vmap each element has for itself."""
+    return any(type(e) in _PER_ELEMENT for e in program.effects)
 
 
 def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],

@@ -35,7 +35,7 @@ from .bodies import (
     structure_error,
 )
 from .call import program_uses_axis
-from .callbacks import map_mapped
+from .callbacks import map_mapped, per_element
 
 __all__ = ["cond", "cond_p", "switch"]
 
@@ -121,12 +121,11 @@ class Cond(Higher):
 
         Branches with effects run for one element after the other, so that only those taken do.
         """
-        effects = frozenset().union(*(b.effects for b in branches))
-        if any(isinstance(e, OrderedIOEffect) for e in effects):
+        if any(isinstance(e, OrderedIOEffect) for b in branches for e in b.effects):
             raise ValueError("cond: mapped over its predicate with an ordered io_callback in a "
                              "branch; elements have no order; use lax.map or lax.scan, or "
                              "ordered=False.")
-        if effects:
+        if any(map(per_element, branches)):
             if axis.name is not None and self.uses_axis(axis.name, {"branches": branches}):
                 raise NotImplementedError(
                     "cond: mapped over its predicate with branches that have side effects and use "

@@ -10,6 +10,7 @@ from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax.shape import reshape
 from ..lax.slicing import concatenate, slice_in_dim
+from ..types.shape import definitely_equal
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 from .bodies import check_callable, flatten, leaf_names
 from .scan import scan
@@ -38,7 +39,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         raise ValueError(f"map: xs is {shown}; arrays with a leading axis to map over are "
                          "required; add an axis, or close over what has none.")
     size = avals[0].shape[0]
-    if any(a.shape[0] != size for a in avals):
+    if not all(definitely_equal(a.shape[0], size) for a in avals):
         shown = ", ".join(f"{n}: {a.shape[0]}" for n, a in zip(leaf_names(tree, "xs"), avals))
         raise ValueError(f"map: leading sizes differ ({shown}); they must be equal.")
     if batch_size is None:

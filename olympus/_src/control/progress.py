@@ -23,7 +23,7 @@ from ..lax import elementwise as ew
 from ..lax.reduce import reduce_max
 from ..types.dtypes import scalar_kind
 from ..types.tree import tree_flatten, tree_unflatten
-from .callbacks import DebugCallback, FlatCallback, flat_callback
+from .callbacks import BatchEffect, DebugCallback, FlatCallback, flat_callback
 from .cond import cond
 
 __all__ = ["Bar", "shown_fori", "shown_scan", "shown_stretches"]
@@ -68,7 +68,14 @@ class Bar:
                 self.shown = None
 
 
-class Tick(DebugCallback):
+class DueTick(DebugCallback):
+    """params: as of debug_callback."""
+
+    def effects(self, **params: Any) -> frozenset[Any]:
+        return frozenset((BatchEffect(),))
+
+
+class Tick(DueTick):
     """params: as of debug_callback. Calls the host if `done` is the last or one in total / UPDATES.
 
     Under vmap there is one call for the whole batch.
@@ -131,7 +138,7 @@ class Backward(Primitive):
         return self.bind(to_axis(args[0], dims[0], 0, axis.size), *count, callback=callback), 0
 
 
-due_p = DebugCallback("progress_due")
+due_p = DueTick("progress_due")
 tick_p = Tick("progress")
 backward_p = Backward("progress_backward")
 

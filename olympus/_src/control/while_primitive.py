@@ -19,6 +19,7 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import instantiate, jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..lax import elementwise as ew
+from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim
 from ..lax.slicing import dynamic_index_in_dim
@@ -36,11 +37,13 @@ from .bodies import (
     structure_error,
 )
 from .call import program_uses_axis
+from .callbacks import per_element
+from .cond import cond_p
 from .fixpoint import carry_fixpoint
 
 __all__ = ["While", "loop", "while_p"]
 
-BOOL = dtypes.as_dtype(bool)
+BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 
 
 class While(Higher):
@@ -178,9 +181,16 @@ class While(Higher):
             out = self.bind(*c_consts, *b_consts, *carry, cond_nconsts=nc, cond_olympuspr=cond,
                             body_nconsts=nb, body_olympuspr=body, **params)
             return out, k_dims_new
+        if per_element(body_olympuspr) and not (
+                axis.name is not None and program_uses_axis(body_olympuspr, axis.name)):
+            guarded = _guard(cond_olympuspr, body_olympuspr, nc, nb)
+            frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, *k_dims_new],
+                                      [True] * len(carry))
+        else:
+            frozen = _freeze(cond, body, nc, nb)
         out = self.bind(*c_consts, *c_consts, *b_consts, *carry, cond_nconsts=nc,
                         cond_olympuspr=_any_element(cond), body_nconsts=nc + nb,
-                        body_olympuspr=_freeze(cond, body, nc, nb), **params)
+                        body_olympuspr=frozen, **params)
         return out, k_dims_new
 
     vmap_named = vmap
@@ -218,6 +228,19 @@ def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> C
                     range(1, typeof(x).ndim)), x) for flag, x in zip(flags, carry)]
         new = eval_closed(body, *b_consts, *safe)
         return [ew.select_n(flag, x, y) for flag, x, y in zip(flags, carry, new)]
+
+    return stage(step, [*cond.in_avals[:nc], *body.in_avals])
+
+
+def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
+    """The body of one element where its condition holds, so that its effects end with it."""
+    same = stage(lambda *xs: list(xs[nb:]), body.in_avals)
+
+    def step(*args: Any) -> list[Any]:
+        c_consts, b_consts, carry = cut(args, nc, nb)
+        going = eval_closed(cond, *c_consts, *carry)[0]
+        return cond_p.bind(convert_element_type(going, INT32), *b_consts, *carry,
+                           branches=(same, body))
 
     return stage(step, [*cond.in_avals[:nc], *body.in_avals])
 
