@@ -1,0 +1,257 @@
+"""Control flow at its edges: no iterations, odd carries, errors by leaf, how often effects are."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import olympus
+from olympus import checkpoint, debug, grad, jit, jvp, lax, random, vmap
+from olympus import numpy as onp
+
+X = np.float32(0.7)
+XS = np.array([0.3, -0.4, 0.9], np.float32)
+NONE = np.zeros((0,), np.float32)
+
+
+def sines(c, x):
+    return onp.sin(c) * x, c * x
+
+
+# No iterations: the carry comes out as it went in, and its derivative is the identity ------------
+
+EMPTY = {
+    "scan": lambda x: lax.scan(sines, x, NONE)[0],
+    "scan-reverse": lambda x: lax.scan(sines, x, NONE, reverse=True)[0],
+    "scan-length": lambda x: lax.scan(lambda c, _: (onp.sin(c), c), x, length=0)[0],
+    "scan-checkpoint": lambda x: lax.scan(sines, x, NONE, checkpoint="sqrt")[0],
+    "scan-unroll": lambda x: lax.scan(sines, x, NONE, unroll=True)[0],
+    "fori_loop": lambda x: lax.fori_loop(3, 3, lambda i, c: onp.sin(c), x),
+    "fori_loop-backwards": lambda x: lax.fori_loop(3, 1, lambda i, c: onp.sin(c), x),
+    "while_loop-checkpoints": lambda x: lax.while_loop(
+        lambda c: c > 5., onp.sin, x, checkpoints=2),
+    "while_loop": lambda x: lax.while_loop(lambda c: c > 5., onp.sin, x),
+    "fori_loop-dynamic": lambda x: lax.fori_loop(0, (0 * x).astype(int), lambda i, c: onp.sin(c),
+                                                 x),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_no_iterations(name):
+    fun = EMPTY[name]
+    assert fun(X) == jit(fun)(X) == X
+    np.testing.assert_array_equal(vmap(fun)(XS), XS)
+    assert jvp(fun, (X,), (X,))[1] == X
+    if name not in ("while_loop", "fori_loop-dynamic"):
+        assert grad(fun)(X) == jit(grad(fun))(X) == 1
+        np.testing.assert_array_equal(vmap(grad(fun))(XS), np.ones(3))
+
+
+def test_nothing_to_map_over():
+    assert lax.map(onp.sin, NONE).shape == (0,)
+    assert lax.map(onp.sin, NONE, batch_size=2).shape == (0,)
+    assert lax.associative_scan(onp.add, NONE).shape == (0,)
+    assert grad(lambda xs: lax.map(onp.sin, xs).sum())(NONE).shape == (0,)
+    ys = vmap(lambda x: lax.scan(sines, x, NONE)[1])(XS)
+    assert ys.shape == (3, 0)
+    assert vmap(lambda x: lax.while_loop(lambda c: c > 0, lambda c: c - 1, x))(NONE).shape == (0,)
+
+
+# Carries of every kind ---------------------------------------------------------------------------
+
+CARRIES = {
+    "bool": (np.array([True, False]), lambda c: ~c),
+    "int8": (np.array([1, -3], np.int8), lambda c: c * np.int8(3)),
+    "uint32": (np.array([1, 3], np.uint32), lambda c: c * np.uint32(3)),
+    "complex64": (np.array([1 + 2j, -1j], np.complex64), lambda c: c * np.complex64(1j)),
+    "bfloat16": (np.array([1.5, 2], ml_dtypes.bfloat16), lambda c: c * c.dtype.type(0.5)),
+    "float16": (np.array([1.5, 2], np.float16), lambda c: c * np.float16(0.5)),
+    "None": ({"a": None, "b": (X, ())}, lambda c: {"a": None, "b": (c["b"][0] * 2, ())}),
+    "no leaves": ((), lambda c: ()),
+}
+
+
+@pytest.mark.parametrize("name", CARRIES)
+def test_kinds_of_carries(name):
+    init, f = CARRIES[name]
+    expected = f(f(f(init)))
+    ways = [
+        lambda c: lax.scan(lambda c, _: (f(c), None), c, None, length=3)[0],
+        lambda c: lax.fori_loop(0, 3, lambda _, c: f(c), c),
+        lambda c: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, f(s[1])), (0, c))[1],
+        lambda c: lax.fori_loop(0, 3, lambda _, c: lax.cond(True, f, lambda v: v, c), c),
+        lambda c: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, f(s[1])), (0, c),
+                                 checkpoints=1)[1],
+    ]
+    for way in ways:
+        for fun in (way, jit(way)):
+            out = fun(init)
+            assert olympus.tree.structure(out) == olympus.tree.structure(init)
+            for a, b in zip(olympus.tree.leaves(out), olympus.tree.leaves(expected), strict=True):
+                assert a.dtype == b.dtype
+                np.testing.assert_array_equal(a, b)
+        if olympus.tree.leaves(init):
+            stacked = olympus.tree.map(lambda x: np.stack([x, x]), init)
+            for a, b in zip(olympus.tree.leaves(vmap(way)(stacked)),
+                            olympus.tree.leaves(expected), strict=True):
+                np.testing.assert_array_equal(a, np.stack([b, b]))
+
+
+def test_keys_as_carries():
+    def body(key, x):
+        key, sub = random.split(key)
+        return key, x * random.uniform(sub)
+
+    def plain(key):
+        ys = []
+        for x in XS:
+            key, y = body(key, x)
+            ys.append(y)
+        return random.key_data(key), onp.stack(ys)
+
+    def looped(key):
+        key, ys = lax.scan(body, key, XS)
+        return random.key_data(key), ys
+
+    keys = random.split(random.key(3), 2)
+    for found, want in zip(jit(looped)(keys[0]), plain(keys[0]), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-6)
+    for found, want in zip(vmap(looped)(keys), vmap(plain)(keys), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-6)
+    slope = grad(lambda x: lax.scan(body, keys[0], XS * x)[1].sum())(X)
+    np.testing.assert_allclose(slope, plain(keys[0])[1].sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_weak_carries_take_the_type_of_the_body(x64):
+    with olympus.enable_x64(x64):
+        wide = np.float64 if x64 else np.float32
+        strong = onp.ones((), wide)
+        for fun in (lambda c: lax.scan(lambda c, _: (c * strong, None), c, length=2)[0],
+                    lambda c: lax.fori_loop(0, 2, lambda _, c: c * strong, c),
+                    lambda c: lax.while_loop(lambda c: c < 1, lambda c: c + strong, c)):
+            out = fun(0.0)
+            assert (out.dtype, out.weak_type) == (wide, False)
+            assert fun(0).dtype == wide
+        out = lax.fori_loop(0, 2, lambda _, c: (c[1], c[0]), (0.5, onp.ones((), wide)))
+        assert [x.weak_type for x in out] == [False, False]
+        assert lax.fori_loop(0, 2, lambda _, c: c * 2.0, 1.0).weak_type
+
+
+# What does not fit is told leaf by leaf ----------------------------------------------------------
+
+STATE = {"a": (X, 1), "b": XS}
+
+
+@pytest.mark.parametrize("run", [
+    lambda f: lax.scan(lambda c, _: (f(c), None), STATE, length=2),
+    lambda f: lax.fori_loop(0, 2, lambda _, c: f(c), STATE),
+    lambda f: lax.while_loop(lambda c: c["a"][1] < 3, f, STATE),
+    lambda f: lax.while_loop(lambda c: c["a"][1] < 3, f, STATE, checkpoints=2),
+], ids=["scan", "fori_loop", "while_loop", "checkpoints"])
+@pytest.mark.parametrize("body, message", [
+    (lambda c: {"a": (c["b"], c["a"][1]), "b": c["b"][:2]},
+     r"\['a'\]\[0\] is float32\[3\], required float32\[\]; .*\['b'\] is float32\[2\], required "
+     r"float32\[3\]"),
+    (lambda c: {"a": (c["a"][0], onp.sin(XS)), "b": c["b"]},
+     r"\['a'\]\[1\] is float32\[3\], required int32\[\]"),
+    (lambda c: {"a": c["a"]}, r"structure.*missing|missing.*'b'|'b'"),
+    (lambda c: {"a": [*c["a"]], "b": c["b"]}, r"\['a'\].*list of length 2.*tuple of length 2"),
+], ids=["shapes", "weak", "missing", "list"])
+def test_carries_that_do_not_fit(run, body, message):
+    with pytest.raises(TypeError, match=message):
+        run(body)
+
+
+# Effects -----------------------------------------------------------------------------------------
+
+@pytest.fixture
+def said():
+    found = []
+
+    def say(x):
+        debug.callback(lambda v: found.append(round(float(v), 4)), x)
+        return x
+
+    def count(fun, *args):
+        del found[:]
+        olympus.block_until_ready(fun(*args))
+        olympus.effects_barrier()
+        return len(found)
+    return say, count
+
+
+def test_effects_are_as_many_as_iterations(said):
+    say, count = said
+    loops = [
+        lambda x: lax.scan(lambda c, y: (c * say(y), None), x, XS)[0],
+        lambda x: lax.fori_loop(0, 3, lambda i, c: onp.sin(say(c)), x),
+        lambda x: lax.scan(checkpoint(lambda c, y: (c * say(y), None)), x, XS)[0],
+        lambda x: lax.map(lambda y: y * say(x), XS).sum(),
+        lambda x: lax.cond(x > 0.1, lambda: say(x) * say(x) * say(x), lambda: x),
+        lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, say(s[1]) * 2), (0, x),
+                                 )[1],
+    ]
+    for i, fun in enumerate(loops):
+        assert count(fun, X) == count(jit(fun), X) == 3, i
+        assert count(jit(lambda x, f=fun: jvp(f, (x,), (x,))), X) == 3, i
+        # Once for all elements where the value is not mapped: the xs of the first and the third.
+        assert count(jit(vmap(fun)), XS) == (3 if i in (0, 2) else 6 if i == 4 else 9), i
+    for i in (0, 1, 3, 4):
+        assert count(jit(grad(loops[i])), X) == 3, i
+
+
+def test_effects_in_branches_under_a_mapped_predicate_happen_where_they_are_taken(said):
+    say, count = said
+
+    def fun(x):
+        return lax.cond(x > 0, say, lambda v: 2 * v, x)
+
+    assert count(vmap(fun), XS) == count(jit(vmap(fun)), XS) == 2
+    np.testing.assert_allclose(vmap(fun)(XS), np.where(XS > 0, XS, 2 * XS))
+
+
+def test_elements_that_ended_have_no_effects(said):
+    say, count = said
+
+    def fun(x):
+        return lax.while_loop(lambda c: c > 0.0, lambda c: say(c) - 0.5, x)
+
+    assert count(jit(vmap(fun)), XS) == 3      # one round for 0.3, none for -0.4, two for 0.9
+
+
+def test_a_finished_element_does_not_raise():
+    def check(x):
+        if x < 0:
+            raise ValueError("mine")
+        return x
+
+    def fun(x):
+        def body(c):
+            return olympus.pure_callback(check, c, c, vmap_method="sequential") - 1.0
+        return lax.while_loop(lambda c: c > 0.0, body, x)
+
+    np.testing.assert_allclose(jit(vmap(fun))(np.array([0.5, 3.5], np.float32)), [-0.5, -0.5])
+
+
+# Nested transformations --------------------------------------------------------------------------
+
+def product(x):
+    return lax.scan(lambda c, y: (onp.sin(c) * y + x, None), x, XS)[0]
+
+
+def product_out(x):
+    c = x
+    for y in XS:
+        c = onp.sin(c) * y + x
+    return c
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda f: f, jit, checkpoint, lambda f: jit(checkpoint(f)), lambda f: checkpoint(jit(f))],
+    ids=["plain", "jit", "checkpoint", "jit-checkpoint", "checkpoint-jit"])
+def test_third_derivatives_of_scan(wrap):
+    want = grad(grad(grad(product_out)))(X)
+    np.testing.assert_allclose(grad(grad(grad(wrap(product))))(X), want, rtol=1e-4)
+    np.testing.assert_allclose(jit(grad(wrap(grad(wrap(grad(product))))))(X), want, rtol=1e-4)
