@@ -1,14 +1,18 @@
 """Loops that remember little and solvers: what their rules do with carries of several kinds."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from olympus import jit, lax
+from olympus import jit, jvp, lax, vjp
+from olympus import numpy as onp
+from olympus.custom_derivatives import linear_call
 
 from . import Op, reals
 from .control import C, V, forward, linear, pulled
 
+A = reals(4, 4) + 8 * np.eye(4)
 LIMIT, FACTOR = np.array(9.0), np.array(1.7)
 
 
@@ -61,7 +65,56 @@ def plain_rounds(n: Any, factor: Any, x: Any) -> Any:
     return c, x
 
 
+def solved(has_aux: bool, a: Any, b: Any, c: Any) -> Any:
+    """Two right-hand sides, of which only the first meets a matrix."""
+    def give(x: Any) -> Any:
+        return (x, lax.exp(x[0])) if has_aux else x
+
+    out = lax.custom_linear_solve(
+        lambda v: (a @ v[0], v[1] * 2.0), (b, c),
+        lambda _, v: give((onp.linalg.solve(a, v[0]), v[1] * 0.5)),
+        lambda _, v: give((onp.linalg.solve(a.T, v[0]), v[1] * 0.5)), has_aux=has_aux)
+    return (*out[0], out[1]) if has_aux else tuple(out)
+
+
+def plain_solved(a: Any, b: Any, c: Any) -> Any:
+    return np.linalg.solve(a, b), c / 2.0
+
+
+def solved_back(a: Any, b: Any, c: Any, ct: Any) -> Any:
+    d = np.linalg.solve(a.T, ct)
+    return -np.outer(d, np.linalg.solve(a, b)), d, ct / 2.0
+
+
+def pulled_solve(jitted: bool, a: Any, b: Any, c: Any, ct: Any) -> Any:
+    def fun(a: Any, b: Any, c: Any) -> Any:
+        return solved(True, a, b, c)[:2]
+    return vjp(jit(fun) if jitted else fun, a, b, c)[1]((ct, ct))
+
+
+def weighted(a: Any, x: Any, y: Any) -> Any:
+    """Linear in x and y; its transpose is said, not derived."""
+    return linear_call(lambda a, v: (a * v[0] - v[1], 2.0 * a * v[1]),
+                       lambda a, ct: (a * ct[0], 2.0 * a * ct[1] - ct[0]), a, (x, y))
+
+
 ALL = (
+    Op("lax.custom_linear_solve-part", plain_solved, partial(solved, False), (A, V, V[::-1]),
+       tol=1e-4),
+    Op("lax.custom_linear_solve-aux", lambda a, b, c: (
+        *plain_solved(a, b, c), np.exp(np.linalg.solve(a, b))), partial(solved, True),
+       (A, V, V[::-1]), grad=False, tol=1e-4),
+    *(Op(f"lax.custom_linear_solve-pulled-{'jit' if j else 'plain'}", solved_back,
+         partial(pulled_solve, j), (A, V, V[::-1], V), grad=False, tol=1e-4)
+      for j in (False, True)),
+    Op("lax.custom_linear_solve-slope", lambda b, t: (
+        (np.linalg.solve(A, b), b / 2.0), (np.linalg.solve(A, t), t / 2.0)), lambda b, t: jvp(
+            lambda b: solved(True, A.astype(b.dtype), b, b)[:2], (b,), (t,)), (V, V[::-1]),
+       grad=False, tol=1e-4),
+    Op("linear_call-part", lambda a, x, y: (a * x - y, 2.0 * a * y), weighted,
+       (V, V[::-1], reals(4, seed=2)), grad=False),
+    Op("linear_call-pulled", lambda a, x, ct: (a * ct, 2.0 * a * x - ct), lambda a, x, ct:
+       vjp(lambda x, y: weighted(a, x, y), x, x)[1]((ct, x)), (V, V, V), grad=False),
     *(Op(f"lax.while_loop-checkpoints={k}", written_out, kept(k), (LIMIT, FACTOR, C), grad=False)
       for k in (1, 3)),
     Op("lax.while_loop-checkpoints-forward", lambda a, f, x, ta, tf, tx: slopes(a, f, x, tf, tx),
