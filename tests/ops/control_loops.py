@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus import jit, jvp, lax, vjp
+from olympus import jit, jvp, lax, linearize, vjp
 from olympus import numpy as onp
 from olympus.custom_derivatives import linear_call
 
@@ -63,6 +63,12 @@ def plain_rounds(n: Any, factor: Any, x: Any) -> Any:
     for _ in range(n):
         c = c * factor + x
     return c, x
+
+
+def curved(f: Any, x: Any) -> Any:
+    """The derivative of the tangent map: forward, and in reverse where the row asks for it."""
+    one = onp.ones_like(f)
+    return jvp(lambda f: linearize(lambda f: rounds(3, f, x)[0], f)[1](one), (f,), (one,))
 
 
 def solved(has_aux: bool, a: Any, b: Any, c: Any) -> Any:
@@ -126,6 +132,9 @@ ALL = (
       for j in (False, True)),
     Op("lax.while_loop-checkpoints-rounds", plain_rounds, rounds, (np.int32(3), V, V[::-1]),
        tol=5e-5),
+    Op("lax.while_loop-checkpoints-curved", lambda f, x: (x * (3 * f * f + 2 * f + 1),
+                                                          x * (6 * f + 2)), curved,
+       (V, V[::-1]), tol=5e-5),
     Op("lax.scan-checkpoint", lambda c, xs: c * np.prod(np.sin(xs), 0), lambda c, xs: lax.scan(
         lambda c, x: (c * lax.sin(x), None), c, xs, checkpoint=2)[0], (C, reals(5, low=0.3))),
     Op("lax.map-batch_size", np.sin, lambda x: lax.map(lax.sin, x, batch_size=3), (reals(4, 2),)),
