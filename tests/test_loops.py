@@ -358,6 +358,20 @@ def test_a_callback_raises_its_own_exception():
         olympus.effects_barrier()
 
 
+def test_disabled_jit_checks_what_a_condition_returns():
+    with olympus.disable_jit():
+        assert int(lax.while_loop(lambda x: x < 3, lambda x: x + 1, 0)) == 3
+        with pytest.raises(TypeError, match="one bool"):
+            lax.while_loop(lambda x: (x < 3,), lambda x: x + 1, 0)
+
+
+def test_debug_log_goes_to_the_logger(caplog):
+    with caplog.at_level("INFO", logger="olympus"):
+        jit(lambda x: olympus.debug.log("x = {x}", x=x))(2.0)
+        olympus.effects_barrier()
+    assert "x = 2.0" in caplog.text
+
+
 # The prompt ------------------------------------------------------------------------------------
 
 def test_breakpoint(monkeypatch):

@@ -77,3 +77,11 @@ def test_static_arguments_and_closures():
     close(grad(lambda w: checkpoint(lambda x: mul(x, mul(w, w)))(X))(X), 0.5)
     with pytest.raises(TypeError, match="checkpoint: fun is 3"):
         checkpoint(3)
+
+
+def test_static_argnames_hold_for_arguments_given_by_position():
+    def f(x, flag):
+        return x * 2 if flag == "double" else x
+
+    g = checkpoint(f, static_argnames="flag")
+    assert float(grad(g)(3.0, "double")) == float(grad(g)(3.0, flag="double")) == 2.0

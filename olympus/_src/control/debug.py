@@ -12,7 +12,7 @@ import numpy as np
 
 from .callbacks import DebugCallback, debug_callback, flat_callback
 
-__all__ = ["callback", "print"]
+__all__ = ["callback", "log", "print"]
 
 logger = logging.getLogger("olympus")
 _print: Callable[..., None] = builtins.print
@@ -79,6 +79,13 @@ def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False
     flat, leaves = flat_callback(_Format(fmt, _use_logging), args, kwargs)
     debug_print_p.bind(*leaves, fmt=fmt, callback=flat, ordered=bool(ordered),
                        partitioned=bool(partitioned))
+
+
+def log(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False,
+        skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any) -> None:
+    """`print` to the logger "olympus", at the level INFO; the arguments are the same."""
+    print(fmt, *args, ordered=ordered, partitioned=partitioned,
+          skip_format_check=skip_format_check, _use_logging=_use_logging, **kwargs)
 
 
 def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:

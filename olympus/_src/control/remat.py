@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -194,6 +195,7 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
         check_callable("checkpoint", policy=policy)
     nums = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
+    nums |= _positions(fun, names)
 
     @functools.wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -214,6 +216,16 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
         return tree_unflatten(staged.out_tree, out)
 
     return wrapped
+
+
+def _positions(fun: Callable[..., Any], names: set[str]) -> set[int]:
+    """Where arguments of these names stand if they are given by position."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return set()
+    return {i for i, p in enumerate(parameters)
+            if p.name in names and p.kind is p.POSITIONAL_OR_KEYWORD}
 
 
 class Name(Primitive):

@@ -13,7 +13,7 @@ from ..core.trace import Tracer, literal, typeof
 from ..lax import elementwise as ew
 from ..types import dtypes
 from ..types.tree import tree_leaves
-from .bodies import Derived, cast, check_callable
+from .bodies import Derived, cast, check_callable, name_of
 from .checkpointed import checkpointed_while_p
 from .progress import shown_fori
 from .scan import scan
@@ -57,10 +57,19 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         bind = functools.partial(checkpointed_while_p.bind, checkpoints=checkpoints.__index__())
     if jit_disabled.value and not any(isinstance(x, Tracer) for x in tree_leaves(init_val)):
         val = init_val
-        while cond_fun(val):
+        while _truth(cond_fun, val):
             val = body_fun(val)
         return val
     return loop(bind, cond_fun, body_fun, init_val)
+
+
+def _truth(cond_fun: Callable[[Any], Any], val: Any) -> bool:
+    """What the condition says of a concrete value."""
+    going = cond_fun(val)
+    if not isinstance(going, (bool, np.bool_)) and getattr(going, "shape", None) != ():
+        raise TypeError(f"while_loop: {name_of(cond_fun)} returned {going!r:.60}; one bool[] is "
+                        "required; reduce with olympus.numpy.all or any.")
+    return bool(going)
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
