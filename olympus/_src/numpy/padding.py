@@ -81,12 +81,17 @@ def _pad(array: Any, pad_width: Any, mode: Any, **kwargs: Any) -> Any:
 _pad_known = fused(_pad, static=("pad_width", "mode", "stat_length", "reflect_type", "end_values"))
 
 
+def _depth(x: Any) -> int:
+    """How many axes a nest of lists has, whose innermost values may be traced."""
+    return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else np.ndim(x)
+
+
 def _pairs(what: str, given: Any, ndim: int) -> list[tuple[Any, Any]]:
     """One (before, after) per axis from NumPy's short forms."""
-    if hasattr(given, "aval") and not given.shape or np.ndim(given) == 0:
+    if _depth(given) == 0:
         return [(given, given)] * ndim
     items = list(given)
-    if all(np.ndim(i) == 0 for i in items):
+    if all(_depth(i) == 0 for i in items):
         if len(items) == 1:
             return [(items[0], items[0])] * ndim
         if len(items) == 2:
