@@ -23,7 +23,8 @@ class Op(NamedTuple):
 
     `grad` says that it is differentiable in all arguments that are cast, in complex ones if it
     takes them; `each` that it is elementwise, so that arguments without elements and without
-    dimensions are legal too. In float64 `tol` is as many units in the last place as in float32.
+    dimensions are legal too; `twice` that its derivative has one. In float64 `tol` is as many units
+    in the last place as in float32.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Op(NamedTuple):
     grad: bool = True
     tol: float = 2e-5
     each: bool = False
+    twice: bool = True
 
 
 class Refusal(NamedTuple):

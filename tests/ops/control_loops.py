@@ -104,7 +104,17 @@ def weighted(a: Any, x: Any, y: Any) -> Any:
                        lambda a, ct: (a * ct[0], 2.0 * a * ct[1] - ct[0]), a, (x, y))
 
 
+def root(a: Any) -> Any:
+    """√a, by Newton's method in a loop of unknown length."""
+    def newton(f: Any, x: Any) -> Any:
+        return lax.fori_loop(0, 30, lambda _, x: x - f(x) / (2 * x), x)
+
+    return lax.custom_root(lambda x: x * x - a, onp.ones_like(a), newton,
+                           lambda g, y: y / g(onp.ones_like(y)))
+
+
 ALL = (
+    Op("lax.custom_root", np.sqrt, root, (np.array([0.5, 2.0, 7.0]),), "fd", tol=1e-5),
     Op("lax.custom_linear_solve-part", plain_solved, partial(solved, False), (A, V, V[::-1]),
        tol=1e-4),
     Op("lax.custom_linear_solve-aux", lambda a, b, c: (

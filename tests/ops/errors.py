@@ -145,8 +145,8 @@ RULES = [
      "sin: transposed with respect to an operand in which it is not linear"),
     (lambda: lax.psum(F, "i"), NameError, "psum: axis name 'i' given; bound axis names are: none"),
     (lambda: lax.axis_index("i"), NameError, "axis_index: axis name 'i' given"),
-    (lambda: vmap(lambda p, x: lax.cond(p, in_order, lax.sin, x))(B, F), NotImplementedError,
-     "cond: mapped over its predicate with branches that have side effects"),
+    (lambda: vmap(lambda p, x: lax.cond(p, in_order, lax.sin, x))(B, F), ValueError,
+     "cond: mapped over its predicate with an ordered io_callback in a branch"),
     (lambda: olympus.jit(lambda x: 1 if x > 0 else 2)(HALF), TypeError,
      "a concrete value is required"),
 ]

@@ -26,6 +26,7 @@ def row(name: str, fun: Callable[..., Any], oracle: Callable[..., Any], args: tu
 
 
 WIDE = np.array([-3.7, -2.0, -0.6, -0.25, 0.3, 1.1, 2.5, 7.0])
+OFF = WIDE + 0.05      # where nothing jumps
 UNIT = np.array([-0.9, -0.5, -0.02, 0.1, 0.33, 0.8])
 POSITIVE = np.array([0.2, 0.4, 1.3, 2.8, 9.5, 31.0])
 OTHER = np.array([1.7, -0.8, 2.2, 0.9, -3.1, 0.4, 1.9, -5.0])
@@ -65,9 +66,9 @@ UNARY = [
     row("abs", lax.abs, np.abs, (WIDE,), "fhci"),
     row("sign", lax.sign, lambda x: x / np.abs(x) if x.dtype.kind == "c" else np.sign(x), (WIDE,),
         "fhciu"),
-    row("floor", lax.floor, np.floor, (WIDE,)),
-    row("ceil", lax.ceil, np.ceil, (WIDE,)),
-    row("round", lax.round, away, (WIDE,)),
+    row("floor", lax.floor, np.floor, (OFF,)),
+    row("ceil", lax.ceil, np.ceil, (OFF,)),
+    row("round", lax.round, away, (OFF,)),
     row("round-even", lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), np.rint,
         (HALVES,), "fdh", grad=False),
     row("round-halves", lax.round, away, (HALVES,), "fdh", grad=False),

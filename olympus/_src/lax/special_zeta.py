@@ -12,13 +12,23 @@ from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from .arithmetic import mul, neg
-from .bits import bitwise_and
-from .choice import eq, gt, select
-from .convert import convert_element_type
+from .arithmetic import mul, neg, sub
+from .bits import bitwise_and, shift_right_arithmetic, shift_right_logical
+from .choice import eq, gt, lt, select
+from .convert import convert_element_type, convert_element_type_p
 from .creation import full, full_like, iota
 from .cumulative import cumprod
-from .families import FLOATING, INTEGER, NUMERIC, add, binary, check_dtypes, elementwise, to_front
+from .families import (
+    FLOATING,
+    INTEGER,
+    NUMERIC,
+    Elementwise,
+    add,
+    binary,
+    check_dtypes,
+    elementwise,
+    to_front,
+)
 from .shape import broadcast_in_dim, move_axis, reduce_sum, rev
 from .slicing import concatenate, slice_in_dim
 from .special_loop import Computed, refuse_derivative
@@ -60,7 +70,47 @@ def zeta(x: Any, q: Any) -> Any:
 
 # Integers ----------------------------------------------------------------------------------------
 
-mulhi_p = elementwise("mulhi", "chlo.mulhi", INTEGER)
+class HighProduct(Elementwise):
+    """From products of a wider type, or of halves: XLA on CPU cannot fuse a `mulhi` of its own."""
+
+    def lower(self, b: Any, *xs: Any) -> Any:
+        values = b.expand(xs)
+        b.avals_in = [b.avals_out[0]] * 2
+        return b.inline(_high_product, *values)
+
+
+def _high_product(x: Any, y: Any) -> Any:
+    dtype = typeof(x).dtype
+    bits, signed = dtypes.iinfo(dtype).bits, dtypes.scalar_kind(dtype) == "i"
+
+    def to(v: Any, target: np.dtype) -> Any:
+        return convert_element_type_p.bind(v, new_dtype=target, weak_type=False, sharding=None)
+
+    def number(v: Any, n: int) -> Any:
+        return full_like(v, n)
+
+    wide = np.dtype(np.int64 if signed else np.uint64)
+    if bits < 64:
+        product = mul(to(x, wide), to(y, wide))
+        shift = shift_right_arithmetic if signed else shift_right_logical
+        return to(shift(product, number(product, bits)), dtype)
+    # Schoolbook, in 32-bit halves of what stands for the same bits without a sign.
+    word = np.dtype(np.uint64)
+    u, v = to(x, word), to(y, word)
+    half, low = number(u, 32), number(u, 0xFFFFFFFF)
+    (u1, u0), (v1, v0) = [(shift_right_logical(w, half), bitwise_and(w, low)) for w in (u, v)]
+    carry = add(mul(u1, v0), shift_right_logical(mul(u0, v0), half))
+    middle = add(mul(u0, v1), bitwise_and(carry, low))
+    high = add(add(mul(u1, v1), shift_right_logical(carry, half)),
+               shift_right_logical(middle, half))
+    if not signed:
+        return high
+    none = number(x, 0)
+    borrowed = add(select(lt(x, none), y, none), select(lt(y, none), x, none))
+    return sub(to(high, dtype), borrowed)
+
+
+mulhi_p = HighProduct("mulhi", "mulhi", INTEGER, None)
 
 
 def mulhi(x: Any, y: Any, /) -> Any:
