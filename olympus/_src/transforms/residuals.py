@@ -79,7 +79,7 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
 
     >>> import olympus, olympus.numpy as onp
     >>> olympus.ad_checkpoint.print_saved_residuals(lambda x: onp.sin(x), 2.0)  # doctest: +ELLIPSIS
-    f32[] output of cos from <doctest ...>:1:58 (<lambda>)
+    f32[] output of cos from <doctest ...>:1:54 (<lambda>)
     """
     for aval, origin in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short(short_dtypes=True)} {origin}")
