@@ -16,7 +16,7 @@ from .creation import iota
 from .elementwise import add, mul
 from .slicing import index_take
 
-__all__ = ["Groups", "Names", "axis_index", "axis_index_p", "axis_names", "axis_size",
+__all__ = ["Exchange", "Groups", "Names", "axis_index", "axis_index_p", "axis_names", "axis_size",
            "check_groups", "group_tables", "sizes_of", "take_rows", "unbound"]
 
 Names = tuple[Any, ...]
@@ -114,3 +114,19 @@ def axis_index(axis_name: Any) -> Any:
         here = axis_index_p.bind(axis_name=name)
         index = here if index is None else add(mul(index, ctx.axes[name]), here)
     return np.int32(0) if index is None else index
+
+
+class Exchange(Primitive, abstract=True):
+    """x -> values like it from other elements: linear. params: axis_name, a tuple of one name."""
+
+    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        return x
+
+    def lower(self, b: Any, x: Any, *, axis_name: Names, **params: Any) -> Any:
+        raise unbound(self, axis_name)
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return name in params["axis_name"]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)

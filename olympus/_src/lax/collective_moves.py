@@ -23,6 +23,7 @@ from ..types.shape import canonical_axis, definitely_equal, prod
 from ..types.tree import tree_map
 from . import elementwise as ew
 from .axes import (
+    Exchange,
     Groups,
     Names,
     axis_index,
@@ -202,20 +203,8 @@ class AllToAll(Move):
         return merge(merge(x, at), at), 0
 
 
-class PPermute(Primitive):
+class PPermute(Exchange):
     """x -> x of the element that sends to us, or zeros. params: axis_name, a tuple of one; perm."""
-
-    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
-        return x
-
-    def lower(self, b: Any, x: Any, *, axis_name: Names, **params: Any) -> Any:
-        raise unbound(self, axis_name)
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return name in params["axis_name"]
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
 
     def transpose(self, ct: Any, x: Any, *, axis_name: Names, perm: Any) -> list[Any]:
         back = tuple([(dst, src) for src, dst in perm])

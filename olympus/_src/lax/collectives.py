@@ -19,6 +19,7 @@ from ..types.avals import ShapedArray
 from ..types.shape import prod
 from ..types.tree import tree_map
 from .axes import (
+    Exchange,
     Groups,
     Names,
     axis_index,
@@ -110,20 +111,8 @@ def equal_to(x: Any, y: Any) -> Any:
     return convert_element_type(eq(x, y), typeof(x).dtype)
 
 
-class PBroadcast(Primitive):
+class PBroadcast(Exchange):
     """Every element gets the value of one. params: axis_name (one, in a tuple), source."""
-
-    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
-        return x
-
-    def lower(self, b: Any, x: Any, *, axis_name: Names, **params: Any) -> Any:
-        raise unbound(self, axis_name)
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return name in params["axis_name"]
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
 
     def transpose(self, ct: Any, x: Any, *, axis_name: Names, source: int) -> list[Any]:
         total = psum_p.bind(ct, axes=axis_name, axis_index_groups=None)
