@@ -62,7 +62,7 @@ def test_composite_keeps_arrays_that_it_closes_over():
     (lambda: lax.platform_dependent(X), ValueError, "no functions given"),
     (lambda: lax.platform_dependent(X, gpu=abs), ValueError, "cuda= or rocm= is required"),
     (lambda: lax.platform_dependent(X, cpu=3), TypeError, "cpu is 3; a callable"),
-    (lambda: lax.platform_dependent(X, tpu=abs), NotImplementedError,
+    (lambda: lax.platform_dependent(X, tpu=abs), ValueError,
      "lowered for cpu; functions are given for tpu"),
     (lambda: lax.platform_dependent(X, cpu=abs, tpu=lambda x: x[0]), TypeError,
      "branch 1 .* returns something else"),

@@ -110,8 +110,8 @@ class HostCall(Primitive, abstract=True):
         return out
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
-        raise NotImplementedError(f"{self.name}: transposed; Python code has no transpose; wrap "
-                                  "the call in a function with custom_vjp.")
+        raise ValueError(f"{self.name}: transposed; Python code has no transpose; wrap "
+                         "the call in a function with custom_vjp.")
 
 
 def _pass_token(host: Callable[..., tuple]) -> Callable[..., tuple]:
@@ -137,8 +137,8 @@ class PureCallback(HostCall):
     """params: callback, result_avals, sharding, vmap_method."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        raise NotImplementedError("pure_callback: differentiated; Python code has no derivative; "
-                                  "wrap the call in a function with custom_jvp or custom_vjp.")
+        raise ValueError("pure_callback: differentiated; Python code has no derivative; "
+                         "wrap the call in a function with custom_jvp or custom_vjp.")
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              vmap_method: str | None, result_avals: Sequence[Any], **params: Any) -> Any:
@@ -156,7 +156,7 @@ class PureCallback(HostCall):
             args = [expand_dims(x, (0,)) if d is None else to_axis(x, d, 0, size)
                     for x, d in zip(args, dims)]
         else:
-            raise NotImplementedError(
+            raise ValueError(
                 f"pure_callback: mapped by vmap with vmap_method={vmap_method!r}; one of "
                 f"{', '.join(VMAP_METHODS)} is required; the first calls the function per element.")
         wide = tuple([a.update(shape=(size, *a.shape)) for a in result_avals])
@@ -173,8 +173,8 @@ class IoCallback(HostCall):
         return frozenset((effects.ordered_io_effect if ordered else effects.io_effect,))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        raise NotImplementedError("io_callback: differentiated; Python code has no derivative; "
-                                  "apply stop_gradient to its operands, or use custom_jvp.")
+        raise ValueError("io_callback: differentiated; Python code has no derivative; "
+                         "apply stop_gradient to its operands, or use custom_jvp.")
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:

@@ -127,7 +127,7 @@ class Cond(Higher):
                              "ordered=False.")
         if any(map(per_element, branches)):
             if axis.name is not None and self.uses_axis(axis.name, {"branches": branches}):
-                raise NotImplementedError(
+                raise ValueError(
                     "cond: mapped over its predicate with branches that have side effects and use "
                     f"the mapped axis {axis.name!r}; move one of them out of the branches.")
             outs = map_mapped(lambda *xs: self.bind(*xs, branches=branches), axis.size,

@@ -26,8 +26,8 @@ def chosen(platforms: Platforms, platform: str) -> int:
         if wanted in (name, None):
             return i
     names = ", ".join(map(str, platforms)) or "none"
-    raise NotImplementedError(f"platform_dependent: lowered for {name}; functions are given for "
-                              f"{names}; pass one for {name}, or default=.")
+    raise ValueError(f"platform_dependent: lowered for {name}; functions are given for {names}; "
+                     f"pass one for {name}, or default=.")
 
 
 class PlatformIndex(Primitive):
@@ -68,7 +68,7 @@ def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
       **per_platform: functions by platform: cpu, cuda, rocm, tpu. All are traced, so that one
         program can be lowered for each; their results have the same structure, shapes and dtypes.
 
-    NotImplementedError, when lowered, for a platform without a function; TypeError for results
+    ValueError, when lowered, for a platform without a function; TypeError for results
     that differ.
 
     >>> import olympus

@@ -12,7 +12,7 @@ from typing import Any
 from ..base.util import cut
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
@@ -172,9 +172,7 @@ class Scan(Higher):
 
         _, carry = carry_fixpoint(tuple(start), step)
         if not all(carry):
-            raise NotImplementedError(
-                "scan: transposed with a carry that is not linear; every carry of a linear loop "
-                "must be linear; compute the others (a counter) outside, as xs.")
+            raise not_linear("scan", "a carry", "compute it (a counter) outside, as xs")
         return [*consts, *carry, *xs]
 
     def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,

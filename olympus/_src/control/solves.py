@@ -12,7 +12,7 @@ from typing import Any
 from ..base.util import cut
 from ..core.evaluate import eval_closed
 from ..core.ir import DropVar, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.jvp import instantiate, jvp_flat
@@ -83,8 +83,7 @@ class LinearSolve(Higher):
                 "transposed system is required; pass transpose_solve, or symmetric=True.")
         m_consts, s_consts, t_consts, rhs = cut(args, *const_lengths)
         if any(type(a) is Linear for a in (*m_consts, *s_consts, *t_consts)):
-            raise NotImplementedError("custom_linear_solve: transposed with respect to the matrix; "
-                                      "a solution is linear in b only; differentiate with vjp.")
+            raise not_linear("custom_linear_solve", "the matrix")
         vecmat, _ = transpose_program(matvec, [False] * len(m_consts) + [True] * len(rhs),
                                       [True] * len(rhs))
         found = self.bind(*m_consts, *t_consts, *s_consts, *map(instantiate, cts[:len(rhs)]),

@@ -52,6 +52,14 @@ class Linear:
         return f"Linear({self.aval})"
 
 
+def not_linear(name: str, where: str, instead: str = "") -> TypeError:
+    """The error of a transpose rule that is asked for operands that `name` is not linear in."""
+    advice = instead or ("differentiate with vjp; check the function given to linear_transpose, "
+                         "or the custom_jvp rule that uses it")
+    return TypeError(f"{name}: transposed in {where}, in which it is not linear; reverse mode "
+                     f"needs a linear function; {advice}.")
+
+
 class Axis:
     """The axis that vmap adds: its size and the name that collectives call it by."""
 
@@ -178,6 +186,12 @@ class OpenPrimitive(Primitive):
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
         """Not memoised: 1 and True are equal keys, and an outsider's params are his own."""
         return self.infer(*avals, **params)
+
+
+def missing_rule(prim: Primitive, message: str) -> Exception:
+    """NotImplementedError for a rule that can still be given, TypeError for one that cannot be."""
+    kind = NotImplementedError if isinstance(prim, OpenPrimitive) else TypeError
+    return kind(f"{prim.name}: {message}")
 
 
 class Higher(Primitive, abstract=True):

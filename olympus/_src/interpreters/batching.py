@@ -8,7 +8,7 @@ from typing import Any
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis
@@ -69,8 +69,8 @@ class BatchTrace(Trace):
             elif not active:
                 return parent.process(prim, tuple(vals), params)
             elif prim.vmap is None:
-                raise NotImplementedError(f"{prim.name}: mapped by vmap; it has no vmap rule; use "
-                                          "olympus.lax.map instead of vmap here.")
+                raise missing_rule(prim, "mapped by vmap; it has no vmap rule; use "
+                                   "olympus.lax.map instead of vmap here.")
             else:
                 outs, out_dims = prim.vmap(self.axis, vals, dims, **params)
         finally:

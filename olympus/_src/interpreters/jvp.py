@@ -12,7 +12,7 @@ from typing import Any
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
-from ..core.primitive import Higher, Primitive, Zero
+from ..core.primitive import Higher, Primitive, Zero, missing_rule
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import zeros_of
@@ -78,10 +78,9 @@ class JVPTrace(Trace):
                 outs, out_tangents = prim.linearize(parent, primals, tangents, **params)
             else:
                 if prim.jvp is None:
-                    raise NotImplementedError(
-                        f"{prim.name}: differentiated; it has no derivative; apply "
-                        "olympus.lax.stop_gradient to its operands, or wrap the function that "
-                        "uses it in olympus.custom_jvp.")
+                    raise missing_rule(prim, "differentiated; it has no derivative; apply "
+                                       "olympus.lax.stop_gradient to its operands, or wrap the "
+                                       "function that uses it in olympus.custom_jvp.")
                 outs, out_tangents = prim.jvp(primals, tangents, **params)
         finally:
             ctx.trace = self

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
-from ..core.primitive import Linear, Zero
+from ..core.primitive import Linear, Zero, not_linear
 from ..core.staging import closure_convert, stage
 from ..lax.elementwise import add
 from .jvp import instantiate
@@ -58,10 +58,7 @@ def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
         ins = [v if type(v) is Literal else Linear(v.aval) if v in linear else env[v]
                for v in eqn.invars]
         if prim.transpose is None:
-            raise NotImplementedError(
-                f"{prim.name}: transposed with respect to an operand in which it is not linear; "
-                "reverse mode needs a linear function here; check the custom_jvp rule that uses "
-                "it, or the function given to linear_transpose.")
+            raise not_linear(prim.name, "an operand")
         if prim.multiple_results:
             full = [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, out_cts)]
             in_cts = prim.transpose(full, *ins, **eqn.params)

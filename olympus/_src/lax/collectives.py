@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Primitive, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -72,7 +72,7 @@ class Reduction(Primitive):
 
     def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
         if self is not psum_p:
-            raise NotImplementedError(f"{self.name}: transposed; it is not linear.")
+            raise not_linear(self.name, "its operand")
         return [self.bind(ct, **params)]
 
     def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -69,8 +69,7 @@ class DotGeneral(Primitive):
         params = {"precision": precision, "preferred_element_type": preferred_element_type,
                   "out_sharding": out_sharding}
         if type(lhs) is Linear and type(rhs) is Linear:
-            raise NotImplementedError("dot_general: transposed in both operands, in which it is "
-                                      "bilinear; reverse mode needs a linear function.")
+            raise not_linear("dot_general", "both operands")
         if type(lhs) is Linear:
             return [self._cotangent(ct, lhs.aval, rhs, ((lc, rc), (lb, rb)), params), None]
         # Put rhs's free axes first in ct, so that the roles of the operands are exchanged.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -117,8 +117,7 @@ class ConvGeneralDilated(Primitive):
 
     def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
         if type(lhs) is Linear and type(rhs) is Linear:
-            raise NotImplementedError("conv_general_dilated: transposed in both operands, in which "
-                                      "it is bilinear; reverse mode needs a linear function.")
+            raise not_linear("conv_general_dilated", "both operands")
         if params["preferred_element_type"] is not None:
             target = (lhs if type(lhs) is Linear else rhs).aval.dtype
             params = {**params, "preferred_element_type": target}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.ir import Literal
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -147,8 +147,7 @@ class Elementwise(Primitive):
                 continue
             others = [a for j, a in enumerate(args) if j != i]
             if i not in self.linear or (any(type(a) is Linear for a in others) and not together):
-                raise NotImplementedError(f"{self.name}: transposed in operand {i}, in which it is "
-                                          "not linear; reverse mode needs a linear function.")
+                raise not_linear(self.name, f"operand {i}")
             assert self.transposes is not None, "a linear operation has partials"
             cts[i] = self.transposes[i](ct, None, *args, **params)
         return cts

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -174,8 +174,7 @@ class Polynomial(Primitive):
 
     def transpose(self, ct: Any, x: Any, coeffs: Any, *, unroll: int | None) -> list[Any]:
         if type(x) is Linear:
-            raise NotImplementedError("polynomial: transposed in x, in which it is not linear; "
-                                      "reverse mode needs a linear function.")
+            raise not_linear("polynomial", "x")
         aval = coeffs.aval
         batch, n = aval.ndim - 1, aval.shape[-1]
         shape = typeof(x).shape

@@ -267,10 +267,10 @@ class ScalarFunction(FlatFunction):
 
 
 def check_reduce_axes(what: str, reduce_axes: Sequence[Any]) -> None:
-    """NotImplementedError unless empty."""
+    """ValueError unless empty."""
     if reduce_axes:
-        raise NotImplementedError(f"{what}: reduce_axes={reduce_axes!r} given; it must be empty; "
-                                  "sum over named axes with lax.psum inside the function.")
+        raise ValueError(f"{what}: reduce_axes={reduce_axes!r} given; it must be empty; sum over "
+                         "named axes with lax.psum inside the function.")
 
 
 def check_inputs(what: str, fun: Any, avals: Sequence[Any], positions: Sequence[int],
@@ -587,7 +587,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence[Any] = 
       A function of one cotangent of the result's structure and types, which returns a tuple of one
       value per argument.
 
-    NotImplementedError if an operation in it is not linear in what depends on the arguments.
+    TypeError if an operation in it is not linear in what depends on the arguments.
 
     >>> import olympus
     >>> olympus.linear_transpose(lambda x, y: 2 * x - y, 1.0, 1.0)(3.0)

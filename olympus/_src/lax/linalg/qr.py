@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.primitive import Linear, Zero
+from ...core.primitive import Linear, Zero, not_linear
 from ...core.trace import literal, typeof
 from ...types.shape import definitely_equal
 from .. import elementwise as ew
@@ -152,8 +152,7 @@ class Ormqr(MatrixOperation):
     def transpose(self, ct: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool
                   ) -> list[Any]:
         if type(a) is Linear or type(taus) is Linear:
-            raise NotImplementedError("ormqr: transposed in its reflectors, in which it is not "
-                                      "linear; reverse mode needs a linear function.")
+            raise not_linear("ormqr", "its reflectors")
         conj = ew.conj if typeof(ct).dtype.kind == "c" else lambda x: x
         return [None, None, conj(self.bind(a, taus, conj(ct), left=left, transpose=not transpose))]
 
