@@ -147,6 +147,74 @@ def test_custom_vmap_under_derivatives():
     close(grad(lambda x: vmap(f)(x, x).sum())(XS), 1 + np.cos(XS))
 
 
+def tripled():
+    """A function whose rule is three times it, so that a rule that is not used is noticed."""
+    f = custom_vmap(lambda x, y: (onp.sin(x) * y, onp.int32(3)))
+    f.def_vmap(lambda size, batched, x, y: ((3 * onp.sin(x) * y, onp.int32(3)), (True, False)))
+    return lambda x: f(x, 2.0)[0]
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda f: f, jit, olympus.checkpoint, lambda f: lambda x: lax.cond(x > 0, f, lambda x: x, x),
+    lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, 1)[0]],
+    ids=["plain", "jit", "checkpoint", "cond", "scan"])
+@pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["plain", "jit"])
+def test_custom_vmap_under_reverse_mode_and_then_vmap_runs_its_rule(wrap, outer):
+    f = wrap(tripled())
+    close(outer(grad(f))(0.5), 2 * np.cos(0.5))
+    close(outer(vmap(olympus.value_and_grad(f)))(XS), [6 * np.sin(XS), 6 * np.cos(XS)])
+    close(outer(grad(lambda x: vmap(f)(x).sum()))(XS), 6 * np.cos(XS))
+    close(outer(vmap(grad(grad(f))))(XS), -6 * np.sin(XS))
+    close(outer(vmap(lambda x: jvp(grad(f), (x,), (1.0,))[1]))(XS), -6 * np.sin(XS))
+    close(outer(vmap(grad(lambda x: jvp(f, (x,), (1.0,))[1])))(XS), -6 * np.sin(XS))
+    close(outer(grad(lambda x: vmap(grad(f))(x).sum()))(XS), -6 * np.sin(XS))
+    close(outer(vmap(vmap(grad(f))))(XS[None]), 6 * np.cos(XS)[None])
+
+
+def test_custom_vmap_mapped_over_cotangents_alone_uses_the_function():
+    f = tripled()
+    close(vmap(olympus.vjp(f, 0.5)[1])(XS)[0], 2 * XS * np.cos(0.5))
+    close(vmap(olympus.linearize(f, 0.5)[1])(XS), 2 * XS * np.cos(0.5))
+    close(vmap(olympus.jacrev(lambda x: (f(x), x)))(XS)[0], 6 * np.cos(XS))
+
+
+def test_custom_vmap_rules_may_return_what_all_elements_share():
+    f = custom_vmap(lambda x, y: (x * 2 * y, 1.0))
+    f.def_vmap(lambda size, batched, x, y: (((x * 2 * y).sum(0), 1.0), False))
+    close(vmap(grad(lambda x: sum(f(x, 5.0))))(XS), [30.0] * 3)      # all three read each of them
+    close(vmap(grad(lambda y: sum(f(1.0, y))))(XS), [6.0] * 3)
+
+
+def test_effects_of_a_custom_vmap_function_happen_once_under_reverse_mode(capfd):
+    f = custom_vmap(lambda x: (olympus.debug.print("x {}", x), onp.sin(x))[1])
+    f.def_vmap(lambda size, batched, x: (onp.sin(x), True))
+    for transform in (grad(f), jit(grad(f)), jit(grad(jit(f)))):
+        close(transform(1.0), np.cos(1.0))
+        olympus.effects_barrier()
+        assert capfd.readouterr().out == "x 1.0\n"
+
+
+def test_custom_vmap_functions_may_close_over_traced_values():
+    def f(t, rule):
+        g = custom_vmap(lambda x: onp.sin(x) * t)
+        g.def_vmap(lambda size, batched, x: (rule(x), True))
+        return g
+
+    ignorant = lambda t: f(t, lambda x: 3 * onp.sin(x))
+    for transform in (lambda g: g, jit):
+        for call in (lambda t: ignorant(t)(0.5), lambda t: jit(ignorant(t))(0.5),
+                     lambda t: lax.scan(lambda c, _: (ignorant(t)(0.5), None), 0., None, 1)[0]):
+            close(transform(grad(call))(2.0), np.sin(0.5))
+            close(transform(olympus.jacfwd(call))(2.0), np.sin(0.5))
+    close(grad(lambda t: vmap(f(t, lambda x: 3 * onp.sin(x) * t))(XS).sum())(2.0),
+          3 * np.sin(XS).sum())
+    for fun in (lambda t: ignorant(t)(0.5), lambda t: jit(ignorant(t))(0.5)):
+        with pytest.raises(TypeError, match="closes over a mapped value; .* as an argument"):
+            vmap(fun)(XS)
+    with pytest.raises(TypeError, match="closes over a differentiated value"):
+        vmap(lambda x: grad(lambda t: ignorant(t)(x))(2.0))(XS)
+
+
 def test_sequential_vmap_calls_the_function_per_element():
     shapes = []
 

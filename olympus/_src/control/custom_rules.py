@@ -250,7 +250,12 @@ class CustomCall(Higher, abstract=True):
     Subclasses say how rules are kept in params (`pack`, `unpack`) and how they are staged.
     """
 
-    partial_eval = None     # a tape runs the function (or the body) itself
+    partial_eval = None     # see on_tape
+
+    def on_tape(self, tape: Any, fun: Callable[..., Any], rules: Any, args: tuple,
+                params: dict[str, Any]) -> Any:
+        """The results under a tape, some of whose unknowns are among the operands."""
+        return fun(*args)       # linear in the unknowns: no rule is needed any more
 
     def infer(self, *avals: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return call_olympuspr.out_avals

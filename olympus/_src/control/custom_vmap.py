@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Zero
-from ..core.trace import ctx, typeof
-from ..interpreters.batching import to_axis
-from ..interpreters.jvp import instantiate, jvp_flat
+from ..core.primitive import Axis, Linear, Zero
+from ..core.staging import closure_convert, stage
+from ..core.trace import Context, ctx, typeof
+from ..interpreters.batching import batch_flat, batch_program, to_axis
+from ..interpreters.dce import dce_closed
+from ..interpreters.jvp import instantiate, jvp_flat, jvp_program
+from ..interpreters.transpose import transpose_program
+from ..lax.shape import reduce_sum
 from ..types.shape import definitely_equal
 from ..types.tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 from .bodies import name_of, structure_error
+from .call import linearize_program, program_uses_axis
 from .custom_rules import (
     CustomCall,
     CustomFunction,
     Rule,
     check_pair,
-    closes_over_tracers,
-    run_batched,
+    is_float0,
+    python_value,
 )
 from .map import map as loop_map
 
@@ -29,7 +35,7 @@ __all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
 class custom_vmap(CustomFunction):
     """Decorator: under vmap the rule given to `def_vmap` runs instead of the function.
 
-    Derivatives are those of the function, and of the rule where both meet.
+    Derivatives are those of the function, and under vmap those of the rule.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -67,8 +73,14 @@ class custom_vmap(CustomFunction):
                                  "required; set it with def_vmap first.")
         leaves, tree = tree_flatten(self.resolve(args, kwargs))
         call = _VmapCall(self, tree)
-        out = ctx.trace.process_custom(custom_vmap_call_p, call.run, call, tuple(leaves),
-                                       {"name": name_of(self.fun)})
+        if ctx.trace is Context.trace:
+            out = call.run(*leaves)
+        else:
+            # What the function closes over becomes an operand: traces see all that it depends on.
+            closed, consts = closure_convert(stage(call.run, list(map(typeof, leaves))))
+            rule = _Shifted(call, len(consts)) if consts else call
+            out = ctx.trace.process_custom(custom_vmap_call_p, Program(closed), rule,
+                                           (*consts, *leaves), {"name": name_of(self.fun)})
         return tree_unflatten(call.out_tree, out)
 
 
@@ -77,38 +89,27 @@ class _VmapRule:
 
     __slots__ = ()
     name = ""
-    code: Any = None
-
-    def closes_over_tracers(self) -> bool:
-        return False
+    num_leading = 0     # operands in front that the function closes over and the rule never sees
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
         raise NotImplementedError
 
-    def staged(self, avals: Sequence[Any], num_leading: int, whole: bool
-               ) -> tuple[_VmapRule, list[Any]]:
-        """The rule of the staged function, which has `num_leading` operands more in front."""
-        if self.closes_over_tracers():
-            raise TypeError(f"custom_vmap: the rule {self.name} closes over a traced value of a "
-                            "function that is staged; only arguments reach it later; pass the "
-                            "value as an argument of the function.")
-        return _Shifted(self, num_leading), []
+    def decides(self, mapped: Sequence[bool]) -> bool:
+        """Whether the rule is to be used, from which operands are mapped."""
+        return any(mapped)
 
 
 class _VmapCall(_VmapRule):
     """One call of a decorated function: `run` is the flat function."""
 
-    __slots__ = ("name", "code", "fun", "rule", "in_tree", "out_tree")
+    __slots__ = ("name", "fun", "rule", "in_tree", "out_tree")
 
     def __init__(self, owner: custom_vmap, in_tree: Any) -> None:
         self.fun, self.in_tree = owner.fun, in_tree
         self.rule: Any = owner.vmap_rule
-        self.name, self.code = name_of(self.rule), getattr(self.rule, "__code__", self.rule)
+        self.name = name_of(self.rule)
         self.out_tree: Any = None
-
-    def closes_over_tracers(self) -> bool:
-        return closes_over_tracers(self.rule)
 
     def run(self, *flat: Any) -> list[Any]:
         leaves, self.out_tree = tree_flatten(self.fun(*self.in_tree.unflatten(flat)))
@@ -121,10 +122,9 @@ class _VmapCall(_VmapRule):
                            *self.in_tree.unflatten(args))
         out, out_batched = check_pair(what, result, "output, whether each is mapped")
         leaves, tree = tree_flatten(out)
-        if self.out_tree is not None and self.out_tree != tree:
+        if self.out_tree != tree:
             raise structure_error(what, self.out_tree, tree,
                                   "it returned another structure than the function")
-        self.out_tree = tree
         flags = [bool(f) for f in broadcast_prefix(out_batched, out)]
         for x, flag in zip(leaves, flags):
             aval = typeof(x)
@@ -137,10 +137,10 @@ class _VmapCall(_VmapRule):
 class _Shifted(_VmapRule):
     """The rule of a function that takes the values it closes over as leading operands."""
 
-    __slots__ = ("name", "code", "rule", "num_leading")
+    __slots__ = ("name", "rule", "num_leading")
 
     def __init__(self, rule: _VmapRule, num_leading: int) -> None:
-        self.name, self.code, self.rule, self.num_leading = rule.name, rule.code, rule, num_leading
+        self.name, self.rule, self.num_leading = rule.name, rule, num_leading
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
@@ -151,69 +151,258 @@ class _Shifted(_VmapRule):
         return self.rule(size, batched[n:], args[n:])
 
 
-class _Differentiated(_VmapRule):
-    """The rule of the function (primals, tangents that are not zero) -> (outs, tangents)."""
+class _Derived(_VmapRule):
+    """The rule of a function made of another, `program`: of operands, then (co)tangents.
 
-    __slots__ = ("name", "code", "rule", "tangents")
+    nonzero: which operands of `program` have a (co)tangent.
+    """
 
-    def __init__(self, rule: _VmapRule, tangents: Sequence[Any]) -> None:
-        self.name, self.code, self.rule = rule.name, rule.code, rule
-        self.tangents = [type(t) is not Zero for t in tangents]
+    __slots__ = ("name", "rule", "program", "nonzero")
 
-    def closes_over_tracers(self) -> bool:
-        return self.rule.closes_over_tracers()
+    def __init__(self, rule: _VmapRule, program: ClosedOlympuspr, nonzero: tuple[bool, ...]
+                 ) -> None:
+        self.name, self.rule, self.program, self.nonzero = rule.name, rule, program, nonzero
+
+    def function(self, size: int, mapped: Sequence[bool]
+                 ) -> tuple[Callable[..., list[Any]], list[bool]]:
+        """The rule as a function of the operands; then, once it ran, which outputs are mapped."""
+        if any(self.nonzero[:self.rule.num_leading]):
+            raise TypeError(f"custom_vmap: the function of the rule {self.name} closes over a "
+                            "differentiated value; the rule knows nothing of it; pass it as an "
+                            "argument.")
+        flags: list[bool] = []
+
+        def run(*xs: Any) -> list[Any]:
+            outs, flags[:] = self.rule(size, mapped, xs)
+            return outs
+
+        return run, flags
+
+
+class _Differentiated(_Derived):
+    """The rule of (operands, tangents that are not zero) -> (outs, tangents)."""
+
+    __slots__ = ()
+
+    def tangents(self, size: int, batched: Sequence[bool], args: Sequence[Any]
+                 ) -> tuple[list[Any], list[Any], list[bool]]:
+        """Outputs, their tangents, and which are mapped."""
+        n = len(self.nonzero)
+        given = iter(zip(args[n:], batched[n:]))
+        pairs = [next(given) if nz else (None, False) for nz in self.nonzero]
+        mapped = [m or t_mapped for m, (_, t_mapped) in zip(batched[:n], pairs)]
+        run, flags = self.function(size, mapped)
+        primals = [_mapped(x, have, want, size)
+                   for x, have, want in zip(args[:n], batched[:n], mapped)]
+        tangents = [Zero(typeof(x).to_tangent_aval()) if t is None else
+                    _mapped(t, have, want, size)
+                    for x, (t, have), want in zip(primals, pairs, mapped)]
+        return *jvp_flat(run, primals, tangents), flags
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
-        n = len(self.tangents)
-        given = iter(zip(args[n:], batched[n:]))
-        primals, tangents, flags = [], [], []
-        for x, mapped, nonzero in zip(args[:n], batched[:n], self.tangents):
-            t, t_mapped = next(given) if nonzero else (None, False)
-            mapped_any = mapped or t_mapped
-            primals.append(to_axis(x, None, 0, size) if mapped_any and not mapped else x)
-            if t is None:
-                t = Zero(typeof(primals[-1]).to_tangent_aval())
-            elif mapped_any and not t_mapped:
-                t = to_axis(t, None, 0, size)
-            tangents.append(t)
-            flags.append(mapped_any)
-        out_flags: list[bool] = []
+        outs, tangents, flags = self.tangents(size, batched, args)
+        moving = [(instantiate(t), f) for t, f in zip(tangents, flags) if not _still(t)]
+        return [*outs, *(t for t, _ in moving)], [*flags, *(f for _, f in moving)]
+
+
+class _Tangent(_Differentiated):
+    """The rule of (operands, tangents that are not zero) -> tangents."""
+
+    __slots__ = ()
+
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
+                 ) -> tuple[list[Any], list[bool]]:
+        _, tangents, flags = self.tangents(size, batched, args)
+        moving = [(instantiate(t), f) for t, f in zip(tangents, flags) if not _still(t)]
+        return [t for t, _ in moving], [f for _, f in moving]
+
+    def decides(self, mapped: Sequence[bool]) -> bool:
+        return any(mapped[:len(self.nonzero)])     # else the operands were not mapped
+
+
+class _Cotangent(_Tangent):
+    """The rule of (operands, cotangents of outputs) -> cotangents of the operands `nonzero`."""
+
+    __slots__ = ()
+
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
+                 ) -> tuple[list[Any], list[bool]]:
+        n = len(self.nonzero)
+        # Every element has cotangents of its own: operands that have one are taken as mapped.
+        mapped = [m or nz for m, nz in zip(batched[:n], self.nonzero)]
+        run, flags = self.function(size, mapped)
+        primals = [_mapped(x, have, want, size)
+                   for x, have, want in zip(args[:n], batched[:n], mapped)]
+        program, consts = closure_convert(stage(run, list(map(typeof, primals))))
+        moving = [f for a, f in zip(program.out_avals, flags) if not is_float0(a.to_tangent_aval())]
+        cts = [_mapped(ct, have, True, size) for ct, have in zip(args[n:], batched[n:])]
+        cts = [ct if f else reduce_sum(ct, (0,)) for ct, f in zip(cts, moving)]
+        back = cotangent_program(program, (*(False,) * len(consts), *self.nonzero))
+        out = eval_closed(back, *consts, *primals, *cts)
+        return out, [True] * len(out)
+
+
+class _Within(_VmapRule):
+    """The rule of a function that is mapped over `axis` without the use of its rule."""
+
+    __slots__ = ("name", "rule", "axis", "dims")
+
+    def __init__(self, rule: _VmapRule, axis: Axis, dims: Sequence[int | None]) -> None:
+        self.name, self.rule, self.axis, self.dims = rule.name, rule, axis, list(dims)
+
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
+                 ) -> tuple[list[Any], list[bool]]:
+        flags: list[bool] = []
 
         def run(*xs: Any) -> list[Any]:
-            outs, out_flags[:] = self.rule(size, flags, xs)
+            outs, flags[:] = self.rule(size, batched, xs)
             return outs
 
-        outs, out_tangents = jvp_flat(run, primals, tangents)
-        return [*outs, *map(instantiate, out_tangents)], out_flags * 2
+        outs, dims = batch_flat(run, self.axis, args, [
+            None if d is None else d + b for d, b in zip(self.dims, batched)])
+        return [to_axis(x, d, int(f), self.axis.size) for x, d, f in zip(outs, dims, flags)], flags
+
+    def decides(self, mapped: Sequence[bool]) -> bool:
+        return self.rule.decides(mapped)
+
+
+def _mapped(x: Any, have: bool, want: bool, size: int) -> Any:
+    """`x` with the mapped axis in front if it is wanted there."""
+    return to_axis(x, None, 0, size) if want and not have else x
+
+
+def _still(t: Any) -> bool:
+    return is_float0(t.aval if type(t) is Zero else typeof(t))
+
+
+def differentiated_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> ClosedOlympuspr:
+    """(operands, tangents that are not zero) -> (outs, tangents of those that can have one)."""
+    return jvp_program(closed, nonzero, _moving(closed))[0]
+
+
+def tangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> ClosedOlympuspr:
+    """(operands, tangents that are not zero) -> tangents of outputs that can have one."""
+    both, k = differentiated_program(closed, nonzero), len(closed.out_avals)
+    return _silent(dce_closed(both, [i >= k for i in range(len(both.out_avals))])[0])
+
+
+def cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> ClosedOlympuspr:
+    """(operands, cotangents of outputs that can have one) -> cotangents of the operands `nonzero`.
+
+    Cached on the program.
+    """
+    cache = closed.olympuspr.cache
+    key = ("cotangent", nonzero, tuple(map(id, closed.consts)))
+    if key not in cache:
+        split, given = linearize_program(closed, nonzero)
+        n, num_linear = len(nonzero), sum(nonzero)
+        back, _ = transpose_program(
+            split.unknown, [*[False] * len(split.residuals), *[True] * num_linear],
+            [True] * sum(split.unknown_out))
+        moving, first = _moving(closed), _silent(split.known)
+
+        def run(*args: Any) -> list[Any]:
+            known = eval_closed(first, *args[:n])
+            computed = known[len(known) - split.num_computed:]
+            cts = [ct for ct, on in zip(args[n:], [g for g, m in zip(given, moving) if m]) if on]
+            return eval_closed(back, *split.residual_values(args[:n], computed), *cts)
+
+        avals = [a.to_tangent_aval() for a, m in zip(closed.out_avals, moving) if m]
+        cache[key] = stage(run, [*closed.in_avals, *avals])
+    return cache[key]
+
+
+def _silent(closed: ClosedOlympuspr) -> ClosedOlympuspr:
+    """The program without what it does besides computing: the primal call has done that."""
+    pr = closed.olympuspr
+    if not pr.effects:
+        return closed
+    return closed.replace(olympuspr=pr.replace(eqns=[
+        e for e in pr.eqns if not e.effects or e.outvars]))
+
+
+def _moving(closed: ClosedOlympuspr) -> tuple[bool, ...]:
+    """Which outputs can have a tangent."""
+    return tuple(not is_float0(a.to_tangent_aval()) for a in closed.out_avals)
+
+
+class Program:
+    """A staged function."""
+
+    __slots__ = ("closed",)
+
+    def __init__(self, closed: ClosedOlympuspr) -> None:
+        self.closed = closed
+
+    def __call__(self, *args: Any) -> list[Any]:
+        return eval_closed(self.closed, *args)
 
 
 class CustomVmapCall(CustomCall):
-    """params, staged: name, call_olympuspr, rule."""
+    """params: name, call_olympuspr, rule. The function is staged before any trace sees it.
 
-    def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
-            tangents: Sequence[Any], **params: Any) -> Any:
-        n, nonzero = len(primals), [t for t in tangents if type(t) is not Zero]
+    Derivatives are calls, too, whose rules are derivatives of the rule. On a tape the primal part
+    and the tangents are two calls, so that one is known and the other linear.
+    """
 
-        def both(*args: Any) -> list[Any]:
-            given = iter(args[n:])
-            outs, out_tangents = jvp_flat(fun, args[:n], [
-                t if type(t) is Zero else next(given) for t in tangents])
-            return [*outs, *map(instantiate, out_tangents)]
+    def jvp(self, fun: Any, rules: Any, primals: Sequence[Any], tangents: Sequence[Any],
+            **params: Any) -> Any:
+        closed = fun.closed
+        nonzero = tuple([type(t) is not Zero for t in tangents])
+        given = [t for t in tangents if type(t) is not Zero]
+        both = Program(differentiated_program(closed, nonzero))
+        out = ctx.trace.process_custom(self, both, _Differentiated(rules, closed, nonzero),
+                                       (*primals, *given), params)
+        k = len(closed.out_avals)
+        rest = iter(out[k:])
+        return out[:k], [next(rest) if moving else Zero(a.to_tangent_aval())
+                         for a, moving in zip(closed.out_avals, _moving(closed))]
 
-        out = ctx.trace.process_custom(self, both, _Differentiated(rules, tangents),
-                                       (*primals, *nonzero), params)
-        half = len(out) // 2
-        return out[:half], out[half:]
+    def on_tape(self, tape: Any, fun: Any, rules: Any, args: tuple, params: dict[str, Any]
+                ) -> list[Any]:
+        if type(rules) is _Differentiated:
+            n = len(rules.nonzero)
+            if not any(map(tape.owns, args[:n])):
+                outs = tape.process_custom(self, Program(rules.program), rules.rule, args[:n],
+                                           params)
+                tangent = tangent_program(rules.program, rules.nonzero)
+                rule = _Tangent(rules.rule, rules.program, rules.nonzero)
+                return [*outs, *tape.record(self, args, self.pack(rule, tangent, params))]
+        return tape.record(self, args, self.pack(rules, fun.closed, params))
 
-    def vmap(self, trace: Any, fun: Callable[..., Any], rules: Any, vals: Sequence[Any],
+    def stage(self, fun: Any, rules: Any, args: tuple, params: dict[str, Any]) -> Any:
+        return ctx.trace.process(self, args, self.pack(rules, fun.closed, params))
+
+    def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
+        rules, rest = self.unpack(params)
+        return ctx.trace.process_custom(self, Program(params["call_olympuspr"]), rules,
+                                        tuple(map(python_value, args)), rest)
+
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+        rules, rest = self.unpack(params)
+        n = len(getattr(rules, "nonzero", ()))
+        linear = [type(a) is Linear for a in args]
+        if not isinstance(rules, _Tangent) or linear != [i >= n for i in range(len(args))]:
+            return super().transpose(cts, *args, **params)
+        kind, make = (_Tangent, tangent_program) if type(rules) is _Cotangent else \
+            (_Cotangent, cotangent_program)
+        out = ctx.trace.process_custom(
+            self, Program(make(rules.program, rules.nonzero)),
+            kind(rules.rule, rules.program, rules.nonzero),
+            (*args[:n], *map(instantiate, cts)), rest)
+        return [*[None] * n, *out]
+
+    def vmap(self, trace: Any, fun: Any, rules: Any, vals: Sequence[Any],
              dims: Sequence[int | None], **params: Any) -> Any:
-        if all(d is None for d in dims):
-            if closes_over_tracers(fun):
-                return run_batched(trace, fun, vals, dims)
-            out = ctx.trace.process_custom(self, fun, rules, tuple(vals), params)
-            return out, [None] * len(out)
         mapped = [d is not None for d in dims]
+        if not rules.decides(mapped):
+            name = trace.axis.name
+            if any(mapped) or (name is not None and program_uses_axis(fun.closed, name)):
+                body, _ = batch_program(fun.closed, trace.axis, dims, True)
+                fun, rules = Program(body), _Within(rules, trace.axis, dims)
+            out = ctx.trace.process_custom(self, fun, rules, tuple(vals), params)
+            return out, [0 if type(rules) is _Within else None] * len(out)
         args = [x if d is None else to_axis(x, d, 0, trace.axis.size) for x, d in zip(vals, dims)]
         outs, flags = rules(trace.axis.size, mapped, args)
         return outs, [0 if flag else None for flag in flags]

@@ -63,7 +63,7 @@ class TapeTrace(StagingTrace):
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:
         if any(map(self.owns, args)):
-            return fun(*args)       # linear in the unknowns: no rule is needed any more
+            return prim.on_tape(self, fun, rules, args, params)
         ctx.trace = self.parent
         try:
             return self.parent.process_custom(prim, fun, rules, args, params)
