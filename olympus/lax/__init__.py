@@ -71,8 +71,8 @@ from .._src.lax.identity import (
 )
 from .._src.lax.indexing import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, gather_p, scatter,
-    scatter_add, scatter_add_p, scatter_max, scatter_max_p, scatter_min, scatter_min_p, scatter_mul,
-    scatter_mul_p, scatter_p, scatter_sub, scatter_sub_p,
+    scatter_add, scatter_add_p, scatter_max, scatter_max_p, scatter_min, scatter_min_p, scatter_p,
+    scatter_sub, scatter_sub_p,
 )
 from .._src.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
 from .._src.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
@@ -85,6 +85,7 @@ from .._src.lax.rng import (
     RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )
 from .._src.lax.scaled import scaled_dot
+from .._src.lax.scatter_product import scatter_mul, scatter_mul_p
 from .._src.lax.shape import (
     broadcast, broadcast_in_dim, broadcast_in_dim_p, broadcast_to_rank, collapse, expand_dims,
     reduce_sum, reduce_sum_p, reshape, reshape_p, rev, rev_p, squeeze, squeeze_p, tile, tile_p,

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Primitive, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat, to_axis
@@ -156,10 +156,10 @@ class SelectAndScatter(Primitive):
     """Combine each source with the output at the place that `select` prefers in its window.
 
     Operands: operand, source, initial value. `select_olympuspr` says of two elements whether the
-    first is preferred; `scatter_olympuspr` combines what is there with a source.
+    first is preferred; `scatter_olympuspr` combines what is there with a source. Piecewise constant
+    in the operand.
     """
 
-    jvp = None
     transpose = None
 
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
@@ -192,6 +192,14 @@ class SelectAndScatter(Primitive):
             b.region(op, k, [scalar] * 2, lambda *pq, p=program: b.call_inline(p, pq))
         return op.result
 
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (operand, *values), out = primals, self.bind(*primals, **params)
+        if all(type(t) is Zero for t in tangents[1:]):
+            return out, Zero(typeof(out).to_tangent_aval())
+        _, (tangent,) = jvp_flat(lambda *xs: [_scattered_by_gathering(operand, *xs, **params)],
+                                 values, tangents[1:])
+        return out, tangent
+
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, window_dimensions: Dims,
              window_strides: Dims, padding: Any, **programs: Any) -> Any:
         params = {"window_dimensions": window_dimensions, "window_strides": window_strides,
@@ -201,6 +209,53 @@ class SelectAndScatter(Primitive):
             return map_over(lambda xs: self.bind(*xs, **params, **programs), tuple(moved)), 0
         out = self.bind(*moved[:2], args[2], **windows_on_axis(0, params), **programs)
         return out, 0
+
+
+def _scattered_by_gathering(operand: Any, source: Any, init: Any, *,
+                            select_olympuspr: ClosedOlympuspr, scatter_olympuspr: ClosedOlympuspr,
+                            window_dimensions: Dims, window_strides: Dims, padding: Any) -> Any:
+    """The same by the sources of all windows that reach each element, and whether they chose it."""
+    shape, windows = typeof(operand).shape, typeof(source).shape
+    if 0 in windows or 0 in shape:
+        return broadcast_in_dim(init, shape, ())
+    ones = (1,) * len(shape)
+    chosen = _chosen(operand, select_olympuspr, [*map(
+        _axis_places, shape, windows, window_dimensions, window_strides, padding, ones, ones)])
+    # Windows reach an element as places reach a window when the sources are spread out by strides.
+    pads = [(w - 1 - low, dilated(n, 1) + low - dilated(count, stride)) for w, low, n, count, stride
+            in zip(window_dimensions, [low for low, _ in padding], shape, windows, window_strides)]
+    places = [*map(_axis_places, windows, shape, window_dimensions, ones, pads, window_strides,
+                   ones)]
+    sources, choices = [_window_elements(x, [index for index, _ in places])
+                        for x in (source, chosen)]
+    own = broadcast_in_dim(_flat_places(shape), typeof(choices).shape,
+                           range(1, len(shape) + 1))
+    flags = ew.bitwise_and(_window_flags([inside for _, inside in places]), ew.eq(choices, own))
+    return reduce_p.bind(sources, flags, init, literal(True, BOOL),
+                         olympuspr=_skipping(scatter_olympuspr, 1), dimensions=(0,))[0]
+
+
+def _flat_places(shape: Dims) -> Any:
+    return reshape(np.arange(prod(shape), dtype=np.int32), shape)
+
+
+def _chosen(operand: Any, select: ClosedOlympuspr, places: Sequence[Any]) -> Any:
+    """The flat place in the operand of the element that each window prefers; -1 if it has none."""
+    aval = typeof(operand)
+    cache = select.olympuspr.cache
+    if "preferred" not in cache:
+        def preferred(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
+            first, = eval_closed(select, x, y)
+            return [ew.select_n(first, y, x), ew.select_n(first, j, i)]
+
+        state = [make_aval((), aval.dtype), make_aval((), np.dtype(np.int32))]
+        cache["preferred"] = stage(preferred, state * 2)
+    indices = [index for index, _ in places]
+    rows = [_window_elements(x, indices) for x in (operand, _flat_places(aval.shape))]
+    flags = _window_flags([inside for _, inside in places])
+    starts = (literal(0, aval.dtype), literal(-1, np.dtype(np.int32)), literal(False, BOOL))
+    return reduce_p.bind(*rows, flags, *starts, olympuspr=_skipping(cache["preferred"], 2),
+                         dimensions=(0,))[1]
 
 
 reduce_window_p = ReduceWindow("reduce_window")

@@ -39,8 +39,7 @@ from .shape import (
 )
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather",
-           "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub",
-           "take_along"]
+           "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_sub", "take_along"]
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -200,7 +199,7 @@ class Gather(Physical):
         numbers = ScatterDimensionNumbers(
             dn.offset_dims, dn.collapsed_slice_dims, dn.start_index_map, dn.operand_batching_dims,
             dn.start_indices_batching_dims)
-        return [_scatter(scatter_add_p, zeros_of(x.aval), indices, ct, numbers,
+        return [bind_scatter(scatter_add_p, zeros_of(x.aval), indices, ct, numbers,
                          indices_are_sorted, unique_indices, mode), None]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
@@ -397,9 +396,8 @@ class Scatter(Physical):
         hole = literal(complex(-0.0, -0.0) if dtypes.is_complex(dtype) else -0.0, dtype)
 
         def chosen(base: Any, new: Any) -> Any:
-            add_params = _add_params(base, params)
-            return scatter_add_p.bind(_where(touched, hole, base), indices,
-                                      _where(kept, new, hole), **add_params)
+            return scatter_add_p.bind(where(touched, hole, base), indices,
+                                      where(kept, new, hole), **add_params(base, params))
 
         return chosen(x, updates), chosen(materialize(tx), materialize(tu))
 
@@ -411,10 +409,10 @@ class Scatter(Physical):
             zeros = zeros_of(updates.aval if type(updates) is Linear else typeof(updates))
             x_ct = self.bind(ct, indices, zeros, **params)
         if type(updates) is Linear:
-            u_ct = _read_back(ct, indices, updates.aval, params)
+            u_ct = read_back(ct, indices, updates.aval, params)
             if not unique_indices:
                 kept, _ = _winners(ct, indices, u_ct, params)
-                u_ct = _where(kept, u_ct, literal(0, updates.aval.dtype))
+                u_ct = where(kept, u_ct, literal(0, updates.aval.dtype))
         return [x_ct, None, u_ct]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
@@ -490,7 +488,7 @@ class ScatterAdd(Scatter):
     def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
         u_ct = None
         if type(updates) is Linear:
-            u_ct = _read_back(ct, indices, updates.aval, params)
+            u_ct = read_back(ct, indices, updates.aval, params)
             u_ct = u_ct if self.sign == 1 else ew.neg(u_ct)
         return [ct if type(x) is Linear else None, None, u_ct]
 
@@ -501,35 +499,6 @@ class ScatterSub(ScatterAdd):
     sign = -1
 
 
-class ScatterMul(Scatter):
-    """Windows multiplied into the operand: linear in the operand."""
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        (x, indices, updates), (tx, _, tu) = primals, tangents
-        out = self.bind(x, indices, updates, **params)
-        tangent = None if type(tx) is Zero else self.bind(tx, indices, updates, **params)
-        if type(tu) is Zero:
-            return out, tangent
-        if not params["unique_indices"]:
-            raise NotImplementedError(
-                "scatter_mul: differentiated with respect to its updates; that requires "
-                "unique_indices=True, as the derivative of one factor is the product of the "
-                "others; promise it if no element is updated twice.")
-        factor = ew.mul(tu, _read_back(x, indices, typeof(updates), params))
-        base = zeros_of(typeof(x)) if tangent is None else tangent
-        return out, scatter_add_p.bind(base, indices, factor, **_add_params(x, params))
-
-    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
-        if type(updates) is not Linear:
-            return [self.bind(ct, indices, updates, **params), None, None]
-        if type(x) is Linear or not params["unique_indices"]:
-            raise NotImplementedError("scatter_mul: transposed in its updates; it is linear in "
-                                      "them only if the operand is known and unique_indices=True.")
-        u_ct = ew.mul(_read_back(x, indices, updates.aval, params),
-                      _read_back(ct, indices, updates.aval, params))
-        return [None, None, u_ct]
-
-
 class ScatterExtremum(Scatter):
     """The smaller or larger of operand and windows; ties share the tangent equally."""
 
@@ -538,23 +507,22 @@ class ScatterExtremum(Scatter):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, indices, updates), (tx, _, tu) = primals, tangents
         out = self.bind(x, indices, updates, **params)
-        add_params, dtype = _add_params(x, params), typeof(x).dtype
+        adding, dtype = add_params(x, params), typeof(x).dtype
         one, zero = literal(1, dtype), literal(0, dtype)
         at_base = ew.eq(x, out)
-        at_update = ew.eq(updates, _read_back(out, indices, typeof(updates), params))
+        at_update = ew.eq(updates, read_back(out, indices, typeof(updates), params))
         # How many of operand and updates attain the extremum; NaN equals nothing: at least 1.
-        ones = _where(at_update, broadcast_in_dim(one, typeof(updates).shape, ()), zero)
-        base = _where(at_base, broadcast_in_dim(one, typeof(x).shape, ()), zero)
-        count = scatter_add_p.bind(base, indices, ones, **add_params)
-        total = scatter_add_p.bind(_where(at_base, materialize(tx), zero), indices,
-                                   _where(at_update, materialize(tu), zero), **add_params)
+        ones = where(at_update, broadcast_in_dim(one, typeof(updates).shape, ()), zero)
+        base = where(at_base, broadcast_in_dim(one, typeof(x).shape, ()), zero)
+        count = scatter_add_p.bind(base, indices, ones, **adding)
+        total = scatter_add_p.bind(where(at_base, materialize(tx), zero), indices,
+                                   where(at_update, materialize(tu), zero), **adding)
         return out, ew.div(total, ew.max(count, one))
 
 
 scatter_p = Scatter("scatter")
 scatter_add_p = ScatterAdd("scatter-add", ew.add)
 scatter_sub_p = ScatterSub("scatter-sub", ew.sub)
-scatter_mul_p = ScatterMul("scatter-mul", ew.mul)
 scatter_min_p = ScatterExtremum("scatter-min", lambda x, y: ew.min(x, y))
 scatter_max_p = ScatterExtremum("scatter-max", lambda x, y: ew.max(x, y))
 
@@ -564,7 +532,7 @@ def materialize(tangent: Any) -> Any:
     return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
 
 
-def _where(mask: Any, x: Any, y: Any) -> Any:
+def where(mask: Any, x: Any, y: Any) -> Any:
     """x where the mask is set, else y; either may be a literal."""
     shape = typeof(mask).shape
     x, y = [broadcast_in_dim(v, shape, ()) if typeof(v).ndim == 0 else v for v in (x, y)]
@@ -590,15 +558,17 @@ def _update_body(prim: Scatter, dtype: Any) -> Any:
     return stage(lambda x, y: [prim.combine(x, y)], [scalar, scalar]).olympuspr
 
 
-def _scatter(prim: Scatter, x: Any, indices: Any, updates: Any, numbers: ScatterDimensionNumbers,
-             indices_are_sorted: bool, unique_indices: bool, mode: Any) -> Any:
+def bind_scatter(prim: Scatter, x: Any, indices: Any, updates: Any,
+                 numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool,
+                 mode: Any) -> Any:
+    """Bind what the public function is given."""
     return prim.bind(
         x, indices, updates, dimension_numbers=numbers, indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode),
         update_olympuspr=_update_body(prim, typeof(x).dtype), update_consts=())
 
 
-def _add_params(x: Any, params: dict[str, Any]) -> dict[str, Any]:
+def add_params(x: Any, params: dict[str, Any]) -> dict[str, Any]:
     """A scatter's params, for scatter_add on operands of x's dtype."""
     return {**params, "update_olympuspr": _update_body(scatter_add_p, typeof(x).dtype)}
 
@@ -609,11 +579,11 @@ def _winners(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> tupl
     numbers = ew.add(reshape(iota(_U32, prod(shape)), shape), literal(1, _U32))
     params = {**params, "update_olympuspr": None}
     written = scatter_p.bind(zeros_of(make_aval(typeof(x).shape, _U32)), indices, numbers, **params)
-    kept = ew.eq(numbers, _read_back(written, indices, typeof(updates), params))
+    kept = ew.eq(numbers, read_back(written, indices, typeof(updates), params))
     return kept, ew.ne(written, literal(0, _U32))
 
 
-def _read_back(x: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]) -> Any:
+def read_back(x: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]) -> Any:
     """Gather from `x` what a scatter with these params would write; 0 where it is dropped."""
     dn, mode = params["dimension_numbers"], params["mode"]
     numbers = GatherDimensionNumbers(
@@ -642,8 +612,8 @@ def scatter(operand: Any, scatter_indices: Any, updates: Any,
 
     Raises TypeError where ranks, sizes or dtypes do not fit together.
     """
-    return _scatter(scatter_p, operand, scatter_indices, updates, dimension_numbers,
-                    indices_are_sorted, unique_indices, mode)
+    return bind_scatter(scatter_p, operand, scatter_indices, updates, dimension_numbers,
+                        indices_are_sorted, unique_indices, mode)
 
 
 def scatter_add(operand: Any, scatter_indices: Any, updates: Any,
@@ -653,8 +623,8 @@ def scatter_add(operand: Any, scatter_indices: Any, updates: Any,
 
     Arguments, modes and errors as of `scatter`.
     """
-    return _scatter(scatter_add_p, operand, scatter_indices, updates, dimension_numbers,
-                    indices_are_sorted, unique_indices, mode)
+    return bind_scatter(scatter_add_p, operand, scatter_indices, updates, dimension_numbers,
+                        indices_are_sorted, unique_indices, mode)
 
 
 def scatter_sub(operand: Any, scatter_indices: Any, updates: Any,
@@ -664,19 +634,8 @@ def scatter_sub(operand: Any, scatter_indices: Any, updates: Any,
 
     Arguments, modes and errors as of `scatter`.
     """
-    return _scatter(scatter_sub_p, operand, scatter_indices, updates, dimension_numbers,
-                    indices_are_sorted, unique_indices, mode)
-
-
-def scatter_mul(operand: Any, scatter_indices: Any, updates: Any,
-                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Any:
-    """The operand with windows multiplied into it.
-
-    Arguments, modes and errors as of `scatter`.
-    """
-    return _scatter(scatter_mul_p, operand, scatter_indices, updates, dimension_numbers,
-                    indices_are_sorted, unique_indices, mode)
+    return bind_scatter(scatter_sub_p, operand, scatter_indices, updates, dimension_numbers,
+                        indices_are_sorted, unique_indices, mode)
 
 
 def scatter_min(operand: Any, scatter_indices: Any, updates: Any,
@@ -686,8 +645,8 @@ def scatter_min(operand: Any, scatter_indices: Any, updates: Any,
 
     Arguments, modes and errors as of `scatter`.
     """
-    return _scatter(scatter_min_p, operand, scatter_indices, updates, dimension_numbers,
-                    indices_are_sorted, unique_indices, mode)
+    return bind_scatter(scatter_min_p, operand, scatter_indices, updates, dimension_numbers,
+                        indices_are_sorted, unique_indices, mode)
 
 
 def scatter_max(operand: Any, scatter_indices: Any, updates: Any,
@@ -697,5 +656,5 @@ def scatter_max(operand: Any, scatter_indices: Any, updates: Any,
 
     Arguments, modes and errors as of `scatter`.
     """
-    return _scatter(scatter_max_p, operand, scatter_indices, updates, dimension_numbers,
-                    indices_are_sorted, unique_indices, mode)
+    return bind_scatter(scatter_max_p, operand, scatter_indices, updates, dimension_numbers,
+                        indices_are_sorted, unique_indices, mode)

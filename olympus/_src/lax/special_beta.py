@@ -9,6 +9,7 @@ digits.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -17,9 +18,10 @@ from .bits import bitwise_and, bitwise_not, bitwise_or
 from .choice import eq, ge, gt, le, lt, select
 from .creation import full_like
 from .families import add, match_ranks, operand
-from .special import digamma
-from .special_gamma import log1p_minus, rgamma1p, stirling
-from .special_loop import Computed, iterate, refuse_derivative
+from .special import digamma, polygamma
+from .special_gamma import rgamma1p, stirling
+from .special_loop import Computed, iterate, log1p_minus
+from .special_orders import bell, beta_order
 from .transcendental import exp, log, log1p, sqrt
 
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
@@ -146,6 +148,32 @@ def _density(tol: float, a: Any, b: Any, x: Any) -> Any:
     return select(inside, value, edge)
 
 
+def _slope(tol: float, a: Any, b: Any, x: Any, m: int, n: int) -> Any:
+    """∂ᵐ⁺ⁿI/∂aᵐ∂bⁿ; 0 where I does not depend on both parameters."""
+    inside = _inside(a, b, x)
+    p, q, u = (select(inside, v, full_like(x, 0.5)) for v in (a, b, x))
+    front = div(_product(p, q, u, sub(1.0, u)), mul(p, q))
+    edge = mul(0.0, _at_edges(a, b, x))
+    for v in (a, b):
+        edge = select(eq(v, 0.0), full_like(x, math.nan), edge)
+    return select(inside, mul(front, beta_order(p, q, u, m, n)), edge)
+
+
+def _slope_in_x(t: Any, y: Any, a: Any, b: Any, x: Any, m: int, n: int) -> Any:
+    """By the derivative of the density, of which `cumulant` has those of the logarithm."""
+    s = add(a, b)
+
+    @functools.cache
+    def cumulant(i: int, j: int) -> Any:
+        if i + j == 1:
+            own, place = (b, log1p(neg(x))) if j else (a, log(x))
+            return add(place, sub(digamma(s), digamma(own)))
+        total = polygamma(float(i + j - 1), s)
+        return total if i and j else sub(total, polygamma(float(i + j - 1), b if j else a))
+
+    return mul(t, mul(beta_density_p.bind(a, b, x), bell(cumulant, m, n)))
+
+
 def _density_in_x(t: Any, p: Any, a: Any, b: Any, x: Any) -> Any:
     slope = sub(div(sub(a, 1.0), x), div(sub(b, 1.0), sub(1.0, x)))
     return mul(t, mul(p, slope))
@@ -159,9 +187,14 @@ beta_density_p = Computed("beta_density", _density, (
     lambda t, p, a, b, x: _density_in(t, p, a, add(a, b), log(x)),
     lambda t, p, a, b, x: _density_in(t, p, b, add(a, b), log1p(neg(x))),
     _density_in_x))
+# ∂ᵐ⁺ⁿI/∂aᵐ∂bⁿ for m + n >= 1.
+betainc_slope_p = Computed("betainc_slope", _slope, (
+    lambda t, y, a, b, x, m, n: mul(t, betainc_slope_p.bind(a, b, x, m=m + 1, n=n)),
+    lambda t, y, a, b, x, m, n: mul(t, betainc_slope_p.bind(a, b, x, m=m, n=n + 1)),
+    _slope_in_x))
 regularized_incomplete_beta_p = Computed("regularized_incomplete_beta", _value, (
-    refuse_derivative("betainc", "a", "differentiate numerically, or in x only"),
-    refuse_derivative("betainc", "b", "differentiate numerically, or in x only"),
+    lambda t, y, a, b, x: mul(t, betainc_slope_p.bind(a, b, x, m=1, n=0)),
+    lambda t, y, a, b, x: mul(t, betainc_slope_p.bind(a, b, x, m=0, n=1)),
     lambda t, y, a, b, x: mul(t, beta_density_p.bind(a, b, x))))
 
 
@@ -174,7 +207,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
     NaN outside of these ranges, and where both a and b are 0 or infinite; with one of them 0 or
     infinite, the limit: all of the weight is at one end. The fraction takes O(√max(a, b)) steps
-    near x = a / (a+b). Differentiable in x; NotImplementedError for derivatives in a and b.
+    near x = a / (a+b). Differentiable in all three.
 
     >>> import olympus
     >>> olympus.lax.betainc(2.0, 3.0, 0.5)

@@ -7,7 +7,8 @@ With P and Q the regularised functions (DLMF 8.2.4), D = xᵃ e⁻ˣ / Γ(a+1) a
     small     a <= 1.1, x <= 1.1         Q = -expm1(t) - eᵗ a Σ (-x)ⁿ / ((a+n) n!)       DLMF 8.7.3
     uniform   a >= 16, |μ| <= 1/2        Q = erfc(η √(a/2)) / 2 + R(a, η)                DLMF 8.12.4
 
-Derivatives in `a` are those of the same formulas, term by term, so that nothing cancels.
+First derivatives in `a` are those of the same formulas, term by term, so that nothing cancels;
+`special_orders` has the further ones.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from .arithmetic import abs, div, floor, max, min, mul, neg, reciprocal, sub
 from .bits import bitwise_and, bitwise_not, bitwise_or
 from .choice import eq, ge, gt, le, lt, select
 from .creation import full_like
-from .families import add, binary
+from .families import add, binary, match_ranks
 from .special import digamma, erfc
-from .special_loop import Computed, iterate, polynomial_in, refuse_derivative
+from .special_loop import Computed, iterate, log1p_minus, polynomial_in
+from .special_orders import bell, gamma_order, log_gamma_cumulants
 from .transcendental import exp, expm1, log, log1p, pow, sqrt
 
 __all__ = ["igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
@@ -54,21 +56,6 @@ _LARGE, _SMALL, _STEPS = 16.0, 1.1, 3000
 
 
 # Pieces ------------------------------------------------------------------------------------------
-
-def log1p_minus(x: Any) -> Any:
-    """ln(1+x) - x for x > -1, without cancellation for small x.
-
-    With r = x / (2+x), ln(1+x) = 2 artanh(r) (DLMF 4.6.3), so the difference is
-    r (2 r² (1/3 + r²/5 + ...) - x).
-    """
-    near = bitwise_and(ge(x, -0.5), le(x, 1.0))
-    inside = select(near, x, full_like(x, 0.0))
-    r = div(inside, add(inside, 2.0))
-    r2 = mul(r, r)
-    series = polynomial_in(r2, [1.0 / (2 * k + 3) for k in range(17)])
-    small = mul(r, sub(mul(mul(2.0, r2), series), inside))
-    return select(near, small, sub(log1p(select(near, full_like(x, 1.0), x)), x))
-
 
 def rgamma1p(a: Any) -> Any:
     """1 / Γ(1+a) for 0 <= a <= 16: a power series at the nearest integer, and the recurrence."""
@@ -326,6 +313,25 @@ def _sample_slope(tol: float, a: Any, x: Any) -> Any:
     return select(at.inner, value, _at_edges(a, x, 0.0, math.inf, True))
 
 
+def _later_slope(tol: float, a: Any, x: Any, order: int) -> Any:
+    """∂ᵐP/∂aᵐ for m = order >= 2."""
+    inner = regions(a, x).inner
+    safe_a, safe_x = (select(inner, v, full_like(a, 1.0)) for v in (a, x))
+    density = mul(safe_a, power_density(sub(safe_a, 1.0), safe_a, safe_x))
+    edge = _at_edges(a, x, 0.0, 0.0, False)
+    edge = select(eq(a, 0.0), full_like(a, math.nan), edge)
+    value = mul(density, gamma_order(safe_a, safe_x, order))
+    return select(inner, select(eq(density, 0.0), full_like(a, 0.0), value), edge)
+
+
+def _later_ratio(tol: float, a: Any, x: Any, order: int) -> Any:
+    """∂ᵐP/∂aᵐ over ∂P/∂x for m = order >= 2."""
+    inner = regions(a, x).inner
+    safe_a, safe_x = (select(inner, v, full_like(a, 1.0)) for v in (a, x))
+    value = gamma_order(safe_a, safe_x, order)
+    return select(inner, value, _at_edges(a, x, 0.0, math.inf, True))
+
+
 def _density(tol: float, a: Any, x: Any) -> Any:
     legal = bitwise_and(bitwise_and(gt(a, 0.0), lt(a, math.inf)), ge(x, 0.0))
     inner = bitwise_and(legal, lt(x, math.inf))
@@ -344,8 +350,40 @@ def _density_in_x(t: Any, p: Any, a: Any, x: Any) -> Any:
     return mul(t, mul(p, sub(div(sub(a, 1.0), x), 1.0)))
 
 
+def _log_distance(a: Any, x: Any) -> Any:
+    """ln x - ψ(a): the derivative in a of the density's logarithm."""
+    return sub(log(x), digamma(a))
+
+
+def _log_density_in_x(a: Any, x: Any) -> Any:
+    return sub(div(sub(a, 1.0), x), 1.0)
+
+
+def _density_order(a: Any, x: Any, order: int) -> Any:
+    """∂ᵐ(density)/∂aᵐ over the density."""
+    return bell(log_gamma_cumulants(_log_distance(a, x), a), order)
+
+
+def _sample_slope_in_a(t: Any, g: Any, a: Any, x: Any) -> Any:
+    second = gamma_slope_ratio_p.bind(a, x, order=2)
+    return neg(mul(t, add(second, mul(g, _log_distance(a, x)))))
+
+
 def _sample_slope_in_x(t: Any, g: Any, a: Any, x: Any) -> Any:
-    return mul(t, sub(sub(digamma(a), log(x)), mul(g, sub(div(sub(a, 1.0), x), 1.0))))
+    return neg(mul(t, add(_log_distance(a, x), mul(g, _log_density_in_x(a, x)))))
+
+
+def _later_slope_in_x(t: Any, y: Any, a: Any, x: Any, order: int) -> Any:
+    return mul(t, mul(binary(gamma_density_p, a, x), _density_order(a, x, order)))
+
+
+def _later_ratio_in_a(t: Any, y: Any, a: Any, x: Any, order: int) -> Any:
+    after = gamma_slope_ratio_p.bind(a, x, order=order + 1)
+    return mul(t, sub(after, mul(y, _log_distance(a, x))))
+
+
+def _later_ratio_in_x(t: Any, y: Any, a: Any, x: Any, order: int) -> Any:
+    return mul(t, sub(_density_order(a, x, order), mul(y, _log_density_in_x(a, x))))
 
 
 # The density of the gamma distribution, xᵃ⁻¹ e⁻ˣ / Γ(a): the derivative of P in x.
@@ -357,11 +395,16 @@ igammac_p = Computed("igammac", _upper, (
     lambda t, q, a, x: neg(mul(t, igamma_grad_a(a, x))),
     lambda t, q, a, x: neg(mul(t, binary(gamma_density_p, a, x)))))
 igamma_grad_a_p = Computed("igamma_grad_a", _grad_a, (
-    refuse_derivative("igamma_grad_a", "a", "differentiate numerically"),
+    lambda t, g, a, x: mul(t, igamma_slope_p.bind(*match_ranks((a, x)), order=2)),
     lambda t, g, a, x: _density_in_a(t, binary(gamma_density_p, a, x), a, x)))
 random_gamma_grad_p = Computed("random_gamma_grad", _sample_slope, (
-    refuse_derivative("random_gamma_grad", "a", "differentiate numerically"),
-    _sample_slope_in_x))
+    _sample_slope_in_a, _sample_slope_in_x))
+# ∂ᵐP/∂aᵐ, and that over ∂P/∂x; m = order >= 2.
+igamma_slope_p = Computed("igamma_slope", _later_slope, (
+    lambda t, y, a, x, order: mul(t, igamma_slope_p.bind(a, x, order=order + 1)),
+    _later_slope_in_x))
+gamma_slope_ratio_p = Computed("gamma_slope_ratio", _later_ratio, (
+    _later_ratio_in_a, _later_ratio_in_x))
 
 
 def igamma(a: Any, x: Any) -> Any:
@@ -391,7 +434,7 @@ def igammac(a: Any, x: Any) -> Any:
 def igamma_grad_a(a: Any, x: Any) -> Any:
     """The derivative of `igamma` in a: 0 where x is 0 or infinite, NaN at a = 0.
 
-    Differentiable in x. NotImplementedError for the second derivative in a.
+    Differentiable in both.
     """
     return binary(igamma_grad_a_p, a, x)
 
@@ -403,8 +446,7 @@ def random_gamma_grad(*args: Any) -> Any:
       *args: a and x, floating arrays or numbers.
 
     Implicit reparametrisation (Figurnov, Mohamed and Mnih 2018, arXiv:1805.08498). 0 at x = 0, inf
-    at x = inf, NaN unless 0 < a < inf and x >= 0. Differentiable in x; NotImplementedError for the
-    derivative in a.
+    at x = inf, NaN unless 0 < a < inf and x >= 0. Differentiable in both.
     """
     if len(args) != 2:
         raise TypeError(f"random_gamma_grad: {len(args)} arguments given; two are required, the "

@@ -19,14 +19,16 @@ from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from .arithmetic import mul
+from .arithmetic import div, mul, sub
 from .bits import bitwise_and
-from .choice import lt, select
+from .choice import ge, le, lt, select
 from .convert import convert_element_type
+from .creation import full_like
 from .families import FLOATING, Elementwise, Partial, add, full_shape
 from .reduce import reduce_or
+from .transcendental import log1p
 
-__all__ = ["Computed", "iterate", "polynomial_in", "refuse_derivative", "tolerance"]
+__all__ = ["Computed", "iterate", "log1p_minus", "polynomial_in", "tolerance"]
 
 F64 = np.dtype("float64")
 Step = Callable[..., tuple[Any, Sequence[Any]]]
@@ -100,32 +102,40 @@ def polynomial_in(x: Any, coefficients: Sequence[float]) -> Any:
     return total
 
 
-def refuse_derivative(name: str, operand: str, instead: str) -> Partial:
-    """A partial that raises NotImplementedError: there is no formula for it."""
-    def partial(*_: Any, **__: Any) -> Any:
-        raise NotImplementedError(f"{name}: derivative in {operand} asked for; none is known in "
-                                  f"closed form; {instead}.")
-    return partial
+def log1p_minus(x: Any) -> Any:
+    """ln(1+x) - x for x > -1, without cancellation for small x.
+
+    With r = x / (2+x), ln(1+x) = 2 artanh(r) (DLMF 4.6.3), so the difference is
+    r (2 r² (1/3 + r²/5 + ...) - x).
+    """
+    near = bitwise_and(ge(x, -0.5), le(x, 1.0))
+    inside = select(near, x, full_like(x, 0.0))
+    r = div(inside, add(inside, 2.0))
+    r2 = mul(r, r)
+    series = polynomial_in(r2, [1.0 / (2 * k + 3) for k in range(17)])
+    small = mul(r, sub(mul(mul(2.0, r2), series), inside))
+    return select(near, small, sub(log1p(select(near, full_like(x, 1.0), x)), x))
 
 
 class Computed(Elementwise):
-    """Elementwise operation of floats whose value is `fun(tolerance, *float64 arrays)`."""
+    """Elementwise operation of floats: `fun(tolerance, *float64 arrays, **params)`."""
 
     def __init__(self, name: str, fun: Callable[..., Any], partials: Sequence[Partial]) -> None:
         super().__init__(name, name, FLOATING, partials)
         self.program = functools.cache(functools.partial(_program, fun))
 
-    def lower(self, b: Any, *xs: Any) -> Any:
+    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
         out = b.avals_out[0]
-        return b.call(self.program(out.shape, out.dtype, len(xs)), b.expand(xs), self.name)[0]
+        program = self.program(out.shape, out.dtype, len(xs), **params)
+        return b.call(program, b.expand(xs), self.name)[0]
 
 
-def _program(fun: Callable[..., Any], shape: tuple[int, ...], dtype: Any, count: int
-             ) -> ClosedOlympuspr:
+def _program(fun: Callable[..., Any], shape: tuple[int, ...], dtype: Any, count: int,
+             **params: Any) -> ClosedOlympuspr:
     """`fun` between conversions to float64 and back, staged for one shape and dtype."""
     def wide(*xs: Any) -> list[Any]:
         xs = tuple(convert_element_type(x, F64) for x in xs)
-        return [convert_element_type(fun(tolerance(dtype), *xs), dtype)]
+        return [convert_element_type(fun(tolerance(dtype), *xs, **params), dtype)]
 
     with config.enable_x64(True):
         return stage(wide, [make_aval(shape, dtype)] * count)

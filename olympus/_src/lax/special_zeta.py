@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +13,9 @@ from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from .arithmetic import mul, neg, sub
+from .arithmetic import min, mul, neg, reciprocal, sub
 from .bits import bitwise_and, shift_right_arithmetic, shift_right_logical
-from .choice import eq, gt, lt, select
+from .choice import eq, ge, gt, lt, select
 from .convert import convert_element_type, convert_element_type_p
 from .creation import full, full_like, iota
 from .cumulative import cumprod
@@ -31,7 +32,8 @@ from .families import (
 )
 from .shape import broadcast_in_dim, move_axis, reduce_sum, rev
 from .slicing import concatenate, slice_in_dim
-from .special_loop import Computed, refuse_derivative
+from .special_loop import Computed
+from .transcendental import log, pow
 
 __all__ = ["mulhi", "mulhi_p", "polynomial", "polynomial_p", "zeta", "zeta_p"]
 
@@ -50,8 +52,74 @@ def _zeta(tol: float, s: Any, q: Any) -> Any:
     return select(bitwise_and(eq(q, math.inf), gt(s, 1.0)), zero, value)
 
 
+def _zeta_slope(tol: float, s: Any, q: Any, order: int) -> Any:
+    """∂ᵐζ/∂sᵐ for m = order >= 1, by Euler-Maclaurin summation (DLMF 25.11.7), differentiated."""
+    inf, zero, nan = (full_like(s, v) for v in (math.inf, 0.0, math.nan))
+    two = full_like(s, 2.0)
+    inner = bitwise_and(bitwise_and(gt(s, 1.0), lt(s, inf)), bitwise_and(gt(q, 0.0), lt(q, inf)))
+    t, v = (select(inner, x, two) for x in (s, q))
+    total = zero
+    for n in range(_TERMS):
+        w = add(v, float(n))
+        total = add(total, mul(pow(w, neg(t)), _power(neg(log(w)), order)))
+    total = add(total, _tail_slope(t, add(v, float(_TERMS)), order))
+    # Where an operand is infinite, or s is 1, the pole.
+    below = inf if order % 2 == 0 else neg(inf)
+    edge = select(bitwise_and(eq(s, 1.0), gt(q, 0.0)), below, nan)
+    far = select(ge(q, 1.0), zero, inf)
+    edge = select(bitwise_and(eq(s, math.inf), gt(q, 0.0)), far, edge)
+    edge = select(bitwise_and(eq(q, math.inf), gt(s, 1.0)), zero, edge)
+    return select(inner, total, edge)
+
+
+_TERMS = 14
+# B₂ₖ / (2k)!, rounded.
+_BERNOULLI = (
+    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
+    1 / 74724249600, -3617 / 10670622842880000, 43867 / 5109094217170944000,
+    -174611 / 802857662698291200000, 77683 / 14101100039391805440000,
+    -236364091 / 1693824136731743669452800000)
+
+
+def _power(x: Any, k: int) -> Any:
+    return functools.reduce(mul, [x] * k) if k else full_like(x, 1.0)
+
+
+def _tail_slope(s: Any, w: Any, order: int) -> Any:
+    """∂ᵐ/∂sᵐ of w⁻ˢ R(s), the sum from w on: R = w/(s-1) + 1/2 + Σ B₂ₖ/(2k)! (s)₂ₖ₋₁ w¹⁻²ᵏ."""
+    # From s = 300 on it is less than the last digit of the first term, or underflows.
+    t = min(s, full_like(s, 300.0))
+    away = reciprocal(sub(t, 1.0))
+    sums = [mul(mul(w, (-1.0) ** i * math.factorial(i)), _power(away, i + 1))
+            for i in range(order + 1)]
+    sums[0] = add(sums[0], 0.5)
+    inverse = reciprocal(w)
+    # Derivatives of (s)₂ₖ₋₁ w¹⁻²ᵏ, from those of one factor less.
+    parts = [mul(t, inverse), inverse, *[full_like(s, 0.0)] * order][:order + 1]
+    for k, coefficient in enumerate(_BERNOULLI, 1):
+        sums = [add(total, mul(part, coefficient)) for total, part in zip(sums, parts)]
+        for factor in (2 * k - 1, 2 * k):
+            grown = [add(mul(part, add(t, float(factor))), mul(before, float(i)))
+                     for i, (part, before) in enumerate(zip(parts, [full_like(s, 0.0), *parts]))]
+            parts = [mul(part, inverse) for part in grown]
+    size, log_w = pow(w, neg(s)), neg(log(w))
+    terms = [mul(mul(_power(log_w, order - i), part), float(math.comb(order, i)))
+             for i, part in enumerate(sums)]
+    return mul(size, functools.reduce(add, terms))
+
+
+def _in_q(t: Any, y: Any, s: Any, q: Any, order: int) -> Any:
+    above = add(s, 1.0)
+    before = zeta(above, q) if order == 1 else zeta_slope_p.bind(above, q, order=order - 1)
+    slope = add(mul(s, zeta_slope_p.bind(above, q, order=order)), mul(before, float(order)))
+    return neg(mul(t, slope))
+
+
+# ∂ᵐζ/∂sᵐ for m = order >= 1.
+zeta_slope_p = Computed("zeta_slope", _zeta_slope, (
+    lambda t, y, s, q, order: mul(t, zeta_slope_p.bind(s, q, order=order + 1)), _in_q))
 zeta_p = Computed("zeta", _zeta, (
-    refuse_derivative("zeta", "x", "differentiate numerically, or in q only"),
+    lambda t, z, s, q: mul(t, zeta_slope_p.bind(s, q, order=1)),
     lambda t, z, s, q: mul(t, neg(mul(s, zeta(add(s, 1.0), q))))))
 
 
@@ -59,7 +127,7 @@ def zeta(x: Any, q: Any) -> Any:
     """The Hurwitz zeta function, the sum of (q + n) ** -x for n = 0, 1, ... (DLMF 25.11.1).
 
     Infinite at x = 1, NaN for x < 1; for q <= 0 infinite at whole q if x is an even number, and NaN
-    where a term is not real. Differentiable in q; NotImplementedError for the derivative in x.
+    where a term is not real. Differentiable in both; the derivative in x is NaN for q <= 0.
 
     >>> import olympus
     >>> print(f"{olympus.lax.zeta(2.0, 1.0):.5f}")

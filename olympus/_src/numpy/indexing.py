@@ -22,6 +22,7 @@ from ..lax import creation, cumulative, shape, slicing
 from ..lax import elementwise as ew
 from ..lax import indexing as lax_indexing
 from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from ..lax.scatter_product import scatter_mul
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axis, prod
@@ -212,7 +213,7 @@ def _from_front(index: Any, size: int, wrap: bool = True) -> Any:
 # Writing -----------------------------------------------------------------------------------------
 
 _SCATTERS = {"set": lax_indexing.scatter, "add": lax_indexing.scatter_add,
-             "subtract": lax_indexing.scatter_sub, "multiply": lax_indexing.scatter_mul,
+             "subtract": lax_indexing.scatter_sub, "multiply": scatter_mul,
              "min": lax_indexing.scatter_min, "max": lax_indexing.scatter_max}
 _ELEMENTWISE = {"set": lambda x, y: y, "add": ew.add, "subtract": ew.sub, "multiply": ew.mul,
                 "min": ew.min, "max": ew.max}

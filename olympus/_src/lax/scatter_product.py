@@ -1,0 +1,120 @@
+"""scatter_mul: windows multiplied into an array, where several may meet in one element.
+
+The derivative in one factor is the product of the others. Division does not give it at zeros, nor
+do masks give its derivatives there; so updates are sorted by the element that they meet in, and
+those before and those after each are multiplied: two segmented scans, of linear work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.primitive import Linear, Zero, not_linear
+from ..core.trace import literal, typeof
+from ..types import dtypes
+from ..types.shape import prod
+from . import elementwise as ew
+from .creation import iota
+from .cumulative import scan_pairs
+from .indexing import (
+    Scatter,
+    ScatterDimensionNumbers,
+    add_params,
+    bind_scatter,
+    read_back,
+    scatter_add_p,
+    take_along,
+    where,
+)
+from .shape import broadcast_in_dim, reshape, rev, zeros_of
+from .slicing import concatenate, slice_in_dim
+from .sort import sort_p
+
+__all__ = ["scatter_mul", "scatter_mul_p"]
+
+UINT32 = dtypes.as_dtype("uint32")
+
+
+class ScatterMul(Scatter):
+    """Windows multiplied into the operand: linear in the operand, and in updates that never meet.
+    """
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, indices, updates), (tx, _, tu) = primals, tangents
+        out = self.bind(x, indices, updates, **params)
+        tangent = None if type(tx) is Zero else self.bind(tx, indices, updates, **params)
+        if type(tu) is Zero:
+            return out, tangent
+        others = read_back(x, indices, typeof(updates), params)
+        if not params["unique_indices"]:
+            others = ew.mul(others, _products_of_others(x, indices, updates, params))
+        base = zeros_of(typeof(x)) if tangent is None else tangent
+        return out, scatter_add_p.bind(base, indices, ew.mul(tu, others), **add_params(x, params))
+
+    def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+        if type(updates) is not Linear:
+            return [self.bind(ct, indices, updates, **params), None, None]
+        if type(x) is Linear or not params["unique_indices"]:
+            raise not_linear("scatter_mul", "its updates", "they are factors of each other, unless "
+                             "unique_indices=True says that none meet, and of the operand; "
+                             "differentiate with vjp")
+        u_ct = ew.mul(read_back(x, indices, updates.aval, params),
+                      read_back(ct, indices, updates.aval, params))
+        return [None, None, u_ct]
+
+
+def _products_of_others(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+    """For each update the product of all others that meet it in its element of `x`."""
+    aval, updates_aval = typeof(x), typeof(updates)
+    n, one = prod(updates_aval.shape), literal(1, updates_aval.dtype)
+    if n < 2:
+        return broadcast_in_dim(one, updates_aval.shape, ())
+    numbered = ew.add(reshape(iota(UINT32, prod(aval.shape)), aval.shape), literal(1, UINT32))
+    places = read_back(numbered, indices, updates_aval, params)     # 0: dropped
+    number = iota(UINT32, n)
+    places, order = _sorted(reshape(places, (n,)), number)
+    factors = take_along(reshape(updates, (n,)), order, 0)
+    differs = ew.convert_element_type(
+        ew.ne(slice_in_dim(places, 1, n), slice_in_dim(places, 0, n - 1)), UINT32)
+    end = broadcast_in_dim(literal(1, UINT32), (1,), ())
+    before = _segment_products(factors, concatenate([end, differs], 0))
+    after = rev(_segment_products(rev(factors, (0,)), rev(concatenate([differs, end], 0), (0,))),
+                (0,))
+    products = where(ew.eq(places, literal(0, UINT32)), one, ew.mul(before, after))
+    _, back = _sorted(order, number)
+    return reshape(take_along(products, back, 0), updates_aval.shape)
+
+
+def _sorted(keys: Any, values: Any) -> list[Any]:
+    return sort_p.bind(keys, values, dimension=0, is_stable=True, num_keys=1)
+
+
+def _segment_products(factors: Any, starts: Any) -> Any:
+    """The product of the factors before each one since the last start (1, else 0) at or before."""
+    n, one = typeof(factors).shape[0], literal(1, typeof(factors).dtype)
+    first = broadcast_in_dim(one, (1,), ())
+    shifted = concatenate([first, slice_in_dim(factors, 0, n - 1)], 0)
+
+    def combine(p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
+        (begun, x), (begins, y) = p, q
+        fresh = ew.ne(begins, literal(0, UINT32))
+        return ew.bitwise_or(begun, begins), ew.select_n(fresh, ew.mul(x, y), y)
+
+    start = ew.ne(starts, literal(0, UINT32))
+    return scan_pairs(combine, (starts, where(start, one, shifted)), 0)[1]
+
+
+scatter_mul_p = ScatterMul("scatter-mul", ew.mul)
+
+
+def scatter_mul(operand: Any, scatter_indices: Any, updates: Any,
+                dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+                unique_indices: bool = False, mode: Any = None) -> Any:
+    """The operand with windows multiplied into it.
+
+    Arguments, modes and errors as of `scatter`. The derivative in the updates sorts them; with
+    `unique_indices` it need not.
+    """
+    return bind_scatter(scatter_mul_p, operand, scatter_indices, updates, dimension_numbers,
+                        indices_are_sorted, unique_indices, mode)
