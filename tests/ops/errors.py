@@ -120,8 +120,8 @@ STRUCTURE = [
     (lambda x: lax.sort((x, x[0])), TypeError, "equal shapes"),
     (lambda x: lax.sort(x, num_keys=3), ValueError, "1 to 1 is required"),
     (lambda x: lax.top_k(x, 9), ValueError, "at most the axis's size"),
-    (lambda x: jvp(lambda u: lax.scatter_mul(V, ints([1]), u, PUT), (np.ones(1),),
-                   (np.ones(1),)), NotImplementedError, "unique_indices=True"),
+    (lambda x: linear_transpose(lambda u: lax.scatter_mul(V.astype("f4"), ints([1]), u, PUT),
+                                np.ones(1, "f4"))(V.astype("f4")), TypeError, "in its updates"),
 ]
 
 RULES = [

@@ -91,6 +91,21 @@ def select_and_scatter(x, source):
         window_dimensions=(2, 2), window_strides=(1, 2), padding=((0, 0), (0, 0)))
 
 
+def select_and_multiply(x, source, start):
+    scalar = np.zeros((), x.dtype)
+    programs = [olympus.make_olympuspr(f)(scalar, scalar) for f in (lax.le, lax.mul)]
+    return lax.select_and_scatter_p.bind(
+        x, source, start, select_olympuspr=programs[0], scatter_olympuspr=programs[1],
+        window_dimensions=(2, 3), window_strides=(1, 2), padding=((1, 1), (0, 2)))
+
+
+def multiplied(x, source, start):
+    out = np.full(x.size, start, source.dtype)
+    cells = elements(x, (2, 3), (1, 2), ((1, 1), (0, 2)))
+    np.multiply.at(out, picked(cells, min), source)
+    return out.reshape(x.shape)
+
+
 def applied(x, places):
     x = x.copy()
     for (i,) in places:
@@ -101,6 +116,27 @@ def applied(x, places):
 def apply_at(places, **options):
     return lambda x: lax.scatter_apply(x, places, lambda v: onp.sin(v) * v, POINTS,
                                        update_shape=(3,), **options)
+
+
+def apply_orders(x):
+    """The result, its derivative, and that one's."""
+    ones = onp.ones_like(x)
+
+    def pair(x):
+        return olympus.jvp(apply_at(TWICE), (x,), (ones,))
+
+    (value, slope), (_, second) = olympus.jvp(pair, (x,), (ones,))
+    return value, slope, second
+
+
+def applied_orders(x):
+    """v sin v = f at place 0, f(f) at place 3, v elsewhere; with derivatives."""
+    f, f1 = x * np.sin(x), np.sin(x) + x * np.cos(x)
+    f2 = 2 * np.cos(x) - x * np.sin(x)
+    g, g1, g2 = f * np.sin(f), np.sin(f) + f * np.cos(f), 2 * np.cos(f) - f * np.sin(f)
+    place = np.arange(len(x))
+    return tuple(np.where(place == 3, twice, np.where(place == 0, once, none)) for twice, once, none
+                 in ((g, f, x), (g1 * f1, f1, 1), (g2 * f1 * f1 + g1 * f2, f2, 0)))
 
 
 def both_sums(x, y):
@@ -156,10 +192,13 @@ ALL = (
     Op("lax.select_and_scatter_add", scattered,
        lambda s, x: lax.select_and_scatter_add_p.bind(s, x, **SELECT), (reals(3, 2, seed=1), M)),
     Op("lax.select_and_scatter", lambda x, s: scattered(s, x), select_and_scatter,
-       (M, reals(3, 2, seed=1)), grad=False),
+       (M, reals(3, 2, seed=1))),
+    Op("lax.select_and_scatter-product", lambda x, s, i: multiplied(x, s, i), select_and_multiply,
+       (M, reals(5, 3, seed=1), np.array(1.3)), tol=1e-4),
     Op("lax.scatter_apply", lambda x: applied(x, SPOTS),
        apply_at(SPOTS, unique_indices=True, mode="clip"), (V,)),
     Op("lax.scatter_apply-twice", lambda x: applied(x, TWICE), apply_at(TWICE), (V,)),
+    Op("lax.scatter_apply-orders", applied_orders, apply_orders, (V,), tol=1e-4),
     Op("lax.scatter_apply-derivative", lambda x: np.where(np.arange(7) == 3, np.cos(x), 1),
        lambda x: olympus.jvp(
            lambda y: lax.scatter_apply(y, SPOTS[:1], onp.sin, POINTS, update_shape=(1,),

@@ -161,6 +161,7 @@ class SelectAndScatter(Primitive):
     """
 
     transpose = None
+    flat_in = (0,)
 
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
         """Not memoised: the key would keep programs alive."""

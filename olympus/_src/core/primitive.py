@@ -90,6 +90,7 @@ class Primitive:
     multiple_results = False
     elementwise = False     # operands have the result's shape, or are rank-0 literals
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
+    flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
     known: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
     infer: Any

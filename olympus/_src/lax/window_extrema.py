@@ -86,6 +86,8 @@ def _place_dtype(x: ShapedArray) -> Any:
 class Selection(Primitive, abstract=True):
     """Linear in the first operand, piecewise constant in the second, which the places are from."""
 
+    flat_in = (1,)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, operand), (t, _) = primals, tangents
         out = self.bind(x, operand, **params)
