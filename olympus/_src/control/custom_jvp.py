@@ -9,7 +9,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Zero
 from ..core.staging import closure_convert, stage
-from ..core.trace import ctx, typeof
+from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.batching import BatchTrace, to_axis
 from ..lax.elementwise import add
 from ..types.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
@@ -20,16 +20,17 @@ from .custom_rules import (
     Rule,
     SymbolicZero,
     at,
-    check_consts,
     check_pair,
     check_structure,
-    closes_over_tracers,
+    closed_over,
     instantiate_zero,
     is_float0,
     leaf_paths,
+    mapped_by_rule,
     name_of,
     run_batched,
     unbatched,
+    with_consts,
 )
 
 __all__ = ["custom_jvp", "custom_jvp_call_p"]
@@ -115,51 +116,36 @@ class _JvpRule:
 
     __slots__ = ()
     name = ""
-    code: object = None     # what tells one user's rule from another
+    code: object = None
+    identity: object = None
+    own = (0, 0)
 
-    def closes_over_tracers(self) -> bool:
-        return False
+    @property
+    def staged_type(self) -> Any:
+        return _StagedJvp
+
+    def closed_over(self) -> list[Tracer]:
+        return []
+
+    def shifted(self, num_leading: int) -> _JvpRule:
+        return _ShiftedJvp(self, num_leading)
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         raise NotImplementedError
-
-    def staged(self, avals: Sequence[Any], num_leading: int, whole: bool
-               ) -> tuple[_JvpRule, list[Any]]:
-        """The rule as a program whose first inputs are the tracers that it closes over.
-
-        Unless `whole`: then it is already being staged and only learns of its leading operands.
-        """
-        if not whole:
-            return _ShiftedJvp(self, num_leading), []
-        nonzero = [not is_float0(a.to_tangent_aval()) for a in avals]
-        flags: tuple[bool, ...] = ()
-        n = len(avals)
-
-        def body(*args: Any) -> list[Any]:
-            nonlocal flags
-            given = iter(args[n:])
-            outs, out_tangents = self(args[:n], [
-                next(given) if nz else Zero(a.to_tangent_aval()) for a, nz in zip(avals, nonzero)])
-            flags = tuple(type(t) is not Zero for t in out_tangents)
-            return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
-
-        t_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero) if nz]
-        program, tracers = closure_convert(stage(body, [*avals, *t_avals]))
-        return _StagedJvp(self.name, program, num_leading, len(tracers), nonzero,
-                          flags), tracers
 
 
 class _JvpCall(_JvpRule):
     """One call of a decorated function: `run` is the flat function."""
 
-    __slots__ = ("name", "code", "fun", "rule", "symbolic_zeros", "statics", "in_tree", "out_tree",
-                 "out_avals")
+    __slots__ = ("name", "code", "identity", "fun", "rule", "symbolic_zeros", "statics", "in_tree",
+                 "out_tree", "out_avals")
 
     def __init__(self, owner: custom_jvp, rule: Callable[..., Any], statics: dict[int, Any],
                  in_tree: Any) -> None:
         self.fun, self.symbolic_zeros = owner.fun, owner.symbolic_zeros
         self.rule = rule
         self.name, self.code = name_of(rule), getattr(rule, "__code__", rule)
+        self.identity = (rule, owner.fun, *map(id, statics.values()))
         self.statics, self.in_tree = statics, in_tree
         self.out_tree: PyTreeDef | None = None      # both known once function or rule has run
         self.out_avals: list[Any] | None = None
@@ -169,8 +155,8 @@ class _JvpCall(_JvpRule):
         assert self.out_tree is not None, "whatever processed the call has run one of the two"
         return tree_unflatten(self.out_tree, leaves)
 
-    def closes_over_tracers(self) -> bool:
-        return closes_over_tracers(self.rule, self.fun, list(self.statics.values()))
+    def closed_over(self) -> list[Tracer]:
+        return closed_over(self.rule, self.fun, *self.statics.values())
 
     def run(self, *flat: Any) -> list[Any]:
         args = self.in_tree.unflatten(flat)
@@ -227,20 +213,42 @@ def _tangent(what: str, path: str, x: Any, t: Any) -> Any:
 
 
 class _StagedJvp(_JvpRule):
-    """A rule that is a program. Inputs: tracers of the function, tracers of the rule, arguments."""
+    """A rule that is a program. Inputs: tracers that it closes over, arguments, tangents."""
 
-    __slots__ = ("name", "program", "num_leading", "num_consts", "nonzero", "flags")
+    __slots__ = ("name", "program", "nonzero", "flags", "own", "_found")
 
-    def __init__(self, name: str, program: ClosedOlympuspr, num_leading: int, num_consts: int,
-                 nonzero: list[bool], flags: tuple[bool, ...]) -> None:
-        self.name, self.program, self.nonzero, self.flags = name, program, nonzero, flags
-        self.num_leading, self.num_consts = num_leading, num_consts
+    def __init__(self, rule: _JvpRule) -> None:
+        self.name = rule.name
+        self.program: Any = None    # all known once it is staged
+        self.nonzero: list[bool] = []
+        self.flags: tuple[bool, ...] = ()
+        self.own, self._found = (0, 0), []
+
+    def stage(self, rule: _JvpRule, avals: Sequence[Any]) -> list[Any]:
+        """Stage the rule for arguments of these avals; the tracers that it closes over."""
+        t_avals = [a.to_tangent_aval() for a in avals]
+        self.nonzero = [not is_float0(t) for t in t_avals]
+        n = len(avals)
+
+        def body(*args: Any) -> list[Any]:
+            given = iter(args[n:])
+            outs, out_tangents = rule(args[:n], [
+                next(given) if nz else Zero(a) for a, nz in zip(t_avals, self.nonzero)])
+            self.flags = tuple(type(t) is not Zero for t in out_tangents)
+            return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+
+        self.program, self._found = closure_convert(stage(
+            body, [*avals, *(a for a, nz in zip(t_avals, self.nonzero) if nz)]))
+        return self._found
+
+    def place(self, consts: Sequence[Any]) -> None:
+        """Take all of `consts` in front."""
+        self.program = with_consts(self.program, self._found, consts)
+        self.own, self._found = (0, len(consts)), []
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        first = self.num_leading + self.num_consts
-        check_consts("custom_jvp", self.name, [type(t) is not Zero for t in tangents[:first]])
-        given = [instantiate_zero(t) for t, nz in zip(tangents[first:], self.nonzero) if nz]
-        out = eval_closed(self.program, *primals[self.num_leading:], *given)
+        given = [instantiate_zero(t) for t, nz in zip(tangents[self.own[1]:], self.nonzero) if nz]
+        out = eval_closed(self.program, *primals, *given)
         n = len(self.flags)
         rest = iter(out[n:])
         return out[:n], [next(rest) if nz else Zero(typeof(x).to_tangent_aval())
@@ -248,31 +256,35 @@ class _StagedJvp(_JvpRule):
 
 
 class _ShiftedJvp(_JvpRule):
-    """A Python rule of a function with leading operands that the function closes over."""
+    """The rule of a function with leading operands that the function closes over."""
 
     __slots__ = ("name", "rule", "num_leading")
 
     def __init__(self, rule: _JvpRule, num_leading: int) -> None:
         self.name, self.rule, self.num_leading = rule.name, rule, num_leading
 
+    @property
+    def own(self) -> tuple[int, int]:   # known of a rule that is being staged once it is
+        return self.num_leading, self.num_leading + self.rule.own[1]
+
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         n = self.num_leading
-        check_consts("custom_jvp", self.name, [type(t) is not Zero for t in tangents[:n]])
         return self.rule(primals[n:], tangents[n:])
 
 
 class _BatchedJvp(_JvpRule):
     """A rule under vmap: it runs under the vmap's own trace, in whatever trace is current."""
 
-    __slots__ = ("name", "code", "trace", "rule", "dims", "mapped")
+    __slots__ = ("name", "code", "identity", "own", "trace", "rule", "dims", "mapped")
 
     def __init__(self, trace: BatchTrace, rule: _JvpRule, dims: Sequence[int | None]) -> None:
         self.trace, self.rule, self.dims, self.name = trace, rule, list(dims), rule.name
-        self.code = rule.code
-        self.mapped: bool | None = None
+        self.code, self.own = rule.code, rule.own
+        self.identity = (trace, self.dims, rule.identity)
+        self.mapped = mapped_by_rule(trace, rule, dims)
 
-    def closes_over_tracers(self) -> bool:
-        return self.rule.closes_over_tracers()
+    def closed_over(self) -> list[Tracer]:
+        return self.rule.closed_over()
 
     def place(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """Outputs all mapped at axis 0, or none, as the first run (of function or rule) finds."""
@@ -310,9 +322,11 @@ class _BatchedJvp(_JvpRule):
 class CustomJvpCall(CustomCall):
     """params, staged: name, call_olympuspr, jvp, symbolic_zeros."""
 
+    what = "custom_jvp"
+
     def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
             tangents: Sequence[Any], **params: Any) -> Any:
-        return rules(primals, tangents)
+        return self.differentiate(fun, rules, primals, tangents, params, rules)
 
     def vmap(self, trace: Any, fun: Callable[..., Any], rules: Any, vals: Sequence[Any],
              dims: Sequence[int | None], **params: Any) -> Any:

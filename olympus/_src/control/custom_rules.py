@@ -11,17 +11,20 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from ..backend.array import literal_array
+from ..base.errors import UnexpectedTracerError
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, Literal, OlympusprEqn, Var
-from ..core.primitive import Higher, Linear, Zero
+from ..core.primitive import Axis, Higher, Linear, Primitive, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Context, Tracer, ctx, typeof
 from ..interpreters.transpose import transpose_program
+from ..lax.elementwise import add
 from ..lax.shape import zeros_of
 from ..types import dtypes
 from ..types.tree import tree_leaves, tree_leaves_with_path, tree_structure
@@ -189,18 +192,37 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def closes_over_tracers(*values: Any) -> bool:
-    """Whether any value is a tracer, holds one in a pytree, or is a function with one in a cell."""
-    for value in values:
-        if callable(value) and not isinstance(value, Tracer):
-            cells = getattr(value, "__closure__", None) or ()
-            contents = [c.cell_contents for c in cells if _filled(c)]
-            contents += getattr(value, "__defaults__", None) or ()
-        else:
-            contents = [value]
-        if any(isinstance(leaf, Tracer) for leaf in tree_leaves(contents)):
-            return True
-    return False
+def closed_over(*values: Any) -> list[Tracer]:
+    """Tracers that values are or hold: in pytrees, and in functions as what they close over."""
+    found: list[Tracer] = []
+    seen: set[int] = set()
+    todo = list(values)
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Tracer):
+            found.append(value)
+        elif isinstance(value, FunctionType):
+            todo += [c.cell_contents for c in value.__closure__ or () if _filled(c)]
+            todo += (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values())
+        elif isinstance(value, MethodType):
+            owner = value.__self__
+            todo += [value.__func__, owner, *getattr(owner, "__dict__", {}).values()]
+        elif isinstance(value, functools.partial):
+            todo += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, CustomFunction):
+            todo += vars(value).values()
+        elif callable(getattr(value, "__wrapped__", None)):
+            todo.append(value.__wrapped__)
+        elif not isinstance(value, _PLAIN):
+            todo += tree_leaves(value)
+    return found
+
+
+_PLAIN = (str, bytes, int, float, complex, type(None), np.ndarray, np.generic, type,
+          inspect.Signature)
 
 
 def _filled(cell: Any) -> bool:
@@ -209,6 +231,16 @@ def _filled(cell: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+def depends_on(x: Any, trace: Any) -> bool:
+    """Whether a tracer is one of the trace's, or holds one."""
+    if not isinstance(x, Tracer):
+        return False
+    if x._trace is trace:
+        return True
+    held = (getattr(x, slot, None) for slot in ("primal", "tangent", "val"))
+    return any(depends_on(y, trace) for y in held)
 
 
 def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[Any],
@@ -229,6 +261,17 @@ def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[An
         ctx.trace, trace.parent, trace.alive, ctx.axes = saved
 
 
+def mapped_by_rule(trace: Any, rules: Any, dims: Sequence[int | None]) -> bool | None:
+    """True if rules may give mapped outputs where the function does not; None: nobody knows yet.
+
+    They do if what they close over is mapped: both must agree on it, whichever runs first.
+    """
+    if any(d is not None for d in dims[:rules.own[1]]) or \
+            any(depends_on(t, trace) for t in rules.closed_over()):
+        return True
+    return None
+
+
 def unbatched(aval: Any, dim: int | None) -> Any:
     """The aval of one element."""
     return aval if dim is None else aval.update(
@@ -236,20 +279,123 @@ def unbatched(aval: Any, dim: int | None) -> Any:
 
 
 class _InProgress(threading.local):
-    """The rules being staged in this thread: a rule that calls its own function ends there."""
+    """The rules being staged in this thread, by the code of the user's rule."""
 
-    rules: frozenset[Any] | set[Any] = frozenset()
+    def __init__(self) -> None:
+        self.frames: dict[Any, _Frame] = {}
 
 
 _in_progress = _InProgress()
 
 
+class _Frame:
+    """A rule that is being staged: what a call of the same function in it is a call of.
+
+    Its operands are `consts`, the tracers that the rule closes over, then the arguments.
+    """
+
+    __slots__ = ("identity", "avals", "consts", "rules", "used")
+
+    def __init__(self, identity: Any, avals: Sequence[Any], rules: Any) -> None:
+        self.identity, self.avals, self.rules = identity, avals, rules
+        self.consts: list[Any] = []
+        self.used = False
+
+    def serves(self, rules: Any, avals: Sequence[Any]) -> bool:
+        return self.identity == rules.identity and self.avals == avals
+
+
+def stage_rules(rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The rules as programs, and the tracers that they close over: their first operands.
+
+    Calls of the function in its own rules have these rules and operands, too. Tracers are found by
+    staging, so it is done again once they are known.
+    """
+    staged = rules.staged_type(rules)
+    frame = _Frame(rules.identity, avals, staged)
+    outer = _in_progress.frames
+    _in_progress.frames = {**outer, rules.code: frame}
+    try:
+        while True:
+            found = staged.stage(rules, avals)
+            new = [t for t in found if not any(t is c for c in frame.consts)]
+            frame.consts = [*frame.consts, *new]
+            if not (new and frame.used):
+                break
+        staged.place(frame.consts)
+    finally:
+        _in_progress.frames = outer
+    return staged, frame.consts
+
+
+def with_consts(program: ClosedOlympuspr, own: Sequence[Any], consts: Sequence[Any]
+                ) -> ClosedOlympuspr:
+    """A program whose first inputs are `own`, taking all of `consts` in their place."""
+    pr = program.olympuspr
+    names = {id(t): v for t, v in zip(own, pr.invars)}
+    lead = [names.get(id(c)) or Var(c.aval) for c in consts]
+    return program.replace(olympuspr=pr.replace(invars=[*lead, *pr.invars[len(own):]]))
+
+
+class ClosedOver(Primitive):
+    """Stands for the tangents that a call's outputs have through what its rule does not know.
+
+    params: what (the kind of function), name, out_avals. Operands: tangents of values that the
+    function or its rule closes over. It is linear, and refuses to be computed: no harm is done
+    unless the outputs' derivatives are wanted.
+    """
+
+    multiple_results = True
+
+    def infer(self, *avals: Any, what: str, name: str, out_avals: Sequence[Any]) -> list[Any]:
+        return list(out_avals)
+
+    def _refused(self, what: str, name: str) -> TypeError:
+        return TypeError(f"{what} {name}: differentiated with respect to a value that the function "
+                         "or its rule closes over; the rule knows nothing of that value; make it "
+                         "an argument of the function, or close over lax.stop_gradient of it.")
+
+    def lower(self, b: Any, *xs: Any, what: str, name: str, **params: Any) -> Any:
+        raise self._refused(what, name)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return (self.bind(*primals, **params),
+                self.bind(*[t for t in tangents if type(t) is not Zero], **params))
+
+    def transpose(self, cts: Sequence[Any], *args: Any, what: str, name: str, **params: Any) -> Any:
+        raise self._refused(what, name)
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             out_avals: Sequence[Any], **params: Any) -> Any:
+        wide = tuple([a.update(shape=(axis.size, *a.shape)) for a in out_avals])
+        return self.bind(*args, out_avals=wide, **params), [0] * len(wide)
+
+
+closed_over_p = ClosedOver("closed_over")
+
+
+def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
+           tangents: Sequence[Any]) -> list[Any]:
+    """Tangents of the outputs if there are `active` ones, of values that the rule does not know."""
+    avals = tuple([typeof(x).to_tangent_aval() for x in outs])
+    wanted = tuple([a for a in avals if not is_float0(a)])
+    if not active or not wanted:
+        return list(tangents)
+    given = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
+    found = [Zero(a) if is_float0(a) else next(given) for a in avals]
+    return [x if type(t) is Zero else add(x, t) for x, t in zip(found, tangents)]
+
+
 class CustomCall(Higher, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
-    Subclasses say how rules are kept in params (`pack`, `unpack`) and how they are staged.
+    Subclasses say how rules are kept in params (`pack`, `unpack`). Rules have: `code` and
+    `identity`, what tells one user's rules from another's; `own`, how many operands in front are
+    values that the function, and then the rules, close over; `closed_over()`; `shifted(n)`, the
+    rules of a function with n operands more in front; `staged_type`, what they are as programs.
     """
 
+    what = ""
     partial_eval = None     # see on_tape
 
     def on_tape(self, tape: Any, fun: Callable[..., Any], rules: Any, args: tuple,
@@ -294,33 +440,51 @@ class CustomCall(Higher, abstract=True):
         """Record the call in the current (staging) trace."""
         avals = [typeof(a) for a in args]
         body, tracers = closure_convert(stage(fun, avals))
-        inner = _in_progress.rules
-        if tracers or (rules.closes_over_tracers() and rules.code not in inner):
-            _in_progress.rules = {*inner, rules.code}
-            try:
-                rules, more = rules.staged(avals, len(tracers), rules.code not in inner)
-            finally:
-                _in_progress.rules = inner
+        more: list[Any] = []
+        frame = _in_progress.frames.get(rules.code)
+        if frame is None:
+            if tracers or rules.closed_over():
+                rules, more = self._staged(rules, avals)
+        elif frame.serves(rules, avals):
+            rules, more, frame.used = frame.rules, frame.consts, True
+        if tracers:
+            rules = rules.shifted(len(tracers))
+        if more:
             pr, n = body.olympuspr, len(tracers)
-            unread = [Var(t.aval) for t in more]
             body = body.replace(olympuspr=pr.replace(
-                invars=[*pr.invars[:n], *unread, *pr.invars[n:]]))
-            args = (*tracers, *more, *args)
-        return ctx.trace.process(self, tuple(args), self.pack(rules, body, params))
+                invars=[*pr.invars[:n], *(Var(t.aval) for t in more), *pr.invars[n:]]))
+        return ctx.trace.process(self, (*tracers, *more, *args), self.pack(rules, body, params))
+
+    def _staged(self, rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
+        try:
+            return stage_rules(rules, avals)
+        except UnexpectedTracerError:
+            # They close over what is being differentiated outside: an error only if they are used.
+            return rules, []
+
+    def differentiate(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
+                      tangents: Sequence[Any], params: dict[str, Any],
+                      apply: Callable[..., tuple[list[Any], list[Any]]]) -> Any:
+        """Outputs and tangents by `apply(primals, tangents)`, which the rules are used in.
+
+        The first tangents may be those of values that function or rules close over.
+        """
+        lead, own = rules.own
+        if own and all(type(t) is Zero for t in tangents[own:]):
+            outs = ctx.trace.process_custom(self, fun, rules, tuple(primals), params)
+            out_tangents = [Zero(typeof(x).to_tangent_aval()) for x in outs]
+            own = lead
+        else:
+            still = [Zero(typeof(x).to_tangent_aval()) for x in primals[:own]]
+            outs, out_tangents = apply(primals, [*still, *tangents[own:]])
+        active = [t for t in tangents[:own] if type(t) is not Zero]
+        return outs, refuse(self.what, params["name"], active, outs, out_tangents)
 
     def pack(self, rules: Any, body: ClosedOlympuspr, params: dict[str, Any]) -> dict[str, Any]:
         raise NotImplementedError
 
     def unpack(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         raise NotImplementedError
-
-
-def check_consts(what: str, name: str, active: Sequence[bool]) -> None:
-    """TypeError if a derivative is wanted in a value that the function closes over."""
-    if any(active):
-        raise TypeError(f"{what} {name}: differentiated with respect to a value that the function "
-                        "closes over; its rule knows nothing of that value; make it an argument "
-                        "of the function.")
 
 
 def leaf_paths(treedef: Any) -> list[str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..base.errors import UnexpectedTracerError
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.staging import closure_convert, stage
-from ..core.trace import Tracer, ctx, typeof
+from ..core.trace import Tracer, ctx, describe, typeof
 from ..interpreters.batching import BatchTrace, batch_flat, to_axis
 from ..lax.shape import reduce_sum
 from ..types.tree import (
@@ -32,17 +33,18 @@ from .custom_rules import (
     Rule,
     SymbolicZero,
     at,
-    check_consts,
     check_pair,
     check_structure,
-    closes_over_tracers,
+    closed_over,
     instantiate_zero,
     is_float0,
     leaf_paths,
+    mapped_by_rule,
     name_of,
     python_value,
     run_batched,
     unbatched,
+    with_consts,
 )
 
 __all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p",
@@ -138,64 +140,36 @@ class _VjpRule:
 
     __slots__ = ()
     name, bwd_name = "", ""
-    code: object = None     # what tells one user's rules from another
+    code: object = None
+    identity: object = None
+    own = (0, 0)
 
-    def closes_over_tracers(self) -> bool:
-        return False
+    @property
+    def staged_type(self) -> Any:
+        return _StagedVjp
+
+    def closed_over(self) -> list[Tracer]:
+        return []
+
+    def shifted(self, num_leading: int) -> _VjpRule:
+        return _ShiftedVjp(self, num_leading)
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
         raise NotImplementedError
-
-    def staged(self, avals: Sequence[Any], num_leading: int, whole: bool
-               ) -> tuple[_VjpRule, list[Any]]:
-        """The rules as programs whose first inputs are the tracers that they close over.
-
-        Unless `whole`: then they are already being staged and only learn of leading operands.
-        """
-        if not whole:
-            return _ShiftedVjp(self, num_leading), []
-        backwards: list[Callable[..., list[Any]]] = []      # one, once `forward` has run
-        num_outs = 0
-
-        def forward(*args: Any) -> list[Any]:
-            nonlocal num_outs
-            outs, res, bwd = self(args, [True] * len(avals))
-            backwards.append(bwd)
-            num_outs = len(outs)
-            return [*outs, *res]
-
-        fwd, fwd_tracers = closure_convert(stage(forward, avals))
-        out_avals, res_avals = fwd.out_avals[:num_outs], fwd.out_avals[num_outs:]
-        ct_avals = [a.to_tangent_aval() for a in out_avals]
-        active = [not is_float0(a) for a in ct_avals]
-        flags: tuple[bool, ...] = ()
-
-        def backward(*args: Any) -> list[Any]:
-            nonlocal flags
-            given = iter(args[len(res_avals):])
-            cts = backwards[0](args[:len(res_avals)], [
-                next(given) if on else Zero(a) for a, on in zip(ct_avals, active)])
-            flags = tuple(type(ct) is not Zero for ct in cts)
-            return [ct for ct in cts if type(ct) is not Zero]
-
-        back, bwd_tracers = closure_convert(
-            stage(backward, [*res_avals, *(a for a, on in zip(ct_avals, active) if on)]))
-        rules = _StagedVjp(self, fwd, back, num_leading, len(fwd_tracers), len(bwd_tracers),
-                           num_outs, flags)
-        return rules, [*fwd_tracers, *bwd_tracers]
 
 
 class _VjpCall(_VjpRule):
     """One call of a decorated function: `run` is the flat function."""
 
-    __slots__ = ("name", "bwd_name", "code", "fun", "fwd", "bwd", "symbolic_zeros", "statics",
-                 "in_tree", "out_tree", "out_avals")
+    __slots__ = ("name", "bwd_name", "code", "identity", "fun", "fwd", "bwd", "symbolic_zeros",
+                 "statics", "in_tree", "out_tree", "out_avals")
 
     def __init__(self, owner: custom_vjp, fwd: Callable[..., Any], bwd: Callable[..., Any],
                  statics: dict[int, Any], in_tree: Any) -> None:
         self.fun, self.fwd, self.bwd = owner.fun, fwd, bwd
         self.name, self.bwd_name = name_of(fwd), name_of(bwd)
         self.code = getattr(fwd, "__code__", fwd)
+        self.identity = (fwd, bwd, owner.fun, *map(id, statics.values()))
         self.symbolic_zeros, self.statics, self.in_tree = owner.symbolic_zeros, statics, in_tree
         self.out_tree: PyTreeDef | None = None      # both known once function or fwd has run
         self.out_avals: list[Any] | None = None
@@ -205,8 +179,8 @@ class _VjpCall(_VjpRule):
         assert self.out_tree is not None, "whatever processed the call has run one of the two"
         return tree_unflatten(self.out_tree, leaves)
 
-    def closes_over_tracers(self) -> bool:
-        return closes_over_tracers(self.fun, self.fwd, self.bwd)
+    def closed_over(self) -> list[Tracer]:
+        return closed_over(self.fun, self.fwd, self.bwd, *self.statics.values())
 
     def arguments(self, flat: Sequence[Any]) -> list[Any]:
         args = self.in_tree.unflatten(flat)
@@ -246,8 +220,13 @@ class _VjpCall(_VjpRule):
             cts = [SymbolicZero(ct.aval) if type(ct) is Zero else ct for ct in cts]
         else:
             cts = list(map(instantiate_zero, cts))
-        result = self.bwd(*self.statics.values(), res, out_tree.unflatten(cts))
         what = f"custom_vjp {name_of(self.fun)}: bwd {self.bwd_name}"
+        for tracer in closed_over(self.bwd):
+            if not tracer._trace.alive:
+                raise UnexpectedTracerError(
+                    f"{what} closes over {describe(tracer)}, whose transformation has ended when "
+                    "bwd runs; return the value from fwd as a residual instead.")
+        result = self.bwd(*self.statics.values(), res, out_tree.unflatten(cts))
         flat = _cotangent_leaves(what, self.in_tree, result)
         out = []
         for i, (ct, aval) in enumerate(zip(flat, in_avals)):
@@ -304,40 +283,71 @@ def _check_avals(what: str, like: str, tree: Any, expected: Sequence[Any] | None
 
 
 class _StagedVjp(_VjpRule):
-    """Rules that are programs.
+    """Rules that are programs. Inputs: tracers that they close over, then the arguments.
 
-    Inputs: tracers of the function, of fwd, of bwd, then the arguments. Tracers of bwd travel as
-    residuals.
+    The tracers are among the residuals, too.
     """
 
-    __slots__ = ("name", "bwd_name", "fwd", "back", "num_leading", "num_fwd", "num_bwd",
-                 "num_outs", "flags")
+    __slots__ = ("name", "bwd_name", "fwd", "back", "num_outs", "flags", "own", "_found")
 
-    def __init__(self, source: _VjpRule, fwd: ClosedOlympuspr, back: ClosedOlympuspr,
-                 num_leading: int, num_fwd: int, num_bwd: int, num_outs: int,
-                 flags: tuple[bool, ...]) -> None:
-        self.name, self.bwd_name = source.name, source.bwd_name
-        self.fwd, self.back, self.num_outs, self.flags = fwd, back, num_outs, flags
-        self.num_leading, self.num_fwd, self.num_bwd = num_leading, num_fwd, num_bwd
+    def __init__(self, rules: _VjpRule) -> None:
+        self.name, self.bwd_name = rules.name, rules.bwd_name
+        self.fwd: Any = None        # all known once they are staged
+        self.back: Any = None
+        self.num_outs = 0
+        self.flags: tuple[bool, ...] = ()
+        self.own: tuple[int, int] = (0, 0)
+        self._found: Sequence[list[Any]] = ()
+
+    def stage(self, rules: _VjpRule, avals: Sequence[Any]) -> list[Any]:
+        """Stage the rules for arguments of these avals; the tracers that they close over."""
+        backwards: list[Callable[..., list[Any]]] = []      # one, once `forward` has run
+
+        def forward(*args: Any) -> list[Any]:
+            outs, res, bwd = rules(args, [True] * len(avals))
+            backwards.append(bwd)
+            self.num_outs = len(outs)
+            return [*outs, *res]
+
+        self.fwd, of_fwd = closure_convert(stage(forward, avals))
+        res_avals = self.fwd.out_avals[self.num_outs:]
+        ct_avals = [a.to_tangent_aval() for a in self.fwd.out_avals[:self.num_outs]]
+
+        def backward(*args: Any) -> list[Any]:
+            given = iter(args[len(res_avals):])
+            cts = backwards[0](args[:len(res_avals)], [
+                Zero(a) if is_float0(a) else next(given) for a in ct_avals])
+            self.flags = tuple(type(ct) is not Zero for ct in cts)
+            return [ct for ct in cts if type(ct) is not Zero]
+
+        self.back, of_bwd = closure_convert(
+            stage(backward, [*res_avals, *(a for a in ct_avals if not is_float0(a))]))
+        self._found = of_fwd, of_bwd
+        return [*of_fwd, *(t for t in of_bwd if not any(t is f for f in of_fwd))]
+
+    def place(self, consts: Sequence[Any]) -> None:
+        """Take all of `consts` in front."""
+        of_fwd, of_bwd = self._found
+        self.fwd = with_consts(self.fwd, of_fwd, consts)
+        self.back = with_consts(self.back, of_bwd, consts)
+        self.own, self._found = (0, len(consts)), ()
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        i, j = self.num_leading, self.num_leading + self.num_fwd
-        k = j + self.num_bwd
-        check_consts("custom_vjp", self.name, perturbed[:k])
-        out = eval_closed(self.fwd, *primals[i:j], *primals[k:])
+        n = self.own[1]
+        out = eval_closed(self.fwd, *primals)
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
 
         def bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             given = [instantiate_zero(ct) for ct in cts if not is_float0(_ct_aval(ct))]
             found = iter(eval_closed(self.back, *res, *given))
-            flags = (*(False,) * k, *self.flags)
+            flags = (*(False,) * n, *self.flags)
             return [next(found) if nz else Zero(a) for nz, a in zip(flags, in_avals)]
 
-        return out[:self.num_outs], [*primals[j:k], *out[self.num_outs:]], bwd
+        return out[:self.num_outs], [*primals[:n], *out[self.num_outs:]], bwd
 
 
 class _ShiftedVjp(_VjpRule):
-    """Python rules of a function with leading operands that the function closes over."""
+    """The rules of a function with leading operands that the function closes over."""
 
     __slots__ = ("name", "bwd_name", "rules", "num_leading")
 
@@ -345,9 +355,12 @@ class _ShiftedVjp(_VjpRule):
         self.name, self.bwd_name = rules.name, rules.bwd_name
         self.rules, self.num_leading = rules, num_leading
 
+    @property
+    def own(self) -> tuple[int, int]:   # known of rules that are being staged once they are
+        return self.num_leading, self.num_leading + self.rules.own[1]
+
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
         n = self.num_leading
-        check_consts("custom_vjp", self.name, perturbed[:n])
         outs, res, bwd = self.rules(primals[n:], perturbed[n:])
         zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:n]]
         return outs, res, lambda res, cts: [*zeros, *bwd(res, cts)]
@@ -363,15 +376,17 @@ class _BatchedVjp(_VjpRule):
     Outputs are all mapped or none is, so that cotangents are per element where any is.
     """
 
-    __slots__ = ("name", "bwd_name", "code", "trace", "rules", "dims", "mapped")
+    __slots__ = ("name", "bwd_name", "code", "identity", "own", "trace", "rules", "dims", "mapped")
 
     def __init__(self, trace: BatchTrace, rules: _VjpRule, dims: Sequence[int | None]) -> None:
         self.name, self.bwd_name = rules.name, rules.bwd_name
-        self.trace, self.rules, self.dims, self.code = trace, rules, list(dims), rules.code
-        self.mapped: bool | None = None
+        self.trace, self.rules, self.dims = trace, rules, list(dims)
+        self.code, self.own = rules.code, rules.own
+        self.identity = (trace, self.dims, rules.identity)
+        self.mapped = mapped_by_rule(trace, rules, dims)
 
-    def closes_over_tracers(self) -> bool:
-        return self.rules.closes_over_tracers()
+    def closed_over(self) -> list[Tracer]:
+        return self.rules.closed_over()
 
     def place(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         if self.mapped is None:
@@ -435,15 +450,20 @@ def sum_or_move(ct: Any, dim: int | None, want: int | None, size: int, per_eleme
 class CustomVjpCall(CustomCall):
     """params, staged: name, bwd, call_olympuspr, fwd, symbolic_zeros."""
 
+    what = "custom_vjp"
+
     def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
-            tangents: Sequence[Any], *, name: str, **params: Any) -> Any:
-        nonzero = tuple(type(t) is not Zero for t in tangents)
-        outs, res, bwd = rules(primals, nonzero)
-        out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])
-        found = iter(custom_lin_p.bind(
-            *res, *[t for t in tangents if type(t) is not Zero], name=name, bwd=bwd,
-            num_res=len(res), perturbed=nonzero, out_avals=out_avals))
-        return outs, [Zero(a) if is_float0(a) else next(found) for a in out_avals]
+            tangents: Sequence[Any], **params: Any) -> Any:
+        def apply(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            nonzero = tuple(type(t) is not Zero for t in tangents)
+            outs, res, bwd = rules(primals, nonzero)
+            out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])
+            found = iter(custom_lin_p.bind(
+                *res, *[t for t in tangents if type(t) is not Zero], name=params["name"], bwd=bwd,
+                num_res=len(res), perturbed=nonzero, out_avals=out_avals))
+            return outs, [Zero(a) if is_float0(a) else next(found) for a in out_avals]
+
+        return self.differentiate(fun, rules, primals, tangents, params, apply)
 
     def vmap(self, trace: Any, fun: Callable[..., Any], rules: Any, vals: Sequence[Any],
              dims: Sequence[int | None], **params: Any) -> Any:

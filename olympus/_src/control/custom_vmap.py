@@ -24,6 +24,7 @@ from .custom_rules import (
     CustomFunction,
     Rule,
     check_pair,
+    closed_over,
     is_float0,
     python_value,
 )
@@ -89,6 +90,7 @@ class _VmapRule:
 
     __slots__ = ()
     name = ""
+    rule: Any = None    # that of the function that this one's is made of
     num_leading = 0     # operands in front that the function closes over and the rule never sees
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
@@ -99,17 +101,25 @@ class _VmapRule:
         """Whether the rule is to be used, from which operands are mapped."""
         return any(mapped)
 
+    def seal(self) -> None:
+        """The call is staged: what the user's rule closes over will not be there any more."""
+        self.rule.seal()
+
 
 class _VmapCall(_VmapRule):
     """One call of a decorated function: `run` is the flat function."""
 
-    __slots__ = ("name", "fun", "rule", "in_tree", "out_tree")
+    __slots__ = ("name", "fun", "user_rule", "in_tree", "out_tree", "sealed")
 
     def __init__(self, owner: custom_vmap, in_tree: Any) -> None:
         self.fun, self.in_tree = owner.fun, in_tree
-        self.rule: Any = owner.vmap_rule
-        self.name = name_of(self.rule)
+        self.user_rule: Any = owner.vmap_rule
+        self.name = name_of(self.user_rule)
         self.out_tree: Any = None
+        self.sealed = False
+
+    def seal(self) -> None:
+        self.sealed = bool(closed_over(self.user_rule))
 
     def run(self, *flat: Any) -> list[Any]:
         leaves, self.out_tree = tree_flatten(self.fun(*self.in_tree.unflatten(flat)))
@@ -118,7 +128,11 @@ class _VmapCall(_VmapRule):
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
         what = f"custom_vmap {name_of(self.fun)}: the rule {self.name}"
-        result = self.rule(size, list(self.in_tree.unflatten(batched)),
+        if self.sealed:
+            raise TypeError(f"{what} closes over a traced value, and the function was staged (by "
+                            "jit, scan …) before it was mapped; only arguments reach the rule "
+                            "then; pass the value as an argument of the function.")
+        result = self.user_rule(size, list(self.in_tree.unflatten(batched)),
                            *self.in_tree.unflatten(args))
         out, out_batched = check_pair(what, result, "output, whether each is mapped")
         leaves, tree = tree_flatten(out)
@@ -346,6 +360,8 @@ class CustomVmapCall(CustomCall):
     and the tangents are two calls, so that one is known and the other linear.
     """
 
+    what = "custom_vmap"
+
     def jvp(self, fun: Any, rules: Any, primals: Sequence[Any], tangents: Sequence[Any],
             **params: Any) -> Any:
         closed = fun.closed
@@ -372,6 +388,7 @@ class CustomVmapCall(CustomCall):
         return tape.record(self, args, self.pack(rules, fun.closed, params))
 
     def stage(self, fun: Any, rules: Any, args: tuple, params: dict[str, Any]) -> Any:
+        rules.seal()
         return ctx.trace.process(self, args, self.pack(rules, fun.closed, params))
 
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:

@@ -47,6 +47,9 @@ class Trace:
     """What happens when a primitive is bound. Final subclasses: one per transformation."""
 
     __slots__ = ("alive", "thread", "__weakref__")
+    # The primitive and params of the call with a derivative rule that runs below: its operands are
+    # all that it may have of this trace.
+    waits_for: Any = None
 
     def __init__(self) -> None:
         self.alive, self.thread = True, threading.get_ident()
@@ -192,19 +195,32 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
 
 
 def check_usable(tracer: Tracer, user: Trace | None = None) -> None:
-    """Raise UnexpectedTracerError if the tracer's trace has ended or belongs to another thread."""
+    """Raise UnexpectedTracerError if the tracer cannot be used where the program is.
+
+    Its trace has ended, belongs to another thread, or waits for a function with a derivative rule.
+    """
     trace = tracer._trace
-    here = source.summarize(source.user_frame())
     if trace.thread != threading.get_ident():
-        raise errors.UnexpectedTracerError(
-            f"leaked tracer: {describe(tracer)} is used at {here} in another thread than the one "
-            "that traces it; a trace belongs to one thread; pass concrete arrays between threads, "
-            "or start the transformation inside the thread.")
+        raise _leaked(tracer, "in another thread than the one that traces it; a trace belongs to "
+                      "one thread; pass concrete arrays between threads, or start the "
+                      "transformation inside the thread.")
     if not trace.alive:
+        raise _leaked(tracer, "after its transformation ended; a traced value may not outlive the "
+                      "function it belongs to; return it from the function instead of storing it "
+                      "in a global, an attribute or a closure.")
+    if trace.waits_for is not None:
+        prim, params = trace.waits_for
+        here = source.summarize(source.user_frame())
         raise errors.UnexpectedTracerError(
-            f"leaked tracer: {describe(tracer)} is used at {here} after its transformation ended; "
-            "a traced value may not outlive the function it belongs to; return it from the "
-            "function instead of storing it in a global, an attribute or a closure.")
+            f"{prim.what} {params['name']}: {describe(tracer)} that the function or its rule "
+            f"closes over is used at {here}; derivative rules know nothing but arguments; make it "
+            "an argument of the function, or close over lax.stop_gradient of it.")
+
+
+def _leaked(tracer: Tracer, why: str) -> errors.UnexpectedTracerError:
+    here = source.summarize(source.user_frame())
+    return errors.UnexpectedTracerError(
+        f"leaked tracer: {describe(tracer)} is used at {here} {why}")
 
 
 def _foreign_aval(x: Any) -> Any:

@@ -43,11 +43,11 @@ class JVPTracer(Tracer):
 class JVPTrace(Trace):
     """Applies `prim.jvp`; above a tape, `prim.linearize` of primitives with bodies."""
 
-    __slots__ = ("parent",)
+    __slots__ = ("parent", "waits_for")
 
     def __init__(self, parent: Trace) -> None:
         super().__init__()
-        self.parent = parent
+        self.parent, self.waits_for = parent, None
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
         """(primals, tangents, whether any tangent is not zero)."""
@@ -91,13 +91,13 @@ class JVPTrace(Trace):
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:
         primals, tangents, active = self.split(args)
-        ctx.trace = self.parent
+        ctx.trace, self.waits_for = self.parent, (prim, params)
         try:
             if not active:
                 return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
             outs, out_tangents = prim.jvp(fun, rules, primals, tangents, **params)
         finally:
-            ctx.trace = self
+            ctx.trace, self.waits_for = self, None
         return [self.wrap(p, t) for p, t in zip(outs, out_tangents)]
 
 

@@ -18,7 +18,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import NO_EFFECTS, ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Primitive
 from ..core.staging import StagingTrace, StagingTracer
-from ..core.trace import Trace, ctx, enter, leave, typeof
+from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
 
@@ -72,6 +72,9 @@ class TapeTrace(StagingTrace):
 
     def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Append one equation whose outputs are all unknown."""
+        for a in args:
+            if type(a) is not TapeTracer and isinstance(a, Tracer):
+                check_usable(a)
         avals = tuple([typeof(a) for a in args])
         result = prim.result_avals(avals, params)
         effects = NO_EFFECTS
