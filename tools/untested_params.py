@@ -1,13 +1,13 @@
-"""Which parameters of public functions has no test given a value of its own?
+"""Which parameters of public functions does no row of `tests/ops` give a value that matters?
 
-    PYTHONPATH=.:tests python tools/untested_params.py [--fail] [--of MODULE …] [--tests ARG …]
+    PYTHONPATH=.:tests python tools/untested_params.py [--fail] [module ...]
 
-Each function of the façades named is wrapped before the tests import it, so what counts is what a
-test calls itself: neither the library's calls of its own functions, nor calls that are refused. A
-parameter is listed if it never had a value other than its default or, without one, was never given.
-By default these are the functions of lax, and every row of `tests/ops` runs once. `EXEMPT` says of
-which parameters that is right; of those that a test gives all the same, it no longer is. `--tests`
-takes pytest's arguments. `--fail`: exit status 1 if a parameter is listed or a test fails.
+Each function of the façades (by default lax and lax.linalg) is wrapped before the rows import it,
+so what counts is what a row calls itself, not how the library calls its own functions. Every row is
+traced, nothing compiled. A parameter is `untested` if no row gives it, or gives it a value other
+than its default; `without effect` if every row that does traces to the same program when the
+default is put back. `EXEMPT` says where that is right. Exit status with `--fail`: 1 if a line is
+printed before the count.
 """
 
 from __future__ import annotations
@@ -17,24 +17,72 @@ import enum
 import functools
 import importlib
 import inspect
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-import pytest
+import numpy as np
+
+import olympus
 
 MODULES = ("olympus.lax", "olympus.lax.linalg")
-TESTS = ("tests/test_ops.py", "tests/test_parameters.py", "tests/test_loops.py",
-         "-k", "oracles or effects_happen or parameters or progress_bar")
 EXEMPT = {
     "out_sharding": "None is the only value until there are shardings of several devices",
     "sharding": "the same",
+    "lax.all_gather.to": "a type for meshes; the axes of vmap have none",
+    "lax.create_token._": "its value is nowhere used, in JAX too",
+    "lax.erfc.accuracy": "every platform has one implementation; other types are refused",
+    "lax.linalg.eig.use_magma": "it warns: tests/test_parameters.py",
+    "lax.scan._split_transpose": "a hint; loops are transposed in one way",
+    "lax.top_k.is_stable": "it is stable in either case",
 }
 # Values of other types are arrays and tracers, and no default is one of those.
 PLAIN = (bool, int, float, complex, str, tuple, list, type, enum.Enum)
 
-Missing = set[tuple[str, str]]      # the names of a function and of a parameter
+
+class Parameter(NamedTuple):
+    function: str
+    name: str
+
+    @property
+    def exempt(self) -> bool:
+        return self.name in EXEMPT or f"{self.function}.{self.name}" in EXEMPT
+
+
+class Watch:
+    """What the watched functions have been given; `put_back` is given its default instead."""
+
+    def __init__(self) -> None:
+        self.known: dict[Parameter, bool] = {}      # whether it has a default
+        self.given: set[Parameter] = set()
+        self.put_back: Parameter | None = None
+
+    def module(self, module: ModuleType) -> None:
+        for name in module.__all__:
+            fun = getattr(module, name)
+            if inspect.isfunction(fun):
+                label = f"{module.__name__.removeprefix('olympus.')}.{name}"
+                setattr(module, name, self.function(label, fun))
+
+    def function(self, label: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(fun)
+        self.known.update((Parameter(label, key), p.default is not p.empty)
+                          for key, p in signature.parameters.items())
+
+        @functools.wraps(fun)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(*args, **kwargs)
+            for key, value in bound.arguments.items():
+                parameter, default = Parameter(label, key), signature.parameters[key].default
+                if differs(value, default):
+                    self.given.add(parameter)
+                if parameter == self.put_back:
+                    bound.arguments[key] = default
+            return fun(*bound.args, **bound.kwargs)
+
+        return call
 
 
 def differs(value: Any, default: Any) -> bool:
@@ -43,62 +91,49 @@ def differs(value: Any, default: Any) -> bool:
     return not isinstance(value, PLAIN) or type(value) is not type(default) or value != default
 
 
-def watched(name: str, fun: Callable[..., Any], missing: Missing) -> Callable[..., Any]:
-    """`fun`; when a call of it returns, what it was given is no longer missing."""
-    signature = inspect.signature(fun)
-
-    @functools.wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        out = fun(*args, **kwargs)
-        for key, value in signature.bind(*args, **kwargs).arguments.items():
-            if differs(value, signature.parameters[key].default):
-                missing.discard((name, key))
-        return out
-
-    return call
-
-
-def watch(module: ModuleType, missing: Missing) -> None:
-    """Wrap the module's functions, and add all that they can be given."""
-    for name in module.__all__:
-        fun = getattr(module, name)
-        if inspect.isfunction(fun):
-            label = f"{module.__name__.removeprefix('olympus.')}.{name}"
-            missing.update((label, key) for key in inspect.signature(fun).parameters)
-            setattr(module, name, watched(label, fun, missing))
-
-
-class OncePerRow:
-    """A pytest plugin: of a test's cases that differ in dtype only, the first one runs."""
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        first: dict[object, pytest.Item] = {}
-        for item in items:
-            params = getattr(getattr(item, "callspec", None), "params", {})
-            name = item.name.split("[")[0]
-            first.setdefault((name, id(params["op"])) if "kind" in params else item.nodeid, item)
-        items[:] = first.values()
+def programs(op: Any, cast: Callable[..., list[Any]]) -> Iterator[object]:
+    """The row's programs and their constants, by dtype; the error if it is refused."""
+    for kind in op.dtypes:
+        olympus.clear_caches()      # of bodies of loops and branches
+        with olympus.enable_x64(kind in "dz"):
+            try:
+                closed = olympus.make_olympuspr(op.fun)(*cast(op, kind))
+            except Exception as error:
+                yield repr(error)
+            else:
+                text = re.sub("0x[0-9a-f]+", "", str(closed))
+                yield text, [np.asarray(c).tobytes() for c in closed.consts]
 
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--fail", action="store_true", help="exit status 1 if any is listed")
-    parser.add_argument("--of", nargs="+", default=MODULES, metavar="MODULE")
-    parser.add_argument("--tests", nargs=argparse.REMAINDER, default=TESTS)
+    parser.add_argument("modules", nargs="*", default=MODULES)
     options = parser.parse_args(argv)
-    missing: Missing = set()
-    for name in options.of:
-        watch(importlib.import_module(name), missing)
-    every = len(missing)
-    exempt = {pair for pair in missing if pair[1] in EXEMPT}
-    status = pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:randomly", *options.tests],
-                         [OncePerRow()])
-    for name in sorted({name for name, _ in missing - exempt}):
-        print(f"{name}: {', '.join(sorted(k for n, k in missing - exempt if n == name))}")
-    for name, key in sorted(exempt - missing):
-        print(f"{name}: {key} is given a value and needs no exemption")
-    print(f"{len(missing - exempt)} of {every} parameters untested, {len(exempt)} exempt")
-    return int(options.fail and bool(missing - exempt or exempt - missing or status))
+    watch = Watch()
+    for name in options.modules:
+        watch.module(importlib.import_module(name))
+    tests = importlib.import_module("test_ops")     # only now: rows hold functions
+    given: set[Parameter] = set()
+    effective: set[Parameter] = set()
+    for op in tests.ALL:
+        watch.given = set()
+        usual = list(programs(op, tests.cast))
+        here = watch.given
+        for parameter in here - effective:
+            watch.put_back = parameter if watch.known[parameter] else None
+            if not watch.put_back or usual != list(programs(op, tests.cast)):
+                effective.add(parameter)
+        watch.put_back = None
+        given |= here
+    missing = dict.fromkeys(watch.known.keys() - given, "untested")
+    missing.update(dict.fromkeys(given - effective, "without effect"))
+    for p in sorted(p for p in watch.known if p.exempt != (p in missing)):
+        print(f"{p.function}: {p.name}: {missing.get(p, 'needs no exemption')}")
+    exempt = sum(p.exempt for p in missing)
+    print(f"{len(watch.known)} parameters: {len(effective)} given by a row and effective, "
+          f"{exempt} exempt, {len(missing) - exempt} left")
+    return int(options.fail and any(p.exempt != (p in missing) for p in watch.known))
 
 
 if __name__ == "__main__":

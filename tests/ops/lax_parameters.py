@@ -14,9 +14,9 @@ import scipy.special as sp
 from olympus import lax
 from olympus import numpy as onp
 
-from . import Op, reals
+from . import Op, Refusal, reals
 from .lax_collectives import over
-from .lax_contract import FREE, NHC, PAIRS, SIZES, ragged, spread
+from .lax_contract import BOXES, FREE, NHC, PAIRS, SCALE, SIZES, ragged, seen, spread, transposed
 from .lax_elementwise import EPS, POSITIVE, WIDE
 from .lax_linalg_b import FULL, SQUARE, TALL, TOL, hermitian, schur_fixed, turned_
 from .lax_shape import PUT, TAKE
@@ -87,9 +87,14 @@ STRUCTURE = (
        lambda k, v: lax.sort_key_val(k, v, dimension=0, is_stable=False), (M, reals(3, 4, seed=1))),
     Op("lax.top_k-unstable", lambda x: (-np.sort(-x)[:, :2], np.argsort(-x)[:, :2].astype("i4")),
        lambda x: lax.top_k(x, 2, is_stable=False), (M,)),
-    Op("lax.approx_min_k-rest", lambda x: np.sort(x, 0)[:256],
-       lambda x: lax.approx_min_k(x, 2, 0, 0.9, 4000, aggregate_to_topk=False)[0],
-       (reals(300, 2),)),
+    Op("lax.reduce_window_shape_tuple-apart", lambda x: x[:, :2] * 3, lambda x: lax.mul(
+        x[:, :2], 1.0 * lax.reduce_window_shape_tuple(
+            (4, 3), (2, 2), (2, 1), "VALID", base_dilation=(2, 2))[0]), (M,)),
+    *(Op(f"lax.approx_{name}_k-{label}", lambda x, sign=sign: sign * np.sort(sign * x, 0)[:256],
+         lambda x, name=name, params=params: getattr(lax, f"approx_{name}_k")(
+             x, 30, 0, **params, aggregate_to_topk=False)[0], (reals(300, 2),))
+      for name, sign in (("min", 1), ("max", -1)) for label, params in (
+          ("recall", {"recall_target": 0.5}), ("input", {"reduction_input_size_override": 4000}))),
 )
 
 
@@ -171,7 +176,14 @@ def strided_row(name: str, shape: tuple[int, ...], kernel: tuple[int, ...], **co
 
 
 IMAGE, KERNEL = reals(2, 3, 4, 4), reals(2, 3, 2, 3, seed=1)
+ACROSS = (((0,), (1,)), ((), ()))
 CONTRACT = (
+    Op("lax.dot-across", lambda x, y: x.T @ y.T, lambda x, y: lax.dot(
+        x, y, dimension_numbers=ACROSS), (M, reals(2, 3, seed=1)), "fih"),
+    Op("lax.scaled_dot-across", lambda x, y: (x * np.repeat(SCALE[:2], 2, 0)[:, :1]).T @ y.T,
+       lambda x, y: lax.scaled_dot(x, y, lhs_scale=SCALE[:2, :1], dimension_numbers=ACROSS,
+                                   preferred_element_type=np.float32),
+       (np.round(reals(4, 1)), np.round(reals(2, 4, seed=1))), grad=False),
     Op("lax.dot_general-convert", lambda x, y: np.einsum("bij,kbj->bik", x, y),
        lambda x, y: lax.dot_general(x, y, (((2,), (2,)), ((0,), (1,))), "highest", wide(x)),
        (CUBE, reals(5, 2, 4, seed=1)), "fhe"),
@@ -188,6 +200,19 @@ CONTRACT = (
     Op("lax.conv_with_general_padding-convert", lambda x, w: widened(x, w, 1), lambda x, w:
        lax.conv_with_general_padding(x, w, (1, 1), ((1, 1), (1, 1)), None, None, "highest",
                                      wide(x)), (IMAGE, KERNEL), "fh", tol=2e-4),
+    Op("lax.conv_general_dilated_local-apart",
+       lambda x, w: np.einsum("nkh,okh->noh", seen(spread(x, 2), 2), w),
+       lambda x, w: lax.conv_general_dilated_local(x, w, (1,), "VALID", (2,), lhs_dilation=(2,)),
+       (reals(2, 3, 4), reals(4, 6, 6, seed=1))),
+    Op("lax.ragged_dot_general-convert", lambda x, y: np.stack([*map(ragged, x, y, PAIRS)]),
+       lambda x, y: lax.ragged_dot_general(x, y, PAIRS, FREE, preferred_element_type=wide(x)),
+       BOXES, "fh"),
+    Op("lax.conv_transpose-convert", lambda x, w: transposed(x, w, 2), lambda x, w:
+       lax.conv_transpose(x, w, (2,), "VALID", dimension_numbers=("NCH", "OIH", "NCH"),
+                          preferred_element_type=wide(x)), (reals(2, 3, 4), reals(4, 3, 2)), "fh"),
+    Op("lax.conv_general_dilated_patches-convert", lambda x: seen(x, 3), lambda x:
+       lax.conv_general_dilated_patches(x, (3,), (1,), "VALID", preferred_element_type=wide(x)),
+       (reals(2, 3, 4),), "fh"),
     strided_row("features", (2, 4, 5), (6, 2, 2), features=2),
     strided_row("batches", (4, 3, 5), (4, 3, 2), batches=2),
 )
@@ -247,6 +272,13 @@ CONTROL = (
        lambda x, f: lax.fori_loop(0, 5, lambda i, c: c * f, x, unroll=2), (V, V[::-1])),
     Op("lax.scan-length", lambda x, f: (x * f ** 3, np.stack([x, x * f, x * f ** 2])), lambda x, f:
        lax.scan(lambda c, _: (c * f, c), x, length=3, _split_transpose=True), (V, V[::-1])),
+    *(Op(f"lax.scan-progress={p}", lambda x, f: x * f ** 4, lambda x, f, p=p: lax.scan(
+        lambda c, _: (c * f, None), x, None, 4, progress=p)[0], (V, V[::-1]))
+      for p in (True, "label")),
+    Op("lax.fori_loop-progress", lambda x, f: x * f ** 4,
+       lambda x, f: lax.fori_loop(0, 4, lambda i, c: c * f, x, progress=True), (V, V[::-1])),
+    Op("lax.composite-version", np.sin, lambda x: lax.composite(
+        lax.sin, name="tests.sine", version=3)(x), (V,)),
     Op("lax.custom_root-aux", lambda a: (np.sqrt(a), np.int32(30)), root,
        (np.array([0.5, 2.0, 7.0]),), "fd", tol=1e-5),
     Op("lax.custom_linear_solve-symmetric", lambda a, b: np.linalg.solve(a + a.T, b),
@@ -304,4 +336,9 @@ COLLECTIVES = (
     Op("lax.ragged_all_to_all-groups", teams(received), exchange, (FOUR, reals(4, 3, 4, seed=1))),
 )
 
-ALL = (*ELEMENTWISE, *STRUCTURE, *PLACES, *CONTRACT, *LINALG, *CONTROL, *COLLECTIVES)
+REFUSED = (
+    Refusal("erfc-accuracy", lambda x, name: lax.erfc(x, accuracy=name), TypeError,
+            "an AccuracyMode, a Tolerance or None is required", (V, "high")),
+)
+
+ALL = (*REFUSED, *ELEMENTWISE, *STRUCTURE, *PLACES, *CONTRACT, *LINALG, *CONTROL, *COLLECTIVES)

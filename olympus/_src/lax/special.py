@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.trace import typeof
 from ..types import dtypes
-from .accuracy import AccuracyMode, Tolerance
+from .accuracy import AccuracyMode, Tolerance, check_accuracy
 from .arithmetic import abs, div, mul, neg, reciprocal, sign, square, sub
 from .choice import gt, select
 from .convert import convert_element_type
@@ -59,6 +59,7 @@ def erfc(x: Any, *, accuracy: AccuracyMode | Tolerance | None = None) -> Any:
 
     `accuracy` is taken for uniformity: every platform has one implementation.
     """
+    check_accuracy(accuracy)
     return erfc_p.bind(x)
 
 
