@@ -257,7 +257,8 @@ def raises(error, pattern, fun):
     (TypeError, "switch: index is float32", lambda: switch(1.5, [sin], X)),
     (TypeError, r"while_loop: <lambda> returned float32\[\]; one bool",
      lambda: while_loop(lambda c: c, lambda c: c, X)),
-    (TypeError, "while_loop: <lambda> returned another structure",
+    (TypeError, r"while_loop: the value that <lambda> \(.*test_control.py:\d+\) returns differs in "
+     "structure from its input; at the root: found tuple of length 2",
      lambda: while_loop(lambda c: lt(c, 1.0), lambda c: (c, c), X)),
     (TypeError, r"the value is int32\[\], required float32\[\]",
      lambda: while_loop(lambda c: lt(c, 1.0), lambda c: 1, X)),

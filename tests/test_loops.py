@@ -421,3 +421,23 @@ def test_breakpoint_on_a_pseudo_terminal(tmp_path):
             text += b"\n"
     os.waitpid(pid, 0)
     assert b"42.0" in text and b"RESULT 3.0" in text
+
+
+@pytest.mark.parametrize("bounds", ["static", "traced"])
+@pytest.mark.parametrize("body, message", [
+    (lambda i, d: {"n": d["n"] + 1.5}, r"differs in type .* the value\['n'\] is float32\[\], requ"),
+    (lambda i, d: (d, d), "differs in structure .* found tuple of length 2; required dict"),
+    (lambda i, d: {"n": [1, 2]}, r"differs in structure .* at \['n'\]: found list")])
+def test_fori_loop_says_which_function_changes_the_carry_and_where_it_is(bounds, body, message):
+    def run(n):
+        return lax.fori_loop(0, n, body, {"n": np.int32(1)})
+
+    line = body.__code__.co_firstlineno
+    with pytest.raises(TypeError, match=(
+            rf"fori_loop: the value that <lambda> \(.*test_loops.py:{line}\) returns {message}")):
+        run(3) if bounds == "static" else jit(run)(3)
+
+
+def test_fori_loop_names_what_is_no_array():
+    with pytest.raises(TypeError, match=r"fori_loop: init_val: 'a' of type str given at \['x'\]"):
+        lax.fori_loop(0, 3, lambda i, x: x, {"x": "a"})

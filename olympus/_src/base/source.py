@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 from . import config
 
 __all__ = ["Location", "Source", "api_boundary", "filter_traceback", "format_source", "location",
-           "source_line", "summarize", "user_frame", "user_frames"]
+           "source_line", "summarize", "user_frame", "user_frames",
+           "written_at"]
 
 Source = tuple[CodeType, int]
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -119,6 +120,11 @@ def format_source(source: Source | None) -> str:
         return "<unknown>"
     where = location(source)
     return f"{_short_path(where.file)}:{where.line}:{where.column} ({where.function})"
+
+
+def written_at(code: CodeType) -> str:
+    """`path/file.py:12`: where a function is written."""
+    return f"{_short_path(code.co_filename)}:{code.co_firstlineno}"
 
 
 def _short_path(path: str) -> str:

@@ -9,11 +9,13 @@ it reads is read then.
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
+from ..base import source
 from ..base.config import trace_key
 from ..base.util import Memo
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
@@ -21,10 +23,17 @@ from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import Tracer, ctx, typeof
 from ..lax.convert import convert_element_type_p
 from ..types import dtypes
-from ..types.tree import keystr, tree_flatten, tree_flatten_with_path, tree_leaves_with_path
+from ..types.tree import (
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves_with_path,
+    treedef_children,
+)
 from ..types.tree_paths import explain_mismatch
 
-__all__ = ["Body", "Derived", "cast", "check_callable", "flatten", "share_consts"]
+__all__ = ["Body", "Derived", "cast", "check_callable", "flatten", "share_consts",
+           "stage_loop_body"]
 
 
 class Body:
@@ -42,12 +51,18 @@ class Body:
 
 
 class Derived:
-    """A function made of a user's function alone (and of `key`): staged once for all that are."""
+    """A function made of a user's function alone (and of `key`): staged once for all that are.
 
-    __slots__ = ("fun", "of", "key", "__name__")
+    what: the operation that made it so, for messages. It adds to a value that is looped over: its
+    own come in front.
+    """
 
-    def __init__(self, fun: Callable[..., Any], of: Callable[..., Any], key: Any) -> None:
-        self.fun, self.of, self.key, self.__name__ = fun, of, key, fun.__name__
+    __slots__ = ("fun", "of", "key", "what", "__name__")
+
+    def __init__(self, fun: Callable[..., Any], of: Callable[..., Any], key: Any, what: str
+                 ) -> None:
+        self.fun, self.of, self.key, self.what = fun, of, key, what
+        self.__name__ = name_of(of)
 
     def __call__(self, *args: Any) -> Any:
         return self.fun(*args)
@@ -184,7 +199,61 @@ def same_type(x: Any, y: Any) -> bool:
                       and x.dtype == y.dtype)
 
 
-def grow(have: Any, found: Any) -> Any:
+def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any,
+                    avals: list[Any], x_avals: Sequence[Any] = (),
+                    carry_of: Callable[[Body], Any] = lambda body: body.out_tree
+                    ) -> tuple[Body, list[Any]]:
+    """The body of a loop, and the carry's avals: weak ones take the type that the body gives them.
+
+    Args:
+      what: the operation, for messages.
+      fun: takes the carry, of structure `tree`, and what `in_tree` has besides, of `x_avals`.
+      carry_of: the structure of the carry, which comes first among the body's outputs.
+    """
+    for _ in range(2 + len(avals)):
+        wanted = tuple(avals)
+
+        def finish(out: list[Any], wanted: tuple = wanted) -> list[Any]:
+            return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
+                      for x, a in zip(out, wanted)), *out[len(wanted):]]
+
+        body = stage_body(fun, in_tree, [*avals, *x_avals], finish, wanted)
+        if carry_of(body) != tree:
+            raise _changed(what, fun, tree, carry_of(body), avals, ())
+        found = body.out_avals[:len(avals)]
+        if all(same_type(a, b) and a.weak_type == b.weak_type for a, b in zip(avals, found)):
+            return body, avals
+        grown = [_grow(a, b) for a, b in zip(avals, found)]
+        if grown == avals:
+            raise _changed(what, fun, tree, tree, avals, found)
+        avals = grown
+    raise AssertionError("weak types only ever turn strong")
+
+
+def _changed(what: str, fun: Callable[..., Any], tree: Any, found_tree: Any, avals: Sequence[Any],
+             found: Sequence[Any]) -> TypeError:
+    """The error for a carry whose structure or types the body changes."""
+    noun, name = "carry" if what == "scan" else "value", described(fun)
+    if isinstance(fun, Derived):
+        what, tree, found_tree = fun.what, *(treedef_children(t)[-1] for t in (tree, found_tree))
+        noun, avals, found = "value", *(x[len(x) - tree.num_leaves:] for x in (avals, found))
+    if tree != found_tree:
+        return structure_error(
+            what, tree, found_tree,
+            f"the {noun} that {name} returns differs in structure from its input")
+    names = leaf_names(tree, "carry" if noun == "carry" else "the value")
+    return aval_error(what, names, avals, found,
+                      f"the {noun} that {name} returns differs in type from its input")
+
+
+def described(fun: Callable[..., Any]) -> str:
+    """A user's function for messages: its name, and where it is written."""
+    fun = inspect.unwrap(fun.of if isinstance(fun, Derived) else fun)
+    code = getattr(fun, "__code__", None)
+    return name_of(fun) + (f" ({source.written_at(code)})" if code else "")
+
+
+def _grow(have: Any, found: Any) -> Any:
     """The carry aval after seeing what the body returns: a weak one gives way."""
     if not have.weak_type or have.shape != found.shape:
         return have

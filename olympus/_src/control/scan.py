@@ -19,18 +19,7 @@ from ..lax.elementwise import add
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
 from ..types.tree import tree_flatten, tree_unflatten
-from .bodies import (
-    Body,
-    aval_error,
-    cast,
-    check_callable,
-    flatten,
-    grow,
-    leaf_names,
-    same_type,
-    stage_body,
-    structure_error,
-)
+from .bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
 from .progress import shown_scan, shown_stretches
 from .remat import checkpoint_p
 from .scan_primitive import scan_p
@@ -79,7 +68,8 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
     if jit_disabled.value and n:
         return _loop(f, init, x_leaves, x_tree, n, reverse)
     slices = [a.update(shape=a.shape[1:]) for a in x_avals]
-    body, avals = stage_loop_body("scan", f, tree, avals, x_tree, slices)
+    in_tree = tree_flatten((init, x_tree.unflatten(slices)))[1]
+    body, avals = stage_loop_body("scan", f, in_tree, tree, avals, slices, _carry_of)
     leaves = [cast(x, a) for x, a in zip(leaves, avals)]
     params = {"olympuspr": body.program, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
               "num_consts": len(body.consts), "num_carry": len(leaves)}
@@ -177,49 +167,13 @@ def _unroll(unroll: int | bool, length: int) -> int:
     return max(int(unroll), 1)
 
 
-def stage_loop_body(what: str, f: Callable[..., Any], tree: Any, avals: list[Any], x_tree: Any,
-                    x_avals: Sequence[Any]) -> tuple[Body, list[Any]]:
-    """The body `f(carry, x) -> (carry, y)`, and the carry's avals.
-
-    Weakly typed carries take the type that the body gives them.
-    """
-    in_tree = tree_flatten((tree.unflatten(avals), x_tree.unflatten(x_avals)))[1]
-    for _ in range(2 + len(avals)):
-        wanted = list(avals)
-
-        def finish(out: list[Any]) -> list[Any]:
-            k = len(wanted)     # noqa: B023 (called at once)
-            return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
-                      for x, a in zip(out[:k], wanted)), *out[k:]]  # noqa: B023
-
-        body = stage_body(f, in_tree, [*avals, *x_avals], finish, tuple(wanted))
-        found = _carry_avals(what, tree, body)
-        if all(map(_equal, avals, found)):
-            return body, avals
-        grown = [grow(a, b) for a, b in zip(avals, found)]
-        if grown == avals:
-            raise aval_error(what, leaf_names(tree, "carry"), avals, found,
-                             f"the carry that {body.name} returns differs in type from its input")
-        avals = grown
-    raise AssertionError("weak types only ever turn strong")
-
-
-def _equal(x: Any, y: Any) -> bool:
-    return same_type(x, y) and x.weak_type == y.weak_type
-
-
-def _carry_avals(what: str, tree: Any, body: Body) -> list[Any]:
-    """The avals of the carry among the body's outputs, its structure checked."""
+def _carry_of(body: Body) -> Any:
+    """The structure of the carry that a scan's body returns."""
     out = body.out_tree.unflatten(range(body.out_tree.num_leaves))
     if not isinstance(out, (tuple, list)) or len(out) != 2:
-        raise TypeError(f"{what}: {body.name} returned {type(out).__name__}; a pair (carry, y) is "
+        raise TypeError(f"scan: {body.name} returned {type(out).__name__}; a pair (carry, y) is "
                         "required; return None as y if there is none.")
-    found = tree_flatten(out[0])[1]
-    if found != tree:
-        raise structure_error(what, tree, found,
-                              f"the carry that {body.name} returns differs in structure from its "
-                              "input")
-    return body.out_avals[:tree.num_leaves]
+    return tree_flatten(out[0])[1]
 
 
 def _loop(f: Callable[..., Any], carry: Any, x_leaves: Sequence[Any], x_tree: Any, length: int,

@@ -13,7 +13,7 @@ from ..core.trace import Tracer, literal, typeof
 from ..lax import elementwise as ew
 from ..types import dtypes
 from ..types.tree import tree_leaves
-from .bodies import Derived, cast, check_callable, name_of
+from .bodies import Derived, cast, check_callable, flatten, name_of
 from .checkpointed import checkpointed_while_p
 from .progress import shown_fori
 from .scan import scan
@@ -90,6 +90,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     6
     """
     check_callable("fori_loop", body_fun=body_fun)
+    flatten("fori_loop: init_val", init_val)
     aval = _index_aval(lower, upper)
     if progress:
         body_fun = shown_fori(body_fun, progress if isinstance(progress, str) else "fori_loop",
@@ -103,8 +104,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
             i, val = carry
             return (ew.add(i, literal(1, aval.dtype, aval.weak_type)), body_fun(i, val)), None
 
-        (_, out), _ = scan(Derived(step, body_fun, aval), (_index(first, aval), init_val), None,
-                           max(last - first, 0), unroll=1 if unroll is None else unroll)
+        (_, out), _ = scan(Derived(step, body_fun, aval, "fori_loop"),
+                           (_index(first, aval), init_val), None, max(last - first, 0),
+                           unroll=1 if unroll is None else unroll)
         return out
     if unroll is not None:
         raise ValueError("fori_loop: unroll given with bounds that are traced; Python ints are "
@@ -117,8 +119,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     def advance(state: Any) -> Any:
         return ew.add(state[0], one), state[1], body_fun(state[0], state[2])
 
-    return while_loop(Derived(below, body_fun, ("below", aval)),
-                      Derived(advance, body_fun, ("advance", aval)),
+    return while_loop(Derived(below, body_fun, ("below", aval), "fori_loop"),
+                      Derived(advance, body_fun, ("advance", aval), "fori_loop"),
                       (_index(lower, aval), _index(upper, aval), init_val))[2]
 
 

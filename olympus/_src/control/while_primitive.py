@@ -25,17 +25,7 @@ from ..lax.shape import broadcast_in_dim
 from ..lax.slicing import dynamic_index_in_dim
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
-from .bodies import (
-    Body,
-    aval_error,
-    cast,
-    flatten,
-    grow,
-    leaf_names,
-    same_type,
-    stage_body,
-    structure_error,
-)
+from .bodies import cast, flatten, stage_body, stage_loop_body
 from .call import program_uses_axis
 from .callbacks import per_element
 from .cond import cond_p
@@ -253,7 +243,7 @@ def loop(bind: Callable[..., list[Any]], cond_fun: Callable[[Any], Any],
     """Stage condition and body on pytrees and apply `bind`, that of a while primitive."""
     leaves, avals, tree = flatten("while_loop: init_val", init_val)
     in_tree = tree_flatten((init_val,))[1]
-    body, avals = _loop_body("while_loop", body_fun, in_tree, tree, avals)
+    body, avals = stage_loop_body("while_loop", body_fun, in_tree, tree, avals)
     cond = stage_body(cond_fun, in_tree, avals)
     out = cond.out_avals
     if len(out) != 1 or out[0].shape != () or out[0].dtype != BOOL or cond.out_tree.num_nodes != 1:
@@ -266,23 +256,3 @@ def loop(bind: Callable[..., list[Any]], cond_fun: Callable[[Any], Any],
                   body_olympuspr=body.program)
     return tree_unflatten(tree, result)
 
-
-def _loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any, avals: list[Any]
-               ) -> tuple[Body, list[Any]]:
-    """The staged body and the carry's avals; weakly typed ones take the type the body gives."""
-    for _ in range(2 + len(avals)):
-        body = stage_body(fun, in_tree, avals, lambda out, want=tuple(avals): [
-            cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
-            for x, a in zip(out, want)] + list(out[len(want):]), tuple(avals))
-        if body.out_tree != tree:
-            raise structure_error(what, tree, body.out_tree,
-                                  f"{body.name} returned another structure than its input")
-        found = body.out_avals
-        if all(same_type(a, b) and a.weak_type == b.weak_type for a, b in zip(avals, found)):
-            return body, avals
-        grown = [grow(a, b) for a, b in zip(avals, found)]
-        if grown == avals:
-            raise aval_error(what, leaf_names(tree, "the value"), avals, found,
-                             f"{body.name} returned other types than its input")
-        avals = grown
-    raise AssertionError("weak types only ever turn strong")
