@@ -4,11 +4,11 @@
 
 First every case of `tests/test_ops.py` is traced, nothing compiled, to see which rules it calls and
 how: with which tangents, which operands mapped. Each such way gives mutants, results or operands
-changed, and the cases that go there are run until one fails: killed. The same case
-must pass with the rule as it is. A rule that gives nothing to change (the tangent of an integer) is
-listed as zero. Programs have operands and results in any number and order: where one is never read,
-so that not even a NaN there shows, and the same change to another is killed, it is listed as unread.
-Exit status 1 if a mutant survives or a rule that exists is never reached.
+changed, and the cases that go there are run until one fails: killed. The same case must pass with
+the rule as it is. A rule that gives nothing to change (the tangent of an integer) is listed as
+zero; one of several results that is never read, so that not even a NaN there shows, as unread, if
+the same change to another is killed. Exit status 1 if a mutant survives or a rule that exists is
+never reached.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from olympus._src.core.staging import stage
 from olympus._src.core.trace import Tracer, ctx
 from olympus._src.types import dtypes
 
-DIGITS = "0123456789"
 TRIED = 40      # so many cases that reach a mutant have their chance to notice
 RULES = ("jvp", "linearize", "partial_eval", "transpose", "vmap", "vmap_named", "dce")
 
@@ -405,6 +404,11 @@ def verdict(rule: Rule, way: str, candidates: list[Case], sound: dict[str, bool]
     return "SURVIVED " + ", ".join(f"{k} {n}" for k, n in seen.items())
 
 
+def family(way: str) -> str:
+    """The ways that differ in the place alone."""
+    return way.partition(" ")[0].rstrip("0123456789").replace("ones", "-out")
+
+
 def report(rule: Rule, survey: Survey, verbose: bool) -> tuple[str, collections.Counter[str]]:
     key = rule.prim.name, rule.name
     ways, sound = survey.found.get(key, {}), {}
@@ -415,10 +419,10 @@ def report(rule: Rule, survey: Survey, verbose: bool) -> tuple[str, collections.
         return "zero", collections.Counter({"zero": 1})
     found = {way: verdict(rule, way, [survey.cases[i] for _, i in sorted(places)], sound)
              for way, places in sorted(ways.items())}
-    killed = {way.partition(" ")[0].rstrip(DIGITS) for way in found if found[way][0] == "k"}
+    killed = {family(way) for way in found if found[way].startswith("killed")}
     for way, text in found.items():
-        if text.startswith("SURVIVED passed") and isinstance(rule.prim, Higher) and (
-                way.partition(" ")[0].rstrip(DIGITS) in killed):
+        if text.startswith("SURVIVED passed") and rule.prim.multiple_results and (
+                family(way) in killed):
             rule.change = poisoned
             places = [survey.cases[i] for _, i in sorted(ways[way])]
             if verdict(rule, way, places, sound).startswith("SURVIVED passed"):
