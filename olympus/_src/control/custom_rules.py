@@ -20,7 +20,7 @@ from ..backend.array import literal_array
 from ..base.errors import UnexpectedTracerError
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, Literal, OlympusprEqn, Var
-from ..core.primitive import Axis, Higher, Linear, Primitive, Zero
+from ..core.primitive import Higher, Linear, Primitive, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Context, Tracer, ctx, typeof
 from ..interpreters.transpose import transpose_program
@@ -341,8 +341,8 @@ class ClosedOver(Primitive):
     """Stands for the tangents that a call's outputs have through what its rule does not know.
 
     params: what (the kind of function), name, out_avals. Operands: tangents of values that the
-    function or its rule closes over. It is linear, and refuses to be computed: no harm is done
-    unless the outputs' derivatives are wanted.
+    function or its rule closes over. Linear, and refused by every rule: no harm is done if the
+    outputs' derivatives are not wanted.
     """
 
     multiple_results = True
@@ -350,25 +350,12 @@ class ClosedOver(Primitive):
     def infer(self, *avals: Any, what: str, name: str, out_avals: Sequence[Any]) -> list[Any]:
         return list(out_avals)
 
-    def _refused(self, what: str, name: str) -> TypeError:
-        return TypeError(f"{what} {name}: differentiated with respect to a value that the function "
-                         "or its rule closes over; the rule knows nothing of that value; make it "
-                         "an argument of the function, or close over lax.stop_gradient of it.")
+    def _refuse(self, *args: Any, what: str, name: str, **params: Any) -> Any:
+        raise TypeError(f"{what} {name}: differentiated with respect to a value that the function "
+                        "or its rule closes over; the rule knows nothing of that value; make it "
+                        "an argument of the function, or close over lax.stop_gradient of it.")
 
-    def lower(self, b: Any, *xs: Any, what: str, name: str, **params: Any) -> Any:
-        raise self._refused(what, name)
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        return (self.bind(*primals, **params),
-                self.bind(*[t for t in tangents if type(t) is not Zero], **params))
-
-    def transpose(self, cts: Sequence[Any], *args: Any, what: str, name: str, **params: Any) -> Any:
-        raise self._refused(what, name)
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             out_avals: Sequence[Any], **params: Any) -> Any:
-        wide = tuple([a.update(shape=(axis.size, *a.shape)) for a in out_avals])
-        return self.bind(*args, out_avals=wide, **params), [0] * len(wide)
+    lower = jvp = transpose = vmap = _refuse
 
 
 closed_over_p = ClosedOver("closed_over")
