@@ -20,12 +20,13 @@ import numpy as np
 from ..core.trace import typeof
 from .arithmetic import abs, div, max, mul, neg, reciprocal, sub
 from .bits import bitwise_and
-from .choice import ge, gt, lt, select
+from .choice import eq, ge, gt, lt, select
 from .creation import full_like
 from .families import add
 from .shape import broadcast_in_dim, reduce_sum
 from .special import digamma, polygamma
-from .special_loop import log1p_minus, polynomial_in
+from .special_loop import iterate, log1p_minus, polynomial_in
+from .special_zeta import zeta_sum_p
 from .transcendental import exp, expm1, log, log1p, sqrt
 
 __all__ = ["bell", "beta_order", "gamma_order", "log_gamma_cumulants"]
@@ -65,23 +66,34 @@ def log_gamma_cumulants(first: Any, a: Any) -> Cumulants:
     return functools.cache(lambda i, j: first if i == 1 else neg(polygamma(float(i - 1), a)))
 
 
+def _polygamma(order: int, x: Any) -> Any:
+    """`polygamma` of a constant order >= 1 for x > 0 (DLMF 25.11.12): less to compile."""
+    terms = zeta_sum_p.bind(full_like(x, order + 1.0), x)
+    return mul(terms, (-1.0) ** (order + 1) * math.factorial(order))
+
+
 # Quadrature --------------------------------------------------------------------------------------
 
-def _integral(slope: Any, curvature: Any, exponent: Callable[[Any], tuple[Any, Any]],
+def _integral(curvature: Any, exponent: Callable[..., tuple[Any, Any]], constants: tuple[Any, ...],
               integrand: Callable[[Any, Callable[[Any], Any]], Any]) -> Any:
     """∫ over v >= 0.
 
     Args:
-      slope, curvature: of the exponent E at 0, each >= 0 and not both 0.
-      exponent: v -> E(v), E'(v), for v of the parameters' shape.
+      curvature: that of the exponent E at 0, >= 0.
+      exponent: (v, *constants) -> E(v), E'(v), for v of the parameters' shape.
+      constants: of E; the first is its slope at 0, >= 0, and not 0 where the curvature is.
       integrand: (v, wide) -> value; `wide` repeats an array to the shape of v, [*shape, nodes].
     """
-    # Newton's steps on a convex function come down to the root from above after the first.
+    def newton(i: Any, state: Any, constants: Any) -> Any:
+        value, rate = exponent(state[0], *constants)
+        step = div(sub(value, _REACH), rate)
+        return gt(abs(step), mul(0.01, state[0])), (sub(state[0], step),)
+
+    # On a convex function the steps come down to the root from above, after the first.
+    slope = constants[0]
     root = sqrt(add(mul(slope, slope), mul(2.0 * _REACH, curvature)))
     end = div(2.0 * _REACH, add(slope, root))
-    for _ in range(_NEWTON_STEPS):
-        value, rate = exponent(end)
-        end = sub(end, div(sub(value, _REACH), rate))
+    end, = iterate(newton, eq(end, end), (end,), constants, _NEWTON_STEPS)
     shape = (*typeof(end).shape, len(_NODES))
 
     def wide(x: Any) -> Any:
@@ -130,9 +142,9 @@ def gamma_order(a: Any, x: Any, order: int) -> Any:
     log_x = _log_over_mean(a, x)
     slope = select(above, sub(x, a), sub(add(a, 1.0), x))
     sign = select(above, full_like(a, 1.0), full_like(a, -1.0))
-    later = log_gamma_cumulants(None, add(a, 1.0))
+    later = functools.cache(lambda i, j: neg(_polygamma(i - 1, add(a, 1.0))))
 
-    def exponent(v: Any) -> tuple[Any, Any]:
+    def exponent(v: Any, slope: Any, x: Any, sign: Any) -> tuple[Any, Any]:
         signed = mul(sign, v)
         return (add(mul(slope, v), mul(x, _expm1_minus(signed))),
                 add(slope, mul(x, mul(sign, expm1(signed)))))
@@ -147,7 +159,7 @@ def gamma_order(a: Any, x: Any, order: int) -> Any:
         beyond = neg(add(mul(wide(a), whole), mul(before, float(order))))
         return mul(size, select(wide(above), beyond, whole))
 
-    integral = _integral(slope, x, exponent, integrand)
+    integral = _integral(x, exponent, (slope, x, sign), integrand)
     edge = bell(lambda i, j: log_x if i == 1 else later(i, j), order)
     total = select(above, integral, add(edge, mul(x, integral)))
     return mul(div(x, a), total)
@@ -194,7 +206,7 @@ def beta_order(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
         rest = select(near, bent, sub(log1p(z), mul(own, signed)))
         return sub(rest, mul(u, v)), rest
 
-    def exponent(v: Any) -> tuple[Any, Any]:
+    def exponent(v: Any, slope: Any, whole: Any, u: Any, w: Any) -> tuple[Any, Any]:
         odds = mul(u, exp(neg(v)))
         rate = mul(mul(whole, u), sub(1.0, div(exp(neg(v)), add(w, odds))))
         return add(mul(slope, v), mul(whole, tilt(v, u, w)[1])), add(slope, rate)
@@ -202,10 +214,10 @@ def beta_order(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
     @functools.cache
     def later(i: int, j: int) -> Any:
         """The cumulants from the second on."""
-        total = polygamma(float(i + j - 1), add(s, 1.0))
+        total = _polygamma(i + j - 1, add(s, 1.0))
         if i and j:
             return total
-        return sub(total, polygamma(float(i + j - 1), add(b if j else a, 1.0)))
+        return sub(total, _polygamma(i + j - 1, add(b if j else a, 1.0)))
 
     def scaled(cumulant: Cumulants, p_is_b: Any, q: Any) -> Any:
         """That of q exp(h) over exp(h), where q is a or b."""
@@ -231,7 +243,7 @@ def beta_order(a: Any, b: Any, x: Any, m: int, n: int) -> Any:
         lowered = div((-1.0) ** k * math.factorial(k - 1), _power(s, k))
         return add((first_b if j else first_a) if k == 1 else later(i, j), lowered)
 
-    integral = _integral(slope, mul(whole, mul(u, w)), exponent, integrand)
+    integral = _integral(mul(whole, mul(u, w)), exponent, (slope, whole, u, w), integrand)
     total = add(scaled(functools.cache(at_edge), swap, q), mul(mul(u, s), integral))
     return select(swap, neg(total), total)
 

@@ -40,13 +40,13 @@ __all__ = ["mulhi", "mulhi_p", "polynomial", "polynomial_p", "zeta", "zeta_p"]
 # Hurwitz zeta ------------------------------------------------------------------------------------
 
 # Euler-Maclaurin summation (DLMF 25.11.7), which XLA expands: finite operands, s > 1.
-_summed_p = elementwise("zeta_sum", "chlo.zeta", FLOATING)
+zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING)
 
 
 def _zeta(tol: float, s: Any, q: Any) -> Any:
     """XLA's sum, and the limits where an operand is infinite."""
     inf, zero, one = (full_like(s, v) for v in (math.inf, 0.0, 1.0))
-    value = _summed_p.bind(s, q)
+    value = zeta_sum_p.bind(s, q)
     far = select(gt(q, 1.0), zero, select(eq(q, 1.0), one, inf))
     value = select(bitwise_and(eq(s, math.inf), gt(q, 0.0)), far, value)
     return select(bitwise_and(eq(q, math.inf), gt(s, 1.0)), zero, value)
