@@ -7,8 +7,9 @@ import scipy.special as sp
 
 import olympus
 from olympus import lax
-from olympus._src.lax.special_beta import beta_density_p
-from olympus._src.lax.special_gamma import gamma_density_p
+from olympus._src.lax.special_beta import beta_density_p, betainc_slope_p
+from olympus._src.lax.special_gamma import gamma_density_p, igamma_slope_p
+from olympus._src.lax.special_zeta import zeta_slope_p
 
 INF, NAN = np.inf, np.nan
 GAMMA_EDGES = [  # a, x, P, Q, dP/da, d sample / da
@@ -131,6 +132,86 @@ def test_second_derivatives():
         slope = olympus.grad(lax.random_gamma_grad, 1)(a, x)
         numeric = (lax.random_gamma_grad(a, x + h) - lax.random_gamma_grad(a, x - h)) / (2 * h)
         np.testing.assert_allclose(slope, numeric, rtol=1e-7)
+
+
+# Parameters of every formula: small and large ones, both sides of the peak, far tails.
+GAMMA_POINTS = np.array([
+    (2.3, 0.4), (2.3, 3.5), (0.3, 0.2), (0.01, 1.2), (1e-3, 1e-3), (1e-3, 5.0), (5.0, 5.3),
+    (20.0, 18.0), (20.0, 22.0), (20.0, 60.0), (100.0, 95.0), (100.0, 130.0), (0.5, 8.0), (1.0, 1.0),
+    (1000.0, 1050.0)]).T
+BETA_POINTS = np.array([
+    (2.0, 3.0, 0.2), (2.0, 3.0, 0.7), (0.3, 0.2, 0.2), (0.3, 0.2, 0.9), (5.0, 0.5, 0.95),
+    (20.0, 30.0, 0.35), (20.0, 30.0, 0.5), (0.01, 3.0, 0.3), (0.5, 0.01, 0.8), (30.0, 2.0, 0.97),
+    (100.0, 150.0, 0.43), (0.9, 40.0, 0.03)]).T
+ZETA_POINTS = np.array([
+    (1.001, 1.0), (1.5, 0.3), (2.0, 1.0), (3.0, 2.5), (5.0, 0.01), (10.0, 3.0), (30.0, 5.0),
+    (1.1, 1e3), (2.0, 1e6), (2.0, 1e-3), (2.0, 14.5), (100.0, 0.9), (250.0, 0.9)]).T
+
+
+def lower_gamma(a, x):
+    return mp.gammainc(a, 0, x, regularized=True)
+
+
+def lower_beta(a, b, x):
+    return mp.betainc(a, b, 0, x, regularized=True)
+
+
+PARAMETERS = [(lax.igamma, lower_gamma, GAMMA_POINTS, orders) for orders in ((2, 0), (3, 0), (2, 1))
+              ] + [
+    (lax.betainc, lower_beta, BETA_POINTS, orders)
+    for orders in ((1, 0, 0), (0, 1, 0), (2, 0, 0), (1, 1, 0), (0, 2, 0), (1, 0, 1), (0, 2, 1))] + [
+    (lax.zeta, mp.zeta, ZETA_POINTS, orders) for orders in ((1, 0), (2, 0), (1, 1), (2, 1))]
+
+
+def derivative(fun, orders):
+    """The partial derivative of so many orders in each argument, elementwise."""
+    for i, order in enumerate(orders):
+        for _ in range(order):
+            fun = olympus.grad(fun, i)
+    return olympus.vmap(fun)
+
+
+@pytest.mark.parametrize("case", range(len(PARAMETERS)))
+def test_derivatives_in_parameters(case):
+    fun, exact, points, orders = PARAMETERS[case]
+    with olympus.enable_x64(True), mp.workdps(40):
+        found = np.asarray(derivative(fun, orders)(*points))
+        for i, point in enumerate(points.T):
+            wanted = mp.diff(exact, tuple(mp.mpf(float(v)) for v in point), orders)
+            assert abs(float(found[i]) / wanted - 1) < 4e-11, (point, found[i], wanted)
+
+
+def test_derivatives_of_samples_in_the_parameter():
+    def exact(a, x):
+        return -mp.diff(lambda t: lower_gamma(t, x), a) * mp.gamma(a) * mp.exp(x) / x ** (a - 1)
+
+    with olympus.enable_x64(True), mp.workdps(30):
+        for a, x in ((2.0, 3.0), (0.2, 0.1), (40.0, 38.0)):
+            for orders in ((1, 0), (2, 0), (1, 1)):
+                point = mp.mpf(a), mp.mpf(x)
+                found = derivative(lax.random_gamma_grad, orders)(np.array([a]), np.array([x]))[0]
+                wanted = mp.diff(exact, point, orders)
+                assert abs(float(found) / wanted - 1) < 1e-8, (a, x, orders, found)
+        # Of large parameters: x = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) ... at z = 0.
+        a = np.array([1e8])
+        slope = derivative(lax.random_gamma_grad, (1, 0))(a, a)
+        np.testing.assert_allclose(slope, -0.5 / a, rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_edges_of_derivatives_in_parameters(dtype):
+    with olympus.enable_x64(True):
+        a, x, _, _, first, _ = np.array(GAMMA_EDGES, dtype).T
+        np.testing.assert_array_equal(igamma_slope_p.bind(a, x, order=2), first)
+        a, b, x, value = np.array(BETA_EDGES, dtype).T
+        wanted = np.where((a == 0) | (b == 0) | np.isnan(value), NAN, 0)
+        for m, n in ((1, 0), (0, 2)):
+            np.testing.assert_array_equal(betainc_slope_p.bind(a, b, x, m=m, n=n), wanted)
+        s = np.array([1, 1, 0.5, INF, INF, INF, 2, 2, NAN, 2, 1e5], dtype)
+        q = np.array([2, 0.5, 2, 0.5, 1, 2, INF, -1, 1, NAN, 7], dtype)
+        wanted = np.array([-INF, -INF, NAN, INF, 0, 0, 0, NAN, NAN, NAN, 0])
+        np.testing.assert_array_equal(zeta_slope_p.bind(s, q, order=1), wanted)
+        np.testing.assert_array_equal(zeta_slope_p.bind(s, q, order=2), np.abs(wanted))
 
 
 def test_densities_at_the_ends():

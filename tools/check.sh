@@ -15,6 +15,7 @@ check() {
 
 check ruff ruff check .
 check style python tools/check_style.py
+check refusals python tools/refusals.py --count
 check layers lint-imports --no-logo
 check types pyright
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, ClassVar
 from weakref import WeakSet
 
+from ..base.errors import RuleMissingError
 from ..base.util import Memo
 from ..types.avals import AbstractValue
 from .ir import NO_EFFECTS
@@ -168,8 +169,8 @@ class OpenPrimitive(Primitive):
 
     def infer(self, *avals: Any, **params: Any) -> Any:
         if self.abstract_eval is None:
-            raise NotImplementedError(f"{self.name}: traced; it has no abstract evaluation rule; "
-                                      f"give one with {self.name}_p.def_abstract_eval(rule).")
+            raise RuleMissingError(f"{self.name}: traced; it has no abstract evaluation rule; "
+                                   f"give one with {self.name}_p.def_abstract_eval(rule).")
         out = self.abstract_eval(*avals, **params)
         several = isinstance(out, (tuple, list))
         if several != self.multiple_results or not all(
@@ -180,9 +181,9 @@ class OpenPrimitive(Primitive):
         return list(out) if several else out
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
-        raise NotImplementedError(f"{self.name}: compiled for {b.platform}; it has no lowering "
-                                  "rule; give one with olympus.interpreters.mlir."
-                                  f"register_lowering({self.name}_p, rule).")
+        raise RuleMissingError(f"{self.name}: compiled for {b.platform}; it has no lowering "
+                               "rule; give one with olympus.interpreters.mlir."
+                               f"register_lowering({self.name}_p, rule).")
 
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
         """Not memoised: 1 and True are equal keys, and an outsider's params are his own."""
@@ -190,8 +191,8 @@ class OpenPrimitive(Primitive):
 
 
 def missing_rule(prim: Primitive, message: str) -> Exception:
-    """NotImplementedError for a rule that can still be given, TypeError for one that cannot be."""
-    kind = NotImplementedError if isinstance(prim, OpenPrimitive) else TypeError
+    """RuleMissingError for a rule that can still be given, TypeError for one that cannot be."""
+    kind = RuleMissingError if isinstance(prim, OpenPrimitive) else TypeError
     return kind(f"{prim.name}: {message}")
 
 
@@ -235,8 +236,8 @@ class RuleTable(dict):
         self.name = name
 
     def __missing__(self, prim: Primitive) -> Any:
-        raise NotImplementedError(f"{self.name}: primitive {prim} has no rule; add one with "
-                                  f"table[{prim}_p] = rule.")
+        raise RuleMissingError(f"{self.name}: primitive {prim} has no rule; add one with "
+                               f"table[{prim}_p] = rule.")
 
 
 class RuleView(MutableMapping[Primitive, Any]):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.errors import RuleMissingError
 from ..core.ir import ClosedOlympuspr, Olympuspr
 from ..core.primitive import Axis, Linear, Primitive, RuleView, Zero
 from ..core.trace import typeof
@@ -61,11 +62,11 @@ def add_tangents(x: Any, y: Any) -> Any:
 
 
 def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
-    """The transpose rule of a primitive; NotImplementedError if it has none."""
+    """The transpose rule of a primitive; RuleMissingError if it has none."""
     rule = primitive_transposes.get(p)
     if rule is None:
-        raise NotImplementedError(f"get_primitive_transpose: {p} given; it has no transpose rule; "
-                                  f"define one with primitive_transposes[{p}_p] = rule.")
+        raise RuleMissingError(f"get_primitive_transpose: {p} given; it has no transpose rule; "
+                               f"define one with primitive_transposes[{p}_p] = rule.")
     return rule
 
 

@@ -1,0 +1,75 @@
+"""Every `raise NotImplementedError` in olympus/, grouped by reason; fails where one has none.
+
+Static: the source is parsed, nothing is imported. `REASONS` is the table: a reason, and a pattern
+for "file:function: message" of those that have it. RuleMissingError, for rules that a primitive of
+somebody else lacks, is counted with them. `--count` leaves the places out.
+"""
+
+import ast
+import collections
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+
+REASONS = {
+    "hardware limit": r"calls\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
+    "later: shardings, several platforms": r"out_sharding|mesh_axis|stages\.py:lower: .*platforms",
+    "NumPy option that a functional array cannot have": (
+        r"creation\.py:_check_layout: .*order|manipulation\.py:(ravel|copy):|promote\.py:refuse|"
+        r"array_methods\.py:_view: .*type given|indexing\.py:take: .*'raise'"),
+    "NumPy behaviour that a traced program cannot have": (
+        r"creation\.py:(_from_array: .*traced value|ix_: .*boolean)|_view: .* as "),
+    "NumPy option that there is no other value of": (
+        r"statistics\.py:gradient: .*edge_order|padding\.py:_pad: .*mode"),
+    "a rule that somebody else's primitive lacks": r": RuleMissingError",
+    "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|"
+                       r"to_tangent_aval): (type\(self\)\.__name__)?$",
+}
+ERRORS = ("NotImplementedError", "RuleMissingError")
+
+
+def text_of(node: ast.AST | None) -> str:
+    """The message of a call, with what is computed in braces."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(text_of, node.values))
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.FormattedValue):
+        return "{" + ast.unparse(node.value) + "}"
+    return "" if node is None else ast.unparse(node)
+
+
+def refusals(tree: ast.AST, inside: str = "") -> Iterator[tuple[int, str, str, str]]:
+    """(line, function, error, message) of each, in order; also of errors that are returned."""
+    for node in ast.iter_child_nodes(tree):
+        name = node.name if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else inside
+        called = isinstance(node, ast.Call)
+        raised = node.exc if isinstance(node, ast.Raise) else None
+        error = node.func if called else raised
+        if isinstance(error, ast.Name) and error.id in ERRORS:
+            message = text_of(node.args[0] if called and node.args else None)
+            yield node.lineno, name, error.id, message
+        elif isinstance(node, ast.IfExp) and text_of(node.body) in ERRORS:
+            yield node.lineno, name, text_of(node.body), ""
+        yield from refusals(node, name)
+
+
+def main(root: pathlib.Path, count_only: bool) -> int:
+    found = collections.defaultdict(list)
+    for path in sorted((root / "olympus").rglob("*.py")):
+        for line, function, error, message in refusals(ast.parse(path.read_text())):
+            mark = f" {error}" if error != ERRORS[0] else ""
+            key = f"{path.name}:{function}:{mark} {message}"
+            reason = next((r for r, p in REASONS.items() if re.search(p, key)), "NO REASON")
+            words = " ".join(message.split()[:9])
+            found[reason].append(f"{path.relative_to(root)}:{line} {function}: {words}")
+    for reason in (*REASONS, "NO REASON"):
+        places = found[reason]
+        print(f"{len(places):3} {reason}", *() if count_only else places, sep="\n      ")
+    print(f"{sum(map(len, found.values()))} in all, {len(found['NO REASON'])} without a reason")
+    return int(bool(found["NO REASON"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(__file__).parent.parent, "--count" in sys.argv))
