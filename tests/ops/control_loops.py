@@ -115,7 +115,7 @@ def root(a: Any) -> Any:
 
 ALL = (
     Op("lax.custom_root", np.sqrt, root, (np.array([0.5, 2.0, 7.0]),), "fd", tol=1e-5),
-    Op("lax.custom_linear_solve-part", plain_solved, partial(solved, False), (A, V, V[::-1]),
+    Op("lax.custom_linear_solve-whole", plain_solved, partial(solved, False), (A, V, V[::-1]),
        tol=1e-4),
     Op("lax.custom_linear_solve-aux", lambda a, b, c: (
         *plain_solved(a, b, c), np.exp(np.linalg.solve(a, b))), partial(solved, True),
@@ -127,12 +127,14 @@ ALL = (
         (np.linalg.solve(A, b), b / 2.0), (np.linalg.solve(A, t), t / 2.0)), lambda b, t: jvp(
             lambda b: solved(True, A.astype(b.dtype), b, b)[:2], (b,), (t,)), (V, V[::-1]),
        grad=False, tol=1e-4),
-    Op("linear_call-part", lambda a, x, y: (a * x - y, 2.0 * a * y), weighted,
+    Op("linear_call-whole", lambda a, x, y: (a * x - y, 2.0 * a * y), weighted,
        (V, V[::-1], reals(4, seed=2)), grad=False),
     Op("linear_call-pulled", lambda a, x, ct: (a * ct, 2.0 * a * x - ct), lambda a, x, ct:
        vjp(lambda x, y: weighted(a, x, y), x, x)[1]((ct, x)), (V, V, V), grad=False),
     *(Op(f"lax.while_loop-checkpoints={k}", written_out, kept(k), (LIMIT, FACTOR, C), grad=False)
       for k in (1, 3)),
+    Op("lax.while_loop-checkpoints-whole", lambda a, f, x: written_out(a, f, x)[::-1],
+       lambda *xs: kept(2)(*xs)[::-1], (LIMIT, FACTOR, C), grad=False),
     Op("lax.while_loop-checkpoints-forward", lambda a, f, x, ta, tf, tx: slopes(a, f, x, tf, tx),
        lambda *xs: forward(kept(2), *xs), (LIMIT, FACTOR, C, C, -C, 2 * C), grad=False),
     Op("lax.while_loop-checkpoints-linear", lambda a, f, x, ta, tf, tx: slopes(a, f, x, tf, tx),

@@ -34,11 +34,12 @@ def shown(say, transform, *args):
         return transform(loop)(*args)
 
 
-def due(say, transform, *args):
-    """The call that is due, in a program of its own."""
+def ticks(say, chosen, *args):
+    """A bar's call in a program of its own."""
+    prim, transform = chosen
     def call(x):
         flat = flat_callback(lambda done, total: say(f"{done}/{total}"), (0, 0), {})[0]
-        progress.due_p.bind(x, x, callback=flat, ordered=False, partitioned=False)
+        prim.bind(x, x, callback=flat, ordered=False, partitioned=False)
         return 2 * x
     return transform(call)(*args)
 
@@ -51,8 +52,11 @@ ALL = (
     Effect("progress-jvp", shown, (lambda f: lambda x, t: jvp(f, (x,), (t,)), X[0], X[1]), FORTH),
     Effect("progress-grad", shown, (grad, X[0]), BACK + FORTH),
     Effect("progress-vmap-grad", shown, (lambda f: vmap(grad(f)), X), BACK + FORTH),
-    Effect("progress_due-vmap", due, (vmap, np.array([1, 2], "i4")), ["1/1", "2/2"]),
-    Effect("progress_due-jvp", due, (lambda f: lambda x: jvp(f, (x,), (x,)), X[0]), ["1.5/1.5"]),
+    *(Effect(f"{prim.name}-{name}", ticks, ((prim, transform), x), words)
+      for prim, batch in ((progress.tick_p, ["2/2"]), (progress.due_p, ["1/1", "2/2"]))
+      for name, transform, x, words in (
+          ("many", vmap, np.array([1, 2], "i4"), batch),
+          ("forward", lambda f: lambda x: jvp(f, (x,), (x,)), X[0], ["1.5/1.5"]))),
     *(Effect(f"{name}-{fun.__name__}", run, (fun, X), EACH if name != "jvp" else ["1.5"])
       for fun in (said, printed)
       for name, run in (

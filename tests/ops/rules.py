@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.stats as stats
 
-from olympus import custom_jvp, jit, jvp, lax, linear_transpose, make_olympuspr, vjp, vmap
+from olympus import custom_jvp, jit, jvp, lax, linear_transpose, make_olympuspr, random, vjp, vmap
 from olympus import numpy as onp
 from olympus._src.control.transfer import move
 from olympus._src.lax.linalg.qr import geqp3_p
@@ -24,6 +25,12 @@ THREE, CUBE = reals(3, 2), reals(3, 3, 2)
 KEY = np.array([1, 2, 3, 4], np.uint32)
 # What JAX 0.10.2 gives for the key 1, 2, 3, 4 on a CPU.
 PHILOX = np.array([512747620, 1298009047, 1267190206], np.uint32)
+# What it gives for random.gamma with the key 3.
+SHAPES = np.float32([0.2, 0.9, 3.0, 40.0])
+SAMPLES = np.array([0.01851994, 0.50133365, 7.487772, 33.932117])
+QUANTILES = stats.gamma(SHAPES.astype("f8")).cdf(SAMPLES)
+UP, DOWN = (stats.gamma(SHAPES.astype("f8") + h).ppf(QUANTILES) for h in (1e-4, -1e-4))
+QUANTILE_SLOPES = (UP - DOWN) / 2e-4
 
 
 def adjoint(f: Callable[..., Any], x: Any, ct: Any) -> Any:
@@ -52,13 +59,17 @@ def ragged(x: Any, out: Any, t: Any, u: Any) -> Any:
         def f(x, out):
             return lax.ragged_all_to_all(x, out, at, one, i, one, axis_name="i")
         pair = (onp.stack([x, t]), onp.stack([out, u]))
-        return (*jvp(f, (x, out), (t, u)), vjp(f, x, out)[1](u)[0], vmap(f)(*pair))
+        return (*jvp(f, (x, out), (t, u)), *vjp(f, x, out)[1](u), vmap(f)(*pair))
     return over(each)(x, out, t, u, onp.repeat(onp.arange(3)[:, None], 3, 1))
 
 
-def swapped(x: Any, out: Any, t: Any, u: Any) -> Any:
-    a, b = x.swapaxes(0, 1), t.swapaxes(0, 1)
-    return a, b, u.swapaxes(0, 1), np.stack([a, b], 1)
+def plain_ragged(x: Any, out: Any, t: Any, u: Any) -> Any:
+    """Rows 0 to 2 of what receives are replaced; row 3 stays."""
+    def put(x: Any, out: Any) -> Any:
+        return np.concatenate([x.swapaxes(0, 1), out[:, 3:]], 1)
+    kept = np.concatenate([0 * u[:, :3], u[:, 3:]], 1)
+    return (put(x, out), put(t, u), u[:, :3].swapaxes(0, 1), kept,
+            np.stack([put(x, out), put(t, u)], 1))
 
 
 tripled = lax.composite(lambda x, y: (3 * x - y, y), "test.tripled")
@@ -106,8 +117,8 @@ ALL = (
     moves("ppermute", lambda x: lax.ppermute(x, "i", [(0, 2), (2, 0)]),
           lambda x: np.stack([x[2], 0 * x[0], x[0]]), THREE),
     moves("pbroadcast", lambda x: lax.pbroadcast(x, "i", 1), lambda x: np.stack([x[1]] * 3), THREE),
-    Op("ragged_all_to_all-in-vmap", swapped, ragged, (CUBE, CUBE[::-1], 2 * CUBE, CUBE + 1),
-       grad=False),
+    Op("ragged_all_to_all-in-vmap", plain_ragged, ragged,
+       (CUBE, reals(3, 4, 2), 2 * CUBE, reals(3, 4, 2, seed=1)), grad=False),
     Op("composite-in-rule", lambda x, y: np.sin(x) * y, ruled, (V, V[::-1])),
     Op("composite-transposed", lambda ct, cu: (3 * ct, cu - ct), lambda ct, cu: linear_transpose(
         lambda x, y: tripled(x, y), ct, cu)((ct, cu)), (V, V[::-1])),
@@ -123,6 +134,9 @@ ALL = (
     Op("lax.scatter_max-higher", lambda x, u: np.maximum(x, [-9, u[0], -9, u[1], -9]),
        lambda x, u: onp.asarray(x).at[onp.array([1, 3])].max(u), (reals(5), reals(2) + 1.5)),
     Op("geqp3", plain_factored, factored, (reals(4, 3),), grad=False, tol=1e-4),
+    Op("random_gamma-slope", lambda t: (SAMPLES, QUANTILE_SLOPES * t), lambda t: jvp(
+        lambda a: random.gamma(random.key(3), a), (SHAPES,), (t,)), (reals(4),), grad=False,
+       tol=2e-3),
     Op("device_put-part", lambda x: (x, np.sin(x)), lambda x: (
         move(x, Space.Device, Space.Host), lax.sin(x)), (V,)),
 )
