@@ -255,3 +255,63 @@ def test_third_derivatives_of_scan(wrap):
     want = grad(grad(grad(product_out)))(X)
     np.testing.assert_allclose(grad(grad(grad(wrap(product))))(X), want, rtol=1e-4)
     np.testing.assert_allclose(jit(grad(wrap(grad(wrap(grad(product))))))(X), want, rtol=1e-4)
+
+
+# One function in both branches, nested -----------------------------------------------------------
+
+def forks(depth, factor):
+    f = onp.sin
+    for _ in range(depth):
+        f = (lambda g: lambda x: lax.cond(x > 0, g, g, x * factor))(f)
+    return f
+
+
+def size(closed):
+    """Equations of a program; those of a program that occurs again count once."""
+    seen, total, todo = set(), 0, [closed.olympuspr]
+    while todo:
+        pr = todo.pop()
+        if id(pr) in seen:
+            continue
+        seen.add(id(pr))
+        total += len(pr.eqns)
+        for eqn in pr.eqns:
+            todo += [b.olympuspr for b in eqn.params.get("branches", ())]
+    return total
+
+
+@pytest.mark.parametrize("transform", [
+    lambda f: f, grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: lambda x: vmap(f)(x[None]),
+    lambda f: lambda x: vmap(grad(f))(x[None])], ids=["plain", "grad", "jvp", "vmap", "vmap grad"])
+@pytest.mark.parametrize("factor", [np.float32(0.5), onp.ones(())], ids=["number", "array"])
+def test_branches_that_share_a_function_do_not_multiply(transform, factor):
+    def grown(measure):
+        few, many = (measure(transform(forks(n, factor))) for n in (4, 12))
+        return many / few
+
+    x = np.float32(1)
+    assert grown(lambda f: size(olympus.make_olympuspr(f)(x))) < 6      # 2^8 if they do
+    assert grown(lambda f: len(jit(f).lower(x).as_text())) < 6
+
+
+def test_branches_that_share_a_function_compute_it():
+    f = forks(3, np.float32(0.5))
+    xs = np.array([-1.0, 0.5, 2.0], "f")
+    np.testing.assert_allclose(jit(vmap(f))(xs), np.sin(xs / 8), rtol=1e-6)
+    np.testing.assert_allclose([jit(f)(x) for x in xs], np.sin(xs / 8), rtol=1e-6)
+    np.testing.assert_allclose(vmap(jit(grad(f)))(xs), np.cos(xs / 8) / 8, rtol=1e-6)
+
+
+# Conditions with effects, mapped -----------------------------------------------------------------
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["plain", "jit"])
+def test_a_mapped_condition_is_evaluated_once_for_each_value_of_an_element(wrap, capfd):
+    def below(x):
+        olympus.debug.print("{}", x)
+        return x < 3
+
+    run = wrap(vmap(lambda x: lax.while_loop(below, lambda x: x + 1, x)))
+    np.testing.assert_array_equal(run(np.array([0.0, 2.0, 5.0], "f")), [3, 3, 5])
+    olympus.effects_barrier()
+    seen = sorted(map(float, capfd.readouterr().out.split()))
+    assert seen == sorted([0.0, 1.0, 2.0, 3.0] + [2.0, 3.0] + [5.0])

@@ -23,6 +23,7 @@ from olympus import (
     make_olympuspr,
     vmap,
 )
+from olympus._src.base import lib
 from olympus.ad_checkpoint import checkpoint_name, print_saved_residuals
 from olympus.custom_batching import custom_vmap, sequential_vmap
 from olympus.custom_derivatives import linear_call
@@ -377,6 +378,49 @@ def test_offloaded_residuals_are_in_host_memory():
             offload_src="device", offload_dst="pinned_host")
     with pytest.raises(ValueError, match="memory space: 'moon'"):
         olympus.checkpoint_policies.offload_dot_with_no_batch_dims("moon", "device")
+
+
+@pytest.mark.parametrize("x", [onp.ones(3), np.ones(3, "f"), 2.0, 3, onp.ones(3, onp.bfloat16),
+                               olympus.random.key(0)], ids=["array", "numpy", "float", "int",
+                                                            "bfloat16", "key"])
+def test_device_put_respects_the_memory_kind_of_a_sharding(x):
+    device = olympus.devices()[0]
+    host = lib.SingleDeviceSharding(device, memory_kind="pinned_host")
+
+    def kind(x):
+        return getattr(x, "_base_array", x).sharding.memory_kind
+
+    plain, there = olympus.device_put(x), olympus.device_put(x, host)
+    assert (kind(plain), kind(there)) == ("device", "pinned_host")
+    assert there.dtype == plain.dtype and getattr(there, "weak_type", 0) == getattr(
+        plain, "weak_type", 0)
+    back = olympus.device_put(there, lib.SingleDeviceSharding(device, memory_kind="device"))
+    assert kind(back) == "device" and str(back) == str(plain)
+    assert kind(olympus.device_put(there)) == "pinned_host"
+    assert kind(olympus.device_put(there, device)) == "device"
+    assert olympus.device_put(there, host) is there or x is not there
+    assert kind(olympus.device_put(plain, olympus.memory.Space.Host)) == "pinned_host"
+
+
+def test_device_put_of_traced_values_respects_the_memory_kind():
+    host = lib.SingleDeviceSharding(olympus.devices()[0], memory_kind="pinned_host")
+    x = onp.ones(3)
+    put = lambda x: olympus.device_put(x, host) ** 2
+    assert "target=Space.Host" in str(make_olympuspr(put)(x))
+    assert str(make_olympuspr(grad(lambda x: put(x).sum()))(x)).count("device_put[") == 2
+    for transform in (lambda f: f, jit):
+        close(transform(put)(x), x)
+        close(transform(grad(lambda x: put(x).sum()))(x), 2 * x)
+        close(transform(vmap(grad(put)))(x), 2 * x)
+    mapped = vmap(lambda x: olympus.device_put(x, host))(x)
+    assert mapped.sharding.memory_kind == "pinned_host"
+
+
+def test_device_put_gives_up_what_it_moves_to_another_memory():
+    x, host = onp.ones(3), olympus.memory.Space.Host
+    moved = olympus.device_put(x, host, donate=True)
+    assert x.is_deleted()
+    assert not olympus.device_put(moved, host, donate=True).is_deleted()
 
 
 def test_policies_see_into_jitted_functions():

@@ -152,15 +152,17 @@ def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[An
     union = {id(c): c for body in bodies for c in body.consts}
     if not union:
         return [body.program for body in bodies], []
-    programs = []
+    made: dict[int, ClosedOlympuspr] = {}    # a body that is given twice stays one program
     for body in bodies:
+        if id(body) in made:
+            continue
         pr = body.program.olympuspr
         n = len(body.consts)
         own = {id(c): v for c, v in zip(body.consts, pr.invars)}
         lead = [own[key] if key in own else Var(typeof(c)) for key, c in union.items()]
-        programs.append(body.program.replace(
-            olympuspr=pr.replace(invars=[*lead, *pr.invars[n:]])))
-    return programs, list(union.values())
+        made[id(body)] = body.program.replace(
+            olympuspr=pr.replace(invars=[*lead, *pr.invars[n:]]))
+    return [made[id(body)] for body in bodies], list(union.values())
 
 
 def leaf_names(tree: Any, root: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,8 +56,13 @@ class Cond(Higher):
     def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
               ) -> list[Any]:
         types = [b.type(a) for a in b.avals_out]
-        return b.case(index, [lambda body=body: b.call_inline(body, args) for body in branches],
-                      types)
+
+        def emit(body: ClosedOlympuspr) -> list[Any]:
+            if sum(body is other for other in branches) > 1:    # nested, written out, it is 2^n
+                return b.call(body, args, "branch")
+            return b.call_inline(body, args)
+
+        return b.case(index, [functools.partial(emit, body) for body in branches], types)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
             branches: Sequence[ClosedOlympuspr]) -> Any:
@@ -79,12 +85,12 @@ class Cond(Higher):
         splits = [partial_eval_program(b, uk, flags) for b in branches]
         index, known = args[0], [a for a, u in zip(args[1:], uk) if not u]
         slots = _residual_slots(splits)
-        known_bodies = tuple(_known_branch(s, slots) for s in splits)
+        known_bodies = _once_each(lambda s: _known_branch(s, slots), splits)
         out = self.bind(index, *known, branches=known_bodies)
         num_known = len(flags) - sum(flags)
         # Which known operands the unknown halves read: those are passed on as they are.
         passed = sorted({r for s in splits for r in s.residuals if r is not None})
-        unknown_bodies = tuple(_unknown_branch(s, slots, passed, known) for s in splits)
+        unknown_bodies = _once_each(lambda s: _unknown_branch(s, slots, passed, known), splits)
         found: list[Any] = []
         if any(flags):
             found = tape.record(
@@ -133,7 +139,8 @@ class Cond(Higher):
             outs = map_mapped(lambda *xs: self.bind(*xs, branches=branches), axis.size,
                               [index, *args], [0, *dims])
             return outs, [0] * len(outs)
-        results = [eval_closed(batch_program(b, axis, dims, True)[0], *args) for b in branches]
+        results = _once_each(
+            lambda b: eval_closed(batch_program(b, axis, dims, True)[0], *args), branches)
         outs = []
         for column in zip(*results):
             picked = column[0]
@@ -150,16 +157,25 @@ class Cond(Higher):
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         found = [dce_closed(b, used) for b in eqn.params["branches"]]
         keep = _any(used_in for _, used_in in found)
-        bodies = []
-        for body, _ in found:
+
+        def narrow(body: ClosedOlympuspr) -> ClosedOlympuspr:
             pr = body.olympuspr
-            bodies.append(body.replace(olympuspr=pr.replace(
-                invars=[v for v, k in zip(pr.invars, keep) if k])))
+            return body.replace(olympuspr=pr.replace(
+                invars=[v for v, k in zip(pr.invars, keep) if k]))
+
+        bodies = _once_each(narrow, [body for body, _ in found])
         return eqn.replace(
             invars=[eqn.invars[0], *(v for v, k in zip(eqn.invars[1:], keep) if k)],
             outvars=[v for v, u in zip(eqn.outvars, used) if u],
-            params={"branches": tuple(bodies)},
+            params={"branches": bodies},
             effects=frozenset().union(*(b.effects for b in bodies)))
+
+
+def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ...]:
+    """`fun` of every item, called once for those that are one object: they stay one."""
+    made = {id(x): x for x in items}
+    made = {key: fun(x) for key, x in made.items()}
+    return tuple(made[id(x)] for x in items)
 
 
 def _any(flags: Any) -> tuple[bool, ...]:

@@ -13,7 +13,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Zero
 from ..core.staging import stage
-from ..core.trace import typeof
+from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import instantiate, jvp_program
@@ -171,17 +171,21 @@ class While(Higher):
             out = self.bind(*c_consts, *b_consts, *carry, cond_nconsts=nc, cond_olympuspr=cond,
                             body_nconsts=nb, body_olympuspr=body, **params)
             return out, k_dims_new
-        if per_element(body_olympuspr) and not (
-                axis.name is not None and program_uses_axis(body_olympuspr, axis.name)):
+        # Which elements go on is carried: the condition is evaluated once for each value.
+        going = eval_closed(cond, *c_consts, *carry)
+        if any(map(per_element, (cond_olympuspr, body_olympuspr))) and not (
+                axis.name is not None and self.uses_axis(axis.name, {
+                    "cond_olympuspr": cond_olympuspr, "body_olympuspr": body_olympuspr})):
             guarded = _guard(cond_olympuspr, body_olympuspr, nc, nb)
-            frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, *k_dims_new],
-                                      [True] * len(carry))
+            frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims_new],
+                                      [True] * (1 + len(carry)))
         else:
             frozen = _freeze(cond, body, nc, nb)
-        out = self.bind(*c_consts, *c_consts, *b_consts, *carry, cond_nconsts=nc,
-                        cond_olympuspr=_any_element(cond), body_nconsts=nc + nb,
-                        body_olympuspr=frozen, **params)
-        return out, k_dims_new
+        test = stage(lambda going, *_: [reduce_or(going, (0,))], [
+            typeof(going[0]), *map(typeof, carry)])
+        out = self.bind(*c_consts, *b_consts, *going, *carry, cond_nconsts=0,
+                        cond_olympuspr=test, body_nconsts=nc + nb, body_olympuspr=frozen, **params)
+        return out[1:], k_dims_new
 
     vmap_named = vmap
 
@@ -195,44 +199,45 @@ class While(Higher):
                                     for v, u in zip(eqn.outvars, used)])
 
 
-def _any_element(cond: ClosedOlympuspr) -> ClosedOlympuspr:
-    """Go on while any element does."""
-    return stage(lambda *args: [reduce_or(eval_closed(cond, *args)[0], (0,))], cond.in_avals)
-
-
 def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
-    """The batched body, in which elements whose condition is false keep their carry.
+    """The batched body, in which elements that do not go on keep their carry.
 
     Instead of them the body sees the carry of one that goes on: where its own might make it divide
     by zero, or a callback raise, nothing happens.
     """
     def step(*args: Any) -> list[Any]:
-        c_consts, b_consts, carry = cut(args, nc, nb)
-        going = eval_closed(cond, *c_consts, *carry)[0]
+        c_consts, b_consts, (going,), carry = cut(args, nc, nb, 1)
         if not typeof(going).shape[0]:
-            return carry
+            return [going, *carry]
         one = argmax(going, 0, np.int32)
         flags = [broadcast_in_dim(going, typeof(x).shape, (0,)) for x in carry]
         safe = [ew.select_n(flag, broadcast_in_dim(
                     dynamic_index_in_dim(x, one, keepdims=False), typeof(x).shape,
                     range(1, typeof(x).ndim)), x) for flag, x in zip(flags, carry)]
         new = eval_closed(body, *b_consts, *safe)
-        return [ew.select_n(flag, x, y) for flag, x, y in zip(flags, carry, new)]
+        new = [ew.select_n(flag, x, y) for flag, x, y in zip(flags, carry, new)]
+        return [ew.bitwise_and(going, eval_closed(cond, *c_consts, *new)[0]), *new]
 
-    return stage(step, [*cond.in_avals[:nc], *body.in_avals])
+    return stage(step, [*cond.in_avals[:nc], *body.in_avals[:nb], cond.out_avals[0],
+                        *body.in_avals[nb:]])
 
 
 def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
-    """The body of one element where its condition holds, so that its effects end with it."""
-    same = stage(lambda *xs: list(xs[nb:]), body.in_avals)
+    """Body, then condition, of one element that goes on, so that their effects end with it."""
+    avals = [*cond.in_avals[:nc], *body.in_avals]
+
+    def forward(*args: Any) -> list[Any]:
+        new = eval_closed(body, *args[nc:])
+        return [*eval_closed(cond, *args[:nc], *new), *new]
+
+    branches = (stage(lambda *xs: [literal(False, BOOL), *xs[nc + nb:]], avals),
+                stage(forward, avals))
 
     def step(*args: Any) -> list[Any]:
-        c_consts, b_consts, carry = cut(args, nc, nb)
-        going = eval_closed(cond, *c_consts, *carry)[0]
-        return cond_p.bind(convert_element_type(going, INT32), *b_consts, *carry,
-                           branches=(same, body))
+        consts, (going,), carry = cut(args, nc + nb, 1)
+        return cond_p.bind(convert_element_type(going, INT32), *consts, *carry, branches=branches)
 
-    return stage(step, [*cond.in_avals[:nc], *body.in_avals])
+    return stage(step, [*avals[:nc + nb], cond.out_avals[0], *avals[nc + nb:]])
 
 
 while_p = While("while")

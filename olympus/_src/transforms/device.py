@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..backend import devices
 from ..backend.array import array_from_numpy, numpy_value
 from ..backend.dispatch import KEY_TYPES, argument_array
 from ..base import lib, util
 from ..base.source import api_boundary
+from ..control.transfer import move
 from ..core.trace import Tracer, typeof
+from ..types.memory import Space
 from ..types.tree import flatten_axes, tree_flatten, tree_map
 from .arguments import leaf_path
 
@@ -17,6 +19,7 @@ __all__ = ["block_until_ready", "clear_caches", "copy_to_host_async", "device_ge
            "live_arrays"]
 
 ArrayImpl = lib.ArrayImpl
+SPACES = (Space.Device.value, Space.Host.value)    # that programs can name
 
 
 @api_boundary
@@ -26,15 +29,17 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
 
     Args:
       x: a pytree of arrays, NumPy arrays and Python numbers.
-      device: a device or single-device sharding, to which the results are committed, or a pytree
-        of those that is a prefix of the structure of `x`; None leaves arrays where they are and
-        puts other values on the default device, uncommitted.
+      device: a device or single-device sharding, to which the results are committed, a
+        `memory.Space` of the device where they are, or a pytree of those that is a prefix of the
+        structure of `x`; None leaves arrays where they are and puts other values on the default
+        device, uncommitted. A sharding's memory kind is where on the device they are.
       src: where `x` is now; not needed.
       donate: give up the arrays in `x`.
       may_alias: whether results may share memory with `x`; the default is that they may, for arrays
         that are on the device already.
 
-    Traced values pass through: within a compiled program, values stay where the program runs.
+    Traced values pass through: within a compiled program, values stay where the program runs. A
+    memory space is kept, for devices whose programs have several.
     TypeError for leaves that are not arrays, ValueError for what is not a device.
 
     >>> import olympus
@@ -48,22 +53,35 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
                            for i, (leaf, target) in enumerate(zip(leaves, targets))])
 
 
-def _target(where: Any) -> Any:
-    """The device that a device, a sharding or None stands for."""
+class _Target(NamedTuple):
+    """Where to put an array: None stands for what is so already."""
+
+    device: Any
+    memory: str | None
+
+
+def _target(where: Any) -> _Target:
+    """What a device, a sharding, a memory space or None stands for."""
     if where is None or isinstance(where, lib.Device):
-        return where
+        return _Target(where, None)
     if type(where) is lib.SingleDeviceSharding:
-        return where._device
+        return _Target(where._device, where._memory_kind)
+    if isinstance(where, Space):
+        return _Target(None, None if where is Space.Any else where.value)
     raise ValueError(f"device_put: device {where!r} of type {type(where).__name__} given; a "
-                     "device, a single-device sharding or None is required; see "
+                     "device, a single-device sharding, a memory space or None is required; see "
                      "olympus.devices().")
 
 
-def _put(tree: Any, x: Any, index: int, device: Any, donate: bool, copy: bool) -> Any:
+def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: bool) -> Any:
+    device, memory = target
     if isinstance(x, Tracer):
-        return x
+        if memory not in SPACES:
+            return x
+        source = Space.Host if memory == "device" else Space.Device
+        return move(x, source, Space.of(memory))
     if type(x) in KEY_TYPES:
-        return x.dtype.wrap(_put(tree, x._base_array, index, device, donate, copy))
+        return x.dtype.wrap(_put(tree, x._base_array, index, target, donate, copy))
     if type(x) is not ArrayImpl:
         try:
             aval = typeof(x)
@@ -72,17 +90,25 @@ def _put(tree: Any, x: Any, index: int, device: Any, donate: bool, copy: bool) -
                             f"{type(x).__name__}; an array or a Python number is required."
                             ) from None
         if device is None or not hasattr(aval, "dtype"):
-            return argument_array(x)
-        return array_from_numpy(x, aval.weak_type, device)
+            return _in_memory(argument_array(x), memory)
+        return _in_memory(array_from_numpy(x, aval.weak_type, device), memory)
     if device is None and not copy:
-        return x
-    target = x.device if device is None else device
-    moved = lib.copy_to_device(x, target, copy=copy)
-    if device is not None and not moved._committed:
-        moved = lib.make_array(x.aval, moved._sharding, [moved], committed=True)
-    if donate and x.device is not target:
+        moved = _in_memory(x, memory)
+    else:
+        moved = lib.copy_to_device(x, x.device if device is None else device, copy=copy)
+        if device is not None and not moved._committed:
+            moved = lib.make_array(x.aval, moved._sharding, [moved], committed=True)
+        moved = _in_memory(moved, memory)
+    if donate and (moved.device, moved.sharding.memory_kind) != (x.device, x.sharding.memory_kind):
         x.delete()
     return moved
+
+
+def _in_memory(x: Any, memory: str | None) -> Any:
+    """The array in a memory of the device where it is."""
+    if memory is None or type(x) is not ArrayImpl or x.sharding.memory_kind == memory:
+        return x
+    return lib.copy_to_memory(x, memory)
 
 
 @api_boundary
