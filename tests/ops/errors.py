@@ -126,6 +126,8 @@ STRUCTURE = [
 
 RULES = [
     (lambda: grad(doubled)(HALF), ValueError, "while_loop: reverse mode (grad, vjp) given"),
+    (lambda: linear_transpose(lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (
+        s[0] + 1, 2 * s[1]), (0, x), checkpoints=2)[1], HALF)(HALF), ValueError, "use vjp instead"),
     (lambda: jvp(ruled, (HALF,), (HALF,)), TypeError, "custom_vjp ruled: forward mode"),
     (lambda: jvp(lambda t: jvp(ruled, (HALF,), (t,))[1], (HALF,), (HALF,)), TypeError,
      "custom_vjp ruled: forward mode"),

@@ -134,8 +134,8 @@ ALL = (
     Op("lax.scatter_max-higher", lambda x, u: np.maximum(x, [-9, u[0], -9, u[1], -9]),
        lambda x, u: onp.asarray(x).at[onp.array([1, 3])].max(u), (reals(5), reals(2) + 1.5)),
     Op("geqp3", plain_factored, factored, (reals(4, 3),), grad=False, tol=1e-4),
-    Op("random_gamma-slope", lambda t: (SAMPLES, QUANTILE_SLOPES * t), lambda t: jvp(
-        lambda a: random.gamma(random.key(3), a), (SHAPES,), (t,)), (reals(4),), grad=False,
+    Op("random_gamma-slope", lambda a, t: (SAMPLES, QUANTILE_SLOPES * t), lambda a, t: jvp(
+        lambda a: random.gamma(random.key(3), a), (a,), (t,)), (SHAPES, reals(4)), grad=False,
        tol=2e-3),
     Op("device_put-part", lambda x: (x, np.sin(x)), lambda x: (
         move(x, Space.Device, Space.Host), lax.sin(x)), (V,)),

@@ -64,6 +64,11 @@ class CheckpointedWhile(While):
         rest = iter(out)
         return [w if u else next(rest) for w, u in zip(whole, uk)]
 
+    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
+        raise ValueError(
+            "while_loop: linear_transpose given for a loop with checkpoints; its iterations are "
+            "counted before it is transposed; use vjp instead.")
+
     def _counting(self, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
                   body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         """Run the loop with the number of iterations as one carry more, in front."""
