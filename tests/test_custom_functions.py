@@ -495,3 +495,26 @@ def test_a_scan_keeps_no_more_than_it_does_in_jax(name):
     lines = residuals(*scans()[name])
     count, total = JAX[name]
     assert (len(lines) <= count, sum(map(size, lines)) <= total) == (True, True), lines
+
+
+@pytest.mark.parametrize("fun, most", [
+    (olympus.nn.softplus, 2), (olympus.nn.log_sigmoid, 2), (olympus.nn.mish, 5), (onp.sinc, 7),
+    (lambda x: onp.logaddexp(x, x[::-1]), 2), (lambda x: onp.logaddexp2(x, x[::-1]), 2)],
+    ids=["softplus", "log_sigmoid", "mish", "sinc", "logaddexp", "logaddexp2"])
+def test_elementary_functions_keep_no_more_residuals_than_in_jax(fun, most):
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        print_saved_residuals(fun, onp.linspace(0.1, 0.9, 8))
+    lines = shown.getvalue().strip().splitlines()
+    assert 0 < len(lines) <= most, lines
+
+
+def test_logaddexp_where_nothing_is_known_of_the_difference():
+    inf = float("inf")
+    for f in (onp.logaddexp, onp.logaddexp2):
+        for x, y, slopes in [(inf, inf, (1, 1)), (-inf, -inf, (1, 1)), (-inf, 1.0, (0, 1)),
+                             (inf, 1.0, (1, 0)), (2.0, 2.0, (0.5, 0.5)), (1e30, 0.0, (1, 0))]:
+            close(grad(f, (0, 1))(x, y), slopes)
+            close(jvp(lambda x: f(x, y), (x,), (1.0,))[1], slopes[0])
+            close(jvp(lambda y: f(x, y), (y,), (1.0,))[1], slopes[1])
+    close(grad(grad(onp.logaddexp))(0.0, 0.0), 0.25)

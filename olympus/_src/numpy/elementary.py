@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..control.custom_jvp import custom_jvp
+from ..control.custom_rules import SymbolicZero
 from ..core.trace import literal
 from ..lax import elementwise as ew
 from ..lax import special
@@ -110,22 +112,46 @@ def log10(x: Any, /) -> Any:
 
 @fused(static=("name", "base"))
 def _log_sum(x: Any, y: Any, *, name: str, base: float) -> Any:
-    """log_b(b**x + b**y), without overflow.
-
-    The difference is made 0 where it is NaN, so that infinities give no NaN in derivatives.
-    """
+    """log_b(b**x + b**y), without overflow."""
     x, y = promote_inexact(name, x, y)
     shape = broadcast_shapes(x.shape, y.shape)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
-    is_complex = dtypes.is_complex(x.dtype)
-    larger = ew.ge(ew.real(x), ew.real(y)) if is_complex else ew.ge(x, y)
+    return (_log_sum_plainly if dtypes.is_complex(x.dtype) else _log_sum_real)(base, x, y)
+
+
+def _log_sum_plainly(base: float, x: Any, y: Any) -> Any:
+    """The difference is made 0 where it is NaN: infinities give no NaN, in derivatives neither."""
+    larger = ew.ge(ew.real(x), ew.real(y)) if dtypes.is_complex(x.dtype) else ew.ge(x, y)
     high, low = choose(larger, x, y), choose(larger, y, x)
-    gap = ew.sub(low, high)
-    undefined = ew.ne(gap, gap)
-    gap = choose(undefined, filled(0, gap), gap)
+    gap, undefined = _gap(low, high)
     grown = ew.log1p(ew.exp(ew.mul(gap, scalar(math.log(base), gap))))
     return choose(undefined, ew.add(x, y),
-                     ew.add(high, ew.div(grown, scalar(math.log(base), gap))))
+                  ew.add(high, ew.div(grown, scalar(math.log(base), gap))))
+
+
+def _gap(x: Any, y: Any) -> tuple[Any, Any]:
+    """x - y, 0 where that is NaN, and where it is."""
+    gap = ew.sub(x, y)
+    undefined = ew.ne(gap, gap)
+    return choose(undefined, filled(0, gap), gap), undefined
+
+
+_log_sum_real = custom_jvp(_log_sum_plainly, nondiff_argnums=(0,))
+
+
+def _log_sum_jvp(base: float, primals: Any, tangents: Any) -> Any:
+    """One residual per operand: its weight, the logistic function of the difference."""
+    gap, undefined = _gap(*primals)
+    slope, total = math.log(base), None
+    for t, sign in zip(tangents, (slope, -slope)):
+        if not isinstance(t, SymbolicZero):
+            weight = ew.logistic(ew.mul(gap, scalar(sign, gap)))
+            term = ew.mul(t, choose(undefined, filled(1, weight), weight))
+            total = term if total is None else ew.add(total, term)
+    return _log_sum_real(base, *primals), total
+
+
+_log_sum_real.defjvp(_log_sum_jvp, symbolic_zeros=True)
 
 
 @eager_binary(composite=True)
@@ -324,15 +350,37 @@ def degrees(x: Any, /) -> Any:
 def sinc(x: Any, /) -> Any:
     """`sin(pi x) / (pi x)`, 1 at 0; near 0 by its series, so that derivatives exist."""
     (x,) = promote_inexact("sinc", x)
-    x = broadcast_to(x, x.shape)
-    p = ew.mul(x, scalar(math.pi, x))
-    near = ew.lt(ew.abs(p), literal(0.03, dtypes.to_real_dtype(p.dtype)))
-    far = choose(near, filled(1, p), p)
+    return _sinc(ew.mul(broadcast_to(x, x.shape), scalar(math.pi, x)))
+
+
+@custom_jvp
+def _sinc(p: Any) -> Any:
+    """sin(p) / p."""
+    near, far = _away_from_zero(p)
     square = ew.mul(p, p)
     series = ew.mul(square, scalar(-1 / 5040, p))
     for coefficient in (1 / 120, -1 / 6):
         series = ew.mul(square, ew.add(series, scalar(coefficient, p)))
     return choose(near, ew.add(series, scalar(1, p)), ew.div(ew.sin(far), far))
+
+
+@_sinc.defjvp
+def _sinc_jvp(primals: Any, tangents: Any) -> Any:
+    (p,), (t,) = primals, tangents
+    near, far = _away_from_zero(p)
+    square = ew.mul(p, p)
+    series = ew.mul(square, scalar(1 / 45360, p))
+    for coefficient in (-1 / 840, 1 / 30):
+        series = ew.mul(square, ew.add(series, scalar(coefficient, p)))
+    series = ew.mul(p, ew.add(series, scalar(-1 / 3, p)))
+    slope = ew.div(ew.sub(ew.cos(far), ew.div(ew.sin(far), far)), far)
+    return _sinc(p), ew.mul(t, choose(near, series, slope))
+
+
+def _away_from_zero(p: Any) -> tuple[Any, Any]:
+    """Where a series is taken, and `p` with 1 in those places."""
+    near = ew.lt(ew.abs(p), literal(0.03, dtypes.to_real_dtype(p.dtype)))
+    return near, choose(near, filled(1, p), p)
 
 
 @fused
