@@ -252,3 +252,16 @@ def test_polynomials():
     np.testing.assert_allclose(out, [np.polyval(c, x[0]) for c in many], rtol=1e-6)
     assert lax.polynomial(np.int32(3), (1, 2, 3)).dtype == np.int32
     assert not np.isnan(lax.polynomial(np.float32(np.inf), (1.0, 2.0)))
+
+
+def test_samples_are_quantiles_to_second_order():
+    key, h = olympus.random.key(0), 1e-3
+    with olympus.enable_x64(True):
+        for a in (0.3, 2.0, 50.0):
+            def sample(a):
+                return olympus.random.gamma(key, a)
+
+            part = sp.gammainc(a, float(sample(a)))
+            low, mid, high = (sp.gammaincinv(a + k * h, part) for k in (-1, 0, 1))
+            second = olympus.grad(olympus.grad(sample))(a)
+            np.testing.assert_allclose(second, (low - 2 * mid + high) / h**2, rtol=1e-3)
