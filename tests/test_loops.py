@@ -102,8 +102,6 @@ def test_while_loop_checkpoints_errors():
     for bad in (0, -1, True, 1.5):
         with pytest.raises(ValueError, match="checkpoints is"):
             looped(0.1, 3, bad)
-    with pytest.raises(ValueError, match="reverse mode"):
-        grad(grad(lambda x: looped(x, 3, 2)))(0.5)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -441,3 +439,25 @@ def test_fori_loop_says_which_function_changes_the_carry_and_where_it_is(bounds,
 def test_fori_loop_names_what_is_no_array():
     with pytest.raises(TypeError, match=r"fori_loop: init_val: 'a' of type str given at \['x'\]"):
         lax.fori_loop(0, 3, lambda i, x: x, {"x": "a"})
+
+
+@pytest.mark.parametrize("checkpoints", [1, 2, 7])
+def test_gradients_of_a_checkpointed_while_loop_have_gradients(checkpoints):
+    def looped(x):
+        return lax.while_loop(
+            lambda s: s[0] < 5, lambda s: (s[0] + 1, onp.sin(s[1]) * 1.5 + s[2] * x, s[2] * 0.9),
+            (0, x, 0.3 * x), checkpoints=checkpoints)[1]
+
+    def unrolled(x):
+        a, b = x, 0.3 * x
+        for _ in range(5):
+            a, b = onp.sin(a) * 1.5 + b * x, b * 0.9
+        return a
+
+    expected = jit(grad(grad(unrolled)))
+    np.testing.assert_allclose(jit(grad(grad(looped)))(0.7), expected(0.7), rtol=1e-4)
+    if checkpoints == 2:
+        np.testing.assert_allclose(jit(vmap(grad(grad(looped))))(np.array([0.7, 0.2], "f")),
+                                   [expected(0.7), expected(0.2)], rtol=1e-4)
+        np.testing.assert_allclose(jit(jvp, static_argnums=0)(grad(looped), (0.7,), (1.0,))[1],
+                                   expected(0.7), rtol=1e-4)

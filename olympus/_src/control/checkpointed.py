@@ -41,7 +41,6 @@ __all__ = ["checkpointed_while_p", "counted_while_p"]
 
 INT = np.dtype(np.int32)
 INDEX = make_aval((), INT)
-while_loop = functools.partial(loop, while_p.bind)
 
 
 def _int(value: int) -> Any:
@@ -228,6 +227,10 @@ def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
 
     The stored states are a stack: `where` holds the iterations that they precede.
     """
+    # Its own loops can be differentiated, in the same way: second derivatives store K values of
+    # what the first one stores.
+    while_loop = functools.partial(loop, functools.partial(
+        checkpointed_while_p.bind, checkpoints=checkpoints))
     if not start:
         def undo(loop: Any) -> Any:
             t, acc, ct = loop
@@ -288,7 +291,7 @@ def stride(distance: Any, free: Any) -> Any:
 
     # Without a free place nothing is asked for: the loop would take as many rounds as iterations.
     asked = ew.select(ew.gt(free, _int(0)), length, number(0.0))
-    r, _, before = while_loop(lambda loop: ew.lt(loop[1], asked), grow,
+    r, _, before = loop(while_p.bind, lambda loop: ew.lt(loop[1], asked), grow,
                               (number(0.0), number(1.0), number(1.0)))
     behind = ew.div(ew.mul(before, c), ew.max(ew.sub(ew.add(c, r), number(1.0)), number(1.0)))
     steps = convert_element_type(ew.round(ew.min(before, ew.sub(length, behind))), INT)

@@ -36,8 +36,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
       cond_fun: gives a boolean scalar.
       body_fun: gives a value with the structure, shapes and dtypes of `init_val`.
       init_val: a pytree of arrays.
-      checkpoints: how many values reverse mode may store, at least 1; None: no reverse mode. Its
-        derivative can be differentiated again in forward mode only.
+      checkpoints: how many values reverse mode may store, at least 1; None: no reverse mode. A
+        second reverse derivative stores so many times as much.
 
     >>> import olympus
     >>> print(olympus.lax.while_loop(lambda x: x < 100, lambda x: x * 2, 3))
