@@ -5,8 +5,8 @@ import numpy as np
 import scipy.special
 
 from olympus import lax
-from olympus._src.lax.special_beta import betainc_slope_p
-from olympus._src.lax.special_gamma import gamma_slope_ratio_p, igamma_slope_p
+from olympus._src.lax.special_beta import beta_density_p, betainc_slope_p
+from olympus._src.lax.special_gamma import gamma_density_p, gamma_slope_ratio_p, igamma_slope_p
 from olympus._src.lax.special_zeta import zeta_slope_p
 
 from . import Op, reals
@@ -31,6 +31,10 @@ def slope(a, x):
 
 def gamma_density(a, x):
     return np.exp((a - 1) * np.log(x) - x - scipy.special.gammaln(a))
+
+
+def beta_density(a, b, x):
+    return np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - scipy.special.betaln(a, b))
 
 
 def sample_slope(a, x):
@@ -77,6 +81,10 @@ ALL = (
     Op("lax.betainc-all", scipy.special.betainc, lax.betainc, (A, B, UNIT), "fe"),
     Op("lax.betainc-slope", beta_slope, lambda a, b, x: betainc_slope_p.bind(a, b, x, m=1, n=1),
        (A, B, UNIT), tol=1e-4),
+    Op("lax.igamma-density", gamma_density, lambda a, x: gamma_density_p.bind(a, x),
+       (A[:5], X[:5]), tol=1e-4),
+    Op("lax.betainc-density", beta_density, lambda a, b, x: beta_density_p.bind(a, b, x),
+       (A[:4], B[:4], UNIT[:4]), tol=1e-4),
     Op("lax.zeta", lambda q: scipy.special.zeta(A + 1, q),
        lambda q: lax.zeta(x=(A + 1).astype(q.dtype), q=q), (X,), "fdh"),
     Op("lax.zeta-both", scipy.special.zeta, lax.zeta, (A + 1, X), "fe"),
