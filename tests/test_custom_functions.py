@@ -363,9 +363,11 @@ def test_offloaded_residuals_are_in_host_memory():
     expected = grad(lambda x: named(x).sum())(XS)
     close(grad(lambda x: f(x).sum())(XS), expected)
     close(jit(grad(lambda x: f(x).sum()))(XS), expected)
-    kinds = [x.sharding.memory_kind for x in olympus.tree.leaves(olympus.vjp(f, XS)[1])
-             if isinstance(x, olympus.Array)]
-    assert "pinned_host" in kinds
+    for way in (f, jit(f), jit(jit(f))):
+        kinds = [x.sharding.memory_kind for x in olympus.tree.leaves(olympus.vjp(way, XS)[1])
+                 if isinstance(x, olympus.Array)]
+        assert "pinned_host" in kinds
+        close(grad(lambda x, way=way: way(x).sum())(XS), expected)
     program = str(make_olympuspr(grad(lambda x: f(x).sum()))(XS))
     assert program.count("device_put[") == 2
     dots = olympus.checkpoint(lambda x, w: onp.sin(x @ w), policy=olympus.checkpoint_policies
