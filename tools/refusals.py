@@ -15,13 +15,6 @@ from collections.abc import Iterator
 REASONS = {
     "hardware limit": r"calls\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
     "later: shardings, several platforms": r"out_sharding|mesh_axis|stages\.py:lower: .*platforms",
-    "NumPy option that a functional array cannot have": (
-        r"creation\.py:_check_layout: .*order|manipulation\.py:(ravel|copy):|promote\.py:refuse|"
-        r"array_methods\.py:_view: .*type given|indexing\.py:take: .*'raise'"),
-    "NumPy behaviour that a traced program cannot have": (
-        r"creation\.py:(_from_array: .*traced value|ix_: .*boolean)|_view: .* as "),
-    "NumPy option that there is no other value of": (
-        r"statistics\.py:gradient: .*edge_order|padding\.py:_pad: .*mode"),
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
     "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|"
                        r"to_tangent_aval): (type\(self\)\.__name__)?$",

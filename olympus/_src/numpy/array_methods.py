@@ -144,16 +144,15 @@ def _deepcopy(self: Any, memo: Any) -> Any:
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bits read as another dtype; of another width, the last axis shrinks or grows."""
     if type is not None:
-        raise NotImplementedError("view: type given; only None is accepted; arrays have no "
-                                  "subclasses.")
+        raise TypeError("view: type given; only None is accepted; arrays have no subclasses.")
     to = self.dtype if dtype is None else dtypes.canonical_dtype(dtype)
     if to == self.dtype:
         return self
     old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(to)
     if dtypes.is_bool(self.dtype) or dtypes.is_bool(to) or dtypes.is_complex(self.dtype) or \
             dtypes.is_complex(to):
-        raise NotImplementedError(f"view: {self.aval} as {dtypes.long_name(to)} given; numbers "
-                                  "that are neither bool nor complex are required; use astype.")
+        raise TypeError(f"view: {self.aval} as {dtypes.long_name(to)} given; numbers that are "
+                        "neither bool nor complex are required; use astype.")
     if old == new:
         return lax_convert.bitcast_convert_type(self, to)
     shape = self.shape

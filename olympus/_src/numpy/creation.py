@@ -69,7 +69,7 @@ def copy(a: Any, order: str | None = None) -> Any:
 
 def _check_layout(name: str, order: str | None, out_sharding: Any) -> None:
     if order not in (None, "K", "C", "A"):
-        raise NotImplementedError(f"{name}: order {order!r} given; programs see no memory order; "
+        raise ValueError(f"{name}: order {order!r} given; programs see no memory order; "
                                   "leave it out.")
     if out_sharding is not None:
         raise NotImplementedError(f"{name}: out_sharding is given; only None is accepted here; use "
@@ -134,8 +134,8 @@ def _from_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
                                 x.device if x.committed else None)
     if device is not None:
         if isinstance(x, Tracer):
-            raise NotImplementedError("array: device is given for a traced value; a concrete array "
-                                      "is required; use device_put.")
+            raise ValueError("array: device is given for a traced value; a concrete array is "
+                             "required; use device_put.")
         return array_from_numpy(np.asarray(x), x.aval.weak_type, device)
     return x
 
@@ -487,14 +487,15 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 
 
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Vectors reshaped so that indexing with all of them picks the rectangle they span."""
+    """Vectors reshaped so that indexing with all of them picks the rectangle they span.
+
+    A boolean vector, which must not be traced, stands for the places where it is true.
+    """
     xs = array_args("ix_", *[asarray(a) if isinstance(a, (list, tuple)) else a for a in args])
+    xs = [asarray(np.flatnonzero(np.asarray(x))) if x.dtype == BOOL else x for x in xs]
     for x in xs:
         if len(x.shape) != 1:
             raise ValueError(f"ix_: {x.aval} given; vectors are required.")
-        if x.dtype == BOOL:
-            raise NotImplementedError("ix_: a boolean vector given; integers are required; use "
-                                      "nonzero(mask, size=...)[0].")
     return tuple([lax_shape.reshape(x, (1,) * i + x.shape + (1,) * (len(xs) - i - 1))
                   for i, x in enumerate(xs)])
 

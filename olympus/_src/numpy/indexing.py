@@ -318,7 +318,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     """
     promote.refuse_option("take", out=out)
     if mode == "raise":
-        raise NotImplementedError("take: mode 'raise' given; a program cannot raise for values; "
+        raise ValueError("take: mode 'raise' given; a program cannot raise for values; "
                                   "use 'fill', 'clip' or 'wrap'.")
     a, indices = promote.array_args("take", a, indices)
     if axis is None:

@@ -88,7 +88,7 @@ def canonical_sizes(shape: Any) -> tuple[int, ...]:
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """The elements as a vector."""
     if order == "K":
-        raise NotImplementedError("ravel: order 'K' given; arrays have no strides here; use 'C' or "
+        raise ValueError("ravel: order 'K' given; arrays have no strides here; use 'C' or "
                                   "'F'.")
     return reshape(a, (-1,) if prod(np.shape(a)) else (0,), order, out_sharding=out_sharding)
 
@@ -421,7 +421,7 @@ def warn_complex(name: str, aval: Any, dtype: Any) -> None:
 def copy(a: Any, order: str | None = None) -> Any:
     """The same array; arrays are immutable, so a copy differs only under donation."""
     if order not in (None, "C", "K", "A"):
-        raise NotImplementedError(f"copy: order {order!r} given; None, 'C', 'K' or 'A' is "
+        raise ValueError(f"copy: order {order!r} given; None, 'C', 'K' or 'A' is "
                                   "required.")
     a = array_args("copy", a)[0]
     return lax_shape.broadcast_in_dim_p.bind(a, shape=tuple(a.shape), sharding=None,

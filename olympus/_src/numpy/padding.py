@@ -41,7 +41,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         "symmetric" (reflect_type="even"), "wrap", "empty", "maximum", "minimum", "mean", "median"
         (stat_length=None), or a function of NumPy's form that returns the padded vector.
 
-    Raises ValueError for negative widths, NotImplementedError for another mode, TypeError for
+    Raises ValueError for negative widths, ValueError for another mode, TypeError for
     options that do not belong to the mode.
 
     >>> import olympus.numpy as onp
@@ -69,7 +69,7 @@ def _pad(array: Any, pad_width: Any, mode: Any, **kwargs: Any) -> Any:
     if callable(mode):
         return _pad_by_function(array, widths, mode, kwargs)
     if mode not in _OPTIONS:
-        raise NotImplementedError(f"pad: mode {mode!r} given; one of {', '.join(_OPTIONS)} or a "
+        raise ValueError(f"pad: mode {mode!r} given; one of {', '.join(_OPTIONS)} or a "
                                   "function is required.")
     wrong = set(kwargs) - set(_OPTIONS[mode])
     if wrong:

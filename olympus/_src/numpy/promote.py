@@ -361,9 +361,9 @@ def binary_inexact(prim: Primitive, x: Any, y: Any) -> Any:
 
 
 def refuse_option(name: str, **options: Any) -> None:
-    """Raise NotImplementedError for NumPy's options that write into or skip parts of an output."""
+    """Raise TypeError for NumPy's options that write into or skip parts of an output."""
     for option, value in options.items():
         if value is not None:
-            raise NotImplementedError(f"{name}: the argument {option} is given; arrays cannot be "
+            raise TypeError(f"{name}: the argument {option} is given; arrays cannot be "
                                       "written to, so only None is accepted; use the result, or "
                                       "olympus.numpy.where.")

@@ -405,10 +405,13 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     Args:
       varargs: the spacing: none, one number, or per axis a number or a vector of coordinates.
 
-    An array for one axis, a list of arrays for several. Only edge_order 1 (the default) exists.
+      edge_order: 1 (the default) or 2, of the differences at the ends.
+
+    An array for one axis, a list of arrays for several.
     """
-    if edge_order not in (None, 1):
-        raise NotImplementedError(f"gradient: edge_order {edge_order} given; only 1 is accepted.")
+    order = 1 if edge_order is None else edge_order
+    if order not in (1, 2):
+        raise ValueError(f"gradient: edge_order {edge_order} given; 1 or 2 is required.")
     (x,) = array_args("gradient", f)
     x = inexact(x)
     axes = canonical_axes(axis, len(x.shape), "gradient")
@@ -418,33 +421,37 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     if len(spacings) != len(axes):
         raise TypeError(f"gradient: {len(varargs)} spacings for {len(axes)} axes given; none, one, "
                         "or one per axis are required.")
-    if any(x.shape[i] < 2 for i in axes):
-        raise ValueError(f"gradient: {x.aval} given; at least 2 elements along each axis are "
-                         "required.")
-    found = [_gradient_along(x, h, i) for h, i in zip(array_args("gradient", *spacings), axes)]
+    if any(x.shape[i] <= order for i in axes):
+        raise ValueError(f"gradient: {x.aval} given; at least {order + 1} elements along each axis "
+                         "are required.")
+    found = [_gradient_along(x, h, i, order)
+             for h, i in zip(array_args("gradient", *spacings), axes)]
     return found[0] if len(axes) == 1 else found
 
 
-def _gradient_along(x: Any, h: Any, axis: int) -> Any:
+def _gradient_along(x: Any, h: Any, axis: int, order: int) -> Any:
     n = x.shape[axis]
-    steps = subtract(_along(x, axis, 1, None), _along(x, axis, 0, n - 1))
-    if not h.shape:
+
+    def cut(values: Any, start: int, stop: int) -> Any:
+        return _along(values, axis, start, stop)
+
+    steps = subtract(cut(x, 1, n), cut(x, 0, n - 1))
+    if not h.shape:     # equal gaps: each is half of two neighbours
         slopes = divide(steps, h)
-        middle = divide(slopes_sum(slopes, axis, n), literal(2, slopes.dtype))
-        return slicing.concatenate([_along(slopes, axis, 0, 1), middle,
-                                    _along(slopes, axis, n - 2, n - 1)], axis)
-    gaps = lax_shape.broadcast_in_dim(diff(inexact(h)), steps.shape, (axis,))
-    slopes = divide(steps, gaps)
-    left, right = _along(gaps, axis, 0, n - 2), _along(gaps, axis, 1, n - 1)
-    middle = divide(ew.add(multiply(right, _along(slopes, axis, 0, n - 2)),
-                           multiply(left, _along(slopes, axis, 1, n - 1))), ew.add(left, right))
-    return slicing.concatenate([_along(slopes, axis, 0, 1), middle,
-                                _along(slopes, axis, n - 2, n - 1)], axis)
-
-
-def slopes_sum(slopes: Any, axis: int, n: int) -> Any:
-    """Sums of neighbouring slopes."""
-    return ew.add(_along(slopes, axis, 0, n - 2), _along(slopes, axis, 1, n - 1))
+        left = right = literal(0.5, slopes.dtype)
+    else:
+        gaps = lax_shape.broadcast_in_dim(diff(inexact(h)), steps.shape, (axis,))
+        slopes = divide(steps, gaps)
+        both = ew.add(cut(gaps, 0, n - 2), cut(gaps, 1, n - 1))
+        left, right = divide(cut(gaps, 0, n - 2), both), divide(cut(gaps, 1, n - 1), both)
+    before, after = cut(slopes, 0, n - 2), cut(slopes, 1, n - 1)
+    middle = ew.add(multiply(right, before), multiply(left, after))
+    first, last = cut(slopes, 0, 1), cut(slopes, n - 2, n - 1)
+    if order == 2:      # the parabola through three points, at its ends
+        bend = subtract(after, before)
+        first = subtract(first, cut(multiply(left, bend), 0, 1))
+        last = ew.add(last, cut(multiply(right, bend), n - 3, n - 2))
+    return slicing.concatenate([first, middle, last], axis)
 
 
 @fused(static=("axis",))
