@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.special
 import scipy.stats as stats
 
 from olympus import custom_jvp, jit, jvp, lax, linear_transpose, make_olympuspr, random, vjp, vmap
 from olympus import numpy as onp
 from olympus._src.control.transfer import move
 from olympus._src.lax.linalg.qr import geqp3_p
+from olympus._src.lax.special_zeta import zeta_sum_p
 from olympus.memory import Space
 
 from . import Op, reals
@@ -137,6 +139,7 @@ ALL = (
     Op("random_gamma-slope", lambda a, t: (SAMPLES, QUANTILE_SLOPES * t), lambda a, t: jvp(
         lambda a: random.gamma(random.key(3), a), (a,), (t,)), (SHAPES, reals(4)), grad=False,
        tol=2e-3),
+    Op("zeta_sum", scipy.special.zeta, zeta_sum_p.bind, (V + 4, V + 3.5), grad=False),
     Op("device_put-part", lambda x: (x, np.sin(x)), lambda x: (
         move(x, Space.Device, Space.Host), lax.sin(x)), (V,)),
 )

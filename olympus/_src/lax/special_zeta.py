@@ -13,7 +13,8 @@ from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from .arithmetic import min, mul, neg, reciprocal, sub
+from .arithmetic import min as minimum
+from .arithmetic import mul, neg, reciprocal, sub
 from .bits import bitwise_and, shift_right_arithmetic, shift_right_logical
 from .choice import eq, ge, gt, lt, select
 from .convert import convert_element_type, convert_element_type_p
@@ -41,6 +42,7 @@ __all__ = ["mulhi", "mulhi_p", "polynomial", "polynomial_p", "zeta", "zeta_p"]
 
 # Euler-Maclaurin summation (DLMF 25.11.7), which XLA expands: finite operands, s > 1.
 zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING)
+zeta_sum_p.jvp = None       # `zeta` has the derivatives; lowering alone makes the sum
 
 
 def _zeta(tol: float, s: Any, q: Any) -> Any:
@@ -88,7 +90,7 @@ def _power(x: Any, k: int) -> Any:
 def _tail_slope(s: Any, w: Any, order: int) -> Any:
     """∂ᵐ/∂sᵐ of w⁻ˢ R(s), the sum from w on: R = w/(s-1) + 1/2 + Σ B₂ₖ/(2k)! (s)₂ₖ₋₁ w¹⁻²ᵏ."""
     # From s = 300 on it is less than the last digit of the first term, or underflows.
-    t = min(s, full_like(s, 300.0))
+    t = minimum(s, full_like(s, 300.0))
     away = reciprocal(sub(t, 1.0))
     sums = [mul(mul(w, (-1.0) ** i * math.factorial(i)), _power(away, i + 1))
             for i in range(order + 1)]

@@ -46,7 +46,8 @@ class WindowExtremum(WindowReduction):
 class WindowPlace(Primitive):
     """The flat index of each window's extremum; past the end where the window is all padding."""
 
-    transpose = None
+    # Lowering alone makes it; flat indices count all elements: the selections are mapped before.
+    jvp = transpose = vmap = None
 
     def infer(self, x: ShapedArray, *, select_prim: Any, **params: Any) -> ShapedArray:
         return make_aval(windowed_shape(x.shape, **params), _place_dtype(x))
@@ -71,12 +72,6 @@ class WindowPlace(Primitive):
             b, [x, b.op("stablehlo.reshape", [flat], None, places)],
             [b.scalar(identity(aval.dtype), aval.dtype), none], [aval, places],
             lambda *args: b.call_inline(body, args), **params)[1]
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        out = self.bind(*primals, **params)
-        return out, Zero(typeof(out).to_tangent_aval())
-
-    vmap = None     # flat indices count all elements: the selections are mapped before
 
 
 def _place_dtype(x: ShapedArray) -> Any:
