@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus import grad, jit, jvp, vmap
+import olympus
+from olympus import custom_vjp, grad, jit, jvp, vmap
+from olympus import numpy as onp
 from olympus._src.control.remat import checkpoint, checkpoint_name, checkpoint_policies
 from olympus._src.control.scan import scan
 from olympus._src.core.staging import stage
@@ -49,6 +51,33 @@ def test_values_and_derivatives(name):
         close(grad(grad(wrapped))(X), (slope(0.5 + 1e-6) - slope(0.5 - 1e-6)) / 2e-6)
     close(grad(lambda x: scan(lambda c, _: (fun(c), None), x, None, 3)[0])(X),
           grad(lambda x: plain(plain(plain(x))))(X))
+
+
+@pytest.mark.parametrize("way", [checkpoint, lambda f: jit(checkpoint(f)),
+                                 lambda f: checkpoint(jit(f)), lambda f: vmap(checkpoint(f))])
+@pytest.mark.parametrize("optimize", [False, True])
+def test_optimize_remat_runs_the_function_where_no_residual_is_read(way, optimize):
+    said = []
+
+    @custom_vjp
+    def f(x):
+        olympus.debug.callback(lambda: said.append("f"))
+        return onp.sin(x)
+
+    def fwd(x):
+        olympus.debug.callback(lambda: said.append("fwd"))
+        return onp.sin(x), onp.cos(x)
+
+    f.defvjp(fwd, lambda res, ct: (ct * res,), optimize_remat=optimize)
+    slopes = grad(lambda xs: way(lambda x: f(x) * f(x))(xs).sum())(XS)
+    olympus.effects_barrier()
+    close(slopes, np.sin(2 * np.asarray(XS)))
+    first = "f" if optimize else "fwd"
+    assert set(said[:2]) == {first} and set(said[-2:]) == {"fwd"}
+    said.clear()
+    grad(lambda xs: vmap(f)(xs).sum())(XS)
+    olympus.effects_barrier()
+    assert set(said) == {"fwd"}
 
 
 @pytest.mark.parametrize("name", POLICIES)

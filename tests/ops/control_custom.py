@@ -5,7 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from olympus import custom_jvp, grad, jit, jvp, lax, linear_transpose, vjp, vmap
+from olympus import (
+    checkpoint,
+    custom_jvp,
+    custom_vjp,
+    grad,
+    jit,
+    jvp,
+    lax,
+    linear_transpose,
+    vjp,
+    vmap,
+)
 from olympus.custom_batching import custom_vmap
 
 from . import Op, Refusal, reals
@@ -68,7 +79,44 @@ def half(x: Any, y: Any) -> Any:
     return vjp(lambda x: jit(ruled)(x, y)[0], x)[1](y)[0]
 
 
+@custom_vjp
+def optimized(x: Any, y: Any) -> Any:
+    return pair(lax, x, y)
+
+
+optimized.defvjp(
+    lambda x, y: (pair(lax, x, y), (x, y, lax.sin(x))),
+    lambda res, cts: (lax.cos(res[0]) * res[1] * cts[0], res[2] * cts[0] + (
+        2 * res[1] * lax.cos(res[1]) - res[1] * res[1] * lax.sin(res[1])) * cts[1]),
+    optimize_remat=True)
+halved = custom_vjp(lambda x: x / 2)
+halved.defvjp(lambda x: (x / 2, x), lambda res, ct: (ct / 2,), optimize_remat=True)
+
+
+def both(x: Any, y: Any, a: Any, b: Any) -> Any:
+    out, pull = vjp(checkpoint(optimized), x, y)
+    return (*out, *pull((a, b)))
+
+
+def ahead(x: Any) -> Any:
+    """Outputs and residuals, nothing pulled back."""
+    return vjp(halved, x)[0]
+
+
+halving = custom_jvp(lambda x: x / 2)
+halving.defjvp(lambda primals, tangents: (halving(*primals), jit(ahead)(*tangents)))
+
+
 ROWS = (
+    Op("custom_vjp-optimized-part", partial(pair, np), lambda x, y: vjp(optimized, x, y)[0],
+       (V, V[::-1])),
+    Op("custom_vjp-optimized-rule", lambda x: x / 2, halving, (V,)),
+    Op("custom_vjp-optimized", lambda x, y, a, b: (*pair(np, x, y), *plain_pulled(x, y, a, b)),
+       both, (V, V[::-1], V, 2 * V)),
+    Op("custom_vjp-optimized-jit", lambda x, y, a, b: (
+        *pair(np, x, y), *plain_pulled(x, y, a, b)), jit(both), (V, V[::-1], V, 2 * V)),
+    Op("custom_vjp-optimized-ahead", lambda x, ct: (x / 2, ct / 2), lambda x, ct: (
+        jit(ahead)(x), *linear_transpose(jit(ahead), x)(ct)), (V, V[::-1])),
     Op("custom_vmap", partial(pair, np), ruled, (V, V[::-1])),
     Op("custom_vmap-jit", partial(pair, np), jit(ruled), (V, V[::-1])),
     Op("custom_vmap-part", lambda x, y: (*pair(np, x, y), np.exp(x)),

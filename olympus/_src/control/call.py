@@ -20,7 +20,7 @@ from ..interpreters.partial_eval import Split, partial_eval_program, split_progr
 from ..interpreters.transpose import transpose_program
 from .transfer import device_put_p
 
-__all__ = ["call_p"]
+__all__ = ["Defined", "call_p"]
 
 
 class Call(Higher):
@@ -159,6 +159,41 @@ def _apply_split(prim: Call, tape: Any, split: Split, known: Sequence[Any],
 
 
 call_p = Call("jit")
+
+
+class Defined(Higher, abstract=True):
+    """An operation with a `name` and a definition, `olympuspr`: rules are those of a call of it."""
+
+    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        return olympuspr.out_avals
+
+    def effects(self, *, olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
+        return olympuspr.effects
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
+            name: str, **params: Any) -> Any:
+        return call_p.jvp(primals, tangents, olympuspr=olympuspr, name=name)
+
+    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
+                  olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
+        return call_p.linearize(tape, primals, tangents, olympuspr=olympuspr, name=name)
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
+                     olympuspr: ClosedOlympuspr, name: str, **params: Any) -> list[Any]:
+        return call_p.partial_eval(tape, args, unknown, olympuspr=olympuspr, name=name)
+
+    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr, name: str,
+                  **params: Any) -> list[Any]:
+        return call_p.transpose(cts, *args, olympuspr=olympuspr, name=name)
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
+        return call_p.vmap(axis, args, dims, olympuspr=olympuspr, name=name)
+
+    vmap_named = vmap
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return call_p.uses_axis(name, params)
 
 
 def _placed(closed: ClosedOlympuspr) -> list[tuple[int, dict[str, Any]]]:

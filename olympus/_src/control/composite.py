@@ -15,58 +15,24 @@ import numpy as np
 from ..backend.attributes import element_type
 from ..base import errors
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
-from ..core.primitive import Axis, Higher
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, describe
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import check_callable, flatten
-from .call import call_p
+from .call import Defined
 
 __all__ = ["composite", "composite_p"]
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
 
 
-class CompositeOp(Higher):
+class CompositeOp(Defined):
     """params: olympuspr, name, version, attributes (pairs of a name and MLIR text)."""
-
-    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
-        return olympuspr.out_avals
-
-    def effects(self, *, olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
-        return olympuspr.effects
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str, version: int,
               attributes: tuple[tuple[str, str], ...]) -> list[Any]:
         return b.composite(olympuspr, args, name, version, dict(attributes))
-
-    # Everything else is done to the definition, as a call of it.
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
-            name: str, **params: Any) -> Any:
-        return call_p.jvp(primals, tangents, olympuspr=olympuspr, name=name)
-
-    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
-                  olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
-        return call_p.linearize(tape, primals, tangents, olympuspr=olympuspr, name=name)
-
-    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
-                     olympuspr: ClosedOlympuspr, name: str, **params: Any) -> list[Any]:
-        return call_p.partial_eval(tape, args, unknown, olympuspr=olympuspr, name=name)
-
-    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr, name: str,
-                  **params: Any) -> list[Any]:
-        return call_p.transpose(cts, *args, olympuspr=olympuspr, name=name)
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-             olympuspr: ClosedOlympuspr, name: str, **params: Any) -> Any:
-        return call_p.vmap(axis, args, dims, olympuspr=olympuspr, name=name)
-
-    vmap_named = vmap
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return call_p.uses_axis(name, params)
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         return eqn      # the operation is what it is, with all its results

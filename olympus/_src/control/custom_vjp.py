@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from ..base.errors import UnexpectedTracerError
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Linear, Primitive, Zero
-from ..core.staging import closure_convert, stage
+from ..core.staging import StagingTrace, closure_convert, stage
 from ..core.trace import Tracer, ctx, describe, typeof
-from ..interpreters.batching import BatchTrace, batch_flat, to_axis
+from ..interpreters.batching import BatchTrace, batch_flat, batch_program, to_axis
 from ..lax.shape import reduce_sum
 from ..types.tree import (
     PyTreeDef,
@@ -27,6 +27,7 @@ from ..types.tree import (
     treedef_children,
 )
 from .bodies import check_callable, flatten
+from .call import Defined, call_p
 from .custom_rules import (
     CustomCall,
     CustomFunction,
@@ -106,7 +107,8 @@ class custom_vjp(CustomFunction):
         `bwd` returns a tuple with one cotangent per differentiable argument; None stands for
         zeros, at any depth. With `symbolic_zeros` every array that `fwd` gets is a
         `CustomVJPPrimal`, and cotangents known to be zero are `SymbolicZero` objects.
-        `optimize_remat` promises that `fwd` computes the same output as the function.
+        `optimize_remat` promises that `fwd` computes the same output as the function: where nothing
+        reads the residuals, as in the first pass of a checkpointed function, the function runs.
         """
         check_callable(f"custom_vjp {name_of(self.fun)}", fwd=fwd, bwd=bwd)
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
@@ -143,6 +145,7 @@ class _VjpRule:
     code: object = None
     identity: object = None
     own = (0, 0)
+    optimize_remat = False
 
     @property
     def staged_type(self) -> Any:
@@ -162,7 +165,7 @@ class _VjpCall(_VjpRule):
     """One call of a decorated function: `run` is the flat function."""
 
     __slots__ = ("name", "bwd_name", "code", "identity", "fun", "fwd", "bwd", "symbolic_zeros",
-                 "statics", "in_tree", "out_tree", "out_avals")
+                 "optimize_remat", "statics", "in_tree", "out_tree", "out_avals")
 
     def __init__(self, owner: custom_vjp, fwd: Callable[..., Any], bwd: Callable[..., Any],
                  statics: dict[int, Any], in_tree: Any) -> None:
@@ -170,7 +173,8 @@ class _VjpCall(_VjpRule):
         self.name, self.bwd_name = name_of(fwd), name_of(bwd)
         self.code = getattr(fwd, "__code__", fwd)
         self.identity = (fwd, bwd, owner.fun, *map(id, statics.values()))
-        self.symbolic_zeros, self.statics, self.in_tree = owner.symbolic_zeros, statics, in_tree
+        self.symbolic_zeros, self.optimize_remat = owner.symbolic_zeros, owner.optimize_remat
+        self.statics, self.in_tree = statics, in_tree
         self.out_tree: PyTreeDef | None = None      # both known once function or fwd has run
         self.out_avals: list[Any] | None = None
 
@@ -288,10 +292,12 @@ class _StagedVjp(_VjpRule):
     The tracers are among the residuals, too.
     """
 
-    __slots__ = ("name", "bwd_name", "fwd", "back", "num_outs", "flags", "own", "_found")
+    __slots__ = ("name", "bwd_name", "optimize_remat", "fwd", "back", "num_outs", "flags", "own",
+                 "_found")
 
     def __init__(self, rules: _VjpRule) -> None:
         self.name, self.bwd_name = rules.name, rules.bwd_name
+        self.optimize_remat = rules.optimize_remat
         self.fwd: Any = None        # all known once they are staged
         self.back: Any = None
         self.num_outs = 0
@@ -349,10 +355,11 @@ class _StagedVjp(_VjpRule):
 class _ShiftedVjp(_VjpRule):
     """The rules of a function with leading operands that the function closes over."""
 
-    __slots__ = ("name", "bwd_name", "rules", "num_leading")
+    __slots__ = ("name", "bwd_name", "optimize_remat", "rules", "num_leading")
 
     def __init__(self, rules: _VjpRule, num_leading: int) -> None:
         self.name, self.bwd_name = rules.name, rules.bwd_name
+        self.optimize_remat = rules.optimize_remat
         self.rules, self.num_leading = rules, num_leading
 
     @property
@@ -376,10 +383,12 @@ class _BatchedVjp(_VjpRule):
     Outputs are all mapped or none is, so that cotangents are per element where any is.
     """
 
-    __slots__ = ("name", "bwd_name", "code", "identity", "own", "trace", "rules", "dims", "mapped")
+    __slots__ = ("name", "bwd_name", "optimize_remat", "code", "identity", "own", "trace", "rules",
+                 "dims", "mapped")
 
     def __init__(self, trace: BatchTrace, rules: _VjpRule, dims: Sequence[int | None]) -> None:
         self.name, self.bwd_name = rules.name, rules.bwd_name
+        self.optimize_remat = rules.optimize_remat
         self.trace, self.rules, self.dims = trace, rules, list(dims)
         self.code, self.own = rules.code, rules.own
         self.identity = (trace, self.dims, rules.identity)
@@ -456,7 +465,8 @@ class CustomVjpCall(CustomCall):
             tangents: Sequence[Any], **params: Any) -> Any:
         def apply(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             nonzero = tuple(type(t) is not Zero for t in tangents)
-            outs, res, bwd = rules(primals, nonzero)
+            run = _apart if rules.optimize_remat and _is_staged(ctx.trace) else _together
+            outs, res, bwd = run(fun, rules, primals, nonzero)
             out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])
             found = iter(custom_lin_p.bind(
                 *res, *[t for t in tangents if type(t) is not Zero], name=params["name"], bwd=bwd,
@@ -483,6 +493,70 @@ class CustomVjpCall(CustomCall):
     def unpack(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rest = {"name": params["name"], "symbolic_zeros": params["symbolic_zeros"]}
         return params["fwd"].call, rest
+
+
+def _is_staged(trace: Any) -> bool:
+    """Whether what the trace does ends in a program; else rules may look at values."""
+    while (parent := getattr(trace, "parent", None)) is not None:
+        trace = parent
+    return isinstance(trace, StagingTrace)
+
+
+def _together(fun: Callable[..., Any], rules: _VjpRule, primals: Sequence[Any],
+              perturbed: Sequence[bool]) -> Any:
+    return rules(primals, perturbed)
+
+
+def _apart(fun: Callable[..., Any], rules: _VjpRule, primals: Sequence[Any],
+           perturbed: Sequence[bool]) -> Any:
+    """The rules, with outputs and residuals from an equation that can be cut (`CustomFwd`)."""
+    found: list[Any] = []
+
+    def forward(*args: Any) -> list[Any]:
+        outs, res, bwd = rules(args, perturbed)
+        found[:] = len(outs), bwd
+        return [*outs, *res]
+
+    avals = list(map(typeof, primals))
+    whole, of_whole = closure_convert(stage(forward, avals))
+    alone, of_alone = closure_convert(stage(fun, avals))
+    n, bwd = found
+    if of_whole or of_alone or whole.out_avals[:n] != alone.out_avals:
+        return rules(primals, perturbed)
+    out = custom_fwd_p.bind(*primals, olympuspr=whole, call_olympuspr=alone, name=rules.name)
+    return out[:n], out[n:], bwd
+
+
+class CustomFwd(Defined):
+    """fwd of a custom_vjp function with `optimize_remat`: outputs, then residuals.
+
+    params: olympuspr, call_olympuspr (the function, which is called where no residual is read),
+    name.
+    """
+
+    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
+        return b.call_inline(olympuspr, args)
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, call_olympuspr: ClosedOlympuspr, name: str) -> Any:
+        whole, alone = (batch_program(body, axis, dims, True)[0]
+                        for body in (olympuspr, call_olympuspr))
+        out = self.bind(*args, olympuspr=whole, call_olympuspr=alone, name=name)
+        return out, [0] * len(out)
+
+    vmap_named = vmap
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        alone, params = eqn.params["call_olympuspr"], eqn.params
+        n = len(alone.out_avals)
+        if any(used[n:]):
+            n, alone = len(used), params["olympuspr"]
+        return call_p.dce(used[:n], eqn.replace(
+            primitive=call_p, outvars=eqn.outvars[:n],
+            params={"olympuspr": alone, "name": params["name"]}))
+
+
+custom_fwd_p = CustomFwd("custom_fwd")
 
 
 class CustomLin(Primitive):
