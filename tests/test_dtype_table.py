@@ -5,6 +5,7 @@ A fixed quarter of the operations runs; OLYMPUS_DTYPE_TABLE=all runs them all.
 
 import importlib.util
 import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def test_the_table_has_every_operation():
 
 @pytest.mark.parametrize("name", sorted(tool.OPERATIONS) if ALL else tool.share(0, 4))
 def test_dtypes_of(name):
-    with olympus.enable_x64(True):
+    with olympus.enable_x64(True), warnings.catch_warnings(action="ignore"):
         found = list(tool.table([name]))
     assert found[-1] == TABLE[name]
     assert all(text in LINES for text in found)
