@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -315,3 +319,34 @@ def test_a_mapped_condition_is_evaluated_once_for_each_value_of_an_element(wrap,
     olympus.effects_barrier()
     seen = sorted(map(float, capfd.readouterr().out.split()))
     assert seen == sorted([0.0, 1.0, 2.0, 3.0] + [2.0, 3.0] + [5.0])
+
+
+COMPUTING = """
+import os, sys, threading
+if sys.argv[1] == "one":
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+import numpy as np
+import olympus
+from olympus import jit, lax, numpy as onp, pure_callback
+from olympus.experimental import io_callback
+
+x = onp.ones(100_000)
+f = jit(lambda x: pure_callback(lambda v: np.asarray(jit(lambda a: onp.sin(a) * 2)(v)), x, x).sum())
+step = lambda c, _: (io_callback(lambda v: np.asarray(onp.cos(v)), c, c, ordered=True), None)
+g = jit(lambda c: lax.scan(step, c, None, 100)[0])
+threads = [threading.Thread(target=lambda: float(f(x))) for _ in range(8)]
+for t in threads:
+    t.start()
+found = [float(f(x)) for _ in range(5)], float(g(0.5))
+for t in threads:
+    t.join()
+np.testing.assert_allclose(found[0], 2e5 * np.sin(1), rtol=1e-4)
+np.testing.assert_allclose(found[1], 0.739085, rtol=1e-5)
+"""
+
+
+@pytest.mark.parametrize("cores", ["one", "all"])
+def test_callbacks_that_compute_while_the_main_thread_waits_do_not_hang(cores):
+    if cores == "one" and not hasattr(os, "sched_setaffinity"):
+        pytest.skip("this system does not bind processes to cores")
+    subprocess.run([sys.executable, "-c", COMPUTING, cores], timeout=120, check=True)
