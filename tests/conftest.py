@@ -7,6 +7,7 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, when jaxlib is loaded
 
+import itertools
 import socket
 import sys
 import zlib
@@ -30,6 +31,20 @@ def clear_caches() -> Iterator[Callable[[], None]]:
     olympus.clear_caches()
     yield olympus.clear_caches
     olympus.clear_caches()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _tests_done() -> Iterator[int]:
+    return itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def _few_programs(_tests_done: Iterator[int]) -> None:
+    """Thousands of tests compile more than a process may keep: begin anew now and then."""
+    if next(_tests_done) % 200 == 0:
+        import olympus
+
+        olympus.clear_caches()
 
 
 @pytest.fixture(autouse=True)

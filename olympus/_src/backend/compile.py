@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import logging
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from ..base import config, errors, lib
+from ..base import config, errors, lib, util
 from ..base.util import Memo
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import NO_EFFECTS, ClosedOlympuspr
@@ -17,11 +20,15 @@ from ..types.avals import AbstractToken, make_aval, physical_aval
 from . import devices
 from .lowering import lower_program
 
-__all__ = ["Executable", "compile_module", "compile_program", "user_error"]
+__all__ = ["Executable", "compile_module", "compile_program", "drop_programs", "user_error"]
 
 logger = logging.getLogger("olympus")
 _executables: Memo = Memo(4096)
 _lock = threading.Lock()
+_compilations = itertools.count(1)
+_LOOK_EVERY = 128       # compilations; one takes some ten mappings
+_MAPPINGS = Path("/proc/self/maps")
+_MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 
 
 class Executable:
@@ -104,6 +111,8 @@ def compile_module(module: Any, context: Any, device: Any,
         found = _executables.get(key)
         if found is not None:
             return found
+    if next(_compilations) % _LOOK_EVERY == 0:
+        _make_room(context.name)
     start = time.perf_counter()
     try:
         xla = lib.compile(devices.client(device.platform), module, [device], options=options,
@@ -116,6 +125,37 @@ def compile_module(module: Any, context: Any, device: Any,
     if key is not None:
         _executables[key] = xla
     return xla
+
+
+def drop_programs() -> None:
+    """Forget every traced and compiled program; they are made anew when next needed."""
+    util.clear_all()
+    lib.PjitFunctionCache.clear_all()
+
+
+def _make_room(name: str) -> None:
+    """Drop programs before the process has as many memory mappings as Linux allows.
+
+    Each compiled program takes about ten; XLA's compiler ends the process where it gets no more.
+    """
+    try:
+        most = int(_MOST_MAPPINGS.read_text())
+        taken = _MAPPINGS.read_bytes().count(b"\n")
+    except OSError:     # not Linux
+        return
+    if taken < 0.7 * most:
+        return
+    drop_programs()
+    gc.collect()
+    left = _MAPPINGS.read_bytes().count(b"\n")
+    logger.warning("compile: the process had %d of %d memory mappings; kept programs are dropped, "
+                   "which left %d; they are compiled again when next needed. Raise "
+                   "vm.max_map_count to keep more.", taken, most, left)
+    if left > 0.9 * most:
+        raise errors.ResourceExhaustedError(
+            f"compiling {name}: the process has {left} of {most} memory mappings "
+            "(vm.max_map_count); a tenth of them must be free; drop compiled functions that are "
+            "not used any more, or raise the limit.")
 
 
 def compile_program(closed: ClosedOlympuspr, name: str, device: Any,

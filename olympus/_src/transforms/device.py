@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from ..backend import devices
 from ..backend.array import array_from_numpy, numpy_value
+from ..backend.compile import drop_programs
 from ..backend.dispatch import KEY_TYPES, argument_array
-from ..base import lib, util
+from ..base import lib
 from ..base.source import api_boundary
 from ..control.transfer import move
 from ..core.trace import Tracer, typeof
@@ -161,5 +162,4 @@ def clear_caches() -> None:
     >>> import olympus
     >>> olympus.clear_caches()
     """
-    util.clear_all()
-    lib.PjitFunctionCache.clear_all()
+    drop_programs()
