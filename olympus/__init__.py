@@ -20,12 +20,13 @@ from . import (
     nn,
     numpy,
     random,
+    sharding,
     stages,
     tree,
     tree_util,
     typing,
 )
-from ._src.backend.array import Array
+from ._src.backend.array import Array, Shard
 from ._src.backend.devices import (
     default_backend,
     device_count,
@@ -94,21 +95,24 @@ from ._src.transforms.tracing import (
 from ._src.transforms.vmap import vmap
 from ._src.types.avals import ShapeDtypeStruct
 from ._src.types.dtypes import float0
+from ._src.types.sharding import NamedSharding
+from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
 
 __all__ = [
-    "Array", "Device", "ShapeDtypeStruct", "__version__", "__version_info__", "block_until_ready",
-    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches",
-    "closure_convert", "config", "copy_to_host_async", "core", "custom_batching",
-    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs",
-    "debug_nans", "default_backend", "default_device", "default_matmul_precision",
-    "default_prng_impl", "device_count", "device_get", "device_put", "devices", "disable_jit",
-    "dtypes", "effects_barrier", "enable_checks", "enable_x64", "ensure_compile_time_eval",
-    "errors", "eval_shape", "experimental", "explain_cache_misses", "flatten_util", "float0",
-    "fwd_and_bwd", "grad", "hessian", "host_count", "interpreters", "jacfwd", "jacobian", "jacrev",
-    "jit", "jvp", "lax", "linear_transpose", "linearize", "live_arrays", "local_device_count",
-    "local_devices", "log_compiles", "make_olympuspr", "memory", "named_call", "named_scope", "nn",
-    "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "process_count", "process_index",
-    "pure_callback", "random", "remat", "softmax_custom_jvp", "stages", "threefry_partitionable",
-    "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "Array", "Device", "NamedSharding", "P", "Shard", "ShapeDtypeStruct", "__version__",
+    "__version_info__", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
+    "checkpoint_policies", "clear_caches", "closure_convert", "config", "copy_to_host_async",
+    "core", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp",
+    "debug", "debug_infs", "debug_nans", "default_backend", "default_device",
+    "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
+    "devices", "disable_jit", "dtypes", "effects_barrier", "enable_checks", "enable_x64",
+    "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain_cache_misses",
+    "flatten_util", "float0", "fwd_and_bwd", "grad", "hessian", "host_count", "interpreters",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
+    "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_olympuspr",
+    "memory", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion",
+    "numpy_rank_promotion", "process_count", "process_index", "pure_callback", "random", "remat",
+    "sharding", "softmax_custom_jvp", "stages", "threefry_partitionable", "tree", "tree_util",
+    "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]

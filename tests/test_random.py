@@ -308,7 +308,7 @@ ERRORS = [
     (lambda k: np.asarray(k), TypeError, "key_data"),
     (lambda k: bool(k), TypeError, "truth"),
     (lambda k: hash(k), TypeError, "unhashable"),
-    (lambda k: random.normal(k, out_sharding=1), NotImplementedError, "out_sharding"),
+    (lambda k: random.normal(k, out_sharding=1), TypeError, "normal: 1 of type int"),
 ]
 
 

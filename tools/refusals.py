@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 REASONS = {
     "hardware limit": r"calls\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
-    "later: shardings, several platforms": r"out_sharding|mesh_axis|stages\.py:lower: .*platforms",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
     "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|"
                        r"to_tangent_aval): (type\(self\)\.__name__)?$",

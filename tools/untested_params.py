@@ -29,7 +29,7 @@ import olympus
 
 MODULES = ("olympus.lax", "olympus.lax.linalg")
 EXEMPT = {
-    "out_sharding": "None is the only value until there are shardings of several devices",
+    "out_sharding": "values are equal: tests/sharded_cases.py looks at the parts on eight devices",
     "sharding": "the same",
     "lax.all_gather.to": "a type for meshes; the axes of vmap have none",
     "lax.create_token._": "its value is nowhere used, in JAX too",

@@ -91,6 +91,7 @@ from .._src.lax.shape import (
     reduce_sum, reduce_sum_p, reshape, reshape_p, rev, rev_p, squeeze, squeeze_p, tile, tile_p,
     transpose, transpose_p,
 )
+from .._src.lax.sharding import sharding_constraint_p, with_sharding_constraint
 from .._src.lax.slicing import (
     concatenate, concatenate_p, dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim,
     dynamic_slice_p, dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,
@@ -170,12 +171,13 @@ __all__ = [
     "scatter_add", "scatter_add_p", "scatter_apply", "scatter_max", "scatter_max_p", "scatter_min",
     "scatter_min_p", "scatter_mul", "scatter_mul_p", "scatter_p", "scatter_sub", "scatter_sub_p",
     "ScatterDimensionNumbers", "select", "select_and_gather_add_p", "select_and_scatter_add_p",
-    "select_and_scatter_p", "select_n", "select_n_p", "shape_as_value", "shift_left",
-    "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p", "shift_right_logical",
-    "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh", "sinh_p", "slice",
-    "slice_in_dim", "slice_p", "sort", "sort_key_val", "sort_p", "split", "split_p", "sqrt",
-    "sqrt_p", "square", "square_p", "squeeze", "squeeze_p", "stack", "stack_p", "stage", "stage_p",
-    "stop_gradient", "stop_gradient_p", "sub", "sub_p", "switch", "tan", "tan_p", "tanh", "tanh_p",
-    "tile", "tile_p", "Tolerance", "top_k", "top_k_p", "transpose", "transpose_p", "unstack",
-    "unstack_p", "while_loop", "while_p", "xor_p", "zeta", "zeta_p",
+    "select_and_scatter_p", "select_n", "select_n_p", "shape_as_value", "sharding_constraint_p",
+    "shift_left", "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p",
+    "shift_right_logical", "shift_right_logical_p", "sign", "sign_p", "sin", "sin_p", "sinh",
+    "sinh_p", "slice", "slice_in_dim", "slice_p", "sort", "sort_key_val", "sort_p", "split",
+    "split_p", "sqrt", "sqrt_p", "square", "square_p", "squeeze", "squeeze_p", "stack", "stack_p",
+    "stage", "stage_p", "stop_gradient", "stop_gradient_p", "sub", "sub_p", "switch", "tan",
+    "tan_p", "tanh", "tanh_p", "tile", "tile_p", "Tolerance", "top_k", "top_k_p", "transpose",
+    "transpose_p", "unstack", "unstack_p", "while_loop", "while_p", "with_sharding_constraint",
+    "xor_p", "zeta", "zeta_p",
 ]

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
+import olympus
 from olympus import lax
 from olympus._src.lax import choice
+from olympus.sharding import Mesh, NamedSharding
+from olympus.sharding import PartitionSpec as P
 
 from . import Op
 
@@ -54,6 +57,11 @@ def bit_length(x: Array) -> Array:
 def popcount(x: Array) -> Array:
     bits = 8 * x.dtype.itemsize
     return np.array([bin(int(v) % 2 ** bits).count("1") for v in x], x.dtype)
+
+
+def constrained(x: Any) -> Any:
+    mesh = Mesh(np.array(olympus.devices()[:1]), "d")
+    return lax.with_sharding_constraint(x, NamedSharding(mesh, P()))
 
 
 def power(n: int) -> Op:
@@ -118,6 +126,7 @@ UNARY = [
     row("reduce_precision-whole", lambda x: lax.reduce_precision(x, 11, 52), lambda x: x, (WIDE,),
         "f"),
     row("stop_gradient", lax.stop_gradient, lambda x: x, (WIDE,), "fdhcz", False),
+    row("with_sharding_constraint", constrained, lambda x: x, (WIDE,), "fhciub"),
     row("optimization_barrier", lax.optimization_barrier, lambda x: x, (WIDE,), "fhciub"),
     *map(power, (-2, -1, 0, 1, 2, 3, 4)),
 ]

@@ -19,7 +19,7 @@ from ..types import dtypes
 from ..types.avals import make_aval
 from . import devices
 
-__all__ = ["Array", "array_from_numpy", "literal_array"]
+__all__ = ["Array", "Shard", "array_from_numpy", "literal_array", "put_parts"]
 
 Array = lib.Array
 ArrayImpl = lib.ArrayImpl
@@ -56,6 +56,11 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
         raise errors.ResourceExhaustedError(
             f"array: {value.nbytes} bytes given; they do not fit on {target}; a smaller array is "
             "required.") from None
+
+
+def put_parts(x: Any, sharding: Any) -> Any:
+    """An array (of devices or NumPy's) cut as a sharding says, on its devices."""
+    return lib.device_put_parts(x.aval, numpy_value(x), sharding)
 
 
 def literal_array(literal: Literal) -> Any:
@@ -166,6 +171,46 @@ def _device(self: Any) -> Any:
     return next(iter(found)) if len(found) == 1 else self._sharding
 
 
+class Shard:
+    """One device's part of an array.
+
+    Args:
+      device: the device.
+      sharding, global_shape: of the whole array.
+      data: the part, an array of one device.
+    """
+
+    __slots__ = ("device", "_sharding", "_shape", "data")
+
+    def __init__(self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None
+                 ) -> None:
+        self.device, self._sharding, self._shape = device, sharding, global_shape
+        self.data = data
+
+    @property
+    def index(self) -> tuple[slice, ...]:
+        """Which part of the whole array it is."""
+        return self._sharding.devices_indices_map(self._shape)[self.device]
+
+    @property
+    def replica_id(self) -> int:
+        """How many devices before this one hold the same part."""
+        places = self._sharding.devices_indices_map(self._shape)
+        mine = places[self.device]
+        return [d for d, where in places.items() if where == mine].index(self.device)
+
+    def __repr__(self) -> str:
+        return (f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+                f"data={self.data})")
+
+
+def _shards(self: Any) -> list[Shard]:
+    """The parts on the devices of this process."""
+    whole, sharding = self.aval, self._sharding
+    return [Shard(part.device, sharding, whole.shape, part) for part in lib.shards(
+        self, whole.update(shape=sharding.shard_shape(whole.shape)))]
+
+
 def _unpickle(value: np.ndarray, weak_type: bool) -> Any:
     return array_from_numpy(value, weak_type)
 
@@ -197,6 +242,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "tobytes": lambda self, order=None: numpy_value(self).tobytes(order),
     "block_until_ready": _block_until_ready, "devices": _devices,
     "copy_to_host_async": lib.copy_to_host_async,
+    "addressable_data": lambda self, index: _shards(self)[index].data,
     "__dlpack__": lambda self, **kwargs: lib.to_dlpack(self, **kwargs),
     "__dlpack_device__": lambda self: (1 if self.platform() == "cpu" else 2, _device(self).id),
 }
@@ -208,8 +254,9 @@ PROPERTIES: dict[str, Any] = {
     "committed": operator.attrgetter("_committed"),
     "itemsize": operator.attrgetter("aval.dtype.itemsize"),
     "nbytes": lambda self: self.aval.size * self.aval.dtype.itemsize,
-    "is_fully_addressable": lambda self: True,
-    "is_fully_replicated": lambda self: len(_devices(self)) == 1,
+    "is_fully_addressable": operator.attrgetter("_sharding.is_fully_addressable"),
+    "is_fully_replicated": operator.attrgetter("_sharding.is_fully_replicated"),
+    "addressable_shards": _shards, "global_shards": _shards,
 }
 
 

@@ -9,18 +9,21 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base import config, errors, lib, util
 from ..base.util import Memo
 from ..core.effects import add_pending, wait_for_ordered
-from ..core.ir import NO_EFFECTS, ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr
 from ..types import dtypes
 from ..types.avals import AbstractToken, make_aval, physical_aval
-from . import devices
-from .lowering import lower_program
+from ..types.sharding import Mesh, NamedSharding, PartitionSpec, named
+from .array import put_parts
+from .devices import client
+from .lowering import ModuleContext, lower_program
 
-__all__ = ["Executable", "compile_module", "compile_program", "drop_programs", "user_error"]
+__all__ = ["Executable", "Placement", "compile_module", "compile_program", "drop_programs",
+           "user_error"]
 
 logger = logging.getLogger("olympus")
 _executables: Memo = Memo(4096)
@@ -31,29 +34,55 @@ _MAPPINGS = Path("/proc/self/maps")
 _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 
 
+class Placement(NamedTuple):
+    """Where a program runs, as its arguments say."""
+
+    devices: tuple[Any, ...]
+    committed: bool
+    shardings: tuple[Any, ...] = ()     # per argument, if one is spread over a mesh, or None
+
+    @property
+    def platform(self) -> str:
+        return self.devices[0].platform
+
+    @property
+    def several(self) -> tuple[Any, ...]:
+        """The devices if they are more than one, else none: one may still be exchanged."""
+        return self.devices if len(self.devices) > 1 else ()
+
+
 class Executable:
     """A compiled program of flat arguments.
 
     `kept` marks the inputs that the program reads; the others are not passed.
     """
 
-    __slots__ = ("xla", "name", "in_avals", "out_avals", "kept", "sharding", "device", "handlers",
-                 "physical_out", "keepalive", "effects")
+    __slots__ = ("xla", "name", "in_avals", "out_avals", "kept", "devices", "in_shardings",
+                 "out_shardings", "committed", "demanded", "handlers", "physical_out", "keepalive",
+                 "effects")
 
-    def __init__(self, xla: Any, name: str, in_avals: Sequence[Any], out_avals: Sequence[Any],
-                 kept: Sequence[bool], device: Any, committed: bool, keepalive: Any = None,
-                 effects: frozenset[Any] = NO_EFFECTS) -> None:
-        self.xla, self.name, self.device = xla, name, device
-        self.in_avals, self.out_avals, self.kept = list(in_avals), list(out_avals), list(kept)
-        self.sharding = lib.single_device_sharding(device)
-        self.physical_out = [_storage(a) for a in out_avals]
-        self.handlers = [lib.result_handler(a, self.sharding, committed) for a in self.physical_out]
-        self.keepalive, self.effects = keepalive, effects
+    def __init__(self, xla: Any, name: str, closed: ClosedOlympuspr, kept: Sequence[bool],
+                 placement: Placement, context: ModuleContext) -> None:
+        self.xla, self.name, self.effects = xla, name, closed.effects
+        self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
+        self.physical_out = [_storage(a) for a in self.out_avals]
+        self.keepalive = context.keepalives
+        self.devices, self.committed, self.demanded = context.place(placement)
+        taken = [i for i, k in enumerate(self.kept) if k]
+        ins, self.out_shardings = _shardings(
+            xla, self.devices, [self.demanded[i] if self.demanded else None for i in taken],
+            [self.in_avals[i] for i in taken], self.physical_out,
+            list(context.meshes))
+        self.in_shardings = [None] * len(self.kept)     # None for what is not read
+        for i, s in zip(taken, ins):
+            self.in_shardings[i] = s
+        self.handlers = [lib.result_handler(a, s, self.committed)
+                         for a, s in zip(self.physical_out, self.out_shardings)]
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
-        kept = [a if a.device is self.device else lib.copy_to_device(a, self.device)
-                for a, k in zip(args, self.kept) if k]      # uncommitted ones may be elsewhere
+        kept = [self._placed(i, args[i], s) for i, s in enumerate(self.in_shardings)
+                if s is not None]
         try:
             if self.effects:
                 ordered = any(e.ordered for e in self.effects)
@@ -66,15 +95,53 @@ class Executable:
         except lib.XlaRuntimeError as error:
             raise user_error(error, self.name) from None
 
-    def fastpath(self, out_tree: Any, committed: bool) -> Any:
-        """What C++ needs to run this program without us; None where Python is needed."""
+    def _placed(self, i: int, x: Any, sharding: Any) -> Any:
+        """Argument `i` where the program takes it; uncommitted ones may be elsewhere."""
+        if len(self.devices) == 1:
+            device, = self.devices
+            return x if x.device is device else lib.copy_to_device(x, device)
+        if _fits(x, sharding):
+            return x
+        if x._committed and self.demanded and self.demanded[i] is not None:
+            raise ValueError(f"{self.name}: an argument {x.aval} is committed to {x.sharding}; the "
+                             f"program takes it as {sharding}; move it with device_put.")
+        return put_parts(x, sharding)
+
+    def fastpath(self, out_tree: Any, args: Sequence[Any]) -> Any:
+        """What C++ needs to run this program without us, given such flat arguments.
+
+        None where Python is needed.
+        """
         calls_host = any(type(x) is lib.HostFunction for x in self.keepalive or ())
         if self.effects or calls_host or any(a is not p and dtypes.is_float0(a.dtype)
                                for a, p in zip(self.out_avals, self.physical_out)):
             return None
-        n_in, n_out = sum(self.kept), len(self.out_avals)
-        return lib.fastpath(self.xla, out_tree, [self.sharding] * n_in, [self.sharding] * n_out,
-                            self.physical_out, [committed] * n_out, self.kept)
+        ins = [s for s in self.in_shardings if s is not None]
+        if len(self.devices) > 1 and not all(
+                _fits(x, s) for x, s in zip(args, self.in_shardings) if s is not None):
+            return None
+        return lib.fastpath(self.xla, out_tree, ins, self.out_shardings, self.physical_out,
+                            [self.committed] * len(self.out_avals), self.kept)
+
+
+def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Sequence[Any],
+               outs: Sequence[Any], meshes: Sequence[Mesh]) -> tuple[list[Any], list[Any]]:
+    """Where a program takes the arguments that it reads and leaves its results."""
+    if len(devices) == 1:
+        sharding = lib.single_device_sharding(devices[0])
+        result = NamedSharding(meshes[0], PartitionSpec()) if meshes else sharding
+        return [sharding] * len(ins), [result] * len(outs)
+
+    parameters, results = lib.shardings(xla)
+    return ([s or named(meshes, devices, t, physical_aval(a).ndim)
+             for s, t, a in zip(given, parameters, ins)],
+            [named(meshes, devices, t, a.ndim) for t, a in zip(results, outs)])
+
+
+def _fits(x: Any, sharding: Any) -> bool:
+    """Whether an array's parts are where a sharding wants them."""
+    return x._sharding is sharding or x._sharding == sharding or (
+        x._sharding.is_equivalent_to(sharding, x.aval.ndim))
 
 
 def _storage(aval: Any) -> Any:
@@ -100,14 +167,14 @@ def user_error(error: Exception, what: str) -> Exception:
     return error
 
 
-def compile_module(module: Any, context: Any, device: Any,
+def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...],
                    options: dict[str, Any] | None = None) -> Any:
     """The XLA executable of a lowered module; equal modules with equal options compile once."""
     text = module.operation.get_asm(enable_debug_info=False)
     key = None
     if not context.host_callbacks:
         settings = tuple(sorted((k, repr(v)) for k, v in options.items())) if options else ()
-        key = (text, device, settings)
+        key = (text, devices, settings)
         found = _executables.get(key)
         if found is not None:
             return found
@@ -115,8 +182,9 @@ def compile_module(module: Any, context: Any, device: Any,
         _make_room(context.name)
     start = time.perf_counter()
     try:
-        xla = lib.compile(devices.client(device.platform), module, [device], options=options,
-                          host_callbacks=context.host_callbacks)
+        xla = lib.compile(client(devices[0].platform), module, devices, options=options,
+                          host_callbacks=context.host_callbacks,
+                          chosen_outputs=context.chosen_outputs)
     except lib.XlaRuntimeError as error:
         raise user_error(error, f"compiling {context.name}") from None
     if config.log_compiles.value:
@@ -158,11 +226,9 @@ def _make_room(name: str) -> None:
             "not used any more, or raise the limit.")
 
 
-def compile_program(closed: ClosedOlympuspr, name: str, device: Any,
-                    committed: bool = False) -> Executable:
+def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement) -> Executable:
     """Lower and compile a program whose inputs are all kept."""
-    module, context = lower_program(closed, name, device.platform)
-    xla = compile_module(module, context, device)
-    n = len(closed.in_avals)
-    return Executable(xla, name, closed.in_avals, closed.out_avals, [True] * n, device, committed,
-                      context.keepalives, closed.effects)
+    module, context = lower_program(closed, name, placement.platform,
+                                    devices=placement.several, shardings=placement.shardings)
+    xla = compile_module(module, context, context.place(placement).devices)
+    return Executable(xla, name, closed, [True] * len(closed.in_avals), placement, context)

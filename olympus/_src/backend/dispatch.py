@@ -6,7 +6,7 @@ types by itself, so an eager call costs one dict hit above C++.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,17 @@ from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
 from ..types import dtypes
+from ..types.avals import ShapeDtypeStruct
+from ..types.sharding import NamedSharding, device_tuple
 from ..types.tree_registry import dispatch_registry
 from . import devices
 from .array import array_from_numpy, literal_array
-from .compile import compile_program
+from .compile import Placement, compile_program
 
 KEY_TYPES: set[type] = set()    # filled by `random.keys`: array classes that hold an array
 
-__all__ = ["BASE", "EvalTrace", "apply_primitive", "argument_array", "check_nans", "device_of",
-           "python_array"]
+__all__ = ["BASE", "EvalTrace", "apply_primitive", "argument_array", "check_nans",
+           "placement_of", "python_array", "sharding_of"]
 
 ArrayImpl = lib.ArrayImpl
 _numbers: Memo = Memo(4096)
@@ -68,19 +70,36 @@ def python_array(x: Any) -> Any:
     return found
 
 
-def device_of(args: Any) -> tuple[Any, bool]:
-    """Where a program on these arrays runs, and whether its results are committed there."""
-    found = None
-    for x in args:
-        if type(x) in KEY_TYPES:
-            x = x._base_array
-        if type(x) is ArrayImpl and x._committed:
-            where = x.device
-            if found is not None and found is not where:
-                raise ValueError(f"jit: arguments are committed to {found} and {where}; one device "
-                                 "is required; move them with device_put.")
-            found = where
-    return (devices.default_device(), False) if found is None else (found, True)
+def sharding_of(x: Any) -> Any:
+    """Where an argument must stay: its sharding, or None if it may go anywhere."""
+    if type(x) in KEY_TYPES:
+        x = x._base_array
+    if type(x) is ArrayImpl:
+        return x._sharding if x._committed else None
+    return x.sharding if type(x) is ShapeDtypeStruct else None
+
+
+def placement_of(shardings: Sequence[Any], default: Any = None) -> Placement:
+    """Where a program runs whose arguments must stay where these shardings say."""
+    found: tuple[Any, ...] = ()
+    for s in shardings:
+        if s is not None:
+            where = (s._device,) if type(s) is lib.SingleDeviceSharding else device_tuple(s)
+            if found and found is not where and set(found) != set(where):
+                raise ValueError(
+                    f"jit: arguments are committed to {_places(found)} and {_places(where)}; one "
+                    "set of devices is required; move them with device_put.")
+            found = found or where
+    if not found:
+        committed = default is not None
+        return Placement((default if committed else devices.default_device(),), committed)
+    meshes = tuple([s if type(s) is NamedSharding and s.mesh.device_tuple == found else None
+                    for s in shardings])
+    return Placement(found, True, meshes if any(meshes) else ())
+
+
+def _places(where: tuple[Any, ...]) -> str:
+    return str(where[0]) if len(where) == 1 else str(where)
 
 
 def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
@@ -90,7 +109,7 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
 
     def miss(*args: Any) -> tuple[Any, Any, bool]:
         values = list(map(argument_array, args))
-        device, committed = device_of(values)
+        placement = placement_of(list(map(sharding_of, values)))
         avals = [typeof(v) for v in values]
         several = prim.multiple_results
 
@@ -98,11 +117,11 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
             out = prim.bind(*xs, **params)
             return list(out) if several else [out]
 
-        executable = compile_program(stage(program, avals), prim.name, device, committed)
+        executable = compile_program(stage(program, avals), prim.name, placement)
         leaves = dispatch_registry.flatten(values)[0]
         outs = wrap_keys(executable(leaves), executable.out_avals)
         result = outs if several else outs[0]
-        return result, executable.fastpath(dispatch_registry.flatten(result)[1], committed), False
+        return result, executable.fastpath(dispatch_registry.flatten(result)[1], leaves), False
 
     return lib.pjit(prim.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
 

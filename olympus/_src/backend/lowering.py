@@ -8,6 +8,7 @@ with `ir.Operation.create`, which costs a third of the generated wrappers.
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
+from ..types.sharding import Mesh, NamedSharding, PartitionSpec, axes_of
 from .attributes import (
     attr,
     constant_attr,
@@ -45,7 +47,8 @@ class ModuleContext:
     """What all functions of one module share."""
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "keepalives",
-                 "name", "depth", "uses")
+                 "name", "depth", "uses", "devices", "meshes", "chosen_outputs",
+                 "host_calls")
 
     def __init__(self, platform: str, name: str) -> None:
         self.platform, self.name = platform, name
@@ -54,8 +57,12 @@ class ModuleContext:
         self.functions: dict[Any, tuple[Any, list[Any]]] = {}
         self.host_callbacks: list[Callable] = []
         self.keepalives: list[Any] = []
+        self.host_calls: list[Any] = []     # operations that one device must make
         self.depth = 0      # how many calls lead to what is emitted now
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
+        self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
+        self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
+        self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
 
     def called_once(self, pr: Olympuspr) -> bool:
         """Whether one equation calls the program, as far as the present function sees."""
@@ -69,12 +76,83 @@ class ModuleContext:
                         pending.append(sub)
         return self.uses[id(pr)] == 1
 
+    def use_devices(self, devices: tuple[Any, ...]) -> None:
+        """Take note of the devices that a sharding names: all must name the same."""
+        if self.devices and set(self.devices) != set(devices):
+            raise ValueError(f"jit: shardings in {self.name} name the devices {self.devices} and "
+                             f"{devices}; a program runs on one set of devices; use one mesh.")
+        self.devices = self.devices or devices
+
+    def place(self, placement: Any) -> Any:
+        """Where the program runs, given where its arguments are."""
+        devices, committed, shardings = placement
+        if not self.devices or devices == self.devices:
+            return placement
+        if committed and set(devices) != set(self.devices):
+            raise ValueError(f"jit: an argument of {self.name} is committed to {devices}, and "
+                             f"shardings in the program name {self.devices}; one set of devices is "
+                             "required; move the argument with device_put.")
+        return placement._replace(devices=self.devices, committed=True)
+
+    def sharding_attrs(self, sharding: NamedSharding | None, aval: Any) -> dict[str, Any]:
+        """What Shardy is told of a value that is spread so; nothing where there is one device."""
+        if sharding is None:
+            return {}
+        mesh = sharding.mesh
+        self.use_devices(mesh.device_tuple)
+        symbol = self._mesh_symbol(mesh)
+        if mesh.size == 1:
+            return {}
+        ndim = physical_aval(aval).ndim
+        entries = [*sharding.spec] + [None] * (ndim - len(sharding.spec))
+        dims = ", ".join(map(_dimension, entries))
+        return {"sdy.sharding": attr(f"#sdy.sharding<@{symbol}, [{dims}]>")}
+
+    def _mesh_symbol(self, mesh: Mesh) -> str:
+        """The name under which the module declares a mesh."""
+        symbol = self.meshes.get(mesh)
+        if symbol is None:
+            axes = ", ".join(f"{_quoted(n)}={size}" for n, size in mesh.shape_tuple)
+            ids = ("" if mesh.device_tuple == self.devices else
+                   f", device_ids={[self.devices.index(d) for d in mesh.device_tuple]}")
+            symbol = self.meshes[mesh] = self._declare("mesh", f"#sdy.mesh<[{axes}]{ids}>")
+        return symbol
+
+    def _declare(self, name: str, mesh: str) -> str:
+        ir, symbol = mlir.ir, self.symbol(name)
+        ir.Operation.create(
+            "sdy.mesh", [], [], {"sym_name": ir.StringAttr.get(symbol), "mesh": attr(mesh)}, None,
+            0, ir.Location.unknown(), ir.InsertionPoint.at_block_begin(self.module.body))
+        return symbol
+
+    def finish(self) -> None:
+        """Say what is known at the end only: how many devices there are, what calls the host."""
+        for what, count in (("mhlo.num_partitions", len(self.devices) or 1),
+                            ("mhlo.num_replicas", 1)):
+            self.module.operation.attributes[what] = attr(f"{count} : i32")
+        if self.host_calls and len(self.devices) > 1:
+            symbol = self._declare("maximal_mesh", "#sdy.mesh<[], device_ids=[0]>")
+            for op in self.host_calls:
+                values = ", ".join([f"<@{symbol}, []>"] * max(len(op.results), 1))
+                op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
+
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""
         name = name.replace("<", "_").replace(">", "_") or "fn"
         count = self.symbols.get(name)
         self.symbols[name] = 0 if count is None else count + 1
         return name if count is None else self.symbol(f"{name}_{count}")
+
+
+def _quoted(name: Any) -> str:
+    return json.dumps(str(name))
+
+
+def _dimension(entry: Any) -> str:
+    """The axes of the mesh that cut one axis of an array; "?" leaves it to XLA."""
+    if entry is PartitionSpec.UNCONSTRAINED:
+        return "{?}"
+    return "{" + ", ".join(map(_quoted, axes_of(entry))) + "}"
 
 
 class Builder:
@@ -322,11 +400,17 @@ class Builder:
             self.ip).result
 
     def custom_call(self, target: str, operands: Sequence[Any], types: Sequence[Any],
-                    attributes: dict[str, Any]) -> list[Any]:
-        """stablehlo.custom_call of an FFI target (api_version 4 unless given)."""
+                    attributes: dict[str, Any], on_host: bool = False) -> list[Any]:
+        """stablehlo.custom_call of an FFI target (api_version 4 unless given).
+
+        `on_host`: of many devices one makes the call, with the whole operands.
+        """
         attributes = {"api_version": attr("4 : i32"), **attributes,
                       "call_target_name": mlir.ir.StringAttr.get(target)}
-        return list(self.ops("stablehlo.custom_call", operands, attributes, types).results)
+        op = self.ops("stablehlo.custom_call", operands, attributes, types)
+        if on_host:
+            self.module.host_calls.append(op)
+        return list(op.results)
 
     def solver(self, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
                config: dict[str, Any] | None = None, aliases: Sequence[int | None] = ()
@@ -510,7 +594,9 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
 
 def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                   donated: Sequence[bool] = (), aliases: Sequence[int | None] = (),
-                  result_paths: Sequence[str] = ()) -> tuple[Any, ModuleContext]:
+                  result_paths: Sequence[str] = (), devices: tuple[Any, ...] = (),
+                  shardings: Sequence[Any] = (), out_shardings: Sequence[Any] = ()
+                  ) -> tuple[Any, ModuleContext]:
     """The verified StableHLO module of a program, with the module's context.
 
     Args:
@@ -520,16 +606,17 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
       donated: per input, whether its buffer may be reused for any result.
       aliases: per input, the result that takes over its buffer, or None.
       result_paths: per output, where it is in the user's result ("result[0]['a']").
+      devices: what the program runs on, if several devices.
+      shardings, out_shardings: per input and output a NamedSharding, or None.
     """
     ir = mlir.ir
     context = ModuleContext(platform, name)
+    context.chosen_outputs = [s is None for s in out_shardings] or [True] * len(closed.out_avals)
     with mlir.context(), ir.Location.unknown():
         context.module = module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(
             "jit_" + name.replace("<", "_").replace(">", "_"))
-        one = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
-        module.operation.attributes["mhlo.num_partitions"] = one
-        module.operation.attributes["mhlo.num_replicas"] = one
+        context.devices = devices
         main = emit_function(context, closed, "main", "public", f"jit({name})/")
         arg_attrs = []
         for i in range(len(closed.in_avals)):
@@ -538,13 +625,19 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                 attributes["tf.aliasing_output"] = attr(f"{aliases[i]} : i32")
             elif donated and donated[i]:
                 attributes["jax.buffer_donor"] = attr("true")
+            if shardings:
+                attributes |= context.sharding_attrs(shardings[i], closed.in_avals[i])
             arg_attrs.append(ir.DictAttr.get(attributes))
         main.arg_attrs = ir.ArrayAttr.get(arg_attrs)
-        paths = list(result_paths) or [""] * len(closed.out_avals)
-        main.result_attrs = ir.ArrayAttr.get([
-            ir.DictAttr.get({"olympus.result_info": ir.StringAttr.get(p)} if p else {})
-            for p in paths])
+        result_attrs = []
+        for path, s, aval in zip(list(result_paths) or [""] * len(closed.out_avals),
+                                 list(out_shardings) or [None] * len(closed.out_avals),
+                                 closed.out_avals):
+            attributes = {}
+            if path:
+                attributes["olympus.result_info"] = ir.StringAttr.get(path)
+            result_attrs.append(ir.DictAttr.get(attributes | context.sharding_attrs(s, aval)))
+        main.result_attrs = ir.ArrayAttr.get(result_attrs)
+        context.finish()
         module.operation.verify()
     return module, context
-
-

@@ -103,9 +103,10 @@ class HostCall(Primitive, abstract=True):
         types = [b.type(a) for a in b.avals_out]
         target = lib.python_callback_target(b.platform)
         if not ordered:
-            return b.custom_call(target, xs, types, attributes)
+            return b.custom_call(target, xs, types, attributes, on_host=True)
         token = b.take_token()
-        token, *out = b.custom_call(target, [token, *xs], [token.type, *types], attributes)
+        token, *out = b.custom_call(target, [token, *xs], [token.type, *types], attributes,
+                                     on_host=True)
         b.constants["token"] = token
         return out
 

@@ -22,6 +22,7 @@ from ..interpreters.jvp import instantiate, jvp_program
 from ..lax import elementwise as ew
 from ..lax import reduce as monoids
 from ..lax.shape import broadcast_in_dim, reduce_sum, reshape, shifted, transpose
+from ..lax.sharding import constrain
 from ..lax.slicing import concatenate, slice_in_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -242,7 +243,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
         not to depend on the order they must be the function's identity.
       computation: `(a, b) -> c` on structures of scalars, without traced values from outside.
       dimensions: axes to combine along; negative ones count from the end.
-      out_sharding: None.
+      out_sharding: where the results are; see `with_sharding_constraint`.
 
     Returns:
       The structure of the operands, without those axes.
@@ -254,9 +255,6 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     >>> print(lax.reduce(onp.array([[1, 2], [3, 4]]), 1, lax.mul, (0,)))
     [3 8]
     """
-    if out_sharding is not None:
-        raise NotImplementedError(f"reduce: out_sharding {out_sharding} given; None is required; "
-                                  "constrain the result with lax.with_sharding_constraint.")
     leaves, avals, tree = flatten("reduce: operands", operands)
     if not leaves:
         raise TypeError("reduce: no operands given; at least one array is required.")
@@ -266,10 +264,10 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     fun, identity, kinds = _MONOIDS.get(monoid_of(program), (None, None, ""))
     dtype = avals[0].dtype
     if dtypes.scalar_kind(dtype) not in kinds:
-        return tree_unflatten(tree, reduce_p.bind(*leaves, *inits, olympuspr=program,
-                                                  dimensions=axes))
-    out = fun(leaves[0], axes)
-    if not is_known(inits[0], identity(dtype), dtype):
-        start = broadcast_in_dim(inits[0], typeof(out).shape, ())
-        out, = eval_closed(program, start, out)
-    return tree_unflatten(tree, [out])
+        outs = reduce_p.bind(*leaves, *inits, olympuspr=program, dimensions=axes)
+    else:
+        outs = [fun(leaves[0], axes)]
+        if not is_known(inits[0], identity(dtype), dtype):
+            start = broadcast_in_dim(inits[0], typeof(outs[0]).shape, ())
+            outs = eval_closed(program, start, *outs)
+    return tree_unflatten(tree, [constrain("reduce", out, out_sharding) for out in outs])

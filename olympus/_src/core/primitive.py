@@ -62,18 +62,22 @@ def not_linear(name: str, where: str, instead: str = "") -> TypeError:
 
 
 class Axis:
-    """The axis that vmap adds: its size and the name that collectives call it by."""
+    """The axis that vmap adds: its size, the name that collectives call it by, and the axes of a
+    mesh that it is spread along (None: as XLA likes)."""
 
-    __slots__ = ("size", "name")
+    __slots__ = ("size", "name", "mesh_axis")
 
-    def __init__(self, size: Any, name: Any = None) -> None:
-        self.size, self.name = size, name
+    def __init__(self, size: Any, name: Any = None, mesh_axis: Any = None) -> None:
+        self.size, self.name, self.mesh_axis = size, name, mesh_axis
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.size, self.name, self.mesh_axis
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Axis) and (self.size, self.name) == (other.size, other.name)
+        return isinstance(other, Axis) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self.size, self.name))
+        return hash(self._key())
 
 
 class Primitive:

@@ -18,6 +18,8 @@ from ..core.primitive import Axis, Linear, Primitive, RuleView, Zero
 from ..core.trace import typeof
 from ..lax.elementwise import add
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
+from ..lax.sharding import constrain
+from ..types.sharding import PartitionSpec
 from .dce import dce_program
 from .jvp import instantiate
 
@@ -177,11 +179,13 @@ def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) ->
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
-    """`x` repeated `sz` times along a new axis; `mesh_axis`, where it is sharded, must be None."""
-    if mesh_axis is not None:
-        raise NotImplementedError(f"broadcast: mesh_axis={mesh_axis!r} given; None is required; "
-                                  "arrays of several devices are not there yet.")
-    return broadcast_axis(x, sz, axis)
+    """`x` repeated `sz` times along a new axis, cut along an axis of the mesh around if given."""
+    out = broadcast_axis(x, sz, axis)
+    if mesh_axis is None:
+        return out
+    spec: list[Any] = [PartitionSpec.UNCONSTRAINED] * typeof(out).ndim
+    spec[axis] = mesh_axis
+    return constrain("broadcast", out, PartitionSpec(*spec))
 
 
 def defvectorized(prim: Primitive) -> None:

@@ -13,6 +13,7 @@ from ..types.shape import definitely_equal
 from .elementwise import add
 from .precision import canonical_precision, precision_attributes
 from .shape import shifted, transpose
+from .sharding import constrain
 
 __all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 
@@ -173,7 +174,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
       dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)) axes.
       precision: see `Precision`; a value, a pair, a name, or a dot algorithm.
       preferred_element_type: dtype of the sums and of the result; None is the operands'.
-      out_sharding: None.
+      out_sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:
       Axes: batch, then the remaining ones of lhs, then those of rhs.
@@ -183,19 +184,16 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
     >>> lax.dot_general(onp.ones((2, 3)), onp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
-    if out_sharding is not None:
-        raise NotImplementedError(f"dot_general: out_sharding {out_sharding} given; None is "
-                                  "required; constrain the result with "
-                                  "lax.with_sharding_constraint.")
     (lc, rc), (lb, rb) = dimension_numbers
     numbers = tuple(tuple(tuple(int(i) for i in axes) for axes in pair)
                     for pair in ((lc, rc), (lb, rb)))
     if preferred_element_type is not None:
         preferred_element_type = dtypes.canonical_dtype(preferred_element_type)
-    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
-                              precision=canonical_precision(precision),
-                              preferred_element_type=preferred_element_type,
-                              out_sharding=out_sharding)
+    out = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
+                             precision=canonical_precision(precision),
+                             preferred_element_type=preferred_element_type,
+                             out_sharding=None)
+    return constrain("dot_general", out, out_sharding)
 
 
 def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,

@@ -19,6 +19,7 @@ from .contract import unmixed
 from .elementwise import add
 from .precision import canonical_precision, precision_attributes
 from .shape import broadcast_axis, move_axis, reshape, rev
+from .sharding import constrain
 from .windows import canonical_pads, dilated, padtype_to_pads
 
 __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv",
@@ -293,10 +294,6 @@ def conv_general_dilated(
       feature_group_count, batch_group_count: independent groups of features or of batches.
       precision, preferred_element_type: see `dot_general`.
     """
-    if out_sharding is not None:
-        raise NotImplementedError(f"conv_general_dilated: out_sharding {out_sharding} given; None "
-                                  "is required; constrain the result with "
-                                  "lax.with_sharding_constraint.")
     x, k = typeof(lhs), typeof(rhs)
     spec = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
     rank = x.ndim - 2
@@ -319,12 +316,13 @@ def conv_general_dilated(
                              "lhs; use conv_transpose.")
         sizes = [x.shape[i] for i in spec.lhs_spec[2:]]
         padding = padtype_to_pads(sizes, [*map(dilated, window, spread_rhs)], strides, padding)
-    return conv_general_dilated_p.bind(
+    out = conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides,
         padding=canonical_pads("conv_general_dilated", padding, window), lhs_dilation=spread_lhs,
         rhs_dilation=spread_rhs, dimension_numbers=spec, feature_group_count=feature_group_count,
         batch_group_count=batch_group_count, precision=canonical_precision(precision),
         preferred_element_type=preferred_element_type, out_sharding=None)
+    return constrain("conv_general_dilated", out, out_sharding)
 
 
 def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:

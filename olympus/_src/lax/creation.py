@@ -11,6 +11,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, canonical_shape
 from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
+from .sharding import constrain
 
 __all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
 
@@ -54,9 +55,9 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
      [1 1]]
     """
     shape = canonical_shape(shape, "iota")
-    return iota_p.bind(dtype=dtypes.canonicalize_dtype(dtype), shape=shape,
-                       dimension=canonical_axis(dimension, len(shape), "iota"),
-                       sharding=out_sharding)
+    out = iota_p.bind(dtype=dtypes.canonicalize_dtype(dtype), shape=shape,
+                      dimension=canonical_axis(dimension, len(shape), "iota"), sharding=None)
+    return constrain("broadcasted_iota", out, out_sharding)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
@@ -66,7 +67,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
       shape: the result's shape.
       fill_value: a scalar; it may be traced.
       dtype: the result's dtype; None is that of the fill value, weakly typed if that is.
-      sharding: sharding of the result.
+      sharding: where the result is; see `with_sharding_constraint`.
 
     Raises TypeError if the fill value is not a scalar.
 
@@ -80,8 +81,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
                         "lax.broadcast_in_dim for arrays.")
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtypes.canonicalize_dtype(dtype, True)
-    return broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
-                                   broadcast_dimensions=(), sharding=sharding)
+    out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
+                                  broadcast_dimensions=(), sharding=None)
+    return constrain("full", out, sharding)
 
 
 def _scalar(value: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
@@ -105,8 +107,9 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
     weak = dtype is None and like.weak_type
     dtype = like.dtype if dtype is None else dtypes.canonicalize_dtype(dtype, True)
     shape = like.shape if shape is None else canonical_shape(shape, "full_like")
-    return broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
-                                   broadcast_dimensions=(), sharding=sharding)
+    out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
+                                  broadcast_dimensions=(), sharding=None)
+    return constrain("full_like", out, sharding)
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:

@@ -19,6 +19,7 @@ from .contract import DotDimensionNumbers, dot_general
 from .creation import broadcasted_iota
 from .cumulative import cumsum
 from .shape import broadcast_in_dim, move_axis, reshape, shifted, transpose
+from .sharding import constrain
 from .slicing import dynamic_slice
 
 __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
@@ -144,13 +145,12 @@ def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
     _check(x, y, sizes, numbers)
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
     (ragged,), group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
-    options = {"precision": precision, "preferred_element_type": preferred_element_type,
-               "out_sharding": out_sharding}
+    options = {"precision": precision, "preferred_element_type": preferred_element_type}
     if group_offset is not None and not group:
         raise ValueError(f"{NAME}: group_offset given, ragged axis {ragged} of {x}, which is "
                          "contracting or batch; a free one is required; slice group_sizes.")
     if ragged in lb:
-        return dot_general(lhs, rhs, ((lc, rc), (lb, rb)), **options)
+        return dot_general(lhs, rhs, ((lc, rc), (lb, rb)), **options, out_sharding=out_sharding)
     count = y.shape[group[0]] if group else sizes.shape[-1]
     matched = definitely_equal(count, sizes.shape[-1])
     if group and not matched and (group_offset is None or count > sizes.shape[-1]):
@@ -163,8 +163,10 @@ def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
     masked = ew.select_n(mask, zeros, repeated)
     lc, lb = shifted(lc), shifted(lb)
     if group:
-        return dot_general(masked, rhs, (((0, *lc), (*group, *rc)), (lb, rb)), **options)
-    return move_axis(dot_general(masked, rhs, ((lc, rc), (lb, rb)), **options), len(lb), 0)
+        return dot_general(masked, rhs, (((0, *lc), (*group, *rc)), (lb, rb)), **options,
+                           out_sharding=out_sharding)
+    out = move_axis(dot_general(masked, rhs, ((lc, rc), (lb, rb)), **options), len(lb), 0)
+    return constrain(NAME, out, out_sharding)
 
 
 def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None,

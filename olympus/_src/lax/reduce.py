@@ -25,6 +25,7 @@ from .shape import (
     transpose,
     zeros_of,
 )
+from .sharding import constrain
 from .slicing import pad, slice_in_dim
 
 __all__ = ["argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
@@ -227,14 +228,10 @@ argmin_p = ArgExtremum("argmin", lambda x, y: ew.lt(x, y), highest)
 
 def _reduce(prim: Reduction, operand: Any, axes: Sequence[int], out_sharding: Any = None) -> Any:
     axes = canonical_axes(tuple(axes), typeof(operand).ndim, prim.name)
-    if out_sharding is not None:
-        raise NotImplementedError(f"{prim.name}: out_sharding {out_sharding} given; None is "
-                                  "required; constrain the result with "
-                                  "lax.with_sharding_constraint.")
     if not axes and is_array(operand):
         check_kind(prim.name, typeof(operand), prim.kinds)
-        return operand
-    return prim.bind(operand, axes=axes)
+        return constrain(prim.name, operand, out_sharding)
+    return constrain(prim.name, prim.bind(operand, axes=axes), out_sharding)
 
 
 def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:

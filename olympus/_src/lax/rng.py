@@ -19,6 +19,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, prod
 from .families import operand
 from .shape import broadcast_axis, move_axis
+from .sharding import constrain
 
 __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform",
            "rng_uniform_p"]
@@ -159,7 +160,7 @@ def rng_bit_generator(key: Any, shape: Any, dtype: Any = np.uint32,
       dtype: uint8, uint16, uint32 or uint64; narrow ones are the low bits of 32.
       algorithm: a `RandomAlgorithm` or its name. The two that are named give the same bits
         everywhere; the default is free to differ between platforms.
-      out_sharding: None.
+      out_sharding: where the bits are; see `with_sharding_constraint`.
 
     Returns:
       (new key, bits). Under vmap over keys each element's bits come from its own key.
@@ -169,9 +170,6 @@ def rng_bit_generator(key: Any, shape: Any, dtype: Any = np.uint32,
     >>> bits.shape, bits.dtype
     ((2,), dtype('uint32'))
     """
-    if out_sharding is not None:
-        raise NotImplementedError(f"rng_bit_generator: out_sharding {out_sharding} given; None is "
-                                  "required; constrain the result instead.")
     aval = typeof(key)
     if aval.ndim != 1:
         raise TypeError(f"rng_bit_generator: key {aval} given; one key, uint32[4] or uint64[2], is "
@@ -179,7 +177,7 @@ def rng_bit_generator(key: Any, shape: Any, dtype: Any = np.uint32,
     new, bits = rng_bit_generator_p.bind(
         key, shape=canonical_shape(shape, "rng_bit_generator"),
         dtype=dtypes.canonicalize_dtype(dtype), algorithm=_algorithm(algorithm), out_sharding=None)
-    return new, bits
+    return new, constrain("rng_bit_generator", bits, out_sharding)
 
 
 def _algorithm(value: Any) -> RandomAlgorithm:

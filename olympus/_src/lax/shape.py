@@ -16,6 +16,7 @@ from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
 from ..types.shape import canonical_axes, canonical_shape, definitely_equal, prod
+from .sharding import constrain
 
 __all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_to_rank", "collapse",
            "expand_dims", "move_axis", "reduce_sum", "reshape", "rev", "shifted", "squeeze", "tile",
@@ -273,7 +274,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     Args:
       operand: array of any dtype, shape [...].
       sizes: sizes of the new axes.
-      out_sharding: sharding of the result.
+      out_sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:
       An array of shape [*sizes, ...].
@@ -296,7 +297,7 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Sequence[in
       operand: array; each axis has size 1 or the size of its result axis.
       shape: the result's shape.
       broadcast_dimensions: per operand axis its result axis, increasing.
-      out_sharding: sharding of the result.
+      out_sharding: where the result is; see `with_sharding_constraint`.
 
     Raises TypeError where the operand does not fit.
 
@@ -306,11 +307,10 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Sequence[in
     """
     shape = canonical_shape(shape, "broadcast_in_dim")
     dims = tuple(broadcast_dimensions)
-    if (is_array(operand) and typeof(operand).shape == shape and dims == tuple(range(len(shape)))
-            and out_sharding is None):
-        return operand
-    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims,
-                                   sharding=out_sharding)
+    if is_array(operand) and typeof(operand).shape == shape and dims == tuple(range(len(shape))):
+        return constrain("broadcast_in_dim", operand, out_sharding)
+    out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=None)
+    return constrain("broadcast_in_dim", out, out_sharding)
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
@@ -334,7 +334,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
       new_sizes: the result's shape, as many elements as the operand has; unlike
         `numpy.reshape` it takes no -1.
       dimensions: the order in which to read the operand's axes, slowest first.
-      out_sharding: sharding of the result.
+      out_sharding: where the result is; see `with_sharding_constraint`.
 
     Raises TypeError if the numbers of elements differ.
 
@@ -345,9 +345,10 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
     shape = canonical_shape(new_sizes, "reshape")
     if dimensions is not None:
         operand = transpose(operand, canonical_axes(dimensions, typeof(operand).ndim, "reshape"))
-    if is_array(operand) and typeof(operand).shape == shape and out_sharding is None:
-        return operand
-    return reshape_p.bind(operand, new_sizes=shape, dimensions=None, sharding=out_sharding)
+    if is_array(operand) and typeof(operand).shape == shape:
+        return constrain("reshape", operand, out_sharding)
+    out = reshape_p.bind(operand, new_sizes=shape, dimensions=None, sharding=None)
+    return constrain("reshape", out, out_sharding)
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Any:
@@ -439,14 +440,15 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     Args:
       operand: array of a numeric dtype; the sum has the same dtype.
       axes: axes to sum over; the result lacks them.
-      out_sharding: sharding of the result.
+      out_sharding: where the result is; see `with_sharding_constraint`.
 
     Raises TypeError for bool, ValueError for an axis out of bounds or named twice.
     """
     axes = canonical_axes(tuple(axes), typeof(operand).ndim, "reduce_sum")
     if not axes and is_array(operand):
-        return operand
-    return reduce_sum_p.bind(operand, axes=axes, out_sharding=out_sharding)
+        return constrain("reduce_sum", operand, out_sharding)
+    out = reduce_sum_p.bind(operand, axes=axes, out_sharding=None)
+    return constrain("reduce_sum", out, out_sharding)
 
 
 def broadcast_axis(x: Any, size: int, dim: int) -> Any:

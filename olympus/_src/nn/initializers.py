@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..lax import elementwise as ew
+from ..lax.sharding import constrain
 from ..numpy import creation
 from ..numpy import ufuncs as uf
 from ..random import continuous as samplers
-from ..random.arguments import refuse_sharding
 from ..random.keys import split
 from ..types import dtypes
 from ..types.shape import canonical_shape, prod
@@ -51,9 +51,9 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
 def _initializer(make: Callable[..., Any], default: Any) -> Initializer:
     """`make(key, shape, dtype)` with its default dtype and the sharding refused."""
     def init(key: Any, shape: Any, dtype: Any = default, out_sharding: Any = None) -> Any:
-        refuse_sharding("initializer", out_sharding)
         dtype = dtypes.default_float() if dtype is None else dtypes.canonicalize_dtype(dtype)
-        return make(key, canonical_shape(shape, "initializer"), dtype)
+        drawn = make(key, canonical_shape(shape, "initializer"), dtype)
+        return constrain("initializer", drawn, out_sharding)
     return init
 
 

@@ -18,6 +18,7 @@ from ..lax import elementwise as ew
 from ..lax.creation import broadcasted_iota
 from ..lax.identity import stop_gradient
 from ..lax.shape import broadcast_in_dim, squeeze
+from ..lax.sharding import constrain
 from ..numpy import elementary as el
 from ..numpy import reductions
 from ..numpy import ufuncs as uf
@@ -222,10 +223,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
     [[1. 0. 0.]
      [0. 0. 1.]]
     """
-    if out_sharding is not None:
-        raise NotImplementedError(f"one_hot: out_sharding={out_sharding} given; only None is "
-                                  "accepted; shard the result with device_put.")
     aval = typeof(np.asarray(x) if isinstance(x, (list, tuple)) else x)
     dtype = dtypes.default_float() if dtype is None else dtypes.canonicalize_dtype(dtype)
-    return _one_hot(x, num_classes=num_classes, dtype=dtype,
-                    axis=canonical_axis(axis, aval.ndim + 1, "one_hot"))
+    out = _one_hot(x, num_classes=num_classes, dtype=dtype,
+                   axis=canonical_axis(axis, aval.ndim + 1, "one_hot"))
+    return constrain("one_hot", out, out_sharding)

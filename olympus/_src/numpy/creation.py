@@ -17,6 +17,7 @@ from ..lax import creation as lax_creation
 from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..lax import slicing
+from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axis, canonical_shape, prod
@@ -49,11 +50,12 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     >>> jnp.array([[1, 2.5]])
     Array([[1. , 2.5]], dtype=float32)
     """
-    _check_layout("array", order, out_sharding)
+    _check_order("array", order)
     dtype = None if dtype is None else dtypes.canonicalize_dtype(dtype, True)
     x = _to_array(object, dtype, copy, device)
     missing = operator.index(ndmin) - x.ndim
-    return lax_shape.reshape(x, (1,) * missing + x.shape) if missing > 0 else x
+    x = lax_shape.reshape(x, (1,) * missing + x.shape) if missing > 0 else x
+    return constrain("array", x, out_sharding)
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
@@ -67,13 +69,10 @@ def copy(a: Any, order: str | None = None) -> Any:
     return array(a, copy=True, order=order)
 
 
-def _check_layout(name: str, order: str | None, out_sharding: Any) -> None:
+def _check_order(name: str, order: str | None) -> None:
     if order not in (None, "K", "C", "A"):
-        raise ValueError(f"{name}: order {order!r} given; programs see no memory order; "
-                                  "leave it out.")
-    if out_sharding is not None:
-        raise NotImplementedError(f"{name}: out_sharding is given; only None is accepted here; use "
-                                  "device_put.")
+        raise ValueError(f"{name}: order {order!r} given; programs see no memory order; leave it "
+                         "out.")
 
 
 def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
@@ -215,8 +214,8 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 # From shapes -------------------------------------------------------------------------------------
 
 def _place(x: Any, name: str, device: Any, out_sharding: Any) -> Any:
-    _check_layout(name, None, out_sharding)
-    return x if device is None else _from_array(x, None, None, device)
+    x = x if device is None else _from_array(x, None, None, device)
+    return constrain(name, x, out_sharding)
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:

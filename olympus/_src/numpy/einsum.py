@@ -12,6 +12,7 @@ from typing import Any
 from ..base.util import Memo, lazy_module
 from ..lax import contract
 from ..lax import shape as lax_shape
+from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import definitely_equal
@@ -99,15 +100,16 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     >>> jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.))
     Array([3., 3.], dtype=float32)
     """
-    refuse_option("einsum", out=out, out_sharding=out_sharding)
+    refuse_option("einsum", out=out)
     inputs, output, arrays = _parse(subscripts, operands)
     _check_sizes(inputs, arrays)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.canonicalize_dtype(preferred_element_type)
     how = tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
-    return _einsum(tuple(promote_dtypes("einsum", *arrays)), inputs=inputs, output=output,
-                   optimize=how, precision=precision, preferred=preferred_element_type,
-                   dot=_dot_general)
+    found = _einsum(tuple(promote_dtypes("einsum", *arrays)), inputs=inputs, output=output,
+                    optimize=how, precision=precision, preferred=preferred_element_type,
+                    dot=_dot_general)
+    return constrain("einsum", found, out_sharding)
 
 
 def _hashable(item: Any) -> Any:

@@ -23,6 +23,7 @@ from ..lax import elementwise as ew
 from ..lax import indexing as lax_indexing
 from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..lax.scatter_product import scatter_mul
+from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axis, prod
@@ -227,16 +228,16 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
     Raises ValueError where the values do not broadcast to the shape of `x[index]`, TypeError where
     they are no array; warns where the dtype of `x` cannot hold theirs.
     """
-    promote.refuse_option(op, out_sharding=out_sharding)
     mode = GatherScatterMode.from_any(mode)
     mode = FILL if mode is ONE_HOT else mode
     x, values = promote.array_args(f"at[...].{op}", x, values)
     plan, operands, outside = parse(x.shape, index, wrap_negative_indices)
     values = _fit_values(op, x, values, plan)
     if outside and mode is FILL:
-        return x
+        return constrain(f"at[...].{op}", x, out_sharding)
     how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
-    return _write(x, values, *operands, plan=plan, how=how)
+    out = _write(x, values, *operands, plan=plan, how=how)
+    return constrain(f"at[...].{op}", out, out_sharding)
 
 
 def _fit_values(op: str, x: Any, values: Any, plan: Plan) -> Any:

@@ -11,6 +11,7 @@ from ..base import errors
 from ..core.trace import Tracer, describe, typeof
 from ..lax import creation, cumulative, slicing
 from ..lax import shape as lax_shape
+from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis, prod
@@ -265,13 +266,12 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
       total_repeat_length: the result's size along the axis, required if `repeats` is traced. Where
         it is larger than the sum, the last element is repeated; where it is smaller, the result is
         cut off.
-      out_sharding: must be None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.repeat(onp.array([7, 8, 9]), onp.array([2, 0, 1])))
     [7 7 9]
     """
-    refuse_option("repeat", out_sharding=out_sharding)
     a = array_args("repeat", a)[0]
     if axis is None:
         a, axis = ravel(a), 0
@@ -281,7 +281,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     if isinstance(repeats, (list, tuple)):
         repeats = np.asarray(repeats, np.int32)
     if isinstance(repeats, Tracer) and repeats.concrete() is None:
-        return _repeat_traced(a, repeats, total_repeat_length, axis)
+        out = _repeat_traced(a, repeats, total_repeat_length, axis)
+        return constrain("repeat", out, out_sharding)
     counts = np.asarray(repeats.concrete() if isinstance(repeats, Tracer) else repeats)
     if counts.dtype.kind not in "iub":
         raise TypeError(f"repeat: repeats of dtype {counts.dtype} given; integers are required.")
@@ -289,13 +290,15 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
         raise ValueError(f"repeat: repeats of shape {counts.shape} given for an axis of size {n}; "
                          "a scalar or one number per element is required.")
     if not counts.ndim and total_repeat_length is None:
-        return _repeat_equally(a, int(counts), axis)
+        out = _repeat_equally(a, int(counts), axis)
+        return constrain("repeat", out, out_sharding)
     places = np.repeat(np.arange(n, dtype=np.int32), np.broadcast_to(counts, (n,)))
     if total_repeat_length is not None:
         fill = places[-1] if places.size else 0
         short = max(0, total_repeat_length - places.size)
         places = np.concatenate([places, np.full(short, fill, np.int32)])[:total_repeat_length]
-    return take(a, places, axis, mode="clip")
+    out = take(a, places, axis, mode="clip")
+    return constrain("repeat", out, out_sharding)
 
 
 def _repeat_equally(a: Any, count: int, axis: int) -> Any:

@@ -12,6 +12,7 @@ from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.creation import broadcasted_iota
+from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes as _broadcast_shapes
@@ -40,7 +41,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
       shape: an int or ints, one of which may be -1: what remains.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
       copy: has no visible effect, as arrays are immutable.
-      out_sharding: must be None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Raises TypeError where the sizes do not fit.
 
@@ -48,7 +49,6 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
     >>> onp.reshape(onp.arange(6), (2, -1)).shape
     (2, 3)
     """
-    refuse_option("reshape", out_sharding=out_sharding)
     a = array_args("reshape", a)[0]
     new = _new_shape(a, shape)
     if order not in ("C", "F", "A"):
@@ -57,8 +57,10 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
     if order == "F":
         reverse = tuple(range(len(new)))[::-1]
         flat = lax_shape.reshape(transpose(a), new[::-1])
-        return lax_shape.transpose(flat, reverse)
-    return lax_shape.reshape(a, new) if new != a.shape else a
+        out = lax_shape.transpose(flat, reverse)
+        return constrain("reshape", out, out_sharding)
+    out = lax_shape.reshape(a, new) if new != a.shape else a
+    return constrain("reshape", out, out_sharding)
 
 
 def _new_shape(a: Any, shape: Any) -> tuple[int, ...]:
@@ -232,7 +234,6 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
 
     Raises ValueError where it does not fit.
     """
-    refuse_option("broadcast_to", out_sharding=out_sharding)
     array = array_args("broadcast_to", array)[0]
     new = canonical_shape(shape, "broadcast_to")
     old = tuple(array.shape)
@@ -240,7 +241,8 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
         raise ValueError(f"broadcast_to: {typeof(array)} and shape {new} given; incompatible "
                          "shapes for broadcasting; aligned at the right, each size must be equal "
                          "or 1.")
-    return as_array(array) if old == new else promote.broadcast_to(array, new)
+    out = as_array(array) if old == new else promote.broadcast_to(array, new)
+    return constrain("broadcast_to", out, out_sharding)
 
 
 def broadcast_arrays(*args: Any) -> list[Any]:

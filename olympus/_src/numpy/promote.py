@@ -364,6 +364,5 @@ def refuse_option(name: str, **options: Any) -> None:
     """Raise TypeError for NumPy's options that write into or skip parts of an output."""
     for option, value in options.items():
         if value is not None:
-            raise TypeError(f"{name}: the argument {option} is given; arrays cannot be "
-                                      "written to, so only None is accepted; use the result, or "
-                                      "olympus.numpy.where.")
+            raise TypeError(f"{name}: the argument {option} is given; arrays cannot be written to, "
+                            "so only None is accepted; use the result, or olympus.numpy.where.")

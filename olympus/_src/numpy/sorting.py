@@ -11,6 +11,7 @@ from ..core.trace import Tracer, describe, typeof
 from ..lax import creation
 from ..lax import shape as lax_shape
 from ..lax import sort as lax_sort
+from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis
@@ -239,12 +240,11 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
       weights: a vector of the same size.
       minlength: the least size of the result.
       length: its size, required where `x` is traced; numbers beyond are dropped.
-      out_sharding: must be None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Raises TypeError for `x` not of integers, ConcretizationTypeError where it is traced without
     `length`.
     """
-    refuse_option("bincount", out_sharding=out_sharding)
     x = as_array(array_args("bincount", x)[0])
     if dtypes.scalar_kind(x.dtype) not in "iub":
         raise TypeError(f"bincount: {typeof(x)} given; x argument to bincount must have an integer "
@@ -263,9 +263,11 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         length = max(int(minlength), int(length))
     x = where(x < 0, 0, promote.convert(x, _INT32) if dtypes.is_bool(x.dtype) else x)
     if weights is None:
-        return write("add", creation.full((length,), 0, _INT32), x, 1)
+        out = write("add", creation.full((length,), 0, _INT32), x, 1)
+        return constrain("bincount", out, out_sharding)
     weights = as_array(array_args("bincount", weights)[0])
     if weights.shape != x.shape:
         raise ValueError(f"bincount: x {typeof(x)} and weights {typeof(weights)} given; shape of "
                          "weights must match shape of input.")
-    return write("add", creation.full((length,), 0, weights.dtype), x, weights)
+    out = write("add", creation.full((length,), 0, weights.dtype), x, weights)
+    return constrain("bincount", out, out_sharding)

@@ -12,6 +12,7 @@ from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.indexing import take_along
+from ..lax.sharding import constrain
 from ..lax.sort import sort
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -316,9 +317,9 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
                method: str = "linear", keepdims: bool = False, *, weights: Any = None,
                out_sharding: None = None) -> Any:
     """`quantile` with `q` in percent."""
-    refuse_option("percentile", out_sharding=out_sharding)
-    return _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
-                      False, 100.0)
+    out = _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
+                     False, 100.0)
+    return constrain("percentile", out, out_sharding)
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..control.while_loop import while_loop
 from ..lax import creation
+from ..lax.sharding import constrain
 from .conditions import where
 from .indexing import read, write
 from .promote import array_args, convert
@@ -55,12 +56,10 @@ class _IndexUpdateRef:
             mode: Any = None, fill_value: Any = None, out_sharding: Any = None,
             wrap_negative_indices: bool = True) -> Any:
         """`x[index]`; with `mode="fill"` elements outside read as `fill_value` (default NaN)."""
-        if out_sharding is not None:
-            raise NotImplementedError("at[...].get: out_sharding given; only None is accepted; use "
-                                      "with_sharding_constraint on the result.")
-        return read(self.array, self.index, mode=mode, fill_value=fill_value,
-                    unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
-                    wrap_negative_indices=wrap_negative_indices)
+        out = read(self.array, self.index, mode=mode, fill_value=fill_value,
+                   unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
+                   wrap_negative_indices=wrap_negative_indices)
+        return constrain("at[...].get", out, out_sharding)
 
     def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:

@@ -12,16 +12,9 @@ from ..numpy import promote
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
 
-__all__ = ["Dims", "draw_shape", "float_dtype", "parameter", "refuse_sharding", "shape_of"]
+__all__ = ["Dims", "draw_shape", "float_dtype", "parameter", "shape_of"]
 
 Dims = tuple[int, ...]
-
-
-def refuse_sharding(name: str, out_sharding: Any) -> None:
-    """Raise NotImplementedError unless the result's sharding is left to the compiler."""
-    if out_sharding is not None:
-        raise NotImplementedError(f"{name}: out_sharding={out_sharding} given; only None is "
-                                  "accepted; shard the result with device_put.")
 
 
 def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:

@@ -15,11 +15,12 @@ from ..lax import elementwise as ew
 from ..lax import special
 from ..lax.convert import bitcast_convert_type, convert_element_type
 from ..lax.shape import reduce_sum
+from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_shape
-from .arguments import draw_shape, float_dtype, parameter, refuse_sharding
+from .arguments import draw_shape, float_dtype, parameter
 from .keys import random_bits_p, random_split_p, typed, typed_scalar
 
 __all__ = [
@@ -45,19 +46,19 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
       key: a single key.
       shape: the result's shape.
       dtype: an unsigned integer dtype; None is uint32, or uint64 with x64 on.
-      out_sharding: None; see `refuse_sharding`.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> olympus.random.bits(olympus.random.key(0), (2,), "uint8").dtype
     dtype('uint8')
     """
-    refuse_sharding("bits", out_sharding)
     dtype = dtypes.canonicalize_dtype("uint64" if dtype is None else dtype)
     if dtypes.scalar_kind(dtype) != "u":
         raise ValueError(f"bits: dtype {dtypes.long_name(dtype)} given; an unsigned integer dtype "
                          "is required; convert the result with astype.")
-    return random_bits_p.bind(typed_scalar("bits", key), shape=canonical_shape(shape, "bits"),
-                              bit_width=dtypes.itemsize_bits(dtype))
+    drawn = random_bits_p.bind(typed_scalar("bits", key), shape=canonical_shape(shape, "bits"),
+                               bit_width=dtypes.itemsize_bits(dtype))
+    return constrain("bits", drawn, out_sharding)
 
 
 def unit(key: Any, shape: Dims, dtype: Any) -> Any:
@@ -102,19 +103,20 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
       shape: the result's shape.
       dtype: a float dtype; None is the default one.
       minval, maxval: bounds; arrays that broadcast to the shape.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> olympus.random.uniform(olympus.random.key(0), (3,)).shape
     (3,)
     """
-    refuse_sharding("uniform", out_sharding)
     typed_aval(key, "uniform")
     dtype = float_dtype("uniform", dtype)
     shape = draw_shape("uniform", shape, minval, maxval)
     if type(minval) is type(maxval) is float and (minval, maxval) == (0.0, 1.0):
-        return _unit(key, shape=shape, dtype=dtype)
-    return _between(key, minval, maxval, shape=shape, dtype=dtype)
+        drawn = _unit(key, shape=shape, dtype=dtype)
+        return constrain("uniform", drawn, out_sharding)
+    drawn = _between(key, minval, maxval, shape=shape, dtype=dtype)
+    return constrain("uniform", drawn, out_sharding)
 
 
 def typed_aval(key: Any, name: str) -> None:
@@ -148,16 +150,16 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
       key: a single key.
       shape: the result's shape.
       dtype: a float or complex dtype; None is the default float.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> olympus.random.normal(olympus.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    refuse_sharding("normal", out_sharding)
     typed_aval(key, "normal")
-    return _normal(key, shape=canonical_shape(shape, "normal"),
-                   dtype=float_dtype("normal", dtype, "fc"))
+    drawn = _normal(key, shape=canonical_shape(shape, "normal"),
+                    dtype=float_dtype("normal", dtype, "fc"))
+    return constrain("normal", drawn, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -181,20 +183,20 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
       lower, upper: bounds; arrays that broadcast to the shape.
       shape: the result's shape; None is that of the bounds.
       dtype: a float dtype; None is the default one.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
     """
-    refuse_sharding("truncated_normal", out_sharding)
     typed_aval(key, "truncated_normal")
-    return _truncated_normal(key, lower, upper, dtype=float_dtype("truncated_normal", dtype),
-                             shape=draw_shape("truncated_normal", shape, lower, upper))
+    drawn = _truncated_normal(key, lower, upper, dtype=float_dtype("truncated_normal", dtype),
+                              shape=draw_shape("truncated_normal", shape, lower, upper))
+    return constrain("truncated_normal", drawn, out_sharding)
 
 
 # Without parameters ------------------------------------------------------------------------------
 
 def _draw(name: str, program: Any, key: Any, shape: Any, dtype: Any, out_sharding: Any) -> Any:
-    refuse_sharding(name, out_sharding)
     typed_aval(key, name)
-    return program(key, shape=canonical_shape(shape, name), dtype=float_dtype(name, dtype))
+    drawn = program(key, shape=canonical_shape(shape, name), dtype=float_dtype(name, dtype))
+    return constrain(name, drawn, out_sharding)
 
 
 def exponential_of(key: Any, shape: Dims, dtype: Any) -> Any:
@@ -250,12 +252,12 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
       shape: the result's shape.
       dtype: a float dtype; None is the default one.
       mode: "high" draws twice the bits, for tails beyond 17 (float32); "low" and None do not.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
     """
-    refuse_sharding("gumbel", out_sharding)
     typed_aval(key, "gumbel")
-    return _gumbel(key, shape=canonical_shape(shape, "gumbel"), dtype=float_dtype("gumbel", dtype),
-                   mode=precision_mode("gumbel", mode))
+    drawn = _gumbel(key, shape=canonical_shape(shape, "gumbel"), dtype=float_dtype("gumbel", dtype),
+                    mode=precision_mode("gumbel", mode))
+    return constrain("gumbel", drawn, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -360,10 +362,10 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
 
 def _with(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
           out_sharding: Any) -> Any:
-    refuse_sharding(name, out_sharding)
     typed_aval(key, name)
-    return program(key, *params, shape=draw_shape(name, shape, *params),
-                   dtype=float_dtype(name, dtype))
+    drawn = program(key, *params, shape=draw_shape(name, shape, *params),
+                    dtype=float_dtype(name, dtype))
+    return constrain(name, drawn, out_sharding)
 
 
 @fused(static=("shape", "dtype"))

@@ -14,9 +14,10 @@ from ..lax import special
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.reduce import reduce_or
+from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from .arguments import Dims, draw_shape, parameter, refuse_sharding
+from .arguments import Dims, draw_shape, parameter
 from .continuous import subkeys, typed_aval, unit
 from .gamma import check_method
 from .keys import typed
@@ -113,17 +114,17 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method:
       shape: the result's shape; None is that of `lam`.
       dtype: an integer dtype; None is the default one.
       method: "exact".
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> olympus.random.poisson(olympus.random.key(0), 4.0, (3,)).shape
     (3,)
     """
-    refuse_sharding("poisson", out_sharding)
     check_method("poisson", method)
     typed_aval(key, "poisson")
     dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
     if not dtypes.is_integer(dtype):
         raise ValueError(f"poisson: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
                          "required; convert the result with astype.")
-    return _poisson(key, lam, shape=draw_shape("poisson", shape, lam), dtype=dtype)
+    drawn = _poisson(key, lam, shape=draw_shape("poisson", shape, lam), dtype=dtype)
+    return constrain("poisson", drawn, out_sharding)

@@ -14,6 +14,7 @@ from ..lax.creation import full, full_like, iota
 from ..lax.cumulative import cumsum
 from ..lax.reduce import argmax
 from ..lax.shape import reshape
+from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim, slice_in_dim
 from ..lax.sort import sort_key_val, top_k
 from ..numpy import promote
@@ -23,7 +24,7 @@ from ..numpy.sorting import searchsorted
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis, canonical_shape, prod
-from .arguments import draw_shape, parameter, refuse_sharding
+from .arguments import draw_shape, parameter
 from .continuous import gumbel_of, precision_mode, rademacher_signs, subkeys, typed_aval, unit
 from .keys import random_bits_p, typed
 
@@ -54,20 +55,20 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
       p: float; an array that broadcasts to the shape.
       shape: the result's shape; None is that of `p`.
       mode: "high" draws twice the bits, so that small p are met more exactly than 2^-23.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> olympus.random.bernoulli(olympus.random.key(0), 0.3, (2,)).dtype
     dtype('bool')
     """
-    refuse_sharding("bernoulli", out_sharding)
     typed_aval(key, "bernoulli")
     p = promote.plain(promote.operand("bernoulli", p))
     if not dtypes.is_floating(typeof(p).dtype):
         raise TypeError(f"bernoulli: p {typeof(p)} given; a float dtype is required; convert it "
                         "with astype.")
-    return _bernoulli(key, p, shape=draw_shape("bernoulli", shape, p),
-                      mode=precision_mode("bernoulli", mode))
+    drawn = _bernoulli(key, p, shape=draw_shape("bernoulli", shape, p),
+                       mode=precision_mode("bernoulli", mode))
+    return constrain("bernoulli", drawn, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -77,10 +78,10 @@ def _rademacher(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """-1 or 1 with equal probability; dtype None is the default int."""
-    refuse_sharding("rademacher", out_sharding)
     typed_aval(key, "rademacher")
     dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
-    return _rademacher(key, shape=canonical_shape(shape, "rademacher"), dtype=dtype)
+    drawn = _rademacher(key, shape=canonical_shape(shape, "rademacher"), dtype=dtype)
+    return constrain("rademacher", drawn, out_sharding)
 
 
 # Integers ----------------------------------------------------------------------------------------
@@ -144,13 +145,12 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
       minval, maxval: integer bounds; arrays that broadcast to the shape. Bounds outside of the
         dtype's range are limited to it; where maxval is not above minval, the result is minval.
       dtype: an integer dtype; None is the default one.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> olympus.random.randint(olympus.random.key(0), (5,), 0, 10).shape
     (5,)
     """
-    refuse_sharding("randint", out_sharding)
     typed_aval(key, "randint")
     dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
     if not dtypes.is_integer(dtype):
@@ -158,8 +158,9 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
                         "required; convert the result with astype.")
     shape = draw_shape("randint", shape, minval, maxval)
     beyond = isinstance(maxval, (int, np.integer)) and int(maxval) > int(dtypes.iinfo(dtype).max)
-    return _randint(key, _bound("randint", minval, dtype), _bound("randint", maxval, dtype),
-                    shape=shape, dtype=dtype, beyond=bool(beyond))
+    drawn = _randint(key, _bound("randint", minval, dtype), _bound("randint", maxval, dtype),
+                     shape=shape, dtype=dtype, beyond=bool(beyond))
+    return constrain("randint", drawn, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -174,14 +175,14 @@ def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
               ) -> Any:
     """Numbers of trials, each of success probability `p`, up to the first success: 1, 2 …"""
-    refuse_sharding("geometric", out_sharding)
     typed_aval(key, "geometric")
     dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
     if not dtypes.is_integer(dtype):
         raise ValueError(f"geometric: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
                          "required; convert the result with astype.")
     p = promote.plain(promote.operand("geometric", p))
-    return _geometric(key, p, shape=draw_shape("geometric", shape, p), dtype=dtype)
+    drawn = _geometric(key, p, shape=draw_shape("geometric", shape, p), dtype=dtype)
+    return constrain("geometric", drawn, out_sharding)
 
 
 # Orders ------------------------------------------------------------------------------------------
@@ -222,13 +223,12 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
       x: an array; an integer n stands for 0 … n-1.
       axis: the axis.
       independent: whether each vector along the axis has an order of its own.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> sorted(olympus.random.permutation(olympus.random.key(0), 4).tolist())
     [0, 1, 2, 3]
     """
-    refuse_sharding("permutation", out_sharding)
     typed_aval(key, "permutation")
     aval = typeof(x)
     axis = canonical_axis(axis, max(aval.ndim, 1), "permutation")
@@ -236,10 +236,13 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
         if not dtypes.is_integer(aval.dtype):
             raise TypeError(f"permutation: x {aval} given; an integer, or an array with an axis, "
                             "is required.")
-        return _order(key, n=int(x))
+        drawn = _order(key, n=int(x))
+        return constrain("permutation", drawn, out_sharding)
     if independent or aval.ndim == 1:
-        return _permuted(key, x, axis=axis)
-    return _taken(key, x, axis=axis)
+        drawn = _permuted(key, x, axis=axis)
+        return constrain("permutation", drawn, out_sharding)
+    drawn = _taken(key, x, axis=axis)
+    return constrain("permutation", drawn, out_sharding)
 
 
 # Choices -----------------------------------------------------------------------------------------
@@ -277,14 +280,13 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
       shape: the result's shape, whose last axes are those of logits without `axis`; None is these.
       replace: whether an index may be drawn again along the leading axes of `shape`.
       mode: "high" for Gumbel noise of high dynamic range, see `gumbel`.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> import numpy as np
     >>> int(olympus.random.categorical(olympus.random.key(0), np.array([0., 99.])))
     1
     """
-    refuse_sharding("categorical", out_sharding)
     typed_aval(key, "categorical")
     logits = promote.plain(promote.inexact(promote.plain(promote.operand("categorical", logits))))
     own = typeof(logits).shape
@@ -297,12 +299,14 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
                          f"{axis}; its last axes must be {batch}; append these.")
     mode = precision_mode("categorical", mode)
     if replace:
-        return _categorical(key, logits, shape=shape, axis=axis, mode=mode)
+        drawn = _categorical(key, logits, shape=shape, axis=axis, mode=mode)
+        return constrain("categorical", drawn, out_sharding)
     if prod(shape[:lead]) > own[axis]:
         raise ValueError(f"categorical: {prod(shape[:lead])} draws without replacement from "
                          f"{own[axis]} categories; no more draws than categories are possible; "
                          "pass replace=True.")
-    return _categorical_distinct(key, logits, shape=shape, axis=axis, mode=mode)
+    drawn = _categorical_distinct(key, logits, shape=shape, axis=axis, mode=mode)
+    return constrain("categorical", drawn, out_sharding)
 
 
 @fused(static=("shape",))

@@ -11,10 +11,11 @@ from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.reduce import reduce_max
 from ..lax.shape import broadcast_in_dim, reduce_sum
+from ..lax.sharding import constrain
 from ..numpy import promote
 from ..transforms.fused import fused
 from ..types.shape import canonical_shape
-from .arguments import Dims, draw_shape, float_dtype, parameter, refuse_sharding, shape_of
+from .arguments import Dims, draw_shape, float_dtype, parameter, shape_of
 from .continuous import (
     exponential_of,
     rademacher_signs,
@@ -30,10 +31,10 @@ __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", 
 
 def _drawn(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
            out_sharding: Any) -> Any:
-    refuse_sharding(name, out_sharding)
     typed_aval(key, name)
-    return program(key, *params, shape=draw_shape(name, shape, *params),
-                   dtype=float_dtype(name, dtype))
+    drawn = program(key, *params, shape=draw_shape(name, shape, *params),
+                    dtype=float_dtype(name, dtype))
+    return constrain(name, drawn, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -56,7 +57,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
       shape: the result's shape; None is that of the parameters.
       dtype: a float dtype; None is the default one.
       method: "exact".
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
     """
     check_method("beta", method)
     return _drawn("beta", _beta, key, (a, b), shape, dtype, out_sharding)
@@ -82,13 +83,12 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
       alpha: float[..., n], parameters > 0.
       shape: the result's shape without its last axis, n; None is that of alpha.
       dtype: a float dtype; None is the default one.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).shape
     (2, 3)
     """
-    refuse_sharding("dirichlet", out_sharding)
     typed_aval(key, "dirichlet")
     own = shape_of(alpha)
     if not own:
@@ -96,7 +96,8 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
                          "an axis of parameters is required.")
     batch = own[:-1] if shape is None else canonical_shape(shape, "dirichlet")
     whole = draw_shape("dirichlet", (*batch, own[-1]), alpha)
-    return _dirichlet(key, alpha, shape=whole, dtype=float_dtype("dirichlet", dtype))
+    drawn = _dirichlet(key, alpha, shape=whole, dtype=float_dtype("dirichlet", dtype))
+    return constrain("dirichlet", drawn, out_sharding)
 
 
 def _chisquare_of(key: Any, df: Any, shape: Dims, dtype: Any) -> Any:
@@ -192,16 +193,16 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
       p: > 0; an array that broadcasts to the shape.
       shape: the result's other axes.
       dtype: a float dtype; None is the default one.
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> olympus.random.ball(olympus.random.key(0), 3, shape=(5,)).shape
     (5, 3)
     """
-    refuse_sharding("ball", out_sharding)
     typed_aval(key, "ball")
     if isinstance(d, bool) or not hasattr(d, "__index__") or d < 0:
         raise ValueError(f"ball: d {d!r} given; the number of dimensions, an int that is not "
                          "negative, is required.")
     shape = draw_shape("ball", shape, p)
-    return _ball(key, p, shape=shape, d=int(d), dtype=float_dtype("ball", dtype))
+    drawn = _ball(key, p, shape=shape, d=int(d), dtype=float_dtype("ball", dtype))
+    return constrain("ball", drawn, out_sharding)

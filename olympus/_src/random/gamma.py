@@ -18,11 +18,12 @@ from ..lax import special, special_gamma
 from ..lax.creation import full_like
 from ..lax.families import to_front
 from ..lax.reduce import reduce_or
+from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from .arguments import draw_shape, float_dtype, parameter, refuse_sharding
+from .arguments import draw_shape, float_dtype, parameter
 from .continuous import exponential_of, standard_normal, typed_aval, unit
 from .keys import random_split_p, typed
 
@@ -176,17 +177,17 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str
       shape: the result's shape; None is that of `a`.
       dtype: a float dtype; None is the default one.
       method: "exact".
-      out_sharding: None.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     >>> import olympus
     >>> olympus.random.gamma(olympus.random.key(0), 3.0, (2,)).shape
     (2,)
     """
-    refuse_sharding("gamma", out_sharding)
     check_method("gamma", method)
     typed_aval(key, "gamma")
-    return _gamma(key, a, shape=draw_shape("gamma", shape, a), dtype=float_dtype("gamma", dtype),
-                  log_space=False)
+    drawn = _gamma(key, a, shape=draw_shape("gamma", shape, a), dtype=float_dtype("gamma", dtype),
+                   log_space=False)
+    return constrain("gamma", drawn, out_sharding)
 
 
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
@@ -195,8 +196,8 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: 
 
     `gamma`'s arguments and draws.
     """
-    refuse_sharding("loggamma", out_sharding)
     check_method("loggamma", method)
     typed_aval(key, "loggamma")
-    return _gamma(key, a, shape=draw_shape("loggamma", shape, a),
-                  dtype=float_dtype("loggamma", dtype), log_space=True)
+    drawn = _gamma(key, a, shape=draw_shape("loggamma", shape, a),
+                   dtype=float_dtype("loggamma", dtype), log_space=True)
+    return constrain("loggamma", drawn, out_sharding)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..backend import devices
-from ..backend.array import array_from_numpy, numpy_value
+from ..backend.array import array_from_numpy, numpy_value, put_parts
 from ..backend.compile import drop_programs
 from ..backend.dispatch import KEY_TYPES, argument_array
 from ..base import lib
 from ..base.source import api_boundary
 from ..control.transfer import move
 from ..core.trace import Tracer, typeof
+from ..lax.sharding import constrain, resolve_sharding
 from ..types.memory import Space
+from ..types.sharding import NamedSharding, PartitionSpec
 from ..types.tree import flatten_axes, tree_flatten, tree_map
 from .arguments import leaf_path
 
@@ -30,10 +32,10 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
 
     Args:
       x: a pytree of arrays, NumPy arrays and Python numbers.
-      device: a device or single-device sharding, to which the results are committed, a
-        `memory.Space` of the device where they are, or a pytree of those that is a prefix of the
-        structure of `x`; None leaves arrays where they are and puts other values on the default
-        device, uncommitted. A sharding's memory kind is where on the device they are.
+      device: a device or sharding, to which the results are committed, a `PartitionSpec` of the
+        mesh around, a `memory.Space` of the device where they are, or a pytree of those that is a
+        prefix of the structure of `x`; None leaves arrays where they are and puts other values on
+        the default device, uncommitted. A sharding's memory kind is where on the device they are.
       src: where `x` is now; not needed.
       donate: give up the arrays in `x`.
       may_alias: whether results may share memory with `x`; the default is that they may, for arrays
@@ -41,7 +43,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
 
     Traced values pass through: within a compiled program, values stay where the program runs. A
     memory space is kept, for devices whose programs have several.
-    TypeError for leaves that are not arrays, ValueError for what is not a device.
+    TypeError for leaves that are not arrays, ValueError for what is not a device and for shapes
+    that do not fit the sharding.
 
     >>> import olympus
     >>> olympus.device_put({"a": 1.0}, olympus.devices()[0])
@@ -59,10 +62,13 @@ class _Target(NamedTuple):
 
     device: Any
     memory: str | None
+    parts: NamedSharding | None = None
 
 
 def _target(where: Any) -> _Target:
     """What a device, a sharding, a memory space or None stands for."""
+    if isinstance(where, (NamedSharding, PartitionSpec)):
+        return _Target(None, None, resolve_sharding("device_put", where))
     if where is None or isinstance(where, lib.Device):
         return _Target(where, None)
     if type(where) is lib.SingleDeviceSharding:
@@ -75,7 +81,9 @@ def _target(where: Any) -> _Target:
 
 
 def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: bool) -> Any:
-    device, memory = target
+    device, memory, parts = target
+    if parts is not None:
+        return _spread(x, parts, donate)
     if isinstance(x, Tracer):
         if memory not in SPACES:
             return x
@@ -95,12 +103,33 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
         return _in_memory(array_from_numpy(x, aval.weak_type, device), memory)
     if device is None and not copy:
         moved = _in_memory(x, memory)
+    elif x.sharding.num_devices > 1:
+        moved = _in_memory(array_from_numpy(numpy_value(x), x.aval.weak_type, device), memory)
     else:
         moved = lib.copy_to_device(x, x.device if device is None else device, copy=copy)
         if device is not None and not moved._committed:
             moved = lib.make_array(x.aval, moved._sharding, [moved], committed=True)
         moved = _in_memory(moved, memory)
     if donate and (moved.device, moved.sharding.memory_kind) != (x.device, x.sharding.memory_kind):
+        x.delete()
+    return moved
+
+
+def _spread(x: Any, sharding: NamedSharding, donate: bool) -> Any:
+    """An array cut over the devices of a mesh."""
+    if isinstance(x, Tracer):
+        return constrain("device_put", x, sharding)
+    x = argument_array(x)
+    if type(x) in KEY_TYPES:
+        return x.dtype.wrap(_spread(x._base_array, sharding, donate))
+    try:
+        sharding.check_compatible_aval(x.aval.shape)
+    except ValueError as error:
+        raise ValueError(f"device_put: {error}") from None
+    if x._sharding == sharding:
+        return x
+    moved = put_parts(x, sharding)
+    if donate:
         x.delete()
     return moved
 

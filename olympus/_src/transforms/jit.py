@@ -19,14 +19,15 @@ import numpy as np
 
 from ..backend import devices
 from ..backend.array import literal_array
-from ..backend.compile import Executable, compile_module
+from ..backend.compile import Executable, Placement, compile_module
 from ..backend.dispatch import (
     KEY_TYPES,
     argument_array,
     check_deleted,
     check_nans,
-    device_of,
+    placement_of,
     shard_fallback,
+    sharding_of,
     wrap_keys,
 )
 from ..backend.lowering import lower_program
@@ -39,9 +40,11 @@ from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
 from ..core.staging import closure_convert, stage
 from ..core.trace import Context, Tracer, ctx, typeof
 from ..interpreters.dce import dce_closed
+from ..lax.sharding import constrain, resolve_sharding
 from ..types import dtypes
 from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
-from ..types.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ..types.sharding import NamedSharding
+from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ..types.tree_registry import dispatch_registry
 from .stages import Lowered, Traced
 
@@ -76,6 +79,10 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: Any = UNSPECIFIED,
     Args:
       fun: a function of pytrees of arrays that returns one; it must not depend on anything else
         that changes. Without it, a decorator with these options is returned.
+      in_shardings, out_shardings: where arguments and results are, as `with_sharding_constraint`
+        takes it: prefixes of the tuple of dynamic positional arguments and of the result. None and
+        the default leave it to the arguments and to XLA. Uncommitted arguments are moved, others
+        must be there.
       static_argnums, static_argnames: arguments that are Python values of the program: hashable;
         one compilation for each value (1, 1.0 and True are three).
       donate_argnums, donate_argnames: arguments whose buffers the program may reuse; the arrays are
@@ -98,7 +105,8 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: Any = UNSPECIFIED,
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames,
                "donate_argnums": donate_argnums, "donate_argnames": donate_argnames,
                "keep_unused": keep_unused, "device": device, "backend": backend,
-               "inline": inline, "compiler_options": compiler_options}
+               "inline": inline, "compiler_options": compiler_options,
+               "in_shardings": in_shardings, "out_shardings": out_shardings}
     if fun is UNSPECIFIED:
         return lambda f: make_jit(f, options)
     return make_jit(fun, options)
@@ -150,12 +158,14 @@ class Program:
     """A traced function for one key, with what is made from it later."""
 
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "positions", "arg_names", "donated",
-                 "name", "executables", "keep_unused", "options", "all_reused")
+                 "name", "executables", "keep_unused", "options", "all_reused", "out_shardings")
 
     def __init__(self, closed: ClosedOlympuspr, tracers: list[Any], out_tree: Any, call: Call,
                  arg_names: tuple[str, ...], donated: tuple[bool, ...], name: str,
-                 keep_unused: bool, options: dict[str, Any] | None) -> None:
+                 keep_unused: bool, options: dict[str, Any] | None,
+                 out_shardings: Sequence[Any]) -> None:
         self.closed, self.tracers, self.out_tree = closed, tracers, out_tree
+        self.out_shardings = out_shardings
         self.in_tree = call.in_tree
         self.positions = tuple(i for i in range(call.arity) if i not in call.statics)
         self.arg_names, self.donated, self.name = arg_names, donated, name
@@ -163,7 +173,8 @@ class Program:
         self.executables: dict[Any, Executable] = {}
         self.all_reused = True      # whether each donated input's buffer is taken by a result
 
-    def lower(self, platform: str) -> tuple[Any, Any, tuple[bool, ...]]:
+    def lower(self, platform: str, placement: Placement | None = None
+              ) -> tuple[Any, Any, tuple[bool, ...]]:
         """(verified module, its context, which inputs it takes)."""
         closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
         kept = tuple(self.keep_unused or u or d for u, d in zip(used, self.donated))
@@ -176,22 +187,21 @@ class Program:
         program = ClosedOlympuspr(pr, closed.consts)
         aliases = _aliases(program, donated) if any(donated) else ()
         self.all_reused = not any(d and a is None for d, a in zip(donated, aliases))
-        module, context = lower_program(program, self.name, platform, donated=donated,
-                                        aliases=aliases, result_paths=info.result_paths)
+        given: tuple[Any, ...] = placement.shardings if placement else ()
+        module, context = lower_program(
+            program, self.name, platform, donated=donated, aliases=aliases,
+            result_paths=info.result_paths, devices=placement.several if placement else (),
+            shardings=[s for s, k in zip(given, kept) if k], out_shardings=self.out_shardings)
         return module, context, kept
 
-    def executable(self, device: Any, committed: bool,
-                   options: dict[str, Any] | None = None) -> Executable:
-        """Compile for a device; once."""
-        options = {**(self.options or {}), **(options or {})}
-        key = (device, committed, tuple(sorted((k, repr(v)) for k, v in options.items())))
-        found = self.executables.get(key)
+    def executable(self, placement: Placement) -> Executable:
+        """Compile for the devices where the arguments are; once."""
+        found = self.executables.get(placement)
         if found is None:
-            module, context, kept = self.lower(device.platform)
-            xla = compile_module(module, context, device, options)
-            found = self.executables[key] = Executable(
-                xla, self.name, self.closed.in_avals, self.closed.out_avals, kept, device,
-                committed, context.keepalives, self.closed.effects)
+            module, context, kept = self.lower(placement.platform, placement)
+            xla = compile_module(module, context, context.place(placement).devices, self.options)
+            found = self.executables[placement] = Executable(xla, self.name, self.closed, kept,
+                                                             placement, context)
         return found
 
 
@@ -231,8 +241,11 @@ class JitFunction:
                  static_argnames: Any = None, donate_argnums: Any = None,
                  donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
                  backend: str | None = None, inline: bool = False,
-                 compiler_options: Any = None) -> None:
+                 compiler_options: Any = None, in_shardings: Any = UNSPECIFIED,
+                 out_shardings: Any = UNSPECIFIED) -> None:
         self.fun = fun
+        self.in_shardings = None if in_shardings is UNSPECIFIED else in_shardings
+        self.out_shardings = None if out_shardings is UNSPECIFIED else out_shardings
         self.name = getattr(fun, "__name__", None) or type(fun).__name__
         if library:
             self.name = self.name.lstrip("_")   # what the user called
@@ -252,7 +265,8 @@ class JitFunction:
             self.device = devices.client(backend).local_devices()[0]
         self.programs = _programs_of(fun, (
             self.static_argnums, self.static_argnames, self.donate_argnums, self.donate_argnames,
-            keep_unused, repr(sorted((compiler_options or {}).items()))))
+            keep_unused, repr(sorted((compiler_options or {}).items())),
+            *map(_sharding_key, (self.in_shardings, self.out_shardings))))
         self.library = library
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
@@ -368,13 +382,20 @@ class JitFunction:
             _log_tracing(self.name, call.avals)
         out_tree: Any = None
         paths: tuple[str, ...] = ()
+        ins, out_shardings = self._input_shardings(call), []
 
         def flat(*leaves: Any) -> list[Any]:
             nonlocal out_tree, paths
+            nonlocal out_shardings
+            if ins:
+                leaves = tuple(constrain("jit in_shardings", *pair) for pair in zip(leaves, ins))
             dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
             out = self.fun(*_merge(dynamic, call), **kwargs, **call.static_kwargs)
             outs, out_tree = tree_flatten(out)
             self._check_outputs(out, outs)
+            if self.out_shardings is not None:
+                out_shardings = _resolve("out_shardings", out_tree, self.out_shardings)
+                outs = [constrain("jit out_shardings", *pair) for pair in zip(outs, out_shardings)]
             paths = tuple(f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0])
             return outs
 
@@ -387,10 +408,34 @@ class JitFunction:
         names = ("",) * len(tracers) + names
         program = Program(closed, tracers, out_tree, call, names,
                           (False,) * len(tracers) + self._donated(call), self.name,
-                          self.keep_unused, self.options)
+                          self.keep_unused, self.options, [
+                              s if type(s) is NamedSharding else None for s in out_shardings])
         if not tracers:
             self.programs[call.key] = program
         return program
+
+    def _input_shardings(self, call: Call) -> list[Any]:
+        """The sharding that each leaf must have, or None; empty where nothing is demanded."""
+        if self.in_shardings is None:
+            return []
+        positional, keywords = call.in_tree.children()
+        if keywords.num_leaves:
+            raise ValueError(f"jit: keyword arguments of {self.name} given; with in_shardings, "
+                             "dynamic arguments must be positional.")
+        return _resolve("in_shardings", positional, self.in_shardings)
+
+    def _placement(self, call: Call, leaves: Sequence[Any]) -> Placement:
+        """Where a call's program runs."""
+        where = list(map(sharding_of, leaves))
+        for i, wanted in enumerate(self._input_shardings(call)):
+            if wanted is None:
+                continue
+            if where[i] is not None and not where[i].is_equivalent_to(wanted, call.avals[i].ndim):
+                raise ValueError(
+                    f"jit: argument {self.leaf_names(call)[i]} of {self.name} is committed to "
+                    f"{where[i]}; in_shardings has {wanted}; move it with device_put.")
+            where[i] = wanted
+        return placement_of(where, self.device)
 
     def _check_outputs(self, out: Any, outs: Sequence[Any]) -> None:
         for leaf in outs:
@@ -444,10 +489,7 @@ class JitFunction:
             check_deleted(self.name, arrays)
         else:
             self._check_donated(program, arrays)
-        device, committed = device_of(arrays)
-        if not committed and self.device is not None:
-            device, committed = self.device, True
-        executable = program.executable(device, committed)
+        executable = program.executable(self._placement(call, arrays))
         flat = [x._base_array if type(x) in KEY_TYPES else x for x in arrays]
         outs = wrap_keys(executable(flat), executable.out_avals)
         result = tree_unflatten(program.out_tree, outs)
@@ -460,7 +502,7 @@ class JitFunction:
         if not call.cacheable or not program.all_reused or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
-        return result, executable.fastpath(out_tree, committed), False
+        return result, executable.fastpath(out_tree, flat), False
 
     def _with_arrays(self, call: Call) -> Any:
         """The call of a library function with literals on the device, which C++ knows."""
@@ -482,7 +524,7 @@ class JitFunction:
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays, or anything with shape and dtype)."""
         call = self.call(args, kwargs)
-        return Traced(self.program(call), self.name, self.device)
+        return Traced(self.program(call), self.name, self._placement(call, call.leaves))
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """`trace(…).lower()`."""
@@ -498,6 +540,17 @@ class JitFunction:
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""
         return self.trace(*args, **kwargs).out_info
+
+
+def _resolve(what: str, tree: Any, shardings: Any) -> list[Any]:
+    """The sharding of each leaf, or None."""
+    return [None if s is None else resolve_sharding(f"jit {what}", s)
+            for s in flatten_axes(f"jit {what}", tree, shardings)]
+
+
+def _sharding_key(shardings: Any) -> Any:
+    leaves, tree = tree_flatten(shardings)
+    return tuple(leaves), tree
 
 
 def _merge(dynamic: Sequence[Any], call: Call) -> list[Any]:

@@ -11,8 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..backend import devices
-from ..backend.compile import Executable, compile_module
+from ..backend.compile import Executable, Placement, compile_module
+from ..backend.devices import client
 from ..backend.dispatch import KEY_TYPES, argument_array, shard_fallback, wrap_keys
 from ..base import errors, lib, source
 from ..base.lib import mlir
@@ -115,11 +115,11 @@ class Stage:
 class Traced(Stage):
     """A function traced for given types: the program, not lowered yet."""
 
-    __slots__ = ("fun_name", "_device")
+    __slots__ = ("fun_name", "_placement")
 
-    def __init__(self, program: Any, name: str, device: Any) -> None:
+    def __init__(self, program: Any, name: str, placement: Placement) -> None:
         super().__init__(program)
-        self.fun_name, self._device = name, device
+        self.fun_name, self._placement = name, placement
 
     @property
     def olympuspr(self) -> Any:
@@ -144,12 +144,12 @@ class Traced(Stage):
                 f"lower: {self.fun_name} closes over values that are being traced; a program of "
                 "its own is required; pass them as arguments.")
         if lowering_platforms is not None and len(lowering_platforms) != 1:
-            raise NotImplementedError(f"lower: platforms {lowering_platforms} given; one platform "
-                                      "is required; export lowers for several.")
-        target = self._device or devices.default_device()
-        platform = lowering_platforms[0] if lowering_platforms else target.platform
-        module, context, kept = self._program.lower(platform)
-        return Lowered(self._program, module, context, kept, target)
+            raise ValueError(f"lower: platforms {lowering_platforms} given; one platform is "
+                             "required; lower once for each.")
+        placement = self._placement
+        platform = lowering_platforms[0] if lowering_platforms else placement.platform
+        module, context, kept = self._program.lower(platform, placement)
+        return Lowered(self._program, module, context, kept, placement)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile and call."""
@@ -158,11 +158,13 @@ class Traced(Stage):
 class Lowered(Stage):
     """A traced function as a verified StableHLO module."""
 
-    __slots__ = ("_module", "_context", "_kept", "_device")
+    __slots__ = ("_module", "_context", "_kept", "_placement")
 
-    def __init__(self, program: Any, module: Any, context: Any, kept: Any, device: Any) -> None:
+    def __init__(self, program: Any, module: Any, context: Any, kept: Any, placement: Placement
+                 ) -> None:
         super().__init__(program)
-        self._module, self._context, self._kept, self._device = module, context, kept, device
+        self._module, self._context, self._kept = module, context, kept
+        self._placement = placement
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -187,7 +189,7 @@ class Lowered(Stage):
 
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimates before optimisation, or None."""
-        return lib.hlo_cost_analysis(devices.client(self._device.platform),
+        return lib.hlo_cost_analysis(client(self._placement.platform),
                                      mlir.hlo_module(self._module))
 
     def compile(self, compiler_options: CompilerOptions | None = None, *,
@@ -196,16 +198,17 @@ class Lowered(Stage):
 
         Args:
           compiler_options: XLA flags by name; an unknown one raises ValueError.
-          device_assignment: a sequence of one device, to compile for another one.
+          device_assignment: a sequence of as many devices, to compile for others.
         """
-        device = self._device if device_assignment is None else tuple(device_assignment)[0]
+        placement = self._placement
+        if device_assignment is not None:
+            placement = placement._replace(devices=tuple(device_assignment))
         program = self._program
         options = {**(program.options or {}), **(compiler_options or {})}
-        xla = compile_module(self._module, self._context, device, options)
-        closed = program.closed
-        executable = Executable(xla, program.name, closed.in_avals, closed.out_avals, self._kept,
-                                device, False, self._context.keepalives, closed.effects)
-        return Compiled(program, executable)
+        context = self._context
+        xla = compile_module(self._module, context, context.place(placement).devices, options)
+        return Compiled(program, Executable(xla, program.name, program.closed, self._kept,
+                                            placement, context))
 
 def _unknown_dialect(what: str, dialect: Any) -> ValueError:
     return ValueError(f"{what}: dialect {dialect!r} given; 'stablehlo' or 'hlo' is required.")
@@ -244,20 +247,18 @@ class Compiled(Stage):
     @property
     def out_info(self) -> Any:
         """A `ShapeDtypeStruct` with the sharding per result, in its tree."""
-        sharding = self._executable.sharding
-        return tree_map(lambda info: info.update(sharding=sharding), super().out_info)
+        return tree_map(lambda info, sharding: info.update(sharding=sharding), super().out_info,
+                        self.output_shardings)
 
     @property
     def input_shardings(self) -> Any:
         """The sharding of each argument, in their tree; None for what the program ignores."""
-        executable = self._executable
-        return tree_unflatten(self.in_tree,
-                              [executable.sharding if kept else None for kept in executable.kept])
+        return tree_unflatten(self.in_tree, self._executable.in_shardings)
 
     @property
     def output_shardings(self) -> Any:
         """The sharding of each result, in its tree."""
-        return tree_map(lambda _: self._executable.sharding, self.out_avals)
+        return tree_unflatten(self.out_tree, self._executable.out_shardings)
 
     @property
     def input_formats(self) -> Any:
@@ -267,17 +268,18 @@ class Compiled(Stage):
         """
         executable = self._executable
         taken = iter(lib.layouts(executable.xla)[0])
-        return tree_unflatten(self.in_tree, [self._format(next(taken)) if kept else Format()
-                                             for kept in executable.kept])
+        return tree_unflatten(self.in_tree, [Format() if s is None else _format(next(taken), s)
+                                             for s in executable.in_shardings])
 
     @property
     def output_formats(self) -> Any:
         """The `Format` of each result, in its tree: layout and sharding."""
-        return tree_unflatten(self.out_tree, list(map(self._format,
-                                                      lib.layouts(self._executable.xla)[1])))
+        executable = self._executable
+        return tree_unflatten(self.out_tree, list(map(_format, lib.layouts(executable.xla)[1],
+                                                      executable.out_shardings)))
 
-    def _format(self, layout: Any) -> Format:
-        return Format(Layout.from_pjrt_layout(layout), self._executable.sharding)
+def _format(layout: Any, sharding: Any) -> Format:
+    return Format(Layout.from_pjrt_layout(layout), sharding)
 
 def _cpp_call(program: Any, executable: Executable) -> Any:
     """The C++ callable of a compiled program: types that it met before need no Python of ours."""
@@ -292,7 +294,7 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
         except Exception as error:
             source.filter_traceback(error)
             raise
-        return result, executable.fastpath(dispatch_registry.flatten(result)[1], False), False
+        return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
 
     return lib.pjit(program.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
 

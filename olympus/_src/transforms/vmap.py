@@ -38,7 +38,8 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
         structure; None for a result that does not depend on mapped arguments.
       axis_name: what collectives (`lax.psum`) inside the function call the axis.
       axis_size: the number of examples; needed only where no argument is mapped.
-      spmd_axis_name: mesh axis along which the mapped axis is spread.
+      spmd_axis_name: a mesh axis, or a tuple of those, along which values with a sharding
+        constraint are cut at the mapped axis.
       sum_match: add up a mapped result whose out_axes entry is None.
 
     Returns:
@@ -63,8 +64,8 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         try:
-            return _map(fun, args, kwargs, in_axes, out_axes, Axis(axis_size, axis_name),
-                        sum_match)
+            return _map(fun, args, kwargs, in_axes, out_axes,
+                        Axis(axis_size, axis_name, spmd_axis_name), sum_match)
         except Exception as error:
             filter_traceback(error)
             raise

@@ -43,11 +43,6 @@ if not hasattr(GSPMDSharding, "_to_xla_hlo_sharding"):
     GSPMDSharding._to_xla_hlo_sharding = lambda self, ndim: self._hlo_sharding
 
 
-if not hasattr(SingleDeviceSharding, "memory_kind"):
-    SingleDeviceSharding.memory_kind = property(
-        lambda self: self._memory_kind or self._device.default_memory().kind)
-
-
 class AvalLike(Protocol):
     """What C++ reads of an aval."""
 
@@ -89,6 +84,18 @@ def device_put(
     )
 
 
+def device_put_parts(
+    aval: AvalLike, value: np.ndarray[Any, Any], sharding: Any, *, copy: bool = True
+) -> Any:
+    """Cut a NumPy array as `sharding` says and put the parts on its devices, committed."""
+    parts = [value[index] for index in shard_slices(sharding, value.shape)]
+    devices = sharding._internal_device_list
+    return make_array(aval, sharding, [
+        device_put(ShardAval(part.shape, part.dtype, aval.weak_type), part, device, copy=copy)
+        for part, device in zip(parts, devices, strict=True)
+    ])  # fmt: skip
+
+
 def make_array(aval: AvalLike, sharding: Any, shards: Sequence[Any], committed: bool = True) -> Any:
     """Assemble one array from its single-device shards, in the order of the sharding's devices."""
     return ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
@@ -116,11 +123,25 @@ def _shard_shape(shape: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]
     return tuple(-(-size // count) for size, count in zip(shape, counts, strict=True))
 
 
-def _tile_counts(hlo_sharding: Any, ndim: int) -> list[int]:
+def tile_counts(hlo_sharding: Any, ndim: int) -> list[int]:
     """Return into how many pieces each axis is cut."""
     if hlo_sharding.is_replicated():
         return [1] * ndim
     return list(hlo_sharding.tile_assignment_dimensions()[:ndim])
+
+
+def tiled_sharding(counts: Sequence[int], mesh: Sequence[int], order: Sequence[int]) -> Any:
+    """Return the HloSharding that cuts axis i into `counts[i]` parts over an array of devices.
+
+    `mesh` is the shape of that array, whose axes are taken in `order`: those that cut the first
+    axis first, those that hold copies last.
+    """
+    copies = int(np.prod(mesh, dtype=int)) // int(np.prod(counts, dtype=int))
+    if all(count == 1 for count in counts):
+        return HloSharding.replicate()
+    dims = [*counts, copies] if copies > 1 else list(counts)
+    kinds = [xla_client.OpSharding.Type.REPLICATED] if copies > 1 else []
+    return HloSharding.iota_tile(dims, list(mesh), list(order), kinds)
 
 
 def shard_slices(sharding: Any, shape: Sequence[int]) -> list[tuple[slice, ...]]:
@@ -148,7 +169,7 @@ def shards(array: Any, aval: AvalLike | None = None) -> list[Any]:
     if aval is None:
         whole = array.aval
         hlo_sharding = array._sharding._to_xla_hlo_sharding(len(whole.shape))
-        counts = _tile_counts(hlo_sharding, len(whole.shape))
+        counts = tile_counts(hlo_sharding, len(whole.shape))
         aval = ShardAval(_shard_shape(whole.shape, counts), whole.dtype, whole.weak_type)
     with no_jax():
         parts = list(array._arrays)

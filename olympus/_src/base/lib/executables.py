@@ -43,14 +43,18 @@ def compile(
     options: CompilerOptions | None = None,
     host_callbacks: Sequence[Callable[..., Any]] = (),
     num_replicas: int = 1,
+    chosen_outputs: Sequence[bool] = (),
 ) -> Any:
     """Compile an MLIR module for `devices` and load it.
 
     `module` is an `ir.Module` or MLIR bytecode. `options` are XLA flags by name; an unknown one
     raises ValueError. `host_callbacks` are the Python functions that the module's callback custom
-    calls name by index.
+    calls name by index. `chosen_outputs` marks the outputs whose sharding the partitioner chooses.
     """
     made = _compile_options(devices, options, num_replicas)
+    if len(devices) > 1:
+        build = made.executable_build_options
+        build.allow_spmd_sharding_propagation_to_output = list(chosen_outputs)
     device_list = _jax.DeviceList(tuple(devices))
     if host_callbacks and isinstance(module, bytes):
         module = _mlir.parse(module)  # C++ takes callbacks with a module only
@@ -182,10 +186,11 @@ def deserialize_executable(
     return client.deserialize_executable(blob, device_list, made, host_callbacks=callbacks)
 
 
-def output_shardings(executable: Any) -> list[Any] | None:
-    """Return the HloSharding of each output, or None for a program of one device."""
-    protos = executable.get_output_shardings()
-    return None if protos is None else [xla_client.HloSharding.from_proto(p) for p in protos]
+def shardings(executable: Any) -> tuple[list[Any], list[Any]]:
+    """Return the HloSharding of each parameter and of each output of a program of many devices."""
+    found = executable.get_parameter_shardings(), executable.get_output_shardings()
+    parameters, outputs = ([xla_client.HloSharding.from_proto(p) for p in ps] for ps in found)
+    return parameters, outputs
 
 
 def layouts(executable: Any) -> tuple[list[Any], list[Any]]:

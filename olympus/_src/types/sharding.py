@@ -1,0 +1,485 @@
+"""Where the parts of an array are: meshes of devices, specifications of axes, shardings.
+
+    Mesh(devices, ("x", "y"))  +  PartitionSpec("x", None)  =  NamedSharding
+                                                                  └─► an HloSharding, for XLA
+
+The compiler distributes the work: a sharding of arguments, results or intermediate values
+(`lax.with_sharding_constraint`) is a demand, and XLA chooses the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+import itertools
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import lib
+from .shape import prod
+
+__all__ = ["AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
+           "SingleDeviceSharding", "axes_of", "current_mesh", "device_tuple",
+           "make_single_device_sharding", "named"]
+
+Sharding = lib.Sharding
+SingleDeviceSharding = lib.SingleDeviceSharding
+_context: Any = lib.Config("olympus_mesh", None, include_in_jit_key=True,
+                           include_in_trace_context=True)
+
+
+class AxisType(enum.Enum):
+    """Who decides how values are spread over an axis of a mesh. `Mesh` takes `Auto`: XLA does."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Mesh(contextlib.ContextDecorator):
+    """Devices arranged as an array whose axes have names.
+
+    Args:
+      devices: an array, or nested sequences, of distinct devices.
+      axis_names: a name for each axis of `devices`; one string for one axis.
+      axis_types: `AxisType.Auto` for each axis, which is the default; others are refused.
+
+    As a context manager it is the mesh of `PartitionSpec`s that are given without one. ValueError
+    for names that are too many, too few or repeated, and for a device that is there twice.
+
+    >>> import numpy as np, olympus
+    >>> from olympus.sharding import Mesh
+    >>> Mesh(np.array(olympus.devices()[:1]), "x")
+    Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
+    """
+
+    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
+        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        self.devices = np.array(devices, dtype=object)
+        self.devices.flags.writeable = False
+        if self.devices.ndim != len(names):
+            raise ValueError(f"Mesh: devices of shape {self.devices.shape} and axis_names {names} "
+                             "given; one name per axis is required.")
+        if len(set(names)) != len(names) or None in names:
+            raise ValueError(f"Mesh: axis_names {names} given; distinct names, none of them None, "
+                             "are required.")
+        self.device_tuple = tuple(self.devices.flat)
+        for d in self.device_tuple:
+            if not isinstance(d, lib.Device):
+                raise TypeError(f"Mesh: devices has {d!r} of type {type(d).__name__}; devices are "
+                                "required; see olympus.devices().")
+        if len(set(self.device_tuple)) != len(self.device_tuple):
+            raise ValueError(f"Mesh: devices {self.device_tuple} given; each device may be in a "
+                             "mesh once.")
+        types = (AxisType.Auto,) * len(names) if axis_types is None else tuple(axis_types)
+        if types != (AxisType.Auto,) * len(names):
+            raise ValueError(f"Mesh: axis_types {axis_types} given; Auto is required for each of "
+                             f"{len(names)} axes: XLA decides how values are spread.")
+        self.axis_names, self.axis_types = names, types
+        self._previous: list[Any] = []
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """The number of devices along each axis."""
+        return self.devices.shape
+
+    @property
+    def shape(self) -> OrderedDict[Any, int]:
+        """The number of devices along each axis, by name."""
+        return OrderedDict(self.shape_tuple)
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        """(name, number of devices) of each axis."""
+        return tuple(zip(self.axis_names, self.axis_sizes))
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return self.devices.size
+
+    @property
+    def empty(self) -> bool:
+        """Whether the mesh has no axes."""
+        return not self.axis_names
+
+    @property
+    def device_ids(self) -> np.ndarray:
+        """The ids of the devices, in the shape of the mesh."""
+        ids = [d.id for d in self.device_tuple]
+        return np.array(ids, int).reshape(self.axis_sizes)
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices of the mesh that belong to this process."""
+        return [d for d in self.device_tuple if d.process_index == d.client.process_index()]
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether some devices belong to other processes."""
+        return len(self.local_devices) != self.size
+
+    def __enter__(self) -> Mesh:
+        self._previous.append(_context.swap_local(self))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        _context.set_local(self._previous.pop())
+
+    @functools.cached_property
+    def _key(self) -> tuple[Any, ...]:
+        return self.device_tuple, self.axis_sizes, self.axis_names
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or isinstance(other, Mesh) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        return f"Mesh({sizes}, axis_types={self.axis_types})" if sizes else "Mesh()"
+
+    def __repr__(self) -> str:
+        return (f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
+                f"axis_types={self.axis_types})")
+
+
+def current_mesh() -> Mesh | None:
+    """The mesh of the `with` blocks around, in this thread."""
+    return _context.value
+
+
+class _Unconstrained:
+    """The entry of a specification for an axis that XLA may cut as it likes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "UNCONSTRAINED"
+
+
+UNCONSTRAINED = _Unconstrained()
+
+
+class PartitionSpec:
+    """Which axes of a mesh each axis of an array is cut along.
+
+    Args:
+      partitions: per axis of the array a mesh axis' name, a tuple of names (the first is the
+        outermost), None for an axis that is not cut, or `PartitionSpec.UNCONSTRAINED`; axes left
+        out at the end are not cut.
+      unreduced, reduced: names of mesh axes over which partial sums are still to be added; for
+        sharding in types, which `NamedSharding` refuses.
+
+    >>> from olympus.sharding import PartitionSpec as P
+    >>> P("x", None, ("y", "z"))
+    P('x', None, ('y', 'z'))
+    """
+
+    __slots__ = ("partitions", "reduced", "unreduced")
+    UNCONSTRAINED = UNCONSTRAINED
+
+    partitions: tuple[Any, ...]
+    unreduced: frozenset[Any]
+    reduced: frozenset[Any]
+
+    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
+                 ) -> None:
+        for p in partitions:
+            names = p if isinstance(p, (tuple, list)) else (p,)
+            if any(isinstance(n, (_Unconstrained, tuple, list)) for n in names) and (
+                    isinstance(p, (tuple, list))):
+                raise TypeError(f"PartitionSpec: the entry {p!r} given; a name, a tuple of names, "
+                                "None or UNCONSTRAINED is required.")
+        put = object.__setattr__
+        put(self, "partitions", tuple(map(_entry, partitions)))
+        put(self, "unreduced", frozenset(unreduced))
+        put(self, "reduced", frozenset(reduced))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"PartitionSpec: {name} set; it is immutable; use update().")
+
+    def update(self, **changes: Any) -> PartitionSpec:
+        """A copy with partitions (a sequence), unreduced or reduced changed."""
+        fields = {"partitions": self.partitions, "unreduced": self.unreduced,
+                  "reduced": self.reduced, **changes}
+        return PartitionSpec(*fields.pop("partitions"), **fields)
+
+    def count(self, value: Any) -> int:
+        """How many entries are `value`."""
+        return self.partitions.count(_entry(value))
+
+    def index(self, value: Any) -> int:
+        """The first position of `value`; ValueError if there is none."""
+        return self.partitions.index(_entry(value))
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.partitions[i]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __add__(self, other: Any) -> PartitionSpec:
+        if isinstance(other, PartitionSpec):
+            return PartitionSpec(*self, *other, unreduced=self.unreduced | other.unreduced,
+                                 reduced=self.reduced | other.reduced)
+        return self.update(partitions=(*self, *other))
+
+    def __radd__(self, other: Any) -> PartitionSpec:
+        return self.update(partitions=(*other, *self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartitionSpec) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.partitions, self.unreduced, self.reduced
+
+    def __reduce__(self) -> Any:
+        make = functools.partial(PartitionSpec, unreduced=self.unreduced, reduced=self.reduced)
+        return make, self.partitions
+
+    def __repr__(self) -> str:
+        fields = list(map(repr, self.partitions))
+        fields += [f"{name}={set(names)!r}" for name, names in
+                   (("unreduced", self.unreduced), ("reduced", self.reduced)) if names]
+        return f"P({', '.join(fields)})"
+
+
+def _entry(p: Any) -> Any:
+    """An entry in its one form: no name is None, one name is itself."""
+    if isinstance(p, (tuple, list)):
+        return tuple(p) if len(p) > 1 else p[0] if p else None
+    return p
+
+
+def axes_of(entry: Any) -> tuple[Any, ...]:
+    """The mesh axes of an entry of a specification, the outermost first."""
+    if entry is None or entry is UNCONSTRAINED:
+        return ()
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+class NamedSharding(lib.GSPMDSharding):
+    """The sharding of an array whose axes are cut along axes of a mesh.
+
+    Args:
+      mesh: the devices.
+      spec: a `PartitionSpec`; mesh axes that it does not name hold copies.
+      memory_kind: the kind of the devices' memory; the default one if None.
+
+    ValueError for axes that the mesh has not or that are named twice, and, where the sharding is
+    used, for an array with fewer axes or with sizes that the devices do not divide.
+
+    >>> import numpy as np, olympus
+    >>> from olympus.sharding import Mesh, NamedSharding, PartitionSpec
+    >>> mesh = Mesh(np.array(olympus.devices()[:1]), "x")
+    >>> NamedSharding(mesh, PartitionSpec("x")).shard_shape((8, 2))
+    (8, 2)
+    """
+
+    def __init__(self, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None) -> None:
+        if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
+            raise TypeError(f"NamedSharding: mesh {mesh!r} and spec {spec!r} given; a Mesh and a "
+                            "PartitionSpec are required.")
+        if spec.unreduced or spec.reduced:
+            raise ValueError(f"NamedSharding: {spec} given; unreduced and reduced axes are for "
+                             "meshes whose axes are in types; name axes of the array only.")
+        axes = [name for entry in spec for name in axes_of(entry)]
+        for name in axes:
+            if name not in mesh.axis_names:
+                raise ValueError(f"NamedSharding: {spec} names the axis {name!r}; the mesh has "
+                                 f"{mesh.axis_names}; name one of those.")
+            if axes.count(name) > 1:
+                raise ValueError(f"NamedSharding: {spec} names the axis {name!r} twice; an axis of "
+                                 "the mesh may cut one axis of the array.")
+        self.mesh, self.spec, self._kind = mesh, spec, memory_kind
+        self._tilings: dict[int, Any] = {}
+        self._hash = hash((mesh, spec, memory_kind))
+        super().__init__(mesh.device_tuple, self._to_xla_hlo_sharding(len(spec)), memory_kind)
+
+    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+        """XLA's form of the sharding for arrays of `ndim` axes."""
+        found = self._tilings.get(ndim)
+        if found is None:
+            entries = [axes_of(p) for p in self.spec] + [()] * (ndim - len(self.spec))
+            sizes = self.mesh.shape
+            order = [name for entry in entries for name in entry]
+            rest = [name for name in self.mesh.axis_names if name not in order]
+            position = self.mesh.axis_names.index
+            found = self._tilings[ndim] = lib.tiled_sharding(
+                [prod([sizes[n] for n in entry]) for entry in entries],
+                self.mesh.axis_sizes, [position(n) for n in (*order, *rest)])
+        return found
+
+    @property
+    def replicated_axes(self) -> frozenset[Any]:
+        """The axes of the mesh along which devices hold copies."""
+        used = {name for entry in self.spec for name in axes_of(entry)}
+        return frozenset(self.mesh.axis_names) - used
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """ValueError if arrays of a shape cannot be cut so."""
+        if len(aval_shape) < len(self.spec):
+            raise ValueError(f"{self} given for an array of shape {tuple(aval_shape)}; at least "
+                             f"{len(self.spec)} axes are required; shorten the PartitionSpec.")
+        for i, (size, entry) in enumerate(zip(aval_shape, self.spec)):
+            count = prod([self.mesh.shape[n] for n in axes_of(entry)])
+            if size % count:
+                raise ValueError(f"{self} given for an array of shape {tuple(aval_shape)}; axis "
+                                 f"{i} of size {size} is cut into {count} parts, which must "
+                                 "divide it; pad the array or use another axis.")
+
+    def update(self, **changes: Any) -> NamedSharding:
+        """A copy with mesh, spec or memory_kind changed."""
+        fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._kind, **changes}
+        return NamedSharding(fields.pop("mesh"), fields.pop("spec"), **fields)
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        """The sharding in another memory of the devices."""
+        return self.update(memory_kind=kind)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.mesh, self.spec, self._kind
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or isinstance(other, NamedSharding) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return self._hash       # asked in each call of a jitted function
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"pickle: {self} given; it names devices of this process; pickle the "
+                        "names and sizes of the mesh.")
+
+    def __repr__(self) -> str:
+        return (f"NamedSharding(mesh={self.mesh}, spec={self.spec}, "
+                f"memory_kind={self.memory_kind})")
+
+
+def named(meshes: Iterable[Mesh], devices: tuple[Any, ...], tiling: Any, ndim: int) -> Any:
+    """The NamedSharding of what XLA chose for an array; a plain sharding where no mesh has one."""
+    plain = lib.GSPMDSharding(devices, tiling)
+    counts = lib.tile_counts(tiling, ndim)
+    target = plain.devices_indices_map(counts)
+    for mesh in meshes:
+        if mesh.device_tuple != devices:    # results come in the order of the program's devices
+            continue
+        for entries in _specs(counts, mesh.shape_tuple):
+            while entries and entries[-1] is None:
+                entries = entries[:-1]
+            sharding = NamedSharding(mesh, PartitionSpec(*entries))
+            if sharding.devices_indices_map(counts) == target:
+                return sharding
+    return plain
+
+
+def _specs(counts: Sequence[int], axes: Sequence[tuple[Any, int]]) -> Iterator[tuple[Any, ...]]:
+    """Every way to cut axes into `counts` parts along mesh axes of more than one device."""
+    if not counts:
+        yield ()
+        return
+    axes = [(name, size) for name, size in axes if size > 1]
+    for n in range(len(axes) + 1):
+        for chosen in itertools.permutations(axes, n):
+            if prod([size for _, size in chosen]) == counts[0]:
+                rest = [a for a in axes if a not in chosen]
+                for tail in _specs(counts[1:], rest):
+                    yield (_entry(tuple(name for name, _ in chosen)), *tail)
+
+
+def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
+    """The sharding of an array on one device."""
+    if memory_kind is None:
+        return lib.single_device_sharding(device)
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
+
+
+# What every sharding has, C++'s own classes included -------------------------------------------
+
+def device_tuple(self: Any) -> tuple[Any, ...]:
+    """The devices of a sharding, in the order of the parts."""
+    return self.mesh.device_tuple if type(self) is NamedSharding else (
+        tuple(self._internal_device_list))
+
+
+def _indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+    """The part of an array of a shape that each device holds."""
+    return dict(zip(device_tuple(self), lib.shard_slices(self, tuple(global_shape))))
+
+
+def _shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of one device's part of an array."""
+    tiling = self._to_xla_hlo_sharding(len(global_shape))
+    counts = lib.tile_counts(tiling, len(global_shape))
+    return tuple(-(-size // count) for size, count in zip(global_shape, counts))
+
+
+def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
+    """Whether arrays of `ndim` axes have equal parts on equal devices under both."""
+    if self is other:
+        return True
+    if device_tuple(self) != device_tuple(other) or self.memory_kind != other.memory_kind:
+        return False
+    one, two = self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim)
+    counts = lib.tile_counts(one, ndim)
+    return counts == lib.tile_counts(two, ndim) and (
+        lib.shard_slices(self, counts) == lib.shard_slices(other, counts))
+
+
+def _local(self: Any) -> set[Any]:
+    return {d for d in device_tuple(self) if d.process_index == d.client.process_index()}
+
+
+def _memory_kind(self: Any) -> str:
+    return self._memory_kind or device_tuple(self)[0].default_memory().kind
+
+
+def _place(self: Any) -> tuple[Any, str]:
+    return self._device, self.memory_kind
+
+
+def _install() -> None:
+    properties = {
+        "device_set": lambda self: set(device_tuple(self)),
+        "num_devices": lambda self: len(device_tuple(self)),
+        "addressable_devices": _local,
+        "has_addressable_devices": lambda self: bool(_local(self)),
+        "is_fully_addressable": lambda self: len(_local(self)) == len(device_tuple(self)),
+        "is_fully_replicated": lambda self: self._to_xla_hlo_sharding(0).is_replicated(),
+        "memory_kind": _memory_kind,
+    }
+    methods = {"devices_indices_map": _indices, "addressable_devices_indices_map": _indices,
+               "shard_shape": _shard_shape, "is_equivalent_to": _is_equivalent_to}
+    SingleDeviceSharding.__eq__ = lambda self, other: self is other or (
+        type(other) is SingleDeviceSharding and _place(self) == _place(other))
+    SingleDeviceSharding.__hash__ = lambda self: hash(_place(self))
+    lib.GSPMDSharding.__repr__ = lambda self: f"GSPMDSharding({self._hlo_sharding})"
+    SingleDeviceSharding.__repr__ = lambda self: (
+        f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})")
+    SingleDeviceSharding.with_memory_kind = lambda self, kind: make_single_device_sharding(
+        self._device, memory_kind=kind)
+    SingleDeviceSharding.check_compatible_aval = lambda self, aval_shape: None
+    for name, getter in properties.items():
+        setattr(Sharding, name, property(getter))
+    for name, method in methods.items():
+        setattr(Sharding, name, method)
+
+
+_install()

@@ -1,0 +1,356 @@
+"""Cases for tests/test_sharding.py, which runs this file in a process with eight CPU devices.
+
+Oracles are the same functions of unsharded arrays, NumPy, and the parts that each device holds.
+"""
+
+import json
+import pickle
+import sys
+import traceback
+from typing import Any
+
+import numpy as np
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+from olympus.experimental import io_callback
+from olympus.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+P = PartitionSpec
+X = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+def mesh(sizes=(4, 2), names=("x", "y"), order=slice(None)):
+    return Mesh(np.array(olympus.devices())[order].reshape(sizes), names)
+
+
+def on(*spec, **how):
+    return NamedSharding(mesh(**how), P(*spec))
+
+
+def error(kind, match, call):
+    try:
+        call()
+    except kind as e:
+        assert match in str(e), str(e)
+    else:
+        raise AssertionError(f"no {kind.__name__}: {match}")
+
+
+def spec_of(x):
+    assert type(x.sharding) is NamedSharding, x.sharding
+    return x.sharding.spec
+
+
+def check_parts(x, value):
+    """Each device's part is the one that the sharding's index map says; together they are all."""
+    assert np.array_equal(np.asarray(x), value)
+    seen = np.zeros(value.shape, int)
+    for part in x.addressable_shards:
+        assert part.data.devices() == {part.device}
+        assert np.array_equal(np.asarray(part.data), value[part.index])
+        seen[part.index] += part.replica_id == 0
+    assert (seen == 1).all()
+
+
+SPECS = [P(), P("x"), P("y"), P(None, "y"), P("x", "y"), P("y", None), P(("x", "y")), P(("y", "x"))]
+
+
+def case_device_put_holds_the_right_parts():
+    value = np.arange(64, dtype=np.int32).reshape(8, 8)
+    for spec in SPECS:
+        sharding = NamedSharding(mesh(), spec)
+        x = olympus.device_put(value, sharding)
+        check_parts(x, value)
+        assert x.sharding == sharding and x.committed
+        assert x.addressable_data(0).shape == sharding.shard_shape((8, 8))
+        assert x.is_fully_replicated == (spec == P())
+        assert len(x.devices()) == 8 and x.device == sharding
+
+
+def case_every_spec_survives_an_operation():
+    value = np.arange(64, dtype=np.float32).reshape(8, 8)
+    for spec in SPECS:
+        y = onp.sin(olympus.device_put(value, NamedSharding(mesh(), spec)))
+        assert y.sharding.is_equivalent_to(NamedSharding(mesh(), spec), 2), (spec, y.sharding)
+        np.testing.assert_allclose(np.asarray(y), np.sin(value), rtol=1e-6)
+
+
+def case_constraint_under_jit():
+    f = olympus.jit(lambda x: lax.with_sharding_constraint(x * 2, on(None, "y")) + 1)
+    y = f(X)
+    check_parts(y, X * 2 + 1)
+    assert spec_of(y) == P(None, "y")
+    text = f.lower(X).as_text()
+    assert "mhlo.num_partitions = 8" in text and 'sdy.mesh @mesh = <["x"=4, "y"=2]>' in text
+    assert 'sdy.sharding_constraint %1 <@mesh, [{}, {"y"}]>' in text
+
+
+def case_constraint_outside_jit():
+    for given in (X, onp.asarray(X), olympus.device_put(X, on("y"))):
+        y = lax.with_sharding_constraint(given, on("x", "y"))
+        check_parts(y, X)
+        assert spec_of(y) == P("x", "y")
+
+
+def case_trees_prefixes_and_none():
+    tree = {"a": X, "b": [X, X.T]}
+    out = lax.with_sharding_constraint(tree, {"a": on("x"), "b": on("y")})
+    assert [spec_of(out["a"]), *map(spec_of, out["b"])] == [P("x"), P("y"), P("y")]
+    out = lax.with_sharding_constraint(tree, {"a": on("x"), "b": None})
+    assert out["b"][0] is X
+
+
+def case_specs_of_the_mesh_around():
+    with mesh():
+        assert spec_of(lax.with_sharding_constraint(X, P("x"))) == P("x")
+        assert spec_of(olympus.device_put(X, P("y"))) == P("y")
+        f = olympus.jit(lambda x: lax.with_sharding_constraint(x, P("x", "y")))
+        assert spec_of(f(X)) == P("x", "y")
+        with mesh((2, 4), ("x", "y")):      # another mesh: another program
+            assert f(X.T).sharding.mesh.axis_sizes == (2, 4)
+        assert f(X).sharding.mesh.axis_sizes == (4, 2)
+    error(ValueError, "without a mesh", lambda: lax.with_sharding_constraint(X, P("x")))
+
+
+def case_unconstrained_axes_are_free():
+    y = olympus.jit(lambda x: lax.with_sharding_constraint(x, on(P.UNCONSTRAINED, "y")))(
+        olympus.device_put(X, on("x", "y")))
+    check_parts(y, X)
+    assert spec_of(y) == P("x", "y")
+
+
+def case_derivatives_are_spread_alike():
+    def f(x):
+        return onp.sum(lax.with_sharding_constraint(onp.sin(x), on("x", "y")) ** 2)
+
+    expected = np.sin(2 * X)
+    np.testing.assert_allclose(np.asarray(olympus.grad(f)(X)), expected, rtol=1e-5, atol=1e-6)
+    text = str(olympus.make_olympuspr(olympus.grad(f))(X))
+    assert text.count("sharding_constraint[") == 2      # the value and the cotangent
+    _, out = olympus.jvp(f, (X,), (onp.ones_like(X),))
+    np.testing.assert_allclose(float(out), expected.sum(), rtol=1e-5)
+    hessian = olympus.hessian(f)(X).reshape(8, 8)
+    np.testing.assert_allclose(np.diag(hessian), 2 * np.cos(2 * X).ravel(), rtol=1e-4, atol=1e-5)
+
+
+def case_vmap_leaves_the_mapped_axis_or_cuts_it():
+    def f(row):
+        return lax.with_sharding_constraint(row * 2, on("y"))
+
+    def spec(mapped, x):
+        (eqn,) = [e for e in olympus.make_olympuspr(mapped)(x).eqns if "shard" in str(e.primitive)]
+        return eqn.params["sharding"].spec
+
+    assert spec(olympus.vmap(f), X) == P(P.UNCONSTRAINED, "y")
+    assert spec(olympus.vmap(f, in_axes=1, out_axes=1), X.T) == P("y", P.UNCONSTRAINED)
+    y = olympus.vmap(f, spmd_axis_name="x")(X)
+    check_parts(y, X * 2)
+    assert spec_of(y) == P("x", "y")
+    both = olympus.vmap(olympus.vmap(lambda v: lax.with_sharding_constraint(v, on()),
+                                     spmd_axis_name="y"), spmd_axis_name="x")
+    assert spec_of(both(np.zeros((4, 2, 3), np.float32))) == P("x", "y")
+    error(ValueError, "spmd_axis_name='y' given",
+          lambda: olympus.vmap(f, spmd_axis_name="y")(X))
+
+
+def case_in_and_out_shardings():
+    f = olympus.jit(lambda a, b: {"p": a @ b, "q": a}, in_shardings=(on("x", "y"), None),
+                    out_shardings={"p": on(None, "x"), "q": None})
+    b = np.ones((2, 4), np.float32)
+    out = f(X, b)
+    check_parts(out["p"], X @ b)
+    assert (spec_of(out["p"]), spec_of(out["q"])) == (P(None, "x"), P("x", "y"))
+    assert spec_of(f(olympus.device_put(X, on("x", "y")), b)["p"]) == P(None, "x")
+    wrong = olympus.device_put(X, on("y"))
+    error(ValueError, "argument a of <lambda> is committed to", lambda: f(wrong, b))
+    error(ValueError, "must be positional", lambda: f(X, b=b))
+    error(ValueError, "jit in_shardings: tree structures differ", lambda: f(X))
+    inner = olympus.jit(lambda x: f(x, b)["p"] + 1)     # in a trace they are constraints
+    check_parts(inner(X), X @ b + 1)
+
+
+def case_ahead_of_time():
+    f = olympus.jit(lambda a: a + 1, in_shardings=on("x", "y"))
+    compiled = f.lower(X).compile()
+    assert compiled.input_shardings == ((on("x", "y"),), {})
+    assert compiled.output_shardings == on("x", "y")
+    assert compiled.out_info.sharding == on("x", "y")
+    check_parts(compiled(X), X + 1)
+    error(ValueError, "the program takes it as", lambda: compiled(olympus.device_put(X, on("y"))))
+    struct = olympus.ShapeDtypeStruct((4, 2), "float32", sharding=on("y"))
+    assert olympus.jit(lambda a: a * 2).lower(struct).compile().input_shardings[0] == (on("y"),)
+
+
+def case_donated_arguments_are_reused():
+    x = olympus.device_put(X, on("x"))
+    y = olympus.jit(lambda a: a + 1, donate_argnums=0)(x)
+    assert x.is_deleted() and spec_of(y) == P("x")
+
+
+def case_a_cached_call_needs_no_python_of_ours():
+    f = olympus.jit(lambda a: a * 2)
+    x = olympus.device_put(X, on("x", "y"))
+    f(x), f(x)
+    called = []
+    sys.setprofile(lambda frame, event, arg: called.append(frame.f_code.co_name)
+                   if event == "call" else None)
+    f(x)
+    sys.setprofile(None)
+    assert not set(called) - {"__hash__"}, called      # C++ asks the sharding for its hash
+
+
+def case_loops_branches_solvers_and_keys():
+    x = olympus.device_put(X, on("x", "y"))
+    out = olympus.jit(lambda a: lax.scan(lambda c, r: (c + r, c), onp.zeros(2), a))(x)[0]
+    np.testing.assert_allclose(np.asarray(out), X.sum(0))
+    np.testing.assert_allclose(np.asarray(onp.linalg.svd(x)[1]), np.linalg.svd(X)[1], rtol=1e-5)
+    branch = olympus.jit(lambda a: lax.cond(a.sum() > 0, onp.sin, onp.cos, a))(x)
+    np.testing.assert_allclose(np.asarray(branch), np.sin(X), rtol=1e-6)
+    keys = olympus.random.split(olympus.random.key(0), 8)
+    spread = olympus.device_put(keys, on("x"))
+    assert spread.sharding.spec == P("x")
+    draw = olympus.vmap(lambda k: olympus.random.normal(k, (3,)))
+    assert np.array_equal(np.asarray(olympus.jit(draw)(spread)), np.asarray(draw(keys)))
+    empty = olympus.device_put(np.zeros((0, 2), np.float32), on("x"))
+    assert (empty + 1).shape == (0, 2)
+
+
+def case_callbacks_run_once_with_the_whole_value():
+    seen = []
+
+    def record(v):
+        seen.append(np.asarray(v))
+        return np.float32(len(seen))
+
+    def f(a):
+        scalar = olympus.ShapeDtypeStruct((), "float32")
+        first = io_callback(record, scalar, a, ordered=True)
+        return first, io_callback(record, scalar, a * 2, ordered=True)
+
+    x = olympus.device_put(X, on("x", "y"))
+    assert list(map(float, olympus.jit(f)(x))) == [1.0, 2.0]
+    olympus.effects_barrier()
+    assert len(seen) == 2 and np.array_equal(seen[0], X) and np.array_equal(seen[1], X * 2)
+    y = olympus.jit(lambda a: olympus.pure_callback(np.sin, a, a) + 1)(x)
+    np.testing.assert_allclose(np.asarray(y), np.sin(X) + 1, rtol=1e-6)
+
+
+def case_two_meshes_of_the_same_devices():
+    reverse = on("b", sizes=(2, 4), names=("a", "b"), order=slice(None, None, -1))
+    x = olympus.device_put(X, on("x", "y"))
+    y = olympus.jit(lambda a: lax.with_sharding_constraint(a + 1, reverse))(x)
+    assert np.array_equal(np.asarray(y), X + 1)
+    z = olympus.device_put(X, reverse) + x      # moved to the first argument's order
+    assert np.array_equal(np.asarray(z), X * 2)
+    half = on("x", sizes=(2, 2), order=slice(4))
+    error(ValueError, "one set of devices",
+          lambda: olympus.jit(lambda a: lax.with_sharding_constraint(a, half))(x))
+    error(ValueError, "one mesh", lambda: olympus.jit(
+        lambda a: lax.with_sharding_constraint(lax.with_sharding_constraint(a, half), on("x")))(X))
+
+
+def case_single_device_shardings_choose_the_device():
+    device = olympus.devices()[3]
+    sharding = SingleDeviceSharding(device)
+    for f in (lambda x: lax.with_sharding_constraint(x, sharding) + 1,
+              olympus.jit(lambda x: x + 1, in_shardings=sharding)):
+        assert olympus.jit(f)(X).devices() == {device}
+    error(ValueError, "one set of devices", lambda: olympus.jit(
+        lambda x: lax.with_sharding_constraint(x, sharding))(
+            olympus.device_put(X, olympus.devices()[2])))
+
+
+def case_moving_back_and_reading():
+    x = olympus.device_put(X, on("x", "y"))
+    assert olympus.device_put(x, olympus.devices()[2]).devices() == {olympus.devices()[2]}
+    assert olympus.device_put(x).sharding == x.sharding
+    assert spec_of(olympus.device_put(x, on("y"))) == P("y")
+    assert np.array_equal(pickle.loads(pickle.dumps(x)), X)
+    assert np.array_equal(olympus.device_get({"a": x})["a"], X)
+    assert str(x) == str(X) and x.is_ready() and list(map(float, x[:, 0])) == [0, 2, 4, 6]
+    assert np.array_equal(np.asarray(x.at[0].set(9.0))[0], [9, 9])
+    olympus.copy_to_host_async(x)
+    y = olympus.device_put(x, on("y"), donate=True)
+    assert x.is_deleted() and np.array_equal(np.asarray(y), X)
+
+
+def case_out_sharding_of_operations():
+    a, s = onp.asarray(X), on("x")
+    calls: dict[str, Any] = {
+        "dot_general": lambda: lax.dot_general(a, a, (((1,), (1,)), ((), ())), out_sharding=s),
+        "reduce_sum": lambda: lax.reduce_sum(a, (1,), out_sharding=s),
+        "reduce_max": lambda: lax.reduce_max(a, (1,), out_sharding=s),
+        "reduce": lambda: lax.reduce(a, np.float32(0), lax.add, (1,), out_sharding=s),
+        "reshape": lambda: lax.reshape(a, (8,), out_sharding=s),
+        "broadcast": lambda: lax.broadcast(a, (4,), out_sharding=s),
+        "broadcasted_iota": lambda: lax.broadcasted_iota("int32", (8,), 0, out_sharding=s),
+        "full": lambda: lax.full((4,), 1.0, sharding=s),
+        "full_like": lambda: lax.full_like(a, 1.0, sharding=s),
+        "empty": lambda: lax.empty((4,), "float32", out_sharding=s),
+        "conv": lambda: lax.conv_general_dilated(
+            onp.ones((4, 1, 3)), onp.ones((1, 1, 2)), (1,), "SAME", out_sharding=s),
+        "ragged_dot": lambda: lax.ragged_dot(a, onp.ones((1, 2, 3)), onp.array([4]),
+                                             out_sharding=s),
+        "rng_bit_generator": lambda: lax.rng_bit_generator(
+            onp.arange(4, dtype="uint32"), (8,), out_sharding=s)[1],
+        "numpy.zeros": lambda: onp.zeros((4, 3), out_sharding=s),
+        "numpy.array": lambda: onp.array(X, out_sharding=s),
+        "numpy.arange": lambda: onp.arange(8, out_sharding=s),
+        "numpy.matmul": lambda: onp.matmul(a, a.T, out_sharding=s),
+        "numpy.einsum": lambda: onp.einsum("ij,kj->ik", a, a, out_sharding=s),
+        "numpy.reshape": lambda: onp.reshape(a, (8,), out_sharding=s),
+        "numpy.broadcast_to": lambda: onp.broadcast_to(a, (4, 4, 2), out_sharding=s),
+        "numpy.repeat": lambda: onp.repeat(a, 2, 0, out_sharding=s),
+        "numpy.bincount": lambda: onp.bincount(onp.arange(4), length=4, out_sharding=s),
+        "at.get": lambda: a.at[:4].get(out_sharding=s),
+        "at.set": lambda: a.at[0].set(1.0, out_sharding=s),
+        "one_hot": lambda: olympus.nn.one_hot(onp.arange(4), 3, out_sharding=s),
+        "random.normal": lambda: olympus.random.normal(olympus.random.key(0), (8,),
+                                                       out_sharding=s),
+        "initializer": lambda: olympus.nn.initializers.he_normal()(
+            olympus.random.key(0), (4, 2), out_sharding=s),
+    }
+    for name, call in calls.items():
+        for x in (call(), olympus.jit(call)()):
+            assert x.sharding.is_equivalent_to(s, x.ndim), (name, x.sharding)
+    with mesh():
+        assert np.array_equal(np.asarray(onp.matmul(a, a.T, out_sharding=P("y"))), X @ X.T)
+        mapped = olympus.interpreters.batching.broadcast(a, 4, 0, "x")
+        assert mapped.sharding.is_equivalent_to(on("x"), 3)
+
+
+def case_training_step_equals_the_one_on_one_device():
+    """Data-parallel SGD with replicated weights: the field's first use of meshes."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=(16, n)).astype(np.float32) for n in (3, 2))
+    w = {"w": rng.normal(size=(3, 2)).astype(np.float32), "b": np.zeros(2, np.float32)}
+
+    def step(w, x, y):
+        loss = lambda w: onp.mean((onp.tanh(x @ w["w"] + w["b"]) - y) ** 2)
+        return olympus.tree.map(lambda p, g: p - 0.1 * g, w, olympus.grad(loss)(w))
+
+    expected = olympus.jit(step)(w, x, y)
+    many = olympus.jit(step, in_shardings=(on(), on(("x", "y")), on(("x", "y"))),
+                       out_shardings=on())
+    got = many(w, x, y)
+    got_again = many(got, x, y)
+    for name in w:
+        np.testing.assert_allclose(np.asarray(got[name]), np.asarray(expected[name]), rtol=1e-5,
+                                   atol=1e-6)
+        assert got_again[name].is_fully_replicated
+    assert "all-reduce" in many.lower(w, x, y).compile().as_text()
+
+
+CASES = [name for name in dict(globals()) if name.startswith("case_")]
+
+if __name__ == "__main__":
+    results = {}
+    for name in CASES:
+        try:
+            globals()[name]()
+            results[name] = ""
+        except Exception:
+            results[name] = traceback.format_exc()
+    print(json.dumps(results))

@@ -1,0 +1,131 @@
+"""Meshes, specifications, shardings and `with_sharding_constraint`.
+
+What needs several devices is in sharded_cases.py, which runs in a process with eight of them: the
+number of CPU devices is fixed when the backend starts.
+"""
+
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sharded_cases
+
+import olympus
+from olympus import lax
+from olympus.sharding import (
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    SingleDeviceSharding,
+    make_single_device_sharding,
+)
+
+ROOT = Path(__file__).parent.parent
+P = PartitionSpec
+DEVICE = olympus.devices()[0]
+
+
+@pytest.fixture(scope="module")
+def results():
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+    done = subprocess.run(
+        [sys.executable, sharded_cases.__file__], capture_output=True, text=True, cwd=ROOT,
+        env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(ROOT)}, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("case", sharded_cases.CASES)
+def test_on_eight_devices(results, case):
+    assert not results[case], results[case]
+
+
+def test_partition_specs_are_values():
+    assert repr(P("x", None, ("x", "y"))) == "P('x', None, ('x', 'y'))"
+    assert P(("x",), ()) == P("x", None) and hash(P(("x",))) == hash(P("x"))
+    assert P("x") != ("x",) and P("x") != P("x", None)
+    assert P("x") + P("y") == P("x") + ("y",) == P("x", "y") == ("x",) + P("y")
+    spec = P("x", None, unreduced={"y"})
+    assert repr(spec) == "P('x', None, unreduced={'y'})"
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    assert pickle.loads(pickle.dumps(P(P.UNCONSTRAINED)))[0] is P.UNCONSTRAINED
+    assert list(spec) == ["x", None] and len(spec) == 2 and spec[0] == "x"
+    assert spec.index(None) == 1 and spec.count("x") == 1
+    assert spec.update(partitions=("z",)) == P("z", unreduced={"y"})
+    with pytest.raises(AttributeError, match="immutable"):
+        spec.partitions = ()
+
+
+def test_mesh_says_what_it_is():
+    mesh = Mesh([[DEVICE]], ("x", "y"))
+    assert repr(mesh) == "Mesh(axis_sizes=(1, 1), axis_names=('x', 'y'), axis_types=(Auto, Auto))"
+    assert str(mesh) == "Mesh('x': 1, 'y': 1, axis_types=(Auto, Auto))"
+    assert dict(mesh.shape) == {"x": 1, "y": 1} and mesh.size == 1 and not mesh.empty
+    assert mesh.device_ids.tolist() == [[0]] and mesh.local_devices == [DEVICE]
+    assert not mesh.is_multi_process and mesh == Mesh([[DEVICE]], ("x", "y"))
+    assert mesh != Mesh([DEVICE], "x")
+
+
+@pytest.mark.parametrize(("call", "error", "match"), [
+    (lambda: Mesh([DEVICE], ("x", "y")), ValueError, "one name per axis"),
+    (lambda: Mesh([[DEVICE]], ("x", "x")), ValueError, "distinct names"),
+    (lambda: Mesh([DEVICE, DEVICE], "x"), ValueError, "each device may be in a mesh once"),
+    (lambda: Mesh(["cpu"], "x"), TypeError, "devices are required"),
+    (lambda: Mesh([DEVICE], "x", (AxisType.Explicit,)), ValueError, "Auto is required"),
+    (lambda: NamedSharding(Mesh([DEVICE], "x"), P("y")), ValueError, "the mesh has"),
+    (lambda: NamedSharding(Mesh([[DEVICE]], ("x", "y")), P("x", "x")), ValueError, "twice"),
+    (lambda: NamedSharding(Mesh([DEVICE], "x"), ("x",)), TypeError, "a Mesh and a PartitionSpec"),
+    (lambda: NamedSharding(Mesh([DEVICE], "x"), P(unreduced={"x"})), ValueError, "unreduced"),
+    (lambda: P(("x", ("y",))), TypeError, "a tuple of names"),
+    (lambda: lax.with_sharding_constraint(1.0, P("x")), ValueError, "without a mesh"),
+    (lambda: lax.with_sharding_constraint(1.0, "x"), TypeError, "a NamedSharding, a Partition"),
+    (lambda: lax.with_sharding_constraint("x", None), None, ""),
+    (lambda: lax.with_sharding_constraint(np.ones(2), NamedSharding(Mesh([DEVICE], "x"),
+                                                                    P(None, "x"))),
+     ValueError, "at least 2 axes"),
+    (lambda: lax.with_sharding_constraint([1.0], {"a": None}), ValueError, "structures differ"),
+    (lambda: olympus.device_put(1.0, P("x")), ValueError, "device_put: .*without a mesh"),
+    (lambda: olympus.jit(lambda x: x, out_shardings=P("x"))(1.0), ValueError,
+     "jit out_shardings: .*without a mesh"),
+    (lambda: pickle.dumps(NamedSharding(Mesh([DEVICE], "x"), P())), TypeError, "devices of this"),
+])
+def test_bad_input_says_what_is_required(call, error, match):
+    if error is None:
+        assert call() == "x"
+        return
+    with pytest.raises(error, match=match):
+        call()
+
+
+def test_one_device_needs_no_partitions():
+    sharding = NamedSharding(Mesh([DEVICE], "x"), P("x"))
+    f = olympus.jit(lambda x: lax.with_sharding_constraint(x, sharding) + 1)
+    y = f(np.arange(4.0))
+    assert y.tolist() == [1, 2, 3, 4] and y.sharding.mesh == sharding.mesh
+    text = f.lower(np.arange(4.0)).as_text()
+    assert "mhlo.num_partitions = 1" in text and "sdy.sharding" not in text
+    assert olympus.device_put(np.arange(4.0), sharding).sharding == sharding
+
+
+def test_shardings_of_one_device():
+    sharding = make_single_device_sharding(DEVICE)
+    x = olympus.device_put(np.arange(4.0), sharding)
+    same = SingleDeviceSharding(DEVICE)
+    assert x.sharding == sharding == same and hash(same) == hash(sharding)
+    assert sharding.with_memory_kind("pinned_host") != sharding
+    assert re.fullmatch(r"SingleDeviceSharding\(device=.*, memory_kind=device\)", repr(sharding))
+    assert sharding.device_set == {DEVICE} and sharding.num_devices == 1
+    assert sharding.is_fully_replicated and sharding.is_fully_addressable
+    assert sharding.shard_shape((4, 2)) == (4, 2)
+    assert sharding.devices_indices_map((4,)) == {DEVICE: (slice(0, 4),)}
+    assert sharding.is_equivalent_to(NamedSharding(Mesh([DEVICE], "x"), P("x")), 1)
+    (shard,) = x.addressable_shards
+    assert (shard.device, shard.index, shard.replica_id) == (DEVICE, (slice(0, 4),), 0)
+    assert shard.data.tolist() == [0, 1, 2, 3] and x.is_fully_replicated
