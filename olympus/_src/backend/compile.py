@@ -130,7 +130,7 @@ def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Se
     if len(devices) == 1:
         sharding = lib.single_device_sharding(devices[0])
         result = NamedSharding(meshes[0], PartitionSpec()) if meshes else sharding
-        return [sharding] * len(ins), [result] * len(outs)
+        return [s or sharding for s in given], [result] * len(outs)
 
     parameters, results = lib.shardings(xla)
     return ([s or named(meshes, devices, t, physical_aval(a).ndim)
