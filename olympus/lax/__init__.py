@@ -39,7 +39,7 @@ from .._src.lax.choice import (
 )
 from .._src.lax.collective_moves import (
     all_gather, all_gather_p, all_to_all, all_to_all_p, ppermute, ppermute_p, pshuffle,
-    psum_scatter, pswapaxes,
+    psum_scatter, psum_scatter_start, pswapaxes,
 )
 from .._src.lax.collective_ragged import ragged_all_to_all, ragged_all_to_all_p
 from .._src.lax.collectives import (
@@ -158,12 +158,12 @@ __all__ = [
     "platform_dependent", "pmax", "pmax_p", "pmean", "pmin", "pmin_p", "polygamma", "polygamma_p",
     "polynomial", "polynomial_p", "population_count", "population_count_p", "pow", "pow_p",
     "ppermute", "ppermute_p", "Precision", "PrecisionLike", "pshuffle", "psum", "psum_p",
-    "psum_scatter", "pswapaxes", "ragged_all_to_all", "ragged_all_to_all_p", "ragged_dot",
-    "ragged_dot_general", "RaggedDotDimensionNumbers", "random_gamma_grad", "RandomAlgorithm",
-    "real", "real_p", "reciprocal", "reduce", "reduce_and", "reduce_and_p", "reduce_max",
-    "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p",
-    "reduce_precision", "reduce_precision_p", "reduce_prod", "reduce_prod_p", "reduce_sum",
-    "reduce_sum_p", "reduce_window", "reduce_window_max_p", "reduce_window_min_p",
+    "psum_scatter", "psum_scatter_start", "pswapaxes", "ragged_all_to_all", "ragged_all_to_all_p",
+    "ragged_dot", "ragged_dot_general", "RaggedDotDimensionNumbers", "random_gamma_grad",
+    "RandomAlgorithm", "real", "real_p", "reciprocal", "reduce", "reduce_and", "reduce_and_p",
+    "reduce_max", "reduce_max_p", "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p",
+    "reduce_p", "reduce_precision", "reduce_precision_p", "reduce_prod", "reduce_prod_p",
+    "reduce_sum", "reduce_sum_p", "reduce_window", "reduce_window_max_p", "reduce_window_min_p",
     "reduce_window_p", "reduce_window_shape_tuple", "reduce_window_sum_p", "reduce_xor",
     "reduce_xor_p", "regularized_incomplete_beta_p", "rem", "rem_p", "reshape", "reshape_p", "rev",
     "rev_p", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p", "round",

@@ -20,7 +20,7 @@ from ..core.primitive import Axis, Primitive
 from ..core.trace import literal, typeof
 from ..types.avals import ShapedArray
 from ..types.shape import canonical_axis, definitely_equal, prod
-from ..types.tree import tree_map
+from ..types.tree import register_pytree_node, tree_map
 from . import elementwise as ew
 from .axes import (
     Exchange,
@@ -38,7 +38,7 @@ from .shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum, resh
 from .slicing import dynamic_index_in_dim
 
 __all__ = ["all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "ppermute", "ppermute_p",
-           "pshuffle", "psum_scatter", "pswapaxes", "reduce_scatter_p"]
+           "pshuffle", "psum_scatter", "psum_scatter_start", "pswapaxes", "reduce_scatter_p"]
 
 Dims = Sequence[int | None]
 
@@ -337,6 +337,37 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
         return _bind(reduce_scatter_p, leaf, names, groups, at)
 
     return _mapped("psum_scatter", x, axis_name, axis_index_groups, scatter)
+
+
+class Future:
+    """A collective that was started; a pytree, so that it may leave a function."""
+
+    __slots__ = ("_result",)
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def done(self) -> Any:
+        """Its result."""
+        return self._result
+
+
+register_pytree_node(Future, lambda future: ((future._result,), None),
+                     lambda _, children: Future(*children))
+
+
+def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
+    """`psum_scatter` of these arguments, whose result is taken with `.done()`.
+
+    Work that is written between the two may overlap with it. Along axes of vmap there is no
+    communication to wait for, and XLA orders operations by what they need.
+
+    >>> import olympus, olympus.numpy as jnp
+    >>> f = lambda x: olympus.lax.psum_scatter_start(x, "i").done()
+    >>> olympus.vmap(f, axis_name="i")(jnp.eye(2))
+    Array([1., 1.], dtype=float32)
+    """
+    return Future(psum_scatter(*args, **kwargs))
 
 
 def _cut(what: str, x: Any, at: int, names: Names, groups: Groups | None) -> Any:

@@ -83,7 +83,7 @@ def _target(where: Any) -> _Target:
 def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: bool) -> Any:
     device, memory, parts = target
     if parts is not None:
-        return _spread(x, parts, donate)
+        return _spread(x, parts, donate, copy)
     if isinstance(x, Tracer):
         if memory not in SPACES:
             return x
@@ -115,18 +115,18 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
     return moved
 
 
-def _spread(x: Any, sharding: NamedSharding, donate: bool) -> Any:
+def _spread(x: Any, sharding: NamedSharding, donate: bool, copy: bool) -> Any:
     """An array cut over the devices of a mesh."""
     if isinstance(x, Tracer):
         return constrain("device_put", x, sharding)
     x = argument_array(x)
     if type(x) in KEY_TYPES:
-        return x.dtype.wrap(_spread(x._base_array, sharding, donate))
+        return x.dtype.wrap(_spread(x._base_array, sharding, donate, copy))
     try:
         sharding.check_compatible_aval(x.aval.shape)
     except ValueError as error:
         raise ValueError(f"device_put: {error}") from None
-    if x._sharding == sharding:
+    if x._sharding == sharding and not copy:
         return x
     moved = put_parts(x, sharding)
     if donate:
