@@ -262,6 +262,37 @@ def case_single_device_shardings_choose_the_device():
             olympus.device_put(X, olympus.devices()[2])))
 
 
+def case_creation_on_a_device_or_a_mesh():
+    cut, second = on("x"), olympus.devices()[1]
+    makers = {
+        "array": lambda d: onp.array(X, device=d),
+        "asarray": lambda d: onp.asarray([1] * 8, device=d),
+        "zeros": lambda d: onp.zeros((4, 2), device=d), "ones": lambda d: onp.ones(4, device=d),
+        "full": lambda d: onp.full((4, 2), 3, device=d), "empty": lambda d: onp.empty(4, device=d),
+        "zeros_like": lambda d: onp.zeros_like(X, device=d),
+        "arange": lambda d: onp.arange(0, 16, 2, device=d),
+        "iota": lambda d: onp.arange(8, device=d), "eye": lambda d: onp.eye(4, device=d),
+        "linspace": lambda d: onp.linspace(0, 1, 8, device=d),
+        "astype": lambda d: onp.asarray(X).astype(int, device=d),
+        "to_device": lambda d: onp.asarray(X).to_device(d),
+        "keys": lambda d: olympus.random.split(olympus.random.key(0), 4).to_device(d),
+    }
+    for name, make in makers.items():
+        expected = make(None) if name not in ("to_device", "keys") else make(olympus.devices()[0])
+        assert make(second).devices() == {second} and make(second).committed, name
+        assert make(SingleDeviceSharding(second)).devices() == {second}, name
+        x = make(cut)
+        if name != "keys":
+            assert spec_of(x) == P("x"), name
+            check_parts(x, np.asarray(expected))
+            assert (olympus.jit(lambda make=make: make(cut))() == expected).all(), name
+        else:
+            words = [np.asarray(olympus.random.key_data(k)) for k in (x, expected)]
+            assert np.array_equal(*words)
+    struct = olympus.ShapeDtypeStruct.like(makers["zeros"](cut))
+    assert struct == olympus.ShapeDtypeStruct((4, 2), "float32", sharding=cut)
+
+
 def case_moving_back_and_reading():
     x = olympus.device_put(X, on("x", "y"))
     assert olympus.device_put(x, olympus.devices()[2]).devices() == {olympus.devices()[2]}

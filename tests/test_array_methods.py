@@ -8,6 +8,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus import enable_x64, lax, nn, random
 from olympus._src.numpy.array_methods import METHODS, OPERATORS, PROPERTIES
 
 X = np.array([[1.5, -2.0, 3.0], [0.25, 4.0, -1.0]], np.float32)
@@ -81,6 +82,68 @@ def test_iteration():
     np.testing.assert_array_equal(b, X[1])
     with pytest.raises(TypeError, match="0-d"):
         iter(onp.asarray(1.0))
+
+
+def test_tracers_know_sizes_and_grads_values():
+    def fun(x):
+        assert (x.itemsize, x.nbytes, f"{x}"[-14:]) == (4, 24, "<float32[2,3]>")
+        return x.sum()
+
+    olympus.jit(fun)(X)
+
+    def known(x):
+        assert x.item() == 1.5 and x.tolist() == 1.5 and f"{x:.2f}" == "1.50"
+        assert x.tobytes() == np.float32(1.5).tobytes()
+        return x * x
+
+    assert float(olympus.grad(known)(1.5)) == 3.0
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float16", "float32",
+                                   "complex64"])
+def test_byteswap(dtype):
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    for swap in (lambda x: x.byteswap(), olympus.jit(lambda x: x.byteswap())):
+        assert np.asarray(swap(onp.asarray(x))).tobytes() == x.byteswap().tobytes()
+
+
+def test_flat_reads_and_iterates():
+    x = onp.asarray(X)
+    assert x.flat[4] == X.flat[4] and len(x.flat) == X.size
+    np.testing.assert_array_equal([float(v) for v in x.flat], list(X.flat))
+
+
+def test_format_names_layout_and_sharding():
+    x = onp.asarray(X)
+    assert x.format.sharding == x.sharding and x.format.layout.major_to_minor == (0, 1)
+
+
+CREATED = {
+    "zeros": lambda d: onp.zeros(3, d), "ones": lambda d: onp.ones(3, d),
+    "full_like": lambda d: onp.full_like(onp.ones(2), 3, d), "array": lambda d: onp.array([1], d),
+    "arange": lambda d: onp.arange(3, dtype=d), "eye": lambda d: onp.eye(2, dtype=d),
+    "linspace": lambda d: onp.linspace(0, 1, 3, dtype=d), "sum": lambda d: onp.ones(3).sum(dtype=d),
+    "mean": lambda d: onp.ones(3).mean(dtype=d), "cumsum": lambda d: onp.ones(3).cumsum(dtype=d),
+    "astype": lambda d: onp.ones(3).astype(d),
+    "normal": lambda d: random.normal(random.key(0), (2,), d),
+    "convert_element_type": lambda d: lax.convert_element_type(1, d),
+    "full": lambda d: lax.full((2,), 1, d), "iota": lambda d: lax.iota(d, 3),
+    "one_hot": lambda d: nn.one_hot(onp.arange(2), 2, dtype=d),
+}
+@pytest.mark.parametrize("name", CREATED)
+def test_narrowing_what_was_asked_for_is_said(name, clear_caches):
+    with pytest.warns(UserWarning, match=f"^{name}: explicitly requested dtype float64 is not "
+                      "available.*float32 is used") as caught:
+        assert CREATED[name]("float64").dtype == "float32"
+    assert [w.filename for w in caught] == [__file__]
+    for quiet in (float, "float32"):
+        assert CREATED[name](quiet).dtype == "float32"
+    with enable_x64():
+        assert CREATED[name]("float64").dtype == "float64"
+
+
+def test_narrowing_of_given_data_is_not_said():
+    assert onp.asarray(np.ones(3)).dtype == onp.sin(np.float64(1)).dtype == "float32"
 
 
 class Foreign:

@@ -29,8 +29,9 @@ ALL = (
     Op("all_to_all", lambda x: x.swapaxes(0, 1), over(lambda x: lax.all_to_all(x, "i", 0, 0)),
        (CUBE,), "fi"),
     Op("pswapaxes", lambda x: x.swapaxes(0, 1), over(lambda x: lax.pswapaxes(x, "i", 0)), (CUBE,)),
-    Op("psum_scatter_start", lambda x: x.sum(0), over(
-        lambda x: lax.psum_scatter_start(x, "i").done()), (CUBE,)),
+    Op("psum_scatter_start", lambda x: x.sum(0).T[..., None], over(
+        lambda x: lax.psum_scatter_start(x, "i", scatter_dimension=1, tiled=True).done()),
+       (CUBE.swapaxes(1, 2),)),
     Op("psum_scatter", lambda x: x.sum(0), over(lambda x: lax.psum_scatter(x, "i")), (CUBE,)),
     Op("ppermute", lambda x: np.stack([x[2], 0 * x[0], x[0]]),
        over(lambda x: lax.ppermute(x, "i", [(0, 2), (2, 0)])), (THREE,), "fi"),

@@ -215,7 +215,8 @@ REDUCTIONS = [
         lambda x: np.logical_xor.reduce(x > 0, 0), (X,), False),
     row("argmax", lambda x: lax.argmax(x, 1, "int32"), lambda x: x.argmax(1).astype(np.int32),
         (X,), False, "fi"),
-    row("argmin", lambda x: lax.argmin(x, 0, "int64"), lambda x: x.argmin(0), (X,), False, "fi"),
+    row("argmin", lambda x: lax.argmin(x, 0, "int16"), lambda x: x.argmin(0).astype(np.int16),
+        (X,), False, "fi"),
     *[row(f"{name}{'-reverse' if reverse else ''}-{axis}",
           partial(getattr(lax, name), axis=axis, reverse=reverse),
           _cum(function, axis, reverse), (distinct(5, 4),))

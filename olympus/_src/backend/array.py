@@ -17,6 +17,7 @@ from ..base.util import Memo
 from ..core.ir import Literal
 from ..types import dtypes
 from ..types.avals import make_aval
+from ..types.layout import Format, Layout
 from . import devices
 
 __all__ = ["Array", "Shard", "array_from_numpy", "literal_array", "put_parts"]
@@ -251,6 +252,7 @@ PROPERTIES: dict[str, Any] = {
     "ndim": operator.attrgetter("aval.ndim"), "size": operator.attrgetter("aval.size"),
     "weak_type": operator.attrgetter("aval.weak_type"), "_value": numpy_value,
     "sharding": operator.attrgetter("_sharding"), "device": _device,
+    "format": lambda self: Format(Layout.from_pjrt_layout(lib.array_layout(self)), self._sharding),
     "committed": operator.attrgetter("_committed"),
     "itemsize": operator.attrgetter("aval.dtype.itemsize"),
     "nbytes": lambda self: self.aval.size * self.aval.dtype.itemsize,

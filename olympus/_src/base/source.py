@@ -13,6 +13,7 @@ import itertools
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, TypeVar
@@ -89,6 +90,17 @@ def user_frames(depth: int) -> tuple[Source, ...]:
         found.append((frame.f_code, frame.f_lasti))
         frame = _first_user_frame(frame.f_back)
     return tuple(found)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line, once for each line as Python's own warnings are."""
+    frame = _first_user_frame(sys._getframe(1))
+    if frame is None:
+        warnings.warn(message, category, stacklevel=2)
+        return
+    names = frame.f_globals
+    warnings.warn_explicit(message, category, frame.f_code.co_filename, frame.f_lineno,
+                           names.get("__name__"), names.setdefault("__warningregistry__", {}))
 
 
 class Location(NamedTuple):

@@ -18,7 +18,7 @@ from ..core import effects
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
-from ..core.trace import Context, Tracer, ctx, typeof
+from ..core.trace import Context, Tracer, ctx, is_array, typeof
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..lax.slicing import concatenate, index_in_dim
@@ -375,13 +375,5 @@ def flat_callback(callback: Callable[..., Any], args: tuple, kwargs: dict[str, A
                   ) -> tuple[FlatCallback, list[Any]]:
     """The flat callback and its array operands; other arguments are part of the callback."""
     leaves, tree = tree_flatten((args, kwargs))
-    static = tuple((i, x) for i, x in enumerate(leaves) if not _is_array(x))
-    return FlatCallback(callback, tree, static), [x for x in leaves if _is_array(x)]
-
-
-def _is_array(x: Any) -> bool:
-    try:
-        typeof(x)
-    except TypeError:
-        return False
-    return True
+    static = tuple((i, x) for i, x in enumerate(leaves) if not is_array(x))
+    return FlatCallback(callback, tree, static), [x for x in leaves if is_array(x)]

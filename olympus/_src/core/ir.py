@@ -191,6 +191,11 @@ class ClosedOlympuspr:
                              f"{len(olympuspr.constvars)}; pass one value per constvar.")
         self.olympuspr, self.consts = olympuspr, list(consts)
 
+    constvars = property(lambda self: self.olympuspr.constvars, doc="Names of the constants.")
+    invars = property(lambda self: self.olympuspr.invars, doc="Names of the arguments.")
+    outvars = property(lambda self: self.olympuspr.outvars, doc="What is returned.")
+    debug_info = property(lambda self: self.olympuspr.debug_info, doc="Whose program it is.")
+
     @property
     def in_avals(self) -> list[Any]:
         return [v.aval for v in self.olympuspr.invars]

@@ -22,7 +22,7 @@ from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, make_aval, scalar_aval
 from .ir import Literal
 
-__all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "typeof"]
+__all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "is_array", "typeof"]
 
 
 class EqnContext:
@@ -140,6 +140,8 @@ class Tracer(ArrayBase):
     ndim = property(lambda self: self.aval.ndim, doc="Number of axes.")
     size = property(lambda self: self.aval.size, doc="Number of elements.")
     weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype is weak.")
+    itemsize = property(lambda self: self.aval.dtype.itemsize, doc="Bytes of one element.")
+    nbytes = property(lambda self: self.size * self.itemsize, doc="Bytes of all elements.")
 
     def __len__(self) -> int:
         return len(self.aval)
@@ -160,6 +162,32 @@ class Tracer(ArrayBase):
         value = _concrete(self, errors.TracerIntegerConversionError, "__index__", INT_REMEDY)
         return value.__index__()
 
+    def item(self, *args: Any) -> Any:
+        """The element as a Python number, where the trace knows it (grad, jvp)."""
+        return _concrete(self, errors.ConcretizationTypeError, "item", VALUE_REMEDY).item(*args)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists, where the trace knows them (grad, jvp)."""
+        return _concrete(self, errors.ConcretizationTypeError, "tolist", VALUE_REMEDY).tolist()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """The elements as bytes, where the trace knows them (grad, jvp)."""
+        value = _concrete(self, errors.ConcretizationTypeError, "tobytes", VALUE_REMEDY)
+        return value.tobytes(order)
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        return format(_concrete(self, errors.ConcretizationTypeError, "format", PRINT_REMEDY), spec)
+
+    def __getattr__(self, name: str) -> Any:
+        """What arrays have and traced values cannot: the message says why."""
+        if name.startswith("_") or not hasattr(lib.ArrayImpl, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"{name}: {describe(self)} given; a concrete array is required: a value that is being "
+            "traced is on no device yet; use it outside the transformed function.")
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise errors.TracerArrayConversionError(
             f"numpy.asarray: {describe(self)} given; a concrete array is required, because NumPy "
@@ -174,6 +202,7 @@ BOOL_REMEDY = ("use olympus.numpy.where, olympus.lax.cond or olympus.lax.while_l
                "argument static (static_argnums, static_argnames)")
 INT_REMEDY = "mark the argument static (static_argnums, static_argnames) or compute it with NumPy"
 VALUE_REMEDY = "keep the computation in olympus.numpy, or do this outside the transformed function"
+PRINT_REMEDY = "print it with olympus.debug.print, whose format is filled in when the program runs"
 
 lib.set_tracer_class(Tracer)
 
@@ -264,6 +293,15 @@ def typeof(x: Any) -> Any:
         return x.aval
     except AttributeError:
         return _foreign_aval(x)
+
+
+def is_array(x: Any) -> bool:
+    """Whether operations take the value: an array, a NumPy array, a number or a tracer."""
+    try:
+        typeof(x)
+    except TypeError:
+        return False
+    return True
 
 
 def is_literal(x: Any) -> bool:

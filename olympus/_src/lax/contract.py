@@ -188,7 +188,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
     numbers = tuple(tuple(tuple(int(i) for i in axes) for axes in pair)
                     for pair in ((lc, rc), (lb, rb)))
     if preferred_element_type is not None:
-        preferred_element_type = dtypes.canonical_dtype(preferred_element_type)
+        preferred_element_type = dtypes.requested_dtype("dot_general", preferred_element_type)
     out = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
                              precision=canonical_precision(precision),
                              preferred_element_type=preferred_element_type,

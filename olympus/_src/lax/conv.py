@@ -308,7 +308,8 @@ def conv_general_dilated(
         raise ValueError(f"conv_general_dilated: rhs {k} given; a kernel of at least one place is "
                          "required.")
     if preferred_element_type is not None:
-        preferred_element_type = dtypes.canonical_dtype(preferred_element_type)
+        preferred_element_type = dtypes.requested_dtype("conv_general_dilated",
+                                                        preferred_element_type)
     if isinstance(padding, str):
         if any(d != 1 for d in spread_lhs) and padding.upper() != "VALID":
             raise ValueError(f"conv_general_dilated: padding {padding!r} with lhs_dilation "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base import source
 from ..core.ir import Literal
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
@@ -75,11 +75,12 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     Array([        -1,          2, 2147483647], dtype=int32)
     """
     aval = typeof(operand)
-    dtype = aval.dtype if new_dtype is None else dtypes.canonical_dtype(new_dtype)
+    dtype = (aval.dtype if new_dtype is None
+             else dtypes.requested_dtype("convert_element_type", new_dtype))
     if (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)
             and not dtypes.is_bool(dtype)):
-        warnings.warn(f"convert_element_type: {aval} to {dtype} drops the imaginary part; use "
-                      "lax.real to say so.", np.exceptions.ComplexWarning, stacklevel=2)
+        source.warn(f"convert_element_type: {aval} to {dtype} drops the imaginary part; use "
+                    "lax.real to say so.", np.exceptions.ComplexWarning)
     if (dtype == aval.dtype and not aval.weak_type and hasattr(operand, "aval")
             and type(operand) is not Literal):
         return operand
@@ -131,7 +132,8 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     >>> olympus.lax.bitcast_convert_type(olympus.numpy.float32(1.0), "int32")
     Array(1065353216, dtype=int32)
     """
-    return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonical_dtype(new_dtype))
+    return bitcast_convert_type_p.bind(
+        operand, new_dtype=dtypes.requested_dtype("bitcast_convert_type", new_dtype))
 
 
 class ReducePrecision(Elementwise):

@@ -55,7 +55,7 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
      [1 1]]
     """
     shape = canonical_shape(shape, "iota")
-    out = iota_p.bind(dtype=dtypes.canonicalize_dtype(dtype), shape=shape,
+    out = iota_p.bind(dtype=dtypes.requested_dtype("iota", dtype), shape=shape,
                       dimension=canonical_axis(dimension, len(shape), "iota"), sharding=None)
     return constrain("broadcasted_iota", out, out_sharding)
 
@@ -80,7 +80,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
         raise TypeError(f"full: fill_value {aval} given; a scalar is required; use "
                         "lax.broadcast_in_dim for arrays.")
     weak = dtype is None and aval.weak_type
-    dtype = aval.dtype if dtype is None else dtypes.canonicalize_dtype(dtype, True)
+    dtype = aval.dtype if dtype is None else dtypes.requested_dtype("full", dtype, True)
     out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
                                   broadcast_dimensions=(), sharding=None)
     return constrain("full", out, sharding)
@@ -105,7 +105,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
     if aval.ndim:
         raise TypeError(f"full_like: fill_value {aval} given; a scalar is required.")
     weak = dtype is None and like.weak_type
-    dtype = like.dtype if dtype is None else dtypes.canonicalize_dtype(dtype, True)
+    dtype = like.dtype if dtype is None else dtypes.requested_dtype("full_like", dtype, True)
     shape = like.shape if shape is None else canonical_shape(shape, "full_like")
     out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
                                   broadcast_dimensions=(), sharding=None)

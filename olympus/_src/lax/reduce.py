@@ -272,7 +272,8 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
 
 def _arg_reduce(prim: ArgExtremum, operand: Any, axis: int, index_dtype: Any) -> Any:
     axis = canonical_axis(axis, typeof(operand).ndim, prim.name)
-    return prim.bind(operand, axes=(axis,), index_dtype=dtypes.canonicalize_dtype(index_dtype))
+    return prim.bind(operand, axes=(axis,),
+                     index_dtype=dtypes.requested_dtype(prim.name, index_dtype))
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:

@@ -176,7 +176,8 @@ def rng_bit_generator(key: Any, shape: Any, dtype: Any = np.uint32,
                         "required; map over several with vmap.")
     new, bits = rng_bit_generator_p.bind(
         key, shape=canonical_shape(shape, "rng_bit_generator"),
-        dtype=dtypes.canonicalize_dtype(dtype), algorithm=_algorithm(algorithm), out_sharding=None)
+        dtype=dtypes.requested_dtype("rng_bit_generator", dtype), algorithm=_algorithm(algorithm),
+        out_sharding=None)
     return new, constrain("rng_bit_generator", bits, out_sharding)
 
 

@@ -51,7 +51,8 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
 def _initializer(make: Callable[..., Any], default: Any) -> Initializer:
     """`make(key, shape, dtype)` with its default dtype and the sharding refused."""
     def init(key: Any, shape: Any, dtype: Any = default, out_sharding: Any = None) -> Any:
-        dtype = dtypes.default_float() if dtype is None else dtypes.canonicalize_dtype(dtype)
+        dtype = (dtypes.default_float() if dtype is None
+                 else dtypes.requested_dtype("initializer", dtype))
         drawn = make(key, canonical_shape(shape, "initializer"), dtype)
         return constrain("initializer", drawn, out_sharding)
     return init

@@ -224,7 +224,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
      [0. 0. 1.]]
     """
     aval = typeof(np.asarray(x) if isinstance(x, (list, tuple)) else x)
-    dtype = dtypes.default_float() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    dtype = dtypes.default_float() if dtype is None else dtypes.requested_dtype("one_hot", dtype)
     out = _one_hot(x, num_classes=num_classes, dtype=dtype,
                    axis=canonical_axis(axis, aval.ndim + 1, "one_hot"))
     return constrain("one_hot", out, out_sharding)

@@ -15,6 +15,8 @@ from ..base import lib
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
 from ..lax import convert as lax_convert
+from ..lax import elementwise
+from ..transforms.device import device_put
 from ..types import dtypes
 from . import manipulation, products, reductions, selection, sorting, statistics, ufuncs
 from .conditions import clip as limit
@@ -141,11 +143,29 @@ def _deepcopy(self: Any, memo: Any) -> Any:
     return manipulation.copy(self)
 
 
+def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
+    """The array on a device, or cut over several by a sharding (array API standard)."""
+    if stream is not None:
+        raise TypeError("to_device: stream given; only None is accepted; the runtime orders "
+                        "transfers itself.")
+    return device_put(self, device)
+
+
+def _byteswap(self: Any) -> Any:
+    """The bytes of each element reversed."""
+    if self.dtype.itemsize == 1 or dtypes.is_bool(self.dtype):
+        return self
+    if dtypes.is_complex(self.dtype):
+        return elementwise.complex(self.real.byteswap(), self.imag.byteswap())
+    pieces = lax_convert.bitcast_convert_type(self, np.uint8)
+    return lax_convert.bitcast_convert_type(manipulation.flip(pieces, -1), self.dtype)
+
+
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bits read as another dtype; of another width, the last axis shrinks or grows."""
     if type is not None:
         raise TypeError("view: type given; only None is accepted; arrays have no subclasses.")
-    to = self.dtype if dtype is None else dtypes.canonical_dtype(dtype)
+    to = self.dtype if dtype is None else dtypes.requested_dtype("view", dtype)
     if to == self.dtype:
         return self
     old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(to)
@@ -208,7 +228,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "all": reductions.all, "any": reductions.any,
     "argmax": reductions.argmax, "argmin": reductions.argmin,
     "argpartition": sorting.argpartition, "argsort": sorting.argsort,
-    "astype": _astype, "choose": selection.choose,
+    "astype": _astype, "byteswap": _byteswap, "choose": selection.choose,
     "clip": _clip, "compress": _compress,
     "conj": ufuncs.conj, "conjugate": ufuncs.conjugate,
     "copy": _copy, "cumprod": reductions.cumprod,
@@ -222,7 +242,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "searchsorted": sorting.searchsorted, "sort": sorting.sort,
     "squeeze": manipulation.squeeze, "std": statistics.std,
     "sum": reductions.sum, "swapaxes": manipulation.swapaxes,
-    "take": take, "trace": products.trace,
+    "take": take, "to_device": _to_device, "trace": products.trace,
     "transpose": _transpose, "var": statistics.var,
     "view": _view,
 }
@@ -233,6 +253,7 @@ PROPERTIES: dict[str, property] = {
     "real": property(ufuncs.real, doc="The real part."),
     "imag": property(ufuncs.imag, doc="The imaginary part."),
     "at": property(at, doc=at.__doc__),
+    "flat": property(manipulation.ravel, doc="The elements as a vector, to read and iterate."),
 }
 
 

@@ -18,6 +18,7 @@ from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.sharding import constrain
+from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axis, canonical_shape, prod
@@ -51,11 +52,11 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     Array([[1. , 2.5]], dtype=float32)
     """
     _check_order("array", order)
-    dtype = None if dtype is None else dtypes.canonicalize_dtype(dtype, True)
-    x = _to_array(object, dtype, copy, device)
+    dtype = None if dtype is None else dtypes.requested_dtype("array", dtype, True)
+    x = _to_array(object, dtype, copy, device if isinstance(device, lib.Device) else None)
     missing = operator.index(ndmin) - x.ndim
     x = lax_shape.reshape(x, (1,) * missing + x.shape) if missing > 0 else x
-    return constrain("array", x, out_sharding)
+    return _place("array", x, device, out_sharding)
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
@@ -82,7 +83,7 @@ def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
     if kind is Literal:
         return to_array(convert(x, dtype) if dtype is not None else x)
     if isinstance(x, Tracer) or kind is ArrayImpl or hasattr(x, "aval"):
-        return _from_array(x, dtype, copy, device)
+        return _from_array(x, dtype, copy)
     if hasattr(x, "__olympus_array__"):
         return _to_array(x.__olympus_array__(), dtype, copy, device)
     if x is None:
@@ -123,19 +124,14 @@ def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
     return value.astype(dtype)
 
 
-def _from_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
+def _from_array(x: Any, dtype: Any, copy: bool | None) -> Any:
     if dtype is not None and (x.dtype != dtype or x.aval.weak_type):
         if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype) and dtype != BOOL:
             x = ew.real(x)
         x = convert(x, dtype)
-    elif copy and type(x) is ArrayImpl and device is None:
+    elif copy and type(x) is ArrayImpl:
         return array_from_numpy(np.asarray(x), x.aval.weak_type,
                                 x.device if x.committed else None)
-    if device is not None:
-        if isinstance(x, Tracer):
-            raise ValueError("array: device is given for a traced value; a concrete array is "
-                             "required; use device_put.")
-        return array_from_numpy(np.asarray(x), x.aval.weak_type, device)
     return x
 
 
@@ -213,9 +209,9 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
 
 # From shapes -------------------------------------------------------------------------------------
 
-def _place(x: Any, name: str, device: Any, out_sharding: Any) -> Any:
-    x = x if device is None else _from_array(x, None, None, device)
-    return constrain(name, x, out_sharding)
+def _place(name: str, x: Any, device: Any, out_sharding: Any) -> Any:
+    """The array where it was asked for: on a device (or cut by a sharding), or as in a program."""
+    return constrain(name, x if device is None else device_put(x, device), out_sharding)
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
@@ -225,19 +221,17 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     >>> jnp.zeros(2)
     Array([0., 0.], dtype=float32)
     """
-    return full(shape, 0, float if dtype is None else dtype, device=device,
-                out_sharding=out_sharding)
+    return _filled("zeros", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array of ones, float32 unless given."""
-    return full(shape, 1, float if dtype is None else dtype, device=device,
-                out_sharding=out_sharding)
+    return _filled("ones", shape, 1, float if dtype is None else dtype, device, out_sharding)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
     """An array whose elements do not matter: zeros, since memory is always set."""
-    return zeros(shape, dtype, device=device, out_sharding=out_sharding)
+    return _filled("empty", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
@@ -246,67 +240,76 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
 
     Without `dtype`, a Python number gives a weakly typed array.
     """
-    shape = canonical_shape(shape, "full")
-    dtype = None if dtype is None else dtypes.canonicalize_dtype(dtype, True)
+    return _filled("full", shape, fill_value, dtype, device, out_sharding)
+
+
+def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out_sharding: Any
+            ) -> Any:
+    shape = canonical_shape(shape, name)
+    dtype = None if dtype is None else dtypes.requested_dtype(name, dtype, True)
     if isinstance(fill_value, (list, tuple)):
         fill_value = asarray(fill_value)
-    (value,) = array_args("full", fill_value)
+    (value,) = array_args(name, fill_value)
     if dtype is not None:
         value = convert(value, dtype)
     ndim = len(value.shape)
     dims = tuple(range(len(shape) - ndim, len(shape)))
     if ndim > len(shape) or any(n not in (1, shape[d]) for n, d in zip(value.shape, dims)):
-        raise ValueError(f"full: fill_value {value.aval} and shape {shape} given; the value must "
+        raise ValueError(f"{name}: fill_value {value.aval} and shape {shape} given; the value must "
                          "broadcast to the shape.")
     if shape == value.shape:
-        return _place(to_array(value), "full", device, out_sharding)
+        return _place(name, to_array(value), device, out_sharding)
     found = lax_shape.broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=dims,
                                               sharding=None)
-    return _place(found, "full", device, out_sharding)
+    return _place(name, found, device, out_sharding)
 
 
-def _like(a: Any, fill_value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any) -> Any:
+def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: Any,
+          out_sharding: Any) -> Any:
     if isinstance(a, (list, tuple)):
         a = asarray(a)
-    like = operand("full_like", a).aval
-    found = full(like.shape if shape is None else shape, fill_value,
-                 like.dtype if dtype is None else dtype, device=device, out_sharding=out_sharding)
+    like = operand(name, a).aval
+    found = _filled(name, like.shape if shape is None else shape, fill_value,
+                    like.dtype if dtype is None else dtype, device, out_sharding)
     return convert(found, like.dtype, True) if dtype is None and like.weak_type else found
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
                out_sharding: Any = None) -> Any:
     """Zeros of the shape and dtype of another array."""
-    return _like(a, 0, dtype, shape, device, out_sharding)
+    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
               out_sharding: Any = None) -> Any:
     """Ones of the shape and dtype of another array."""
-    return _like(a, 1, dtype, shape, device, out_sharding)
+    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros of the shape and dtype of another array, whose elements do not matter."""
-    return _like(prototype, 0, dtype, shape, device, None)
+    return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
               device: Any = None, out_sharding: Any = None) -> Any:
     """`fill_value` in the shape and dtype of another array."""
-    return _like(a, fill_value, dtype, shape, device, out_sharding)
+    return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 
-@fused(static=("N", "M", "k", "dtype", "device"))
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """float32[N, M] (M = N unless given) with ones on diagonal `k`."""
+    return _place("eye", _eye(N, M, k, dtype), device, None)
+
+
+@fused(static=("N", "M", "k", "dtype"))
+def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
     n = canonical_shape(N, "eye")[0]
     m = n if M is None else canonical_shape(M, "eye")[0]
     rows = lax_creation.broadcasted_iota("int32", (n, m), 0)
     columns = lax_creation.broadcasted_iota("int32", (n, m), 1)
     found = ew.eq(ew.add(rows, literal(operator.index(k), rows.dtype)), columns)
-    return _place(convert(found, dtypes.canonicalize_dtype(float if dtype is None else dtype)),
-                  "eye", device, None)
+    return convert(found, dtypes.requested_dtype("eye", float if dtype is None else dtype))
 
 
 def identity(n: Any, dtype: Any = None) -> Any:
@@ -331,19 +334,18 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         raise TypeError("arange: start is None; a number is required.")
     if any(isinstance(x, complex) for x in bounds):
         raise ValueError("arange: complex bounds given; real numbers are required.")
-    if dtype is None:
-        dtype = dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
-    dtype = dtypes.canonicalize_dtype(dtype)
+    dtype = (dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
+             if dtype is None else dtypes.requested_dtype("arange", dtype))
     first, last = (0, bounds[0]) if stop is None else (bounds[0], bounds[1])
     by = 1 if step is None else bounds[-1]
     if by == 0:
         raise ValueError("arange: step 0 given; another number is required.")
     count = max(0, math.ceil((last - first) / by))
     if first == 0 and by == 1 and dtypes.is_numeric(dtype):
-        return _place(lax_creation.iota(dtype, count), "arange", device, out_sharding)
+        return _place("arange", lax_creation.iota(dtype, count), device, out_sharding)
     wide = np.float64 if isinstance(first + by, float) else np.int64
     values = first + np.arange(count, dtype=wide) * by
-    return array_from_numpy(values.astype(dtype), False, device)
+    return _place("arange", array_from_numpy(values.astype(dtype)), device, out_sharding)
 
 
 def _concrete(name: str, x: Any) -> Any:
@@ -358,7 +360,6 @@ def _concrete(name: str, x: Any) -> Any:
     return value.item() if value.dtype.kind != "V" else float(value)
 
 
-@fused(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
              dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:
     """`num` numbers from `start` to `stop`, evenly spaced; both may be arrays, also traced.
@@ -367,13 +368,22 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
       endpoint: whether `stop` is the last number.
       retstep: whether to return the spacing too.
       axis: the result's axis along which the numbers lie.
+      device: a device or sharding to put the numbers on.
     """
+    found, step = _linspace(start, stop, num, endpoint, dtype, axis)
+    found = _place("linspace", found, device, None)
+    return (found, step) if retstep else found
+
+
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
+              ) -> tuple[Any, Any]:
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"linspace: num {num} given; it is not negative.")
     first, last = promote("linspace", start, stop, inexact=True)
     computed = first.dtype
-    dtype = computed if dtype is None else dtypes.canonicalize_dtype(dtype)
+    dtype = computed if dtype is None else dtypes.requested_dtype("linspace", dtype)
     first, last = (_strong(x) for x in (first, last))
     shape = broadcast_shapes(first.shape, last.shape)
     first, last = (_lead(x, shape) for x in (first, last))
@@ -395,8 +405,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     if dtypes.is_integer(dtype) and dtypes.is_floating(computed):
         found = ew.floor(found)
     found = lax_shape.move_axis(convert(found, dtype), 0, canonical_axis(axis, len(shape) + 1))
-    found = _place(found, "linspace", device, None)
-    return (found, step) if retstep else found
+    return found, step
 
 
 def _strong(x: Any) -> Any:
@@ -419,7 +428,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     found = ew.pow(*promote("logspace", base, exponents, inexact=True))
     found = _strong(found)
-    return found if dtype is None else convert(found, dtypes.canonicalize_dtype(dtype))
+    return found if dtype is None else convert(found, dtypes.requested_dtype("logspace", dtype))
 
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
@@ -442,7 +451,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
         parts = [ends[0], slicing.slice_in_dim(found, 1, max(num - tail, 1))]
         found = slicing.concatenate([*parts, ends[1]] if tail else parts, 0)
     found = lax_shape.move_axis(found, 0, canonical_axis(axis, found.ndim))
-    return found if dtype is None else convert(found, dtypes.canonicalize_dtype(dtype))
+    return found if dtype is None else convert(found, dtypes.requested_dtype("geomspace", dtype))
 
 
 # Grids -------------------------------------------------------------------------------------------
@@ -473,7 +482,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
     """The index of every element of a grid: int32[ndim, *dimensions]; a tuple if `sparse`."""
     shape = canonical_shape(dimensions, "indices")
-    dtype = dtypes.canonicalize_dtype(int if dtype is None else dtype)
+    dtype = dtypes.requested_dtype("indices", int if dtype is None else dtype)
     if sparse:
         return tuple([lax_creation.broadcasted_iota(
             dtype, tuple([n if i == axis else 1 for i, n in enumerate(shape)]), axis)
@@ -520,7 +529,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """float32[N, M] with ones on diagonal `k` and below."""
     shape = canonical_shape((N, N if M is None else M), "tri")
     return convert(_below(shape, k),  # type: ignore[arg-type]
-                   dtypes.canonicalize_dtype(float if dtype is None else dtype))
+                   dtypes.requested_dtype("tri", float if dtype is None else dtype))
 
 
 def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:

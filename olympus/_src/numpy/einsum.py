@@ -104,7 +104,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     inputs, output, arrays = _parse(subscripts, operands)
     _check_sizes(inputs, arrays)
     if preferred_element_type is not None:
-        preferred_element_type = dtypes.canonicalize_dtype(preferred_element_type)
+        preferred_element_type = dtypes.requested_dtype("einsum", preferred_element_type)
     how = tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
     found = _einsum(tuple(promote_dtypes("einsum", *arrays)), inputs=inputs, output=output,
                     optimize=how, precision=precision, preferred=preferred_element_type,

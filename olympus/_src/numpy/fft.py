@@ -321,7 +321,7 @@ def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any)
     if dtype is None:
         wanted = dtypes.default_float()
     else:
-        wanted = dtypes.canonicalize_dtype(dtype)
+        wanted = dtypes.requested_dtype(name, dtype)
         if not dtypes.is_inexact(wanted):
             raise TypeError(f"{name}: dtype {dtypes.long_name(wanted)} given; a floating or "
                             "complex dtype is required, since frequencies are fractions.")

@@ -9,13 +9,12 @@ unless it says "clip".
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..backend.array import array_from_numpy
-from ..base import errors
+from ..base import errors, source
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, typeof
 from ..lax import creation, cumulative, shape, slicing
@@ -257,9 +256,9 @@ def _fit_values(op: str, x: Any, values: Any, plan: Plan) -> Any:
                         "required of keys.")
     joined, _ = dtypes.promote_many(((to.dtype, to.weak_type), (aval.dtype, aval.weak_type)))
     if joined != to.dtype:
-        warnings.warn(f"at[...].{op}: scatter inputs have incompatible types: values {aval} cannot "
-                      f"be cast to the array's {dtypes.long_name(to.dtype)} safely; cast them with "
-                      "astype.", FutureWarning, stacklevel=4)
+        source.warn(f"at[...].{op}: scatter inputs have incompatible types: values {aval} cannot "
+                    f"be cast to the array's {dtypes.long_name(to.dtype)} safely; cast them with "
+                    "astype.", FutureWarning)
     return promote.convert(values, to.dtype, to.weak_type)
 
 

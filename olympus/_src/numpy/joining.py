@@ -53,7 +53,7 @@ def _joined(name: str, arrays: Any, dtype: Any) -> list[Any]:
     """Arrays at one dtype: their promotion, or the given one."""
     if dtype is None:
         return promote.promote_dtypes(name, *arrays)
-    dtype = dtypes.canonical_dtype(dtype)
+    dtype = dtypes.requested_dtype(name, dtype)
     return [promote.convert(x, dtype) for x in array_args(name, *arrays)]
 
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base import source
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.creation import broadcasted_iota
 from ..lax.sharding import constrain
+from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes as _broadcast_shapes
 from ..types.shape import canonical_axes, canonical_axis, canonical_shape, definitely_equal, prod
 from . import promote
 from .indexing import take
-from .promote import array_args, refuse_option
+from .promote import array_args
 
 __all__ = [
     "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
@@ -398,26 +399,24 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
       x: array.
       dtype: anything that names a dtype.
       copy: has no visible effect, as arrays are immutable.
-      device: must be None.
+      device: a device or sharding to put the result on.
 
     Complex to real drops the imaginary part, with a warning. Raises TypeError for what is no dtype.
     """
-    refuse_option("astype", device=device)
     x = array_args("astype", x)[0]
-    to = dtypes.default_float() if dtype is None else dtypes.canonical_dtype(dtype)
+    to = dtypes.default_float() if dtype is None else dtypes.requested_dtype("astype", dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(to):
         warn_complex("astype", typeof(x), to)
-        if dtypes.is_bool(to):
-            return x != 0
-    out = promote.convert(x, to)
-    return as_array(out)
+        x = x != 0 if dtypes.is_bool(to) else x
+    out = as_array(promote.convert(x, to))
+    return out if device is None else device_put(out, device)
 
 
 def warn_complex(name: str, aval: Any, dtype: Any) -> None:
     """Warn that imaginary parts are dropped."""
-    warnings.warn(f"{name}: {aval} converted to {dtypes.long_name(dtype)}; casting complex "
-                  "values to real discards the imaginary part; use x.real.",
-                  np.exceptions.ComplexWarning, stacklevel=3)
+    source.warn(f"{name}: {aval} converted to {dtypes.long_name(dtype)}; casting complex "
+                "values to real discards the imaginary part; use x.real.",
+                np.exceptions.ComplexWarning)
 
 
 def copy(a: Any, order: str | None = None) -> Any:

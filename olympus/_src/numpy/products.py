@@ -51,7 +51,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     if not x.shape or not y.shape:
         found = multiply(x, y)
         return (found if preferred_element_type is None
-                else convert(found, dtypes.canonicalize_dtype(preferred_element_type)))
+                else convert(found, dtypes.requested_dtype("dot", preferred_element_type)))
     axis = builtins.max(y.ndim - 2, 0)
     _check_contracted("dot", x, y, x.ndim - 1, axis)
     return contraction(x, y, (((x.ndim - 1,), (axis,)), ((), ())), precision,

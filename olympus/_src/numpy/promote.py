@@ -7,7 +7,6 @@ NumPy scalars become literals of the result dtype, never recorded conversions or
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -232,12 +231,7 @@ def check_ranks(name: str, avals: Sequence[Any], mode: str) -> None:
                "an axis with x[..., None].")
     if mode == "raise":
         raise ValueError(message)
-    frame = source.user_frame()     # how many frames of ours lie between differs
-    if frame is None:
-        warnings.warn(message, stacklevel=3)
-        return
-    where = source.location(frame)
-    warnings.warn_explicit(message, UserWarning, where.file, where.line)
+    source.warn(message)
 
 
 def promote(name: str, *xs: Any, inexact: bool = False) -> list[Any]:

@@ -148,7 +148,7 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
     """
     x, axes = reduction_args("sum", a, axis, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
-             else dtypes.canonicalize_dtype(dtype))
+             else dtypes.requested_dtype("sum", dtype))
     return _sum(x, _scalar_initial("sum", initial), mask_arg("sum", where), axes=axes,
                 keepdims=bool(keepdims), dtype=dtype)
 
@@ -159,7 +159,7 @@ def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     """The product over axes (all of them if None); dtypes as `sum`."""
     x, axes = reduction_args("prod", a, axis, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
-             else dtypes.canonicalize_dtype(dtype))
+             else dtypes.requested_dtype("prod", dtype))
     return _prod(x, _scalar_initial("prod", initial), mask_arg("prod", where), axes=axes,
                  keepdims=bool(keepdims), dtype=dtype)
 
@@ -435,7 +435,7 @@ def _cumulative(name: str, product: bool, a: Any, axis: Any, dtype: Any, out: No
     axis = None if axis is None else canonical_axis(axis, len(x.shape), name)
     if dtype is None:
         dtype = dtypes.default_int() if x.dtype == BOOL else x.dtype
-    return _cumulate(x, axis=axis, dtype=dtypes.canonicalize_dtype(dtype), product=product)
+    return _cumulate(x, axis=axis, dtype=dtypes.requested_dtype(name, dtype), product=product)
 
 
 @fused(static=("axis", "dtype", "out"))
@@ -476,7 +476,7 @@ def _cumulative_api(name: str, product: bool, x: Any, axis: Any, dtype: Any, ini
     axis = canonical_axis(0 if axis is None else axis, ndim, name)
     if dtype is None:
         dtype = sum_dtype(x.dtype)
-    found = _cumulate(x, axis=axis, dtype=dtypes.canonicalize_dtype(dtype), product=product)
+    found = _cumulate(x, axis=axis, dtype=dtypes.requested_dtype(name, dtype), product=product)
     if not initial:
         return found
     first = lax_creation.full((*x.shape[:axis], 1, *x.shape[axis + 1:]), int(product), found.dtype)

@@ -231,4 +231,5 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
                                  "entry in coordinates array; use mode='wrap' or 'clip'.")
         part = part % n if mode == "wrap" else part.clip(0, n - 1)
         out = part + out * n
-    return out if dtype is None else promote.convert(out, dtypes.canonical_dtype(dtype))
+    return (out if dtype is None
+            else promote.convert(out, dtypes.requested_dtype("ravel_multi_index", dtype)))

@@ -62,7 +62,7 @@ def argsort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: No
             stable: bool = True, descending: bool = False, dtype: Any = None) -> Any:
     """The places that sort an array along an axis: int32[...], or of the given integer dtype."""
     a, axis, stable = _sortable("argsort", a, axis, kind, order, stable)
-    dtype = _INT32 if dtype is None else dtypes.canonical_dtype(dtype)
+    dtype = _INT32 if dtype is None else dtypes.requested_dtype("argsort", dtype)
     if not dtypes.is_integer(dtype):
         raise TypeError(f"argsort: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
                         "required.")

@@ -39,8 +39,9 @@ __all__ = [
 ]
 
 
-def _float_dtype(x: Any, dtype: Any) -> Any:
-    return dtypes.to_inexact_dtype(x.dtype) if dtype is None else dtypes.canonicalize_dtype(dtype)
+def _float_dtype(name: str, x: Any, dtype: Any) -> Any:
+    return (dtypes.to_inexact_dtype(x.dtype) if dtype is None
+            else dtypes.requested_dtype(name, dtype))
 
 
 def _count(x: Any, where: Any, axes: Axes, keepdims: bool, dtype: Any) -> Any:
@@ -74,7 +75,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     """
     x, axes = reduction_args("mean", a, axis, out)
     return _mean(x, mask_arg("mean", where), axes=axes, keepdims=bool(keepdims),
-                 dtype=_float_dtype(x, dtype))
+                 dtype=_float_dtype("mean", x, dtype))
 
 
 @fused(static=("axes", "keepdims", "dtype", "root"))
@@ -103,9 +104,8 @@ def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddo
     if correction is not None and ddof != 0:
         raise ValueError(f"{name}: both ddof {ddof} and correction {correction} given; they mean "
                          "the same; pass one.")
-    if dtype is None:
-        dtype = dtypes.to_real_dtype(dtypes.to_inexact_dtype(x.dtype))
-    dtype = dtypes.canonicalize_dtype(dtype)
+    dtype = (dtypes.to_real_dtype(dtypes.to_inexact_dtype(x.dtype)) if dtype is None
+             else dtypes.requested_dtype(name, dtype))
     if dtypes.is_complex(dtype):
         raise ValueError(f"{name}: dtype {dtype} given; variances are real; pass a real dtype.")
     return _var(x, mask_arg(name, where), mean, ddof if correction is None else correction,

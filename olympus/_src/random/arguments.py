@@ -19,7 +19,7 @@ Dims = tuple[int, ...]
 
 def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
     """The canonical dtype of samples; None is the default float. ValueError for other kinds."""
-    found = dtypes.default_float() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    found = dtypes.default_float() if dtype is None else dtypes.requested_dtype(name, dtype)
     if dtypes.scalar_kind(found) not in kinds:
         what = "float or complex" if "c" in kinds else "float"
         raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; a {what} dtype is "

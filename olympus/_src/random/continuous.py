@@ -52,7 +52,8 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     >>> olympus.random.bits(olympus.random.key(0), (2,), "uint8").dtype
     dtype('uint8')
     """
-    dtype = dtypes.canonicalize_dtype("uint64" if dtype is None else dtype)
+    dtype = (dtypes.canonical_dtype("uint64") if dtype is None
+             else dtypes.requested_dtype("bits", dtype))
     if dtypes.scalar_kind(dtype) != "u":
         raise ValueError(f"bits: dtype {dtypes.long_name(dtype)} given; an unsigned integer dtype "
                          "is required; convert the result with astype.")

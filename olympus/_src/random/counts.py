@@ -122,7 +122,7 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method:
     """
     check_method("poisson", method)
     typed_aval(key, "poisson")
-    dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("poisson", dtype)
     if not dtypes.is_integer(dtype):
         raise ValueError(f"poisson: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
                          "required; convert the result with astype.")

@@ -79,7 +79,7 @@ def _rademacher(key: Any, *, shape: Dims, dtype: Any) -> Any:
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """-1 or 1 with equal probability; dtype None is the default int."""
     typed_aval(key, "rademacher")
-    dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("rademacher", dtype)
     drawn = _rademacher(key, shape=canonical_shape(shape, "rademacher"), dtype=dtype)
     return constrain("rademacher", drawn, out_sharding)
 
@@ -152,7 +152,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     (5,)
     """
     typed_aval(key, "randint")
-    dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("randint", dtype)
     if not dtypes.is_integer(dtype):
         raise TypeError(f"randint: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
                         "required; convert the result with astype.")
@@ -176,7 +176,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
               ) -> Any:
     """Numbers of trials, each of success probability `p`, up to the first success: 1, 2 …"""
     typed_aval(key, "geometric")
-    dtype = dtypes.default_int() if dtype is None else dtypes.canonicalize_dtype(dtype)
+    dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("geometric", dtype)
     if not dtypes.is_integer(dtype):
         raise ValueError(f"geometric: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
                          "required; convert the result with astype.")

@@ -207,6 +207,10 @@ class PRNGKeyArray(lib.Array):
         """Start to copy the key words to the host."""
         self._base_array.copy_to_host_async()
 
+    def to_device(self, device: Any, *, stream: None = None) -> Any:
+        """The keys on a device, or cut over several by a sharding."""
+        return self.dtype.wrap(self._base_array.to_device(device, stream=stream))
+
     device = property(operator.attrgetter("_base_array.device"), doc="The device or sharding.")
     sharding = property(operator.attrgetter("_base_array.sharding"), doc="Where the keys are.")
     committed = property(operator.attrgetter("_base_array.committed"), doc="Bound to its device?")

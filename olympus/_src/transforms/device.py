@@ -76,7 +76,7 @@ def _target(where: Any) -> _Target:
     if isinstance(where, Space):
         return _Target(None, None if where is Space.Any else where.value)
     raise ValueError(f"device_put: device {where!r} of type {type(where).__name__} given; a "
-                     "device, a single-device sharding, a memory space or None is required; see "
+                     "device, a sharding, a PartitionSpec, a memory space or None is required; see "
                      "olympus.devices().")
 
 

@@ -221,6 +221,21 @@ class ShapeDtypeStruct:
         self.vma = frozenset() if vma is None else frozenset(vma)
         self.is_ref = is_ref
 
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """Shape, dtype and weak type of an array or a Python number, and where an array is bound.
+
+        TypeError for what has no shape or no dtype.
+        """
+        if type(x) in (bool, int, float, complex):
+            x = scalar_aval(type(x))
+        if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            raise TypeError(f"ShapeDtypeStruct.like: {x!r:.60} of type {type(x).__name__} given; "
+                            "something with a shape and a dtype is required; use eval_shape for "
+                            "trees.")
+        sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
+        return cls(x.shape, x.dtype, sharding=sharding, weak_type=getattr(x, "weak_type", False))
+
     @property
     def aval(self) -> ShapedArray:
         dtype = dtypes.canonical_dtype(self.dtype)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 import ml_dtypes
 import numpy as np
 
-from ..base import config
+from ..base import config, source
 from ..base.errors import TypePromotionError
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "int16", "int32", "int64", "is_bool", "is_complex", "is_extended", "is_float0", "is_floating",
     "is_inexact", "is_integer", "is_key", "is_numeric", "is_python_scalar", "isdtype",
     "issubdtype", "itemsize_bits", "long_name", "prng_key", "promote_many", "promote_types",
-    "python_scalar_dtype", "result_type", "scalar_kind", "scalar_type_of",
+    "python_scalar_dtype", "requested_dtype", "result_type", "scalar_kind", "scalar_type_of",
     "set_scalar_constructor", "short_name", "tangent_dtype", "to_complex_dtype",
     "to_inexact_dtype", "to_real_dtype", "uint8", "uint16", "uint32", "uint64",
 ]
@@ -174,6 +174,23 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     if not allow_extended_dtype and isinstance(found, ExtendedDType):
         raise ValueError(f"canonicalize_dtype: {found} given; a dtype that NumPy knows is "
                          "required; pass allow_extended_dtype=True to let extended dtypes through.")
+    return found
+
+
+def requested_dtype(name: str, dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """`canonicalize_dtype` for a dtype that the caller of `name` gave.
+
+    Warns where a 64-bit dtype is narrowed because x64 is off; Python's `int`, `float` and `complex`
+    say a kind, not a width.
+    """
+    found = canonicalize_dtype(dtype, allow_extended_dtype)
+    if not config.enable_x64.value and not (isinstance(dtype, type) and dtype in _PYTHON):
+        given = as_dtype(dtype)
+        if given in _NARROW:
+            source.warn(f"{name}: explicitly requested dtype {given} is not available while x64 is "
+                        f"off; {found} is used; enable 64-bit dtypes with config.update("
+                        "'olympus_enable_x64', True) or OLYMPUS_ENABLE_X64=1, or ask for "
+                        f"{found}.")
     return found
 
 

@@ -198,6 +198,11 @@ def layouts(executable: Any) -> tuple[list[Any], list[Any]]:
     return executable.get_parameter_layouts(), executable.get_output_layouts()
 
 
+def array_layout(array: Any) -> Any:
+    """The layout of an array, for `layout_fields`."""
+    return array._pjrt_layout
+
+
 def layout_fields(layout: Any) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int]:
     """Return (axes from major to minor, tiles, bits of an element smaller than a byte or 0)."""
     found = layout._xla_layout()

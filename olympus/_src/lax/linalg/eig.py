@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ...base import source
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import make_aval
@@ -148,8 +148,8 @@ def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenve
     [0.+1.j 0.-1.j]
     """
     if use_magma is not None:
-        warnings.warn("eig: use_magma is deprecated; pass implementation=EigImplementation.MAGMA "
-                      "or LAPACK.", DeprecationWarning, stacklevel=2)
+        source.warn("eig: use_magma is deprecated; pass implementation=EigImplementation.MAGMA "
+                    "or LAPACK.", DeprecationWarning)
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     return eig_p.bind(
         x, compute_left_eigenvectors=bool(compute_left_eigenvectors),
