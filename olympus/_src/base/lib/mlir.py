@@ -8,6 +8,7 @@ import io
 import threading
 from typing import Any
 
+import numpy as np
 from jaxlib import _jax
 from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
@@ -107,5 +108,6 @@ def hlo_module_text(module: ir.Module) -> str:
 def eval_module(module: ir.Module, arguments: list[Any]) -> list[Any]:
     """Run `module` in StableHLO's reference interpreter: NumPy arrays in, NumPy arrays out."""
     with context(), ir.Location.unknown():
-        attributes = [ir.DenseElementsAttr.get(argument) for argument in arguments]
+        attributes = [ir.DenseElementsAttr.get(np.asarray(argument, order="C"))
+                      for argument in arguments]
         return hlo.eval_module(module, attributes)
