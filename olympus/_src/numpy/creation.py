@@ -299,6 +299,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
 
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
     """float32[N, M] (M = N unless given) with ones on diagonal `k`."""
+    dtype = dtypes.requested_dtype("eye", float if dtype is None else dtype)
     return _place("eye", _eye(N, M, k, dtype), device, None)
 
 
@@ -309,7 +310,7 @@ def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
     rows = lax_creation.broadcasted_iota("int32", (n, m), 0)
     columns = lax_creation.broadcasted_iota("int32", (n, m), 1)
     found = ew.eq(ew.add(rows, literal(operator.index(k), rows.dtype)), columns)
-    return convert(found, dtypes.requested_dtype("eye", float if dtype is None else dtype))
+    return convert(found, dtype)
 
 
 def identity(n: Any, dtype: Any = None) -> Any:
@@ -370,6 +371,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
       axis: the result's axis along which the numbers lie.
       device: a device or sharding to put the numbers on.
     """
+    dtype = None if dtype is None else dtypes.requested_dtype("linspace", dtype)
     found, step = _linspace(start, stop, num, endpoint, dtype, axis)
     found = _place("linspace", found, device, None)
     return (found, step) if retstep else found
@@ -383,7 +385,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
         raise ValueError(f"linspace: num {num} given; it is not negative.")
     first, last = promote("linspace", start, stop, inexact=True)
     computed = first.dtype
-    dtype = computed if dtype is None else dtypes.requested_dtype("linspace", dtype)
+    dtype = computed if dtype is None else dtype
     first, last = (_strong(x) for x in (first, last))
     shape = broadcast_shapes(first.shape, last.shape)
     first, last = (_lead(x, shape) for x in (first, last))

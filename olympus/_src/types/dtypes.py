@@ -184,13 +184,13 @@ def requested_dtype(name: str, dtype: Any, allow_extended_dtype: bool = False) -
     say a kind, not a width.
     """
     found = canonicalize_dtype(dtype, allow_extended_dtype)
-    if not config.enable_x64.value and not (isinstance(dtype, type) and dtype in _PYTHON):
-        given = as_dtype(dtype)
-        if given in _NARROW:
-            source.warn(f"{name}: explicitly requested dtype {given} is not available while x64 is "
-                        f"off; {found} is used; enable 64-bit dtypes with config.update("
-                        "'olympus_enable_x64', True) or OLYMPUS_ENABLE_X64=1, or ask for "
-                        f"{found}.")
+    if found is dtype or (isinstance(dtype, type) and dtype in _PYTHON):
+        return found
+    given = as_dtype(dtype)
+    if given != found:
+        source.warn(f"{name}: explicitly requested dtype {given} is not available while x64 is "
+                    f"off; {found} is used; enable 64-bit dtypes with config.update("
+                    f"'olympus_enable_x64', True) or OLYMPUS_ENABLE_X64=1, or ask for {found}.")
     return found
 
 
