@@ -43,6 +43,8 @@ def test_unary_operators_and_power():
               lambda v: divmod(v, 2)[1]):
         expected = f(X) if f is not round else np.round(X)
         np.testing.assert_allclose(f(x), expected, rtol=1e-6)
+    assert round(x).dtype == olympus.jit(round)(x).dtype == "int32"     # as Python's own
+    assert round(x, 1).dtype == "float32" and round(onp.asarray(K)).dtype == "int32"
     np.testing.assert_array_equal(~onp.asarray(K), ~K)
 
 

@@ -115,6 +115,15 @@ def test_key_arrays():
         np.testing.assert_array_equal(data(other), words)
 
 
+def test_keys_are_set_and_read_at_indices():
+    keys, other = random.split(random.key(0), 4), random.key(9)
+    expected = data(keys).copy()
+    expected[2] = data(other)
+    for put in (lambda k, x: k.at[2].set(x), olympus.jit(lambda k, x: k.at[2].set(x))):
+        assert np.array_equal(data(put(keys, other)), expected)
+    assert np.array_equal(data(keys.at[np.array([3, 0])].get()), data(keys)[[3, 0]])
+
+
 def test_keys_through_transformations():
     key = random.key(1)
     many = random.split(key, 4)

@@ -129,12 +129,19 @@ def _bool(self: Any) -> bool:
     return bool(_scalar(self, "bool"))
 
 
+def _real_scalar(self: Any, what: str) -> Any:
+    if dtypes.is_complex(self.aval.dtype):
+        raise TypeError(f"{what}(): {self.aval} given; a real number is required; use x.real or "
+                        "abs(x).")
+    return _scalar(self, what)
+
+
 def _int(self: Any) -> int:
-    return int(_scalar(self, "int"))
+    return int(_real_scalar(self, "int"))
 
 
 def _float(self: Any) -> float:
-    return float(_scalar(self, "float"))
+    return float(_real_scalar(self, "float"))
 
 
 def _complex(self: Any) -> complex:

@@ -95,8 +95,9 @@ def _contains(self: Any, item: Any) -> bool:
 
 
 def _round(self: Any, ndigits: int | None = None) -> Any:
-    """`round(x, ndigits)`."""
-    return rounded(self, 0 if ndigits is None else ndigits)
+    """`round(x, ndigits)`; integers without `ndigits`, as Python's own."""
+    out = rounded(self, 0 if ndigits is None else ndigits)
+    return _astype(out, int) if ndigits is None else out
 
 
 def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:

@@ -21,7 +21,7 @@ from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.convert import convert_element_type
 from ..lax.shape import broadcast_axis, move_axis
-from ..numpy import indexing, joining, manipulation, ufuncs
+from ..numpy import indexing, joining, manipulation, ufuncs, updates
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape
@@ -112,6 +112,7 @@ class PRNGKeyArray(lib.Array):
     itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of one key.")
     nbytes = property(lambda self: self._base_array.nbytes, doc="Bytes of all keys.")
     T = property(lambda self: self.transpose(), doc="The axes reversed.")
+    at = property(updates.at, doc=updates.at.__doc__)
 
     def __len__(self) -> int:
         return len(self.aval)
