@@ -108,6 +108,5 @@ def hlo_module_text(module: ir.Module) -> str:
 def eval_module(module: ir.Module, arguments: list[Any]) -> list[Any]:
     """Run `module` in StableHLO's reference interpreter: NumPy arrays in, NumPy arrays out."""
     with context(), ir.Location.unknown():
-        attributes = [ir.DenseElementsAttr.get(np.asarray(argument, order="C"))
-                      for argument in arguments]
-        return hlo.eval_module(module, attributes)
+        dense: list[Any] = [np.asarray(argument, order="C") for argument in arguments]
+        return hlo.eval_module(module, list(map(ir.DenseElementsAttr.get, dense)))
