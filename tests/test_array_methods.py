@@ -144,6 +144,16 @@ def test_narrowing_what_was_asked_for_is_said(name, clear_caches):
         assert CREATED[name]("float64").dtype == "float64"
 
 
+def test_arrays_lose_imaginary_parts_with_a_warning():
+    values = np.array([1 + 2j], np.complex64)
+    for drop in (lambda x: onp.array(x, "float32"), lambda x: onp.full(1, x, "float32"),
+                 lambda x: x.astype("float32"), lambda x: onp.full_like(onp.ones(1), x)):
+        with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary") as caught:
+            assert np.array_equal(drop(onp.asarray(values)), [1])
+        assert [w.filename for w in caught] == [__file__]
+    assert onp.array(1j, bool)
+
+
 def test_narrowing_of_given_data_is_not_said():
     assert onp.asarray(np.ones(3)).dtype == onp.sin(np.float64(1)).dtype == "float32"
 

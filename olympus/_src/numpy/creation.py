@@ -22,7 +22,16 @@ from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axis, canonical_shape, prod
-from .promote import BOOL, array_args, choose, convert, operand, promote, to_array
+from .promote import (
+    BOOL,
+    array_args,
+    choose,
+    convert,
+    operand,
+    promote,
+    to_array,
+    warn_complex,
+)
 
 __all__ = [
     "arange", "array", "asarray", "copy", "diag", "diag_indices", "diag_indices_from", "diagflat",
@@ -44,8 +53,9 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     Without `dtype`, Python numbers give int32, float32 or complex64 (64-bit ones with x64 on); a
     single Python number stays weakly typed. 64-bit NumPy data is narrowed unless x64 is on.
 
-    Raises TypeError for what is not numeric, ValueError for ragged lists and None, OverflowError
-    for Python ints outside the dtype.
+    Raises TypeError for what is not numeric and for Python's complex numbers at a real dtype
+    (arrays lose their imaginary part with a warning), ValueError for ragged lists, None and NaN at
+    an integer dtype, OverflowError for Python numbers outside an integer dtype.
 
     >>> import olympus.numpy as jnp
     >>> jnp.array([[1, 2.5]])
@@ -109,26 +119,37 @@ def _from_scalar(x: Any, dtype: Any, device: Any) -> Any:
 
 
 def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
-    """NumPy data at a dtype; Python ints that do not fit raise OverflowError."""
-    if value.dtype == np.dtype(object) or (value.dtype.kind in "iu" and dtypes.is_integer(dtype)
-                                           and not hasattr(original, "dtype")):
-        limits = dtypes.iinfo(dtype) if dtypes.is_integer(dtype) else None
-        if limits is not None and value.size and not (
-                limits.min <= value.min() and value.max() <= limits.max):
-            worst = value.max() if value.max() > limits.max else value.min()
-            raise OverflowError(f"array: Python int {worst} given for dtype {dtype}; ints in "
-                                f"[{limits.min}, {limits.max}] are required; pass another dtype, "
-                                "or enable x64.")
-    if value.dtype.kind == "c" and not dtypes.is_complex(dtype) and dtype != BOOL:
+    """NumPy data at a dtype. Python numbers that do not fit it are errors."""
+    kind = value.dtype.kind
+    if dtypes.is_integer(dtype) and value.size and (
+            kind == "O" or (kind in "iuf" and not hasattr(original, "dtype"))):
+        limits, whole = dtypes.iinfo(dtype), np.trunc(value) if kind == "f" else value
+        if not (limits.min <= whole.min() and whole.max() <= limits.max):
+            worst = whole.max() if whole.max() > limits.max else whole.min()
+            error = ValueError if worst != worst else OverflowError
+            what = "float" if kind == "f" else "int"
+            raise error(f"array: Python {what} {worst} given for dtype {dtype}; numbers in "
+                        f"[{limits.min}, {limits.max}] are required; pass another dtype, or "
+                        "enable x64.")
+    if kind == "c" and _drops_imaginary("array", original, value, dtype):
         value = value.real
     return value.astype(dtype)
 
 
+def _drops_imaginary(name: str, given: Any, value: Any, dtype: Any) -> bool:
+    """Whether complex values become real ones: arrays with a warning; Python's numbers may not."""
+    if not dtypes.is_complex(value.dtype) or dtypes.is_complex(dtype) or dtype == BOOL:
+        return False
+    if not hasattr(given, "dtype"):
+        raise TypeError(f"{name}: complex numbers given for dtype {dtype}; real ones are required; "
+                        "take their real part, or ask for a complex dtype.")
+    warn_complex(name, typeof(value), dtype)
+    return True
+
+
 def _from_array(x: Any, dtype: Any, copy: bool | None) -> Any:
     if dtype is not None and (x.dtype != dtype or x.aval.weak_type):
-        if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype) and dtype != BOOL:
-            x = ew.real(x)
-        x = convert(x, dtype)
+        x = convert(ew.real(x) if _drops_imaginary("array", x, x, dtype) else x, dtype)
     elif copy and type(x) is ArrayImpl:
         return array_from_numpy(np.asarray(x), x.aval.weak_type,
                                 x.device if x.committed else None)
@@ -251,6 +272,7 @@ def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out
         fill_value = asarray(fill_value)
     (value,) = array_args(name, fill_value)
     if dtype is not None:
+        _drops_imaginary(name, fill_value, value, dtype)
         value = convert(value, dtype)
     ndim = len(value.shape)
     dims = tuple(range(len(shape) - ndim, len(shape)))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import source
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..lax import slicing
@@ -406,17 +405,10 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     x = array_args("astype", x)[0]
     to = dtypes.default_float() if dtype is None else dtypes.requested_dtype("astype", dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(to):
-        warn_complex("astype", typeof(x), to)
+        promote.warn_complex("astype", typeof(x), to)
         x = x != 0 if dtypes.is_bool(to) else x
     out = as_array(promote.convert(x, to))
     return out if device is None else device_put(out, device)
-
-
-def warn_complex(name: str, aval: Any, dtype: Any) -> None:
-    """Warn that imaginary parts are dropped."""
-    source.warn(f"{name}: {aval} converted to {dtypes.long_name(dtype)}; casting complex "
-                "values to real discards the imaginary part; use x.real.",
-                np.exceptions.ComplexWarning)
 
 
 def copy(a: Any, order: str | None = None) -> Any:

@@ -201,6 +201,13 @@ def _convert_literal(x: Literal, dtype: Any, weak_type: bool) -> Literal:
     return Literal((value.real if old == "c" and kind != "c" else value).astype(dtype)[()], aval)
 
 
+def warn_complex(name: str, aval: Any, dtype: Any) -> None:
+    """Warn that imaginary parts are dropped."""
+    source.warn(f"{name}: {aval} converted to {dtypes.long_name(dtype)}; casting complex "
+                "values to real discards the imaginary part; use x.real.",
+                np.exceptions.ComplexWarning)
+
+
 # Several operands --------------------------------------------------------------------------------
 
 def _plan(name: str, avals: tuple, inexact: bool) -> tuple[Any, bool, tuple[int, ...]]:

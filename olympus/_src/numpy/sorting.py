@@ -105,9 +105,9 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Any:
 
 
 def sort_complex(a: Any) -> Any:
-    """The elements sorted by real, then imaginary part, as complex numbers."""
+    """The elements sorted along the last axis by real, then imaginary part, as complex numbers."""
     a = array_args("sort_complex", a)[0]
-    return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)), 0)
+    return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)))
 
 
 def partition(a: Any, kth: int, axis: int = -1) -> Any:

@@ -378,7 +378,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if len(parts) > 1:
         x = slicing.concatenate(promote_dtypes("diff", *parts), axis)
     for _ in range(n):
-        after, before = _along(x, axis, 1, None), _along(x, axis, 0, max(x.shape[axis] - 1, 0))
+        size = x.shape[axis]
+        after, before = _along(x, axis, min(1, size), None), _along(x, axis, 0, max(size - 1, 0))
         x = not_equal(after, before) if x.dtype == BOOL else subtract(after, before)
     return x
 
