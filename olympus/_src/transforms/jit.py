@@ -249,10 +249,6 @@ class JitFunction:
         self.name = getattr(fun, "__name__", None) or type(fun).__name__
         if library:
             self.name = self.name.lstrip("_")   # what the user called
-        try:
-            self.signature: Any = inspect.signature(fun)
-        except (ValueError, TypeError):
-            self.signature = None
         nums, names = (_indices(static_argnums, "static_argnums"),
                        _names(static_argnames, "static_argnames"))
         self.static_argnums, self.static_argnames = self._resolve(nums, names, "static")
@@ -270,10 +266,18 @@ class JitFunction:
         self.library = library
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
+    @functools.cached_property
+    def signature(self) -> inspect.Signature | None:
+        """The function's parameters; None where Python cannot tell. Read by few calls of `jit`."""
+        try:
+            return inspect.signature(self.fun)
+        except (ValueError, TypeError):
+            return None
+
     def _resolve(self, nums: tuple[int, ...], names: tuple[str, ...], what: str
                  ) -> tuple[tuple[int, ...], tuple[str, ...]]:
         """Argnums and argnames completed from each other by the signature; validated."""
-        if self.signature is None or not (nums or names):
+        if not (nums or names) or self.signature is None:
             return nums, names
         parameters = list(self.signature.parameters.values())
         positional = [p.name for p in parameters
