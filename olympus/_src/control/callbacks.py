@@ -15,10 +15,11 @@ import numpy as np
 from ..backend.dispatch import argument_array
 from ..base import lib
 from ..core import effects
+from ..core.introspection import valid_olympustype
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
-from ..core.trace import Context, Tracer, ctx, is_array, typeof
+from ..core.trace import Context, Tracer, ctx, typeof
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..lax.slicing import concatenate, index_in_dim
@@ -375,5 +376,5 @@ def flat_callback(callback: Callable[..., Any], args: tuple, kwargs: dict[str, A
                   ) -> tuple[FlatCallback, list[Any]]:
     """The flat callback and its array operands; other arguments are part of the callback."""
     leaves, tree = tree_flatten((args, kwargs))
-    static = tuple((i, x) for i, x in enumerate(leaves) if not is_array(x))
-    return FlatCallback(callback, tree, static), [x for x in leaves if is_array(x)]
+    static = tuple((i, x) for i, x in enumerate(leaves) if not valid_olympustype(x))
+    return FlatCallback(callback, tree, static), [x for x in leaves if valid_olympustype(x)]

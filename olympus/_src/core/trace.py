@@ -22,7 +22,7 @@ from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, make_aval, scalar_aval
 from .ir import Literal
 
-__all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "is_array", "typeof"]
+__all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "typeof"]
 
 
 class EqnContext:
@@ -293,15 +293,6 @@ def typeof(x: Any) -> Any:
         return x.aval
     except AttributeError:
         return _foreign_aval(x)
-
-
-def is_array(x: Any) -> bool:
-    """Whether operations take the value: an array, a NumPy array, a number or a tracer."""
-    try:
-        typeof(x)
-    except TypeError:
-        return False
-    return True
 
 
 def is_literal(x: Any) -> bool:

@@ -15,7 +15,8 @@ import numpy as np
 
 from ..backend.dispatch import argument_array
 from ..base import lib
-from ..core.trace import Context, Tracer, ctx, is_array, typeof
+from ..core.introspection import valid_olympustype
+from ..core.trace import Context, Tracer, ctx, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
@@ -171,7 +172,7 @@ def check_arrays(what: str, fun: Any, leaves: Sequence[Any], positions: Sequence
         return [typeof(x) for x in leaves]
     except TypeError:
         for i, x in enumerate(leaves):
-            if not is_array(x):
+            if not valid_olympustype(x):
                 raise TypeError(
                     f"{what}: argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)} is "
                     f"{_clip(x)} of type {type(x).__name__}; an array or a Python number is "
@@ -183,7 +184,7 @@ def check_arrays(what: str, fun: Any, leaves: Sequence[Any], positions: Sequence
 def check_results(what: str, fun: Any, out: Any, leaves: Sequence[Any]) -> None:
     """TypeError naming the leaf of a result that is no array."""
     for i, x in enumerate(leaves):
-        if not isinstance(x, _ARRAYS) and not is_array(x):
+        if not isinstance(x, _ARRAYS) and not valid_olympustype(x):
             raise TypeError(
                 f"{what}: {name_of(fun)} returned {_clip(x)} of type {type(x).__name__} at "
                 f"result{leaf_path(out, i)}; arrays and Python numbers are required; return only "

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -218,8 +217,8 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool]) -> list[int | No
         if d and not found and aliases[-1] is None:
             unused.append(str(aval))
     if unused:
-        warnings.warn(f"Some donated buffers were not usable: {', '.join(unused)}; no result has "
-                      "their shape and dtype. They are deleted all the same.", stacklevel=2)
+        source.warn(f"Some donated buffers were not usable: {', '.join(unused)}; no result has "
+                    "their shape and dtype. They are deleted all the same.")
     return aliases
 
 
