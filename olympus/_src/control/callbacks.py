@@ -16,20 +16,17 @@ from ..backend.dispatch import argument_array
 from ..base import lib
 from ..core import effects
 from ..core.introspection import valid_olympustype
-from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive
-from ..core.staging import stage
 from ..core.trace import Context, Tracer, ctx, typeof
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
-from ..lax.slicing import concatenate, index_in_dim
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .bodies import check_callable, flatten, name_of, structure_error
-from .scan_primitive import scan_p
+from .elements import map_mapped, unrolled
 
-__all__ = ["BatchEffect", "FlatCallback", "HostCall", "debug_callback", "debug_callback_p",
+__all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p",
            "io_callback", "io_callback_p", "pure_callback", "pure_callback_p"]
 
 
@@ -216,49 +213,6 @@ class DebugCallback(HostCall):
 pure_callback_p = PureCallback("pure_callback")
 io_callback_p = IoCallback("io_callback")
 debug_callback_p = DebugCallback("debug_callback")
-
-
-_PER_ELEMENT = (effects.DebugEffect, effects.OrderedDebugEffect, effects.IOEffect,
-                effects.OrderedIOEffect)
-
-
-class BatchEffect(effects.DebugEffect):
-    """A debugging callback runs, under vmap once for the whole batch."""
-
-    __slots__ = ()
-    name = "Batch"
-
-
-def per_element(program: ClosedOlympuspr) -> bool:
-    """Whether a program has effects that under vmap each element has for itself."""
-    return any(type(e) in _PER_ELEMENT for e in program.effects)
-
-
-def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
-               dims: Sequence[int | None]) -> list[Any]:
-    """Call `fun` for one element after the other and stack its results: a loop in programs."""
-    if ctx.trace is Context.trace and size:
-        return unrolled(fun, size, args, dims)
-    fixed = [x for x, d in zip(args, dims) if d is None]
-    mapped = [to_axis(x, d, 0, size) for x, d in zip(args, dims) if d is not None]
-
-    def body(*xs: Any) -> list[Any]:
-        consts, elements = iter(xs[:len(fixed)]), iter(xs[len(fixed):])
-        return fun(*[next(consts if d is None else elements) for d in dims])
-
-    slices = [a.update(shape=a.shape[1:]) for a in map(typeof, mapped)]
-    return scan_p.bind(*fixed, *mapped, olympuspr=stage(body, [*map(typeof, fixed), *slices]),
-                       length=size, reverse=False, unroll=1, num_consts=len(fixed), num_carry=0)
-
-
-def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
-             dims: Sequence[int | None]) -> list[Any]:
-    """`map_mapped`, written out."""
-    if not size:
-        return map_mapped(fun, size, args, dims)
-    rows = [fun(*[x if d is None else index_in_dim(x, i, d, keepdims=False)
-                  for x, d in zip(args, dims)]) for i in range(size)]
-    return [concatenate([expand_dims(x, (0,)) for x in column], 0) for column in zip(*rows)]
 
 
 def _results(what: str, result_shape_dtypes: Any) -> tuple[tuple[Any, ...], Any]:

@@ -36,7 +36,7 @@ from .bodies import (
     structure_error,
 )
 from .call import program_uses_axis
-from .callbacks import map_mapped, per_element
+from .elements import map_mapped, per_element
 
 __all__ = ["cond", "cond_p", "switch"]
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.util import lazy_module
+from ..core.effects import DebugEffect
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import literal, typeof
 from ..interpreters.batching import to_axis
@@ -23,7 +24,7 @@ from ..lax import elementwise as ew
 from ..lax.reduce import reduce_max
 from ..types.dtypes import scalar_kind
 from ..types.tree import tree_flatten, tree_unflatten
-from .callbacks import BatchEffect, DebugCallback, FlatCallback, flat_callback
+from .callbacks import DebugCallback, FlatCallback, flat_callback
 from .cond import cond
 
 __all__ = ["Bar", "shown_fori", "shown_scan", "shown_stretches"]
@@ -66,6 +67,14 @@ class Bar:
                 if self.use_tqdm:
                     self.shown.close()
                 self.shown = None
+
+
+class BatchEffect(DebugEffect):
+    """A debugging callback runs, under vmap once for the whole batch."""
+
+    __slots__ = ()
+    per_element = False
+    name = "Batch"
 
 
 class DueTick(DebugCallback):

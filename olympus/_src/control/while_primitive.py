@@ -27,8 +27,8 @@ from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body
 from .call import program_uses_axis
-from .callbacks import per_element
 from .cond import cond_p
+from .elements import per_element
 from .fixpoint import carry_fixpoint
 
 __all__ = ["While", "loop", "while_p"]

@@ -19,6 +19,7 @@ class Effect:
 
     __slots__ = ()
     ordered = False
+    per_element = False     # whether under vmap each element has it for itself
     name = "Effect"
 
     def __repr__(self) -> str:
@@ -35,10 +36,11 @@ class DebugEffect(Effect):
     """A debugging callback runs."""
 
     __slots__ = ()
+    per_element = True
     name = "Debug"
 
 
-class OrderedDebugEffect(Effect):
+class OrderedDebugEffect(DebugEffect):
     """A debugging callback runs, after those before it."""
 
     __slots__ = ()
@@ -50,10 +52,11 @@ class IOEffect(Effect):
     """A callback with side effects runs."""
 
     __slots__ = ()
+    per_element = True
     name = "IO"
 
 
-class OrderedIOEffect(Effect):
+class OrderedIOEffect(IOEffect):
     """A callback with side effects runs, after those before it."""
 
     __slots__ = ()
