@@ -57,10 +57,10 @@ from ._src.base.config import (
     threefry_partitionable,
 )
 from ._src.base.lib import Device
-from ._src.control.callbacks import pure_callback
-from ._src.control.custom_derivatives import closure_convert, custom_gradient
-from ._src.control.custom_jvp import custom_jvp
-from ._src.control.custom_vjp import custom_vjp
+from ._src.host.callbacks import pure_callback
+from ._src.custom.gradient import closure_convert, custom_gradient
+from ._src.custom.jvp import custom_jvp
+from ._src.custom.vjp import custom_vjp
 from ._src.control.remat import checkpoint, checkpoint_policies
 from ._src.control.remat import checkpoint as remat
 from ._src.core.effects import effects_barrier

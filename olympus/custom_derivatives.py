@@ -1,9 +1,9 @@
 """Functions with their own derivatives: names only."""
 
-from ._src.control.custom_derivatives import closure_convert, custom_gradient, linear_call
-from ._src.control.custom_jvp import custom_jvp, custom_jvp_call_p
-from ._src.control.custom_rules import SymbolicZero, zero_from_primal
-from ._src.control.custom_vjp import (
+from ._src.custom.gradient import closure_convert, custom_gradient, linear_call
+from ._src.custom.jvp import custom_jvp, custom_jvp_call_p
+from ._src.custom.rules import SymbolicZero, zero_from_primal
+from ._src.custom.vjp import (
     CustomVJPPrimal,
     custom_vjp,
     custom_vjp_call_p,

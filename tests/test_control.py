@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from olympus import grad, jit, jvp, linearize, vmap
-from olympus._src.control import debug
-from olympus._src.control.associative_scan import associative_scan
-from olympus._src.control.callbacks import VMAP_METHODS, io_callback, pure_callback
 from olympus._src.control.cond import cond, switch
-from olympus._src.control.map import map as lax_map
-from olympus._src.control.scan import scan
-from olympus._src.control.while_loop import fori_loop, while_loop
 from olympus._src.core.effects import effects_barrier
+from olympus._src.host import debug
+from olympus._src.host.callbacks import VMAP_METHODS, io_callback, pure_callback
 from olympus._src.lax.convert import convert_element_type
 from olympus._src.lax.elementwise import add, gt, lt, mul, sin
 from olympus._src.lax.shape import reduce_sum
+from olympus._src.loops.associative_scan import associative_scan
+from olympus._src.loops.map import map as lax_map
+from olympus._src.loops.scan import scan
+from olympus._src.loops.while_loop import fori_loop, while_loop
 
 X = np.float32(0.5)
 XS = np.array([0.1, 0.2, 0.3, 0.4], np.float32)

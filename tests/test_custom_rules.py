@@ -9,12 +9,12 @@ import pytest
 
 from olympus import checkpoint, grad, jit, jvp, vjp, vmap
 from olympus._src.control.cond import cond
-from olympus._src.control.custom_jvp import custom_jvp
-from olympus._src.control.custom_rules import SymbolicZero
-from olympus._src.control.custom_vjp import custom_vjp
-from olympus._src.control.scan import scan
+from olympus._src.custom.jvp import custom_jvp
+from olympus._src.custom.rules import SymbolicZero
+from olympus._src.custom.vjp import custom_vjp
 from olympus._src.lax.elementwise import add, cos, mul, neg, sin
 from olympus._src.lax.shape import reduce_sum
+from olympus._src.loops.scan import scan
 from olympus.lax import stop_gradient
 
 X = np.float32(0.5)

@@ -150,7 +150,7 @@ def test_keys_through_transformations():
 
 def test_keys_in_loops():
     from olympus._src.control.cond import cond
-    from olympus._src.control.scan import scan
+    from olympus._src.loops.scan import scan
     key = random.key(2)
 
     def step(k, x):

@@ -9,10 +9,10 @@ import olympus
 from olympus import custom_vjp, grad, jit, jvp, vmap
 from olympus import numpy as onp
 from olympus._src.control.remat import checkpoint, checkpoint_name, checkpoint_policies
-from olympus._src.control.scan import scan
 from olympus._src.core.staging import stage
 from olympus._src.core.trace import typeof
 from olympus._src.lax.elementwise import mul, sin
+from olympus._src.loops.scan import scan
 
 X = np.float32(0.5)
 XS = np.array([0.1, 0.2, 0.3], np.float32)

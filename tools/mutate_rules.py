@@ -32,12 +32,12 @@ from ops import Op
 
 import olympus
 from olympus import lax
-from olympus._src.control.custom_rules import CustomCall
 from olympus._src.core.evaluate import eval_closed
 from olympus._src.core.ir import ClosedOlympuspr, DropVar
 from olympus._src.core.primitive import Higher, Linear, Primitive, Zero
 from olympus._src.core.staging import stage
 from olympus._src.core.trace import Tracer, ctx
+from olympus._src.custom.rules import CustomCall
 from olympus._src.types import dtypes
 
 TRIED = 40      # so many cases that reach a mutant have their chance to notice

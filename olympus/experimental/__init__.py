@@ -1,5 +1,5 @@
 """What may still change: names only."""
 
-from .._src.control.callbacks import io_callback
+from .._src.host.callbacks import io_callback
 
 __all__ = ["io_callback"]

@@ -1,22 +1,20 @@
 """Operations on arrays without NumPy's conveniences, one primitive each, and control flow."""
 
 from . import linalg
-from .._src.control.associative_scan import associative_scan
-from .._src.control.composite import composite
+from .._src.loops.associative_scan import associative_scan
+from .._src.custom.composite import composite
 from .._src.control.cond import cond, cond_p, switch
-from .._src.control.map import map
+from .._src.loops.map import map
 from .._src.control.platform import platform_dependent
 from .._src.control.reduce import reduce, reduce_p
-from .._src.control.reduce_window import reduce_window, reduce_window_p, select_and_scatter_p
-from .._src.control.scan import scan
+from .._src.loops.reduce_window import reduce_window, reduce_window_p, select_and_scatter_p
+from .._src.loops.scan import scan
 from .._src.control.scan_primitive import scan_p
-from .._src.control.scatter_apply import scatter_apply
-from .._src.control.solves import custom_linear_solve, custom_root, linear_solve_p
-from .._src.control.tokens import (
-    after_all, after_all_p, create_token, create_token_p, stage, stage_p,
-)
+from .._src.loops.scatter_apply import scatter_apply
+from .._src.custom.solves import custom_linear_solve, custom_root, linear_solve_p
+from .._src.host.tokens import after_all, after_all_p, create_token, create_token_p, stage, stage_p
 from .._src.control.transfer import device_put_p
-from .._src.control.while_loop import fori_loop, while_loop
+from .._src.loops.while_loop import fori_loop, while_loop
 from .._src.control.while_primitive import while_p
 from .._src.lax.accuracy import AccuracyMode, Tolerance
 from .._src.lax.approx_top_k import approx_max_k, approx_min_k, approx_top_k_p

@@ -1,8 +1,8 @@
 """Matrix factorisations and solvers, one primitive each, batched over leading axes."""
 
-from .._src.control.hessenberg import hessenberg, hessenberg_p, tridiagonal, tridiagonal_p
-from .._src.control.polar import qdwh
-from .._src.control.schur import schur, schur_p
+from .._src.matrix.hessenberg import hessenberg, hessenberg_p, tridiagonal, tridiagonal_p
+from .._src.matrix.polar import qdwh
+from .._src.matrix.schur import schur, schur_p
 from .._src.lax.linalg.cholesky import cholesky, cholesky_p, cholesky_update, cholesky_update_p
 from .._src.lax.linalg.eig import EigImplementation, eig, eig_p
 from .._src.lax.linalg.eigh import EighImplementation, eigh, eigh_p

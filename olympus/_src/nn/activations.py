@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..control.custom_jvp import custom_jvp
+from ..custom.jvp import custom_jvp
 from ..lax import elementwise as ew
 from ..lax import special
 from ..lax.slicing import split

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..base import config
-from ..control.custom_jvp import custom_jvp
 from ..core.trace import typeof
+from ..custom.jvp import custom_jvp
 from ..lax import elementwise as ew
 from ..lax.creation import broadcasted_iota
 from ..lax.identity import stop_gradient

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..control.custom_jvp import custom_jvp
 from ..core.trace import typeof
+from ..custom.jvp import custom_jvp
 from ..lax import elementwise as ew
 from ..lax.creation import full_like
 from ..lax.linalg import cholesky as lax_cholesky

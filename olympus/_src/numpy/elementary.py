@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..control.custom_jvp import custom_jvp
-from ..control.custom_rules import SymbolicZero
 from ..core.trace import literal
+from ..custom.jvp import custom_jvp
+from ..custom.rules import SymbolicZero
 from ..lax import elementwise as ew
 from ..lax import special
 from ..lax.convert import bitcast_convert_type

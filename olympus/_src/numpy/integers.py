@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..control.while_loop import while_loop
 from ..core.trace import literal
 from ..lax import elementwise as ew
 from ..lax.reduce import reduce_or
+from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes

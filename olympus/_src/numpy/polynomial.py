@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..control.scan import scan
 from ..lax.creation import full
+from ..loops.scan import scan
 from ..transforms.fused import fused
 from ..types.shape import broadcast_shapes
 from .promote import promote_dtypes

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..control.cond import cond
-from ..control.custom_jvp import custom_jvp
 from ..core.trace import typeof
+from ..custom.jvp import custom_jvp
 from ..lax import elementwise as ew
 from ..lax.creation import broadcasted_iota, full_like
 from ..lax.linalg import cholesky as lax_cholesky

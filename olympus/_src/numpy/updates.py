@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..control.while_loop import while_loop
 from ..lax import creation
 from ..lax.sharding import constrain
+from ..loops.while_loop import while_loop
 from .conditions import where
 from .indexing import read, write
 from .promote import array_args, convert

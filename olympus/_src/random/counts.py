@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..control.while_loop import while_loop
 from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax import special
@@ -15,6 +14,7 @@ from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.reduce import reduce_or
 from ..lax.sharding import constrain
+from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
 from .arguments import Dims, draw_shape, parameter

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..control.while_loop import while_loop
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..lax import elementwise as ew
@@ -20,6 +19,7 @@ from ..lax.families import to_front
 from ..lax.reduce import reduce_or
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
+from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..control.bodies import name_of, structure_error
+from ..control.call import linearize_program, program_uses_axis
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Linear, Zero
@@ -15,11 +17,10 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import instantiate, jvp_flat, jvp_program
 from ..interpreters.transpose import transpose_program
 from ..lax.shape import reduce_sum
+from ..loops.map import map as loop_map
 from ..types.shape import definitely_equal
 from ..types.tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
-from .bodies import name_of, structure_error
-from .call import linearize_program, program_uses_axis
-from .custom_rules import (
+from .rules import (
     CustomCall,
     CustomFunction,
     Rule,
@@ -28,7 +29,6 @@ from .custom_rules import (
     is_float0,
     python_value,
 )
-from .map import map as loop_map
 
 __all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..control.bodies import flatten
+from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Zero
@@ -35,9 +37,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import prod
 from ..types.tree import tree_unflatten
-from .bodies import flatten
 from .map import map as map_over
-from .reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
 
 __all__ = ["reduce_window", "reduce_window_p", "select_and_scatter_p"]
 

@@ -7,15 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.util import cut
-from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Zero
-from ..core.trace import Tracer, typeof
-from ..interpreters.batching import batch_program, to_axis
-from ..interpreters.jvp import instantiate, jvp_flat
-from ..lax.elementwise import add
-from ..types.tree import register_pytree_node, tree_flatten, tree_structure, tree_unflatten
-from .bodies import (
+from ..control.bodies import (
     Body,
     aval_error,
     check_callable,
@@ -26,9 +18,17 @@ from .bodies import (
     stage_body,
     structure_error,
 )
-from .call import program_uses_axis
-from .custom_rules import check_pair, is_float0, results
-from .custom_vjp import custom_vjp
+from ..control.call import program_uses_axis
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
+from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.trace import Tracer, typeof
+from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.jvp import instantiate, jvp_flat
+from ..lax.elementwise import add
+from ..types.tree import register_pytree_node, tree_flatten, tree_structure, tree_unflatten
+from .rules import check_pair, is_float0, results
+from .vjp import custom_vjp
 
 __all__ = ["closure_convert", "custom_gradient", "linear_call", "linear_call_p"]
 

@@ -11,18 +11,18 @@ import numpy as np
 
 from ..base.config import jit_disabled
 from ..base.util import cut
+from ..control.bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
+from ..control.remat import checkpoint_p
+from ..control.scan_primitive import scan_p
 from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
 from ..core.trace import literal, typeof
+from ..host.progress import shown_scan, shown_stretches
 from ..lax.creation import iota
 from ..lax.elementwise import add
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
 from ..types.tree import tree_flatten, tree_unflatten
-from .bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
-from .progress import shown_scan, shown_stretches
-from .remat import checkpoint_p
-from .scan_primitive import scan_p
 
 __all__ = ["scan"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..control.bodies import check_callable
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Zero
@@ -13,8 +14,7 @@ from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.batching import BatchTrace, to_axis
 from ..lax.elementwise import add
 from ..types.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
-from .bodies import check_callable
-from .custom_rules import (
+from .rules import (
     CustomCall,
     CustomFunction,
     Rule,

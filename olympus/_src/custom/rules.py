@@ -18,6 +18,7 @@ import numpy as np
 
 from ..backend.array import literal_array
 from ..base.errors import UnexpectedTracerError
+from ..control.call import program_uses_axis
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Linear, Primitive, Zero
@@ -29,7 +30,6 @@ from ..lax.shape import zeros_of
 from ..types import dtypes
 from ..types.tree import tree_leaves, tree_leaves_with_path, tree_structure
 from ..types.tree_paths import explain_mismatch, keystr
-from .call import program_uses_axis
 
 __all__ = ["CustomCall", "CustomFunction", "Rule", "SymbolicZero", "instantiate_zero",
            "run_batched", "zero_from_primal"]

@@ -10,16 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.util import cut
-from ..core.evaluate import eval_closed
-from ..core.ir import DropVar, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
-from ..core.trace import typeof
-from ..interpreters.batching import batch_program, to_axis
-from ..interpreters.jvp import instantiate, jvp_flat
-from ..interpreters.transpose import transpose_program
-from ..lax.arithmetic import neg, sub
-from ..types.tree import tree_flatten, tree_structure, tree_unflatten
-from .bodies import (
+from ..control.bodies import (
     Body,
     aval_error,
     cast,
@@ -31,9 +22,18 @@ from .bodies import (
     stage_body,
     structure_error,
 )
-from .call import program_uses_axis
-from .custom_jvp import custom_jvp
-from .custom_rules import results
+from ..control.call import program_uses_axis
+from ..core.evaluate import eval_closed
+from ..core.ir import DropVar, OlympusprEqn
+from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
+from ..core.trace import typeof
+from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.jvp import instantiate, jvp_flat
+from ..interpreters.transpose import transpose_program
+from ..lax.arithmetic import neg, sub
+from ..types.tree import tree_flatten, tree_structure, tree_unflatten
+from .jvp import custom_jvp
+from .rules import results
 
 __all__ = ["custom_linear_solve", "custom_root", "linear_solve_p"]
 

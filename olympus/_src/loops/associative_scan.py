@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.trace import literal, typeof
-from ..lax import elementwise as ew
-from ..lax.shape import rev
-from ..lax.slicing import concatenate, pad, slice_in_dim
-from ..types import dtypes
-from ..types.shape import canonical_axis
-from ..types.tree import tree_flatten, tree_unflatten
-from .bodies import (
+from ..control.bodies import (
     aval_error,
     check_callable,
     flatten,
@@ -24,6 +17,13 @@ from .bodies import (
     same_type,
     structure_error,
 )
+from ..core.trace import literal, typeof
+from ..lax import elementwise as ew
+from ..lax.shape import rev
+from ..lax.slicing import concatenate, pad, slice_in_dim
+from ..types import dtypes
+from ..types.shape import canonical_axis
+from ..types.tree import tree_flatten, tree_unflatten
 
 __all__ = ["associative_scan"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..control.cond import switch
 from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.contract import dot_general
@@ -30,11 +31,10 @@ from ..lax.slicing import (
     pad,
     slice,
 )
+from ..loops.map import map
+from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import prod
-from .cond import switch
-from .map import map
-from .while_loop import while_loop
 
 __all__ = ["reordered"]
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from ..backend.attributes import element_type
 from ..base import errors
+from ..control.bodies import check_callable, flatten
+from ..control.call import Defined
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, describe
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
-from .bodies import check_callable, flatten
-from .call import Defined
 
 __all__ = ["composite", "composite_p"]
 

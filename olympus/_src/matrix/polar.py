@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..control.cond import cond
 from ..core.primitive import Zero
 from ..core.trace import literal, typeof
+from ..custom.jvp import custom_jvp
 from ..lax import elementwise as ew
 from ..lax.creation import broadcasted_iota, full, full_like
 from ..lax.linalg.cholesky import cholesky
@@ -17,10 +19,8 @@ from ..lax.linalg.spectra import as_dtype, pairs
 from ..lax.reduce import reduce_max
 from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.slicing import concatenate, slice_in_dim
+from ..loops.while_loop import while_loop
 from ..types import dtypes
-from .cond import cond
-from .custom_jvp import custom_jvp
-from .while_loop import while_loop
 
 __all__ = ["qdwh"]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..control.reduce import elementwise, scalar_program
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Zero
@@ -32,7 +33,6 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape
 from ..types.tree import tree_flatten
-from .reduce import elementwise, scalar_program
 from .while_loop import while_loop
 
 __all__ = ["scatter_apply"]

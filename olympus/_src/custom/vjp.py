@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.errors import UnexpectedTracerError
+from ..control.bodies import check_callable, flatten
+from ..control.call import Defined, call_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Linear, Primitive, Zero
@@ -26,9 +28,7 @@ from ..types.tree import (
     tree_unflatten,
     treedef_children,
 )
-from .bodies import check_callable, flatten
-from .call import Defined, call_p
-from .custom_rules import (
+from .rules import (
     CustomCall,
     CustomFunction,
     Rule,

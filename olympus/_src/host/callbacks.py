@@ -14,6 +14,8 @@ import numpy as np
 
 from ..backend.dispatch import argument_array
 from ..base import lib
+from ..control.bodies import check_callable, flatten, name_of, structure_error
+from ..control.elements import map_mapped, unrolled
 from ..core import effects
 from ..core.introspection import valid_olympustype
 from ..core.primitive import Axis, Primitive
@@ -23,8 +25,6 @@ from ..lax.shape import expand_dims
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-from .bodies import check_callable, flatten, name_of, structure_error
-from .elements import map_mapped, unrolled
 
 __all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p",
            "io_callback", "io_callback_p", "pure_callback", "pure_callback_p"]

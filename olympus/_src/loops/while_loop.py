@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..base.config import jit_disabled
+from ..control.bodies import Derived, cast, check_callable, flatten, name_of
+from ..control.while_primitive import loop, while_p
 from ..core.trace import Tracer, literal, typeof
+from ..host.progress import shown_fori
 from ..lax import elementwise as ew
 from ..types import dtypes
 from ..types.tree import tree_leaves
-from .bodies import Derived, cast, check_callable, flatten, name_of
 from .checkpointed import checkpointed_while_p
-from .progress import shown_fori
 from .scan import scan
-from .while_primitive import loop, while_p
 
 __all__ = ["fori_loop", "while_loop"]
 

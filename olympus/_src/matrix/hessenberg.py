@@ -29,13 +29,9 @@ from ..lax.linalg.core import (
 )
 from ..lax.linalg.spectra import as_dtype, diagonal
 from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, rev
-from ..lax.slicing import (
-    dynamic_slice_in_dim,
-    dynamic_update_slice_in_dim,
-    slice_in_dim,
-)
+from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, slice_in_dim
+from ..loops.while_loop import fori_loop
 from ..types.avals import make_aval
-from .while_loop import fori_loop
 
 __all__ = ["hessenberg", "hessenberg_p", "tridiagonal", "tridiagonal_p"]
 

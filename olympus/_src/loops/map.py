@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..control.bodies import check_callable, flatten, leaf_names
 from ..core.primitive import Axis
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
@@ -12,7 +13,6 @@ from ..lax.shape import reshape
 from ..lax.slicing import concatenate, slice_in_dim
 from ..types.shape import definitely_equal
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
-from .bodies import check_callable, flatten, leaf_names
 from .scan import scan
 
 __all__ = ["map"]

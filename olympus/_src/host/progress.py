@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.util import lazy_module
+from ..control.cond import cond
 from ..core.effects import DebugEffect
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import literal, typeof
@@ -25,7 +26,6 @@ from ..lax.reduce import reduce_max
 from ..types.dtypes import scalar_kind
 from ..types.tree import tree_flatten, tree_unflatten
 from .callbacks import DebugCallback, FlatCallback, flat_callback
-from .cond import cond
 
 __all__ = ["Bar", "shown_fori", "shown_scan", "shown_stretches"]
 

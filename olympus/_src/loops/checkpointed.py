@@ -16,6 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..base.util import cut
+from ..control.call import program_uses_axis
+from ..control.cond import cond
+from ..control.fixpoint import carry_fixpoint
+from ..control.scan_primitive import permute_inputs
+from ..control.while_primitive import While, loop, while_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
@@ -31,11 +36,6 @@ from ..lax.convert import convert_element_type
 from ..lax.shape import broadcast, zeros_of
 from ..lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..types.avals import make_aval
-from .call import program_uses_axis
-from .cond import cond
-from .fixpoint import carry_fixpoint
-from .scan_primitive import permute_inputs
-from .while_primitive import While, loop, while_p
 
 __all__ = ["checkpointed_while_p", "counted_while_p"]
 

@@ -27,16 +27,11 @@ from ..lax.linalg.core import (
 from ..lax.linalg.solve import triangular_solve
 from ..lax.linalg.spectra import diagonal
 from ..lax.shape import broadcast_in_dim, reduce_sum
-from ..lax.slicing import (
-    dynamic_slice_in_dim,
-    dynamic_update_slice_in_dim,
-    pad,
-    slice_in_dim,
-)
+from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, pad, slice_in_dim
+from ..loops.while_loop import fori_loop
 from ..types import dtypes
 from ..types.avals import make_aval
 from .schur_order import reordered
-from .while_loop import fori_loop
 
 __all__ = ["schur", "schur_p"]
 
