@@ -16,11 +16,11 @@ from types import FunctionType
 from typing import Any
 
 from ..base import source
-from ..base.config import trace_key
 from ..base.util import Memo
+from ..core.context import ctx, current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
-from ..core.trace import Tracer, ctx, typeof
+from ..core.trace import Tracer, typeof
 from ..lax.convert import convert_element_type_p
 from ..types import dtypes
 from ..types.tree import (
@@ -86,7 +86,7 @@ def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
     memo = _bodies.get(of)
     if memo is None:
         memo = _bodies[of] = Memo(64)
-    key = (own, finish_key, in_tree, tuple(in_avals), trace_key(), tuple(ctx.axes.items()), ctx.eqn)
+    key = (own, finish_key, in_tree, tuple(in_avals), current_context(), ctx.eqn)
     found = memo.get(key)
     if found is None:
         found = _stage_body(fun, in_tree, in_avals, finish)

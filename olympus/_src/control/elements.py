@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
-from ..core.trace import Context, ctx, typeof
+from ..core.trace import typeof
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..lax.slicing import concatenate, index_in_dim
@@ -24,7 +25,7 @@ def per_element(program: ClosedOlympuspr) -> bool:
 def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
                dims: Sequence[int | None]) -> list[Any]:
     """Call `fun` for one element after the other and stack its results: a loop in programs."""
-    if ctx.trace is Context.trace and size:
+    if ctx.trace is ThreadState.trace and size:
         return unrolled(fun, size, args, dims)
     fixed = [x for x, d in zip(args, dims) if d is None]
     mapped = [to_axis(x, d, 0, size) for x, d in zip(args, dims) if d is not None]

@@ -14,9 +14,10 @@ from ..base import errors
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.shape import maximum
+from .context import ROOT, ThreadState, ctx
 from .evaluate import eval_closed
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn
-from .trace import Context, Tracer, _concrete, ctx, enter, leave, typeof
+from .trace import Tracer, _concrete, enter, leave, typeof
 
 __all__ = ["Effects", "ParamDict", "Value", "concrete_or_error", "eval_context",
            "find_top_trace", "get_opaque_trace_state", "mapped_aval", "max_dim", "min_dim",
@@ -60,7 +61,7 @@ def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: 
                       ctx: Any = None) -> OlympusprEqn:
     """An equation; `source_info` and `ctx` are those of another one, or None."""
     return OlympusprEqn(primitive, invars, outvars, params, frozenset(effects), source_info,
-                        Context.eqn if ctx is None else ctx)
+                        ROOT if ctx is None else ctx)
 
 
 # Values and avals
@@ -124,7 +125,7 @@ def min_dim(d1: int, d2: int) -> int:
 @contextmanager
 def eval_context() -> Iterator[None]:
     """Context manager: operations inside run at once, even while a function is traced."""
-    outer = enter(Context.trace)
+    outer = enter(ThreadState.trace)
     try:
         yield
     finally:

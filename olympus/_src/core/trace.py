@@ -20,27 +20,10 @@ from ..base import errors, lib, source
 from ..base.depth import GIVEN, make_room
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, make_aval, scalar_aval
+from .context import ThreadState, ctx
 from .ir import Literal
 
 __all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "typeof"]
-
-
-class EqnContext:
-    """Configuration that changes what an equation means or is called; one object per setting."""
-
-    __slots__ = ("names", "path", "_children")
-
-    def __init__(self, names: tuple[str, ...] = ()) -> None:
-        self.names = names
-        self.path = "".join(f"{name}/" for name in names)
-        self._children: dict[str, EqnContext] = {}
-
-    def extend(self, name: str) -> EqnContext:
-        """The context of a `named_scope(name)` inside this one."""
-        child = self._children.get(name)
-        if child is None:
-            child = self._children[name] = EqnContext((*self.names, name))
-        return child
 
 
 class Trace:
@@ -64,17 +47,6 @@ class Trace:
         raise NotImplementedError
 
 
-class Context(threading.local):
-    """The tracing state of one thread. Class attributes are the defaults of a new thread."""
-
-    trace: Any = None
-    eqn: EqnContext = EqnContext()
-    axes: dict[Any, int] = {}
-    depth: int = 0
-
-
-ctx = Context()
-
 # Part of the key of C++'s calls: a jitted function that is called while another is traced must come
 # to us, even if its arguments are arrays. Whoever runs a user's function under a new trace sets it.
 TRACING = lib.Config("olympus_tracing", False, include_in_jit_key=True)
@@ -82,13 +54,13 @@ TRACING = lib.Config("olympus_tracing", False, include_in_jit_key=True)
 
 def install_base_trace(trace: Trace) -> None:
     """Make `trace` the one that every thread starts with. Called once, by `backend.dispatch`."""
-    Context.trace = trace
+    ThreadState.trace = trace
 
 
 def enter(trace: Any) -> tuple[Any, ...]:
     """Make `trace` the current one while a user's function runs; give the result to `leave`."""
     depth = ctx.depth
-    outer = ctx.trace, TRACING.swap_local(trace is not Context.trace), depth
+    outer = ctx.trace, TRACING.swap_local(trace is not ThreadState.trace), depth
     ctx.trace = trace
     ctx.depth = depth + 1
     if depth >= GIVEN:

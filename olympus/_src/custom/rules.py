@@ -19,11 +19,12 @@ import numpy as np
 from ..backend.array import literal_array
 from ..base.errors import UnexpectedTracerError
 from ..control.call import program_uses_axis
+from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Linear, Primitive, Zero
 from ..core.staging import closure_convert, stage
-from ..core.trace import Context, Tracer, ctx, typeof
+from ..core.trace import Tracer, typeof
 from ..interpreters.transpose import transpose_program
 from ..lax.elementwise import add
 from ..lax.shape import zeros_of
@@ -105,7 +106,7 @@ def python_value(x: Any) -> Any:
 
 def results(outs: Sequence[Any]) -> list[Any]:
     """Results of an evaluated program for users: literals as arrays, as scalars in a trace."""
-    if ctx.trace is Context.trace:
+    if ctx.trace is ThreadState.trace:
         return [literal_array(x) if type(x) is Literal else x for x in outs]
     return list(map(python_value, outs))
 

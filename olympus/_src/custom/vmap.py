@@ -7,11 +7,12 @@ from typing import Any
 
 from ..control.bodies import name_of, structure_error
 from ..control.call import linearize_program, program_uses_axis
+from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Linear, Zero
 from ..core.staging import closure_convert, stage
-from ..core.trace import Context, ctx, typeof
+from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import instantiate, jvp_flat, jvp_program
@@ -74,7 +75,7 @@ class custom_vmap(CustomFunction):
                                  "required; set it with def_vmap first.")
         leaves, tree = tree_flatten(self.resolve(args, kwargs))
         call = _VmapCall(self, tree)
-        if ctx.trace is Context.trace:
+        if ctx.trace is ThreadState.trace:
             out = call.run(*leaves)
         else:
             # What the function closes over becomes an operand: traces see all that it depends on.

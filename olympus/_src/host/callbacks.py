@@ -17,9 +17,10 @@ from ..base import lib
 from ..control.bodies import check_callable, flatten, name_of, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects
+from ..core.context import ThreadState, ctx
 from ..core.introspection import valid_olympustype
 from ..core.primitive import Axis, Primitive
-from ..core.trace import Context, Tracer, ctx, typeof
+from ..core.trace import Tracer, typeof
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..types import dtypes
@@ -71,7 +72,7 @@ class HostCall(Primitive, abstract=True):
         return list(result_avals)
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        if ctx.trace is Context.trace and not any(isinstance(a, Tracer) for a in args):
+        if ctx.trace is ThreadState.trace and not any(isinstance(a, Tracer) for a in args):
             if any(e.ordered for e in self.effects(**params)):
                 effects.wait_for_ordered()
             arrays = map(argument_array, args)      # of keys their data, as in programs

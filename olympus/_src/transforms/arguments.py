@@ -15,8 +15,9 @@ import numpy as np
 
 from ..backend.dispatch import argument_array
 from ..base import lib
+from ..core.context import ThreadState, ctx
 from ..core.introspection import valid_olympustype
-from ..core.trace import Context, Tracer, ctx, typeof
+from ..core.trace import Tracer, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
@@ -147,7 +148,7 @@ def _clip(value: Any, length: int = 60) -> str:
 def evaluating() -> bool:
     """Whether operations in the current trace run at once, below any vmap, jvp or grad."""
     trace = ctx.trace
-    base = Context.trace
+    base = ThreadState.trace
     while trace is not base:
         trace = getattr(trace, "parent", None)
         if trace is None:

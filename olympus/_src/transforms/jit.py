@@ -34,10 +34,11 @@ from ..base import config, errors, lib, source
 from ..base.util import Memo, bit_key
 from ..control.call import call_p
 from ..core.check import check_olympuspr
+from ..core.context import ThreadState, ctx, current_context
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
 from ..core.staging import closure_convert, stage
-from ..core.trace import Context, Tracer, ctx, typeof
+from ..core.trace import Tracer, typeof
 from ..interpreters.dce import dce_closed
 from ..lax.sharding import constrain, resolve_sharding
 from ..types import dtypes
@@ -319,8 +320,8 @@ class JitFunction:
         static_key, call.cacheable = (), True
         if call.statics or call.static_kwargs:
             static_key, call.cacheable = self._static_key(call)
-        call.key = (call.in_tree, call.avals, call.arity, static_key, config.trace_key(),
-                    tuple(ctx.axes.items()))
+        call.key = (call.in_tree, call.avals, call.arity, static_key,
+                    current_context())
         return call
 
     def _static_key(self, call: Call) -> tuple[tuple, bool]:
@@ -480,7 +481,7 @@ class JitFunction:
         if self.library and Literal in map(type, call.leaves):
             return self._with_arrays(call), None, False
         program = self.program(call)
-        if ctx.trace is not Context.trace or program.tracers:
+        if ctx.trace is not ThreadState.trace or program.tracers:
             operands = (*program.tracers, *call.leaves)
             if self.inline:
                 outs = eval_closed(program.closed, *operands)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..base.source import api_boundary, filter_traceback
+from ..core.context import ThreadState, ctx
 from ..core.ir import DebugInfo
 from ..core.staging import stage
-from ..core.trace import Context, ctx, enter, leave, typeof
+from ..core.trace import enter, leave, typeof
 from ..types.avals import ShapeDtypeStruct
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
 from .arguments import (
@@ -186,7 +187,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> f(1)
     Array(6, dtype=int32, weak_type=True)
     """
-    outer = enter(Context.trace)
+    outer = enter(ThreadState.trace)
     try:
         yield
     finally:

@@ -1,0 +1,84 @@
+"""What a program depends on besides its arguments, and the tracing state of a thread.
+
+    Context     every option that changes what a program means, and the named axes: the key of
+                whoever keeps programs
+    Scope       the `named_scope`s around an operation, relative to the program that it is in; they
+                change no program, so that programs serve every scope they are called in
+    ctx         what a thread traces now
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ..base.config import trace_key
+
+__all__ = ["ROOT", "Context", "Scope", "ThreadState", "ctx", "current_context"]
+
+
+class Scope:
+    """The named scopes around an equation, outermost first; equal ones are one object."""
+
+    __slots__ = ("names", "path", "__weakref__")
+
+    def __init__(self, names: tuple[str, ...] = ()) -> None:
+        self.names = names
+        self.path = "".join([f"{name}/" for name in names])
+
+    def extend(self, *names: str) -> Scope:
+        """The scope of `named_scope`s inside this one."""
+        inner = (*self.names, *names)
+        found = _scopes.get(inner)
+        if found is None:
+            found = _scopes[inner] = Scope(inner)
+        return found
+
+
+_scopes: WeakValueDictionary[tuple[str, ...], Scope] = WeakValueDictionary()
+ROOT = Scope()
+
+
+class ThreadState(threading.local):
+    """The tracing state of one thread. Class attributes are the defaults of a new thread."""
+
+    trace: Any = None
+    eqn: Scope = ROOT
+    axes: dict[Any, int] = {}       # named axes with their sizes; replaced, never changed in place
+    depth: int = 0
+    context: Context | None = None  # what `current_context` found last
+
+
+ctx = ThreadState()
+
+
+class Context:
+    """Options and named axes under which a program is traced: interned, so itself the key.
+
+    Whatever changes the meaning of a program outside its arguments is part of it: x64, promotion,
+    precision, the default device, random generators, debugging, the mesh. Each is an option of
+    `base.config` with `trace_key`, which C++'s calls see too.
+    """
+
+    __slots__ = ("options", "axes", "__weakref__")
+
+    def __init__(self, options: tuple[Any, ...], axes: dict[Any, int]) -> None:
+        self.options, self.axes = options, axes
+
+
+_contexts: WeakValueDictionary[tuple, Context] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def current_context() -> Context:
+    """The context of this thread now: a key that is hashed and compared by identity."""
+    options, axes, found = trace_key(), ctx.axes, ctx.context
+    if found is None or found.options != options or found.axes is not axes:
+        key = (options, tuple(axes.items()))
+        with _lock:     # one object per setting, also if two threads ask at once
+            found = _contexts.get(key)
+            if found is None:
+                found = _contexts[key] = Context(options, axes)
+        ctx.context = found
+    return found
