@@ -12,7 +12,8 @@ import pytest
 
 import olympus
 from olympus import grad, jvp, lax, vjp, vmap
-from olympus._src.lax import choice, families, special
+from olympus._src.lax import choice, families
+from olympus._src.lax.special.classical import classical as special
 
 
 @pytest.fixture(autouse=True)

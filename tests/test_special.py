@@ -7,9 +7,9 @@ import scipy.special as sp
 
 import olympus
 from olympus import lax
-from olympus._src.lax.special_beta import beta_density_p, betainc_slope_p
-from olympus._src.lax.special_gamma import gamma_density_p, igamma_slope_p
-from olympus._src.lax.special_zeta import zeta_slope_p
+from olympus._src.lax.special.incomplete_beta import beta_density_p, betainc_slope_p
+from olympus._src.lax.special.incomplete_gamma import gamma_density_p, igamma_slope_p
+from olympus._src.lax.special.zeta import zeta_slope_p
 
 INF, NAN = np.inf, np.nan
 GAMMA_EDGES = [  # a, x, P, Q, dP/da, d sample / da

@@ -97,9 +97,23 @@ from .._src.lax.slicing import (
     split, split_p,
 )
 from .._src.lax.sort import sort, sort_key_val, sort_p, top_k, top_k_p
-from .._src.lax.special import (
-    bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p, digamma, digamma_p, erf, erf_inv, erf_inv_p,
-    erf_p, erfc, erfc_p, lgamma, lgamma_p, polygamma, polygamma_p,
+from .._src.lax.special.classical import (
+    bessel_i0e,
+    bessel_i0e_p,
+    bessel_i1e,
+    bessel_i1e_p,
+    digamma,
+    digamma_p,
+    erf,
+    erf_inv,
+    erf_inv_p,
+    erf_p,
+    erfc,
+    erfc_p,
+    lgamma,
+    lgamma_p,
+    polygamma,
+    polygamma_p,
 )
 from .._src.lax.stacking import stack, stack_p, unstack, unstack_p
 from .._src.lax.transcendental import (
@@ -113,11 +127,17 @@ from .._src.lax.window_extrema import (
 )
 from .._src.lax.windows import padtype_to_pads, reduce_window_shape_tuple, reduce_window_sum_p
 from .._src.types.shape import broadcast_shapes
-from .._src.lax.special_gamma import (
-    igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
+from .._src.lax.special.incomplete_gamma import (
+    igamma,
+    igamma_grad_a,
+    igamma_grad_a_p,
+    igamma_p,
+    igammac,
+    igammac_p,
+    random_gamma_grad,
 )
-from .._src.lax.special_beta import betainc, regularized_incomplete_beta_p
-from .._src.lax.special_zeta import mulhi, mulhi_p, polynomial, polynomial_p, zeta, zeta_p
+from .._src.lax.special.incomplete_beta import betainc, regularized_incomplete_beta_p
+from .._src.lax.special.zeta import mulhi, mulhi_p, polynomial, polynomial_p, zeta, zeta_p
 
 __all__ = [
     "abs", "abs_p", "AccuracyMode", "acos", "acos_p", "acosh", "acosh_p", "add", "add_p",

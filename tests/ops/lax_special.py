@@ -5,9 +5,13 @@ import numpy as np
 import scipy.special
 
 from olympus import lax
-from olympus._src.lax.special_beta import beta_density_p, betainc_slope_p
-from olympus._src.lax.special_gamma import gamma_density_p, gamma_slope_ratio_p, igamma_slope_p
-from olympus._src.lax.special_zeta import zeta_slope_p
+from olympus._src.lax.special.incomplete_beta import beta_density_p, betainc_slope_p
+from olympus._src.lax.special.incomplete_gamma import (
+    gamma_density_p,
+    gamma_slope_ratio_p,
+    igamma_slope_p,
+)
+from olympus._src.lax.special.zeta import zeta_slope_p
 
 from . import Op, reals
 

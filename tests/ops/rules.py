@@ -14,7 +14,7 @@ from olympus import custom_jvp, jit, jvp, lax, linear_transpose, make_olympuspr,
 from olympus import numpy as onp
 from olympus._src.control.transfer import move
 from olympus._src.lax.linalg.qr import geqp3_p
-from olympus._src.lax.special_zeta import zeta_sum_p
+from olympus._src.lax.special.zeta import zeta_sum_p
 from olympus.memory import Space
 
 from . import Op, reals

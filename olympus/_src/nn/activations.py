@@ -11,8 +11,8 @@ from typing import Any
 
 from ..custom.jvp import custom_jvp
 from ..lax import elementwise as ew
-from ..lax import special
 from ..lax.slicing import split
+from ..lax.special import classical as special
 from ..numpy import elementary as el
 from ..numpy import ufuncs as uf
 from ..numpy.creation import zeros_like

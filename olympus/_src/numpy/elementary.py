@@ -14,8 +14,8 @@ from ..core.trace import literal
 from ..custom.jvp import custom_jvp
 from ..custom.rules import SymbolicZero
 from ..lax import elementwise as ew
-from ..lax import special
 from ..lax.convert import bitcast_convert_type
+from ..lax.special import classical as special
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes

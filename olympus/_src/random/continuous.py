@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..lax import elementwise as ew
-from ..lax import special
 from ..lax.convert import bitcast_convert_type, convert_element_type
 from ..lax.shape import reduce_sum
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
+from ..lax.special import classical as special
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_shape

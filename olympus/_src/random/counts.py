@@ -9,11 +9,11 @@ import numpy as np
 
 from ..core.trace import typeof
 from ..lax import elementwise as ew
-from ..lax import special
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.reduce import reduce_or
 from ..lax.sharding import constrain
+from ..lax.special import classical as special
 from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes

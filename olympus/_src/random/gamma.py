@@ -13,12 +13,13 @@ from typing import Any
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..lax import elementwise as ew
-from ..lax import special, special_gamma
 from ..lax.creation import full_like
 from ..lax.families import to_front
 from ..lax.reduce import reduce_or
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
+from ..lax.special import classical as special
+from ..lax.special import incomplete_gamma as special_gamma
 from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes

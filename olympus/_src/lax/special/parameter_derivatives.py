@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.trace import typeof
-from .arithmetic import abs, div, max, mul, neg, reciprocal, sub
-from .bits import bitwise_and
-from .choice import eq, ge, gt, lt, select
-from .creation import full_like
-from .families import add
-from .shape import broadcast_in_dim, reduce_sum
-from .special import digamma, polygamma
-from .special_loop import iterate, log1p_minus, polynomial_in
-from .special_zeta import zeta_sum_p
-from .transcendental import exp, expm1, log, log1p, sqrt
+from ...core.trace import typeof
+from ..arithmetic import abs, div, max, mul, neg, reciprocal, sub
+from ..bits import bitwise_and
+from ..choice import eq, ge, gt, lt, select
+from ..creation import full_like
+from ..families import add
+from ..shape import broadcast_in_dim, reduce_sum
+from ..transcendental import exp, expm1, log, log1p, sqrt
+from .classical import digamma, polygamma
+from .series import iterate, log1p_minus, polynomial_in
+from .zeta import zeta_sum_p
 
 __all__ = ["bell", "beta_order", "gamma_order", "log_gamma_cumulants"]
 

@@ -16,15 +16,15 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .arithmetic import abs, div, floor, max, min, mul, neg, reciprocal, sub
-from .bits import bitwise_and, bitwise_not, bitwise_or
-from .choice import eq, ge, gt, le, lt, select
-from .creation import full_like
-from .families import add, binary, match_ranks
-from .special import digamma, erfc
-from .special_loop import Computed, iterate, log1p_minus, polynomial_in
-from .special_orders import bell, gamma_order, log_gamma_cumulants
-from .transcendental import exp, expm1, log, log1p, pow, sqrt
+from ..arithmetic import abs, div, floor, max, min, mul, neg, reciprocal, sub
+from ..bits import bitwise_and, bitwise_not, bitwise_or
+from ..choice import eq, ge, gt, le, lt, select
+from ..creation import full_like
+from ..families import add, binary, match_ranks
+from ..transcendental import exp, expm1, log, log1p, pow, sqrt
+from .classical import digamma, erfc
+from .parameter_derivatives import bell, gamma_order, log_gamma_cumulants
+from .series import Computed, iterate, log1p_minus, polynomial_in
 
 __all__ = ["igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
            "random_gamma_grad", "random_gamma_grad_p"]

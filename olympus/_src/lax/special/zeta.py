@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
-from ..core.trace import typeof
-from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
-from .arithmetic import min as minimum
-from .arithmetic import mul, neg, reciprocal, sub
-from .bits import bitwise_and, shift_right_arithmetic, shift_right_logical
-from .choice import eq, ge, gt, lt, select
-from .convert import convert_element_type, convert_element_type_p
-from .creation import full, full_like, iota
-from .cumulative import cumprod
-from .families import (
+from ...core.primitive import Axis, Linear, Primitive, Zero, not_linear
+from ...core.trace import typeof
+from ...types import dtypes
+from ...types.avals import ShapedArray, make_aval
+from ..arithmetic import min as minimum
+from ..arithmetic import mul, neg, reciprocal, sub
+from ..bits import bitwise_and, shift_right_arithmetic, shift_right_logical
+from ..choice import eq, ge, gt, lt, select
+from ..convert import convert_element_type, convert_element_type_p
+from ..creation import full, full_like, iota
+from ..cumulative import cumprod
+from ..families import (
     FLOATING,
     INTEGER,
     NUMERIC,
@@ -31,10 +31,10 @@ from .families import (
     elementwise,
     to_front,
 )
-from .shape import broadcast_in_dim, move_axis, reduce_sum, rev
-from .slicing import concatenate, slice_in_dim
-from .special_loop import Computed
-from .transcendental import log, pow
+from ..shape import broadcast_in_dim, move_axis, reduce_sum, rev
+from ..slicing import concatenate, slice_in_dim
+from ..transcendental import log, pow
+from .series import Computed
 
 __all__ = ["mulhi", "mulhi_p", "polynomial", "polynomial_p", "zeta", "zeta_p"]
 

@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from ..base import config
-from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Primitive
-from ..core.staging import stage
-from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
-from .arithmetic import div, mul, sub
-from .bits import bitwise_and
-from .choice import ge, le, lt, select
-from .convert import convert_element_type
-from .creation import full_like
-from .families import FLOATING, Elementwise, Partial, add, full_shape
-from .reduce import reduce_or
-from .transcendental import log1p
+from ...base import config
+from ...core.ir import ClosedOlympuspr
+from ...core.primitive import Primitive
+from ...core.staging import stage
+from ...types import dtypes
+from ...types.avals import ShapedArray, make_aval
+from ..arithmetic import div, mul, sub
+from ..bits import bitwise_and
+from ..choice import ge, le, lt, select
+from ..convert import convert_element_type
+from ..creation import full_like
+from ..families import FLOATING, Elementwise, Partial, add, full_shape
+from ..reduce import reduce_or
+from ..transcendental import log1p
 
 __all__ = ["Computed", "iterate", "log1p_minus", "polynomial_in", "tolerance"]
 

@@ -13,16 +13,16 @@ import functools
 import math
 from typing import Any
 
-from .arithmetic import abs, div, max, mul, neg, reciprocal, sub
-from .bits import bitwise_and, bitwise_not, bitwise_or
-from .choice import eq, ge, gt, le, lt, select
-from .creation import full_like
-from .families import add, match_ranks, operand
-from .special import digamma, polygamma
-from .special_gamma import rgamma1p, stirling
-from .special_loop import Computed, iterate, log1p_minus
-from .special_orders import bell, beta_order
-from .transcendental import exp, log, log1p, sqrt
+from ..arithmetic import abs, div, max, mul, neg, reciprocal, sub
+from ..bits import bitwise_and, bitwise_not, bitwise_or
+from ..choice import eq, ge, gt, le, lt, select
+from ..creation import full_like
+from ..families import add, match_ranks, operand
+from ..transcendental import exp, log, log1p, sqrt
+from .classical import digamma, polygamma
+from .incomplete_gamma import rgamma1p, stirling
+from .parameter_derivatives import bell, beta_order
+from .series import Computed, iterate, log1p_minus
 
 __all__ = ["betainc", "regularized_incomplete_beta_p"]
 

@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.trace import typeof
-from ..types import dtypes
-from .accuracy import AccuracyMode, Tolerance, check_accuracy
-from .arithmetic import abs, div, mul, neg, reciprocal, sign, square, sub
-from .choice import gt, select
-from .convert import convert_element_type
-from .families import FLOATING, Elementwise, add, binary, elementwise
-from .transcendental import exp, rsqrt
+from ...core.trace import typeof
+from ...types import dtypes
+from ..accuracy import AccuracyMode, Tolerance, check_accuracy
+from ..arithmetic import abs, div, mul, neg, reciprocal, sign, square, sub
+from ..choice import gt, select
+from ..convert import convert_element_type
+from ..families import FLOATING, Elementwise, add, binary, elementwise
+from ..transcendental import exp, rsqrt
 
 __all__ = ["bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "digamma", "digamma_p",
            "erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "lgamma", "lgamma_p",
