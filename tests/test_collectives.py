@@ -17,8 +17,8 @@ import olympus
 from olympus import jit, jvp, lax, tree, vjp, vmap
 from olympus import numpy as onp
 from olympus._src.core.primitive import Zero
-from olympus._src.lax.collective_moves import reduce_scatter_p
-from olympus._src.lax.collectives import pbroadcast_p
+from olympus._src.lax.collectives.moves import reduce_scatter_p
+from olympus._src.lax.collectives.reductions import pbroadcast_p
 
 GROUPS = [[2, 0], [1, 3]]
 UNEQUAL = [[1], [3, 0, 2]]

@@ -25,7 +25,7 @@ from .._src.lax.arithmetic import (
     real, real_p, reciprocal, rem, rem_p, round, round_p, sign, sign_p, square, square_p, sub,
     sub_p,
 )
-from .._src.lax.axes import axis_index, axis_index_p, axis_size
+from .._src.lax.collectives.axes import axis_index, axis_index_p, axis_size
 from .._src.lax.bits import (
     and_p, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clz, clz_p, not_p, or_p,
     population_count, population_count_p, shift_left, shift_left_p, shift_right_arithmetic,
@@ -35,13 +35,29 @@ from .._src.lax.choice import (
     clamp, clamp_p, eq, eq_p, eq_to_p, ge, ge_p, gt, gt_p, le, le_p, le_to_p, lt, lt_p, lt_to_p, ne,
     ne_p, select, select_n, select_n_p,
 )
-from .._src.lax.collective_moves import (
-    all_gather, all_gather_p, all_to_all, all_to_all_p, ppermute, ppermute_p, pshuffle,
-    psum_scatter, psum_scatter_start, pswapaxes,
+from .._src.lax.collectives.moves import (
+    all_gather,
+    all_gather_p,
+    all_to_all,
+    all_to_all_p,
+    ppermute,
+    ppermute_p,
+    pshuffle,
+    psum_scatter,
+    psum_scatter_start,
+    pswapaxes,
 )
-from .._src.lax.collective_ragged import ragged_all_to_all, ragged_all_to_all_p
-from .._src.lax.collectives import (
-    pbroadcast, pcast, pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p,
+from .._src.lax.collectives.ragged import ragged_all_to_all, ragged_all_to_all_p
+from .._src.lax.collectives.reductions import (
+    pbroadcast,
+    pcast,
+    pmax,
+    pmax_p,
+    pmean,
+    pmin,
+    pmin_p,
+    psum,
+    psum_p,
 )
 from .._src.lax.contract import DotDimensionNumbers, batch_matmul, dot, dot_general, dot_general_p
 from .._src.lax.conv import (

@@ -13,12 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Axis, Linear, Primitive
-from ..core.trace import typeof
-from ..types import dtypes
-from ..types.avals import ShapedArray
-from ..types.shape import prod
-from . import elementwise as ew
+from ...core.primitive import Axis, Linear, Primitive
+from ...core.trace import typeof
+from ...types import dtypes
+from ...types.avals import ShapedArray
+from ...types.shape import prod
+from .. import elementwise as ew
+from ..convert import convert_element_type
+from ..creation import iota
+from ..indexing import materialize
+from ..reduce import argmax, reduce_or
+from ..shape import (
+    broadcast_axis,
+    broadcast_in_dim,
+    expand_dims,
+    move_axis,
+    reshape,
+    squeeze,
+    zeros_of,
+)
+from ..slicing import concatenate, index_in_dim
 from .axes import (
     Groups,
     Names,
@@ -30,21 +44,7 @@ from .axes import (
     take_rows,
     unbound,
 )
-from .collective_moves import all_to_all_p, gathered, lookup, rows_of
-from .convert import convert_element_type
-from .creation import iota
-from .indexing import materialize
-from .reduce import argmax, reduce_or
-from .shape import (
-    broadcast_axis,
-    broadcast_in_dim,
-    expand_dims,
-    move_axis,
-    reshape,
-    squeeze,
-    zeros_of,
-)
-from .slicing import concatenate, index_in_dim
+from .moves import all_to_all_p, gathered, lookup, rows_of
 
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Axis, Primitive
-from ..core.trace import ctx
-from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
-from ..types.shape import prod
-from .creation import iota
-from .elementwise import add, mul
-from .slicing import index_take
+from ...core.primitive import Axis, Primitive
+from ...core.trace import ctx
+from ...types import dtypes
+from ...types.avals import ShapedArray, make_aval
+from ...types.shape import prod
+from ..creation import iota
+from ..elementwise import add, mul
+from ..slicing import index_take
 
 __all__ = ["Exchange", "Groups", "Names", "axis_index", "axis_index_p", "axis_names", "axis_size",
            "check_groups", "group_tables", "sizes_of", "take_rows", "unbound"]

@@ -12,12 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Axis, Primitive, not_linear
-from ..core.trace import typeof
-from ..types import dtypes
-from ..types.avals import ShapedArray
-from ..types.shape import prod
-from ..types.tree import tree_map
+from ...core.primitive import Axis, Primitive, not_linear
+from ...core.trace import typeof
+from ...types import dtypes
+from ...types.avals import ShapedArray
+from ...types.shape import prod
+from ...types.tree import tree_map
+from ..convert import convert_element_type
+from ..elementwise import div, eq, mul
+from ..reduce import reduce_max, reduce_min
+from ..shape import expand_dims, reduce_sum, reshape
+from ..slicing import concatenate, index_in_dim, slice_in_dim
 from .axes import (
     Exchange,
     Groups,
@@ -31,12 +36,7 @@ from .axes import (
     take_rows,
     unbound,
 )
-from .collective_moves import gathered, lookup, rows_of, where_rows
-from .convert import convert_element_type
-from .elementwise import div, eq, mul
-from .reduce import reduce_max, reduce_min
-from .shape import expand_dims, reduce_sum, reshape
-from .slicing import concatenate, index_in_dim, slice_in_dim
+from .moves import gathered, lookup, rows_of, where_rows
 
 __all__ = ["pbroadcast", "pbroadcast_p", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
            "psum", "psum_p"]

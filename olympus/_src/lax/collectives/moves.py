@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Axis, Primitive
-from ..core.trace import literal, typeof
-from ..types.avals import ShapedArray
-from ..types.shape import canonical_axis, definitely_equal, prod
-from ..types.tree import register_pytree_node, tree_map
-from . import elementwise as ew
+from ...core.primitive import Axis, Primitive
+from ...core.trace import literal, typeof
+from ...types.avals import ShapedArray
+from ...types.shape import canonical_axis, definitely_equal, prod
+from ...types.tree import register_pytree_node, tree_map
+from .. import elementwise as ew
+from ..shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum, reshape, transpose
+from ..slicing import dynamic_index_in_dim
 from .axes import (
     Exchange,
     Groups,
@@ -34,8 +36,6 @@ from .axes import (
     take_rows,
     unbound,
 )
-from .shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum, reshape, transpose
-from .slicing import dynamic_index_in_dim
 
 __all__ = ["all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "ppermute", "ppermute_p",
            "pshuffle", "psum_scatter", "psum_scatter_start", "pswapaxes", "reduce_scatter_p"]
