@@ -1,14 +1,41 @@
 """Linear algebra on matrices and stacks of them."""
 
-from .._src.numpy.decompositions import (
-    cond, eig, eigh, eigvals, eigvalsh, lstsq, matrix_rank, pinv, svd, svdvals
+from .._src.numpy.linalg.decompositions import (
+    cond,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    lstsq,
+    matrix_rank,
+    pinv,
+    svd,
+    svdvals,
 )
-from .._src.numpy.linalg import (
-    cross, diagonal, matmul, matrix_norm, matrix_transpose, norm, outer, tensordot, trace, vecdot,
-    vector_norm
+from .._src.numpy.linalg.norms import (
+    cross,
+    diagonal,
+    matmul,
+    matrix_norm,
+    matrix_transpose,
+    norm,
+    outer,
+    tensordot,
+    trace,
+    vecdot,
+    vector_norm,
 )
-from .._src.numpy.systems import (
-    cholesky, det, inv, matrix_power, multi_dot, qr, slogdet, solve, tensorinv, tensorsolve
+from .._src.numpy.linalg.systems import (
+    cholesky,
+    det,
+    inv,
+    matrix_power,
+    multi_dot,
+    qr,
+    slogdet,
+    solve,
+    tensorinv,
+    tensorsolve,
 )
 
 __all__ = [

@@ -6,14 +6,14 @@ import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..control.cond import cond
-from ..core.trace import typeof
-from ..custom.jvp import custom_jvp
-from ..lax import elementwise as ew
-from ..lax.creation import broadcasted_iota, full_like
-from ..lax.linalg import cholesky as lax_cholesky
-from ..lax.linalg import qr as lax_qr
-from ..lax.linalg.core import (
+from ...control.cond import cond
+from ...core.trace import typeof
+from ...custom.jvp import custom_jvp
+from ...lax import elementwise as ew
+from ...lax.creation import broadcasted_iota, full_like
+from ...lax.linalg import cholesky as lax_cholesky
+from ...lax.linalg import qr as lax_qr
+from ...lax.linalg.core import (
     adjoint,
     columns,
     diagonal_part,
@@ -23,17 +23,17 @@ from ..lax.linalg.core import (
     rows,
     scaled,
 )
-from ..lax.linalg.lu import lu, lu_solve
-from ..lax.linalg.svd import svd
-from ..lax.reduce import reduce_and, reduce_max, reduce_min, reduce_prod
-from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, reshape, squeeze, transpose
-from ..lax.slicing import index_in_dim
-from ..transforms.autodiff import jvp
-from ..transforms.fused import fused
-from ..types import dtypes
-from ..types.shape import canonical_axes, definitely_equal, prod
-from . import products
-from .promote import array_args, inexact, promote_dtypes
+from ...lax.linalg.lu import lu, lu_solve
+from ...lax.linalg.svd import svd
+from ...lax.reduce import reduce_and, reduce_max, reduce_min, reduce_prod
+from ...lax.shape import broadcast_in_dim, expand_dims, reduce_sum, reshape, squeeze, transpose
+from ...lax.slicing import index_in_dim
+from ...transforms.autodiff import jvp
+from ...transforms.fused import fused
+from ...types import dtypes
+from ...types.shape import canonical_axes, definitely_equal, prod
+from .. import products
+from ..promote import array_args, inexact, promote_dtypes
 
 __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power", "multi_dot",
            "qr", "slogdet", "solve", "tensorinv", "tensorsolve"]

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ..lax import elementwise as ew
-from ..lax import shape as lax_shape
-from ..lax.linalg.svd import svd
-from ..lax.slicing import index_in_dim
-from ..transforms.fused import fused
-from ..types import dtypes
-from ..types.shape import canonical_axes, definitely_equal
-from . import products, reductions
-from .promote import array_args, inexact
-from .ufuncs import absolute, divide, not_equal, power
+from ...lax import elementwise as ew
+from ...lax import shape as lax_shape
+from ...lax.linalg.svd import svd
+from ...lax.slicing import index_in_dim
+from ...transforms.fused import fused
+from ...types import dtypes
+from ...types.shape import canonical_axes, definitely_equal
+from .. import products, reductions
+from ..promote import array_args, inexact
+from ..ufuncs import absolute, divide, not_equal, power
 
 __all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_transpose", "norm", "outer",
            "tensordot", "trace", "vecdot", "vector_norm"]

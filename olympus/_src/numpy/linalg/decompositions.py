@@ -6,29 +6,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.trace import typeof
-from ..custom.jvp import custom_jvp
-from ..lax import elementwise as ew
-from ..lax.creation import full_like
-from ..lax.linalg import cholesky as lax_cholesky
-from ..lax.linalg import eig as lax_eig
-from ..lax.linalg import eigh as lax_eigh
-from ..lax.linalg import svd as lax_svd
-from ..lax.linalg.core import adjoint, eye, matmul
-from ..lax.linalg.spectra import check_subset, diagonal, left_divided, subset
-from ..transforms.fused import fused
-from ..types import dtypes
-from ..types.shape import definitely_equal
-from . import reductions
-from .creation import zeros
-from .elementary import isnan
-from .indexing import take_along_axis
-from .linalg import norm
-from .manipulation import astype, expand_dims, flip
-from .promote import array_args, broadcast_to, inexact, promote_dtypes
-from .selection import where
-from .sorting import argsort
-from .ufuncs import divide, greater, logical_not, logical_or, multiply, not_equal
+from ...core.trace import typeof
+from ...custom.jvp import custom_jvp
+from ...lax import elementwise as ew
+from ...lax.creation import full_like
+from ...lax.linalg import cholesky as lax_cholesky
+from ...lax.linalg import eig as lax_eig
+from ...lax.linalg import eigh as lax_eigh
+from ...lax.linalg import svd as lax_svd
+from ...lax.linalg.core import adjoint, eye, matmul
+from ...lax.linalg.spectra import check_subset, diagonal, left_divided, subset
+from ...transforms.fused import fused
+from ...types import dtypes
+from ...types.shape import definitely_equal
+from .. import reductions
+from ..creation import zeros
+from ..elementary import isnan
+from ..indexing import take_along_axis
+from ..manipulation import astype, expand_dims, flip
+from ..promote import array_args, broadcast_to, inexact, promote_dtypes
+from ..selection import where
+from ..sorting import argsort
+from ..ufuncs import divide, greater, logical_not, logical_or, multiply, not_equal
+from .norms import norm
 
 __all__ = ["EigResult", "EighResult", "SVDResult", "cond", "eig", "eigh", "eigvals", "eigvalsh",
            "lstsq", "matrix_rank", "pinv", "svd", "svdvals"]
