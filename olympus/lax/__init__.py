@@ -31,9 +31,27 @@ from .._src.lax.bits import (
     population_count, population_count_p, shift_left, shift_left_p, shift_right_arithmetic,
     shift_right_arithmetic_p, shift_right_logical, shift_right_logical_p, xor_p,
 )
-from .._src.lax.choice import (
-    clamp, clamp_p, eq, eq_p, eq_to_p, ge, ge_p, gt, gt_p, le, le_p, le_to_p, lt, lt_p, lt_to_p, ne,
-    ne_p, select, select_n, select_n_p,
+from .._src.lax.comparison import (
+    clamp,
+    clamp_p,
+    eq,
+    eq_p,
+    eq_to_p,
+    ge,
+    ge_p,
+    gt,
+    gt_p,
+    le,
+    le_p,
+    le_to_p,
+    lt,
+    lt_p,
+    lt_to_p,
+    ne,
+    ne_p,
+    select,
+    select_n,
+    select_n_p,
 )
 from .._src.lax.collectives.moves import (
     all_gather,
@@ -77,11 +95,15 @@ from .._src.lax.cumulative import (
     cumlogsumexp, cumlogsumexp_p, cummax, cummax_p, cummin, cummin_p, cumprod, cumprod_p, cumsum,
     cumsum_p,
 )
-from .._src.lax.facts import broadcast_like, dce_sink, dce_sink_p, dtype, shape_as_value
+from .._src.lax.queries import broadcast_like, dce_sink, dce_sink_p, dtype, shape_as_value
 from .._src.lax.families import add, add_p
 from .._src.lax.fft import FftType, fft, fft_p
-from .._src.lax.identity import (
-    copy_p, optimization_barrier, optimization_barrier_p, stop_gradient, stop_gradient_p,
+from .._src.lax.barriers import (
+    copy_p,
+    optimization_barrier,
+    optimization_barrier_p,
+    stop_gradient,
+    stop_gradient_p,
 )
 from .._src.lax.indexing import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, gather_p, scatter,
@@ -98,7 +120,7 @@ from .._src.lax.reduce import (
 from .._src.lax.rng import (
     RandomAlgorithm, rng_bit_generator, rng_bit_generator_p, rng_uniform, rng_uniform_p,
 )
-from .._src.lax.scaled import scaled_dot
+from .._src.lax.scaled_dot import scaled_dot
 from .._src.lax.scatter_product import scatter_mul, scatter_mul_p
 from .._src.lax.shape import (
     broadcast, broadcast_in_dim, broadcast_in_dim_p, broadcast_to_rank, collapse, expand_dims,
@@ -131,7 +153,7 @@ from .._src.lax.special.classical import (
     polygamma,
     polygamma_p,
 )
-from .._src.lax.stacking import stack, stack_p, unstack, unstack_p
+from .._src.lax.stack import stack, stack_p, unstack, unstack_p
 from .._src.lax.transcendental import (
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
     atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, log,

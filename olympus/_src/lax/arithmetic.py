@@ -11,7 +11,7 @@ from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from .bits import bitwise_and, bitwise_or
-from .choice import eq, ge, gt, lt, select
+from .comparison import eq, ge, gt, lt, select
 from .convert import convert_element_type
 from .families import (
     ANY,

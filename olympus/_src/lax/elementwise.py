@@ -56,6 +56,14 @@ from .arithmetic import (
     sub,
     sub_p,
 )
+from .barriers import (
+    copy,
+    copy_p,
+    optimization_barrier,
+    optimization_barrier_p,
+    stop_gradient,
+    stop_gradient_p,
+)
 from .bits import (
     and_p,
     bitwise_and,
@@ -76,7 +84,7 @@ from .bits import (
     shift_right_logical_p,
     xor_p,
 )
-from .choice import (
+from .comparison import (
     clamp,
     clamp_p,
     eq,
@@ -119,14 +127,6 @@ from .families import (
     elementwise,
     operand,
     unary,
-)
-from .identity import (
-    copy,
-    copy_p,
-    optimization_barrier,
-    optimization_barrier_p,
-    stop_gradient,
-    stop_gradient_p,
 )
 from .transcendental import (
     acos,

@@ -13,7 +13,7 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .arithmetic import div, integer_pow, mul, neg, square, sub
-from .choice import eq, select
+from .comparison import eq, select
 from .convert import convert_element_type_p
 from .families import (
     FLOATING,

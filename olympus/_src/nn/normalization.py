@@ -15,8 +15,8 @@ from ..base import config
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
 from ..lax import elementwise as ew
+from ..lax.barriers import stop_gradient
 from ..lax.creation import broadcasted_iota
-from ..lax.identity import stop_gradient
 from ..lax.shape import broadcast_in_dim, squeeze
 from ..lax.sharding import constrain
 from ..numpy import elementary as el

@@ -18,7 +18,7 @@ from ..base.util import Memo
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import SCALAR_TYPES, describe, typeof
-from ..lax.choice import select_n_p
+from ..lax.comparison import select_n_p
 from ..lax.convert import convert_element_type_p
 from ..lax.shape import broadcast_in_dim_p
 from ..types import dtypes

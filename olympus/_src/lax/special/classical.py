@@ -10,7 +10,7 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ..accuracy import AccuracyMode, Tolerance, check_accuracy
 from ..arithmetic import abs, div, mul, neg, reciprocal, sign, square, sub
-from ..choice import gt, select
+from ..comparison import gt, select
 from ..convert import convert_element_type
 from ..families import FLOATING, Elementwise, add, binary, elementwise
 from ..transcendental import exp, rsqrt

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..arithmetic import abs, div, max, mul, neg, reciprocal, sub
 from ..bits import bitwise_and, bitwise_not, bitwise_or
-from ..choice import eq, ge, gt, le, lt, select
+from ..comparison import eq, ge, gt, le, lt, select
 from ..creation import full_like
 from ..families import add, match_ranks, operand
 from ..transcendental import exp, log, log1p, sqrt

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..arithmetic import abs, div, floor, max, min, mul, neg, reciprocal, sub
 from ..bits import bitwise_and, bitwise_not, bitwise_or
-from ..choice import eq, ge, gt, le, lt, select
+from ..comparison import eq, ge, gt, le, lt, select
 from ..creation import full_like
 from ..families import add, binary, match_ranks
 from ..transcendental import exp, expm1, log, log1p, pow, sqrt

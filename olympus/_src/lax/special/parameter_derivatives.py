@@ -20,7 +20,7 @@ import numpy as np
 from ...core.trace import typeof
 from ..arithmetic import abs, div, max, mul, neg, reciprocal, sub
 from ..bits import bitwise_and
-from ..choice import eq, ge, gt, lt, select
+from ..comparison import eq, ge, gt, lt, select
 from ..creation import full_like
 from ..families import add
 from ..shape import broadcast_in_dim, reduce_sum

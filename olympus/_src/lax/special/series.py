@@ -21,7 +21,7 @@ from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ..arithmetic import div, mul, sub
 from ..bits import bitwise_and
-from ..choice import ge, le, lt, select
+from ..comparison import ge, le, lt, select
 from ..convert import convert_element_type
 from ..creation import full_like
 from ..families import FLOATING, Elementwise, Partial, add, full_shape

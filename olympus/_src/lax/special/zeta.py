@@ -16,7 +16,7 @@ from ...types.avals import ShapedArray, make_aval
 from ..arithmetic import min as minimum
 from ..arithmetic import mul, neg, reciprocal, sub
 from ..bits import bitwise_and, shift_right_arithmetic, shift_right_logical
-from ..choice import eq, ge, gt, lt, select
+from ..comparison import eq, ge, gt, lt, select
 from ..convert import convert_element_type, convert_element_type_p
 from ..creation import full, full_like, iota
 from ..cumulative import cumprod
