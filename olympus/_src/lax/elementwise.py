@@ -1,7 +1,7 @@
 """Elementwise operations under one name: `from . import elementwise as ew`, then `ew.add`.
 
 They live by subject in `families` (how a line of facts becomes a primitive), `arithmetic`,
-`transcendental`, `choice` (comparison and selection), `bits`, `convert` and `identity`.
+`transcendental`, `comparison` (and selection), `bits`, `convert` and `barriers`.
 """
 
 from __future__ import annotations

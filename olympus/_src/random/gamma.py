@@ -19,7 +19,7 @@ from ..lax.reduce import reduce_or
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
-from ..lax.special import incomplete_gamma as special_gamma
+from ..lax.special import incomplete_gamma
 from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -111,7 +111,7 @@ def _log_slope(a: Any, log_x: Any) -> Any:
     tiny = ew.lt(log_x, math.log(float(dtypes.finfo(typeof(a).dtype).eps)))
     x = ew.exp(ew.select(tiny, full_like(log_x, 0.0), log_x))
     near = ew.div(ew.sub(special.digamma(ew.add(a, 1.0)), log_x), a)
-    return ew.select(tiny, near, ew.div(special_gamma.random_gamma_grad(a, x), x))
+    return ew.select(tiny, near, ew.div(incomplete_gamma.random_gamma_grad(a, x), x))
 
 
 class RandomGamma(Primitive):
@@ -137,7 +137,7 @@ class RandomGamma(Primitive):
         out = self.bind(keys, a, log_space=log_space)
         if type(tangents[1]) is Zero:
             return out, Zero(typeof(out).to_tangent_aval())
-        slope = _log_slope if log_space else special_gamma.random_gamma_grad
+        slope = _log_slope if log_space else incomplete_gamma.random_gamma_grad
         return out, ew.mul(tangents[1], slope(a, out))
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,

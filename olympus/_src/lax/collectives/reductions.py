@@ -1,7 +1,7 @@
 """Collectives: operations along a named axis of vmap. Here: reductions, and one element for all.
 
 A collective has no rule of its own for plain evaluation: the trace that binds the axis (vmap's)
-sees it and replaces it by array operations along the mapped axis. `collective_moves` has those that
+sees it and replaces it by array operations along the mapped axis. `moves` has those that
 move data.
 """
 

@@ -8,7 +8,7 @@ With P and Q the regularised functions (DLMF 8.2.4), D = xᵃ e⁻ˣ / Γ(a+1) a
     uniform   a >= 16, |μ| <= 1/2        Q = erfc(η √(a/2)) / 2 + R(a, η)                DLMF 8.12.4
 
 First derivatives in `a` are those of the same formulas, term by term, so that nothing cancels;
-`special_orders` has the further ones.
+`parameter_derivatives` has the further ones.
 """
 
 from __future__ import annotations
