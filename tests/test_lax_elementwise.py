@@ -12,7 +12,7 @@ import pytest
 
 import olympus
 from olympus import grad, jvp, lax, vjp, vmap
-from olympus._src.lax import choice, families
+from olympus._src.lax import comparison, families
 from olympus._src.lax.special.classical import classical as special
 
 
@@ -78,9 +78,9 @@ def test_total_order() -> None:
     x[np.isnan(x)] = np.copysign(NAN, np.repeat(np.arange(8) - 3.5, 8)[np.isnan(x)])
     y[np.isnan(y)] = np.copysign(NAN, np.tile(np.arange(8) - 3.5, 8)[np.isnan(y)])
     i, j = np.repeat(np.arange(8), 8), np.tile(np.arange(8), 8)
-    np.testing.assert_array_equal(choice.lt_to(x, y), i < j)
-    np.testing.assert_array_equal(choice.le_to(x, y), i <= j)
-    np.testing.assert_array_equal(choice.eq_to(x, y), i == j)
+    np.testing.assert_array_equal(comparison.lt_to(x, y), i < j)
+    np.testing.assert_array_equal(comparison.le_to(x, y), i <= j)
+    np.testing.assert_array_equal(comparison.eq_to(x, y), i == j)
 
 
 CASTS = [

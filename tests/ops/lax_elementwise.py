@@ -11,7 +11,7 @@ import scipy.special as sp
 
 import olympus
 from olympus import lax
-from olympus._src.lax import choice
+from olympus._src.lax import comparison
 from olympus.sharding import Mesh, NamedSharding
 from olympus.sharding import PartitionSpec as P
 
@@ -160,9 +160,9 @@ BINARY = [
     row("le", lax.le, np.less_equal, (WIDE, OTHER), "fhiub", False),
     row("gt", lax.gt, np.greater, (WIDE, OTHER), "fhiub", False),
     row("ge", lax.ge, np.greater_equal, (WIDE, OTHER), "fhiub", False),
-    row("eq_to", choice.eq_to, np.equal, (WHOLE, np.abs(WHOLE)), "fhiub", False),
-    row("lt_to", choice.lt_to, np.less, (WIDE, OTHER), "fhiub", False),
-    row("le_to", choice.le_to, np.less_equal, (WIDE, OTHER), "fhiub", False),
+    row("eq_to", comparison.eq_to, np.equal, (WHOLE, np.abs(WHOLE)), "fhiub", False),
+    row("lt_to", comparison.lt_to, np.less, (WIDE, OTHER), "fhiub", False),
+    row("le_to", comparison.le_to, np.less_equal, (WIDE, OTHER), "fhiub", False),
     row("select", lambda x, y: lax.select(lax.lt(x, y), x, lax.mul(y, y)),
         lambda x, y: np.where(x < y, x, y * y), (WIDE, OTHER), "fhi"),
     row("select_n", lambda x, y: lax.select_n(np.arange(8, dtype="i4") % 3, x, y, lax.add(x, y)),

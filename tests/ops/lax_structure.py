@@ -4,7 +4,7 @@ import numpy as np
 import scipy.signal
 
 from olympus import jvp, lax, linear_transpose
-from olympus._src.lax import choice
+from olympus._src.lax import comparison
 
 from . import Op, reals
 
@@ -49,8 +49,8 @@ ALL = (
            lax.argmin(x, 0, "int32"), 2)), x.dtype)), (V,)),
     Op("lax.lt_to-slope", lambda x, y: np.where(x < y, x, 2 * x) + np.where(x <= y, y, 3 * y),
        lambda x, y: lax.add(lax.select(lax.bitwise_and(
-           choice.lt_to(x, y), lax.bitwise_not(choice.eq_to(x, y))), x, lax.mul(x, 2)), lax.select(
-           lax.bitwise_and(choice.le_to(x, y), lax.ge(y, lax.select(lax.le(x, y), x, y))), y,
+           comparison.lt_to(x, y), lax.bitwise_not(comparison.eq_to(x, y))), x, lax.mul(x, 2)), lax.select(
+           lax.bitwise_and(comparison.le_to(x, y), lax.ge(y, lax.select(lax.le(x, y), x, y))), y,
            lax.mul(y, 3))), (V, V[::-1] + 0.1)),
     Op("lax.bitcast_convert_type", lambda x: x.view("i4"),
        lambda x: lax.bitcast_convert_type(x, "int32"), (M,), grad=False),
