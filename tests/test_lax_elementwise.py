@@ -13,7 +13,7 @@ import pytest
 import olympus
 from olympus import grad, jvp, lax, vjp, vmap
 from olympus._src.lax import comparison, families
-from olympus._src.lax.special.classical import classical as special
+from olympus._src.lax.special import classical as special
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from olympus._src.numpy import (
     statistics,
     ufuncs,
 )
-from olympus._src.numpy.linalg.norms import norms as linalg
+from olympus._src.numpy.linalg import norms as linalg
 from olympus._src.transforms.autodiff import grad
 
 MODULES = (ufuncs, elementary, conditions, predicates, reductions, statistics, products, integers)

@@ -48,10 +48,11 @@ ALL = (
        lambda x: lax.mul(x, lax.convert_element_type(lax.add(lax.argmax(x, 0, "int32"), lax.mul(
            lax.argmin(x, 0, "int32"), 2)), x.dtype)), (V,)),
     Op("lax.lt_to-slope", lambda x, y: np.where(x < y, x, 2 * x) + np.where(x <= y, y, 3 * y),
-       lambda x, y: lax.add(lax.select(lax.bitwise_and(
-           comparison.lt_to(x, y), lax.bitwise_not(comparison.eq_to(x, y))), x, lax.mul(x, 2)), lax.select(
-           lax.bitwise_and(comparison.le_to(x, y), lax.ge(y, lax.select(lax.le(x, y), x, y))), y,
-           lax.mul(y, 3))), (V, V[::-1] + 0.1)),
+       lambda x, y: lax.add(lax.select(
+           lax.bitwise_and(comparison.lt_to(x, y), lax.bitwise_not(comparison.eq_to(x, y))),
+           x, lax.mul(x, 2)), lax.select(
+           lax.bitwise_and(comparison.le_to(x, y), lax.ge(y, lax.select(lax.le(x, y), x, y))),
+           y, lax.mul(y, 3))), (V, V[::-1] + 0.1)),
     Op("lax.bitcast_convert_type", lambda x: x.view("i4"),
        lambda x: lax.bitcast_convert_type(x, "int32"), (M,), grad=False),
     Op("lax.bitcast_convert_type-narrow", lambda x: x.view("i2").reshape(*x.shape, 2),
