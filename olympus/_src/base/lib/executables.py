@@ -50,14 +50,19 @@ def compile(
     `module` is an `ir.Module` or MLIR bytecode. `options` are XLA flags by name; an unknown one
     raises ValueError. `host_callbacks` are the Python functions that the module's callback custom
     calls name by index. `chosen_outputs` marks the outputs whose sharding the partitioner chooses.
+
+    XLA gets the bytecode: it loads dialects into the context of a module that it is given, and
+    ends the process if another thread uses that context meanwhile.
     """
     made = _compile_options(devices, options, num_replicas)
     if len(devices) > 1:
         build = made.executable_build_options
         build.allow_spmd_sharding_propagation_to_output = list(chosen_outputs)
     device_list = _jax.DeviceList(tuple(devices))
-    if host_callbacks and isinstance(module, bytes):
-        module = _mlir.parse(module)  # C++ takes callbacks with a module only
+    if not isinstance(module, bytes):
+        module = _mlir.bytecode(module)
+    if host_callbacks:  # C++ takes them with a module only: one in a context of its own
+        module = _mlir.parse(module, _mlir.new_context())
     callbacks = {"host_callbacks": list(host_callbacks)} if host_callbacks else {}
     try:
         return client.compile_and_load(module, device_list, made, **callbacks)

@@ -17,16 +17,16 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 __all__ = [
     "TracebackToLocationCache", "bytecode", "chlo", "context", "deserialize_portable_artifact",
-    "eval_module", "func", "hlo", "hlo_module", "hlo_module_text", "ir", "legalize_chlo", "parse",
-    "passmanager", "sdy", "serialize_portable_artifact",
+    "eval_module", "func", "hlo", "hlo_module", "hlo_module_text", "ir", "legalize_chlo",
+    "new_context", "parse", "passmanager", "sdy", "serialize_portable_artifact",
 ]  # fmt: skip
 
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 _lock = threading.Lock()
 
 
-@functools.cache
-def _make_context() -> ir.Context:
+def new_context() -> ir.Context:
+    """Return an MLIR context of its own, with every dialect loaded; it takes 2 ms."""
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
     made = ir.Context()
@@ -37,15 +37,18 @@ def _make_context() -> ir.Context:
     return made
 
 
+_the_context = functools.cache(new_context)
+
+
 def context() -> ir.Context:
     """Return the process's MLIR context, with every dialect loaded; safe from any thread."""
     with _lock:
-        return _make_context()
+        return _the_context()
 
 
-def parse(text: str | bytes) -> ir.Module:
+def parse(text: str | bytes, within: ir.Context | None = None) -> ir.Module:
     """Return the module that MLIR text or bytecode describes; MLIRError if it is malformed."""
-    return ir.Module.parse(text, context())
+    return ir.Module.parse(text, within or context())
 
 
 def bytecode(module: ir.Module) -> bytes:

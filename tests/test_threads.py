@@ -1,0 +1,47 @@
+"""Threads and processes: what one does first, another must survive."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+# Children of a process that has imported everything and started nothing: cold, and cheap.
+COLD = """
+import os, threading
+import olympus.numpy as onp
+from olympus._src.base.lib import mlir
+mlir.ir     # imported, without a context
+
+def child():
+    barrier, right = threading.Barrier(20), []
+    def run(k):
+        barrier.wait()
+        right.append(float(onp.arange(4.0 + k)[-1]) == 3.0 + k)
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(20)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    os._exit(0 if right == [True] * 20 else 1)
+
+codes = []
+for _ in range(50):
+    pid = os.fork()
+    if not pid:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        child()
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+print([c for c in codes if c])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_threads_that_compile_first_do_not_end_the_process():
+    done = subprocess.run([sys.executable, "-c", COLD], capture_output=True, text=True, cwd=ROOT,
+                          timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]", f"children ended with {done.stdout}"
