@@ -407,3 +407,94 @@ def test_trace_state():
     assert outside == extend.get_opaque_trace_state() and inside[0] != outside
     assert hash(outside) == hash(extend.get_opaque_trace_state())
     assert isinstance(extend.find_top_trace([X]), core.Trace)
+
+
+# Names and params that Olympus uses too
+
+
+@pytest.mark.parametrize("name", ["jit", "scan", "cond", "while", "dot_general", "remat2",
+                                  "broadcast_in_dim", "convert_element_type"])
+def test_outsiders_primitive_may_have_the_name_of_ours(name):
+    p = Primitive(name)
+    p.def_impl(lambda x, **params: x)
+    p.def_abstract_eval(lambda x, **params: x)
+    mlir.register_lowering(p, lambda ctx, x, **params: [x])
+    ad.deflinear2(p, lambda ct, x, **params: [ct])
+    batching.defvectorized(p)
+
+    def f(x):
+        return p.bind(x, olympuspr="mine", branches=3, name=("a", 1), call_olympuspr=None) * 2.0
+
+    x = onp.arange(3.0)
+    closed = olympus.make_olympuspr(f)(x)
+    assert f"{name}[" in str(closed) and "olympuspr=mine" in str(closed)
+    core.check_olympuspr(closed)
+    assert list(extend.subolympusprs(closed.olympuspr)) == []
+    for g in (f, olympus.jit(f), olympus.vmap(f),
+              olympus.checkpoint(f, policy=olympus.checkpoint_policies.dots_saveable),
+              olympus.checkpoint(
+                  f, policy=olympus.checkpoint_policies.dots_with_no_batch_dims_saveable)):
+        np.testing.assert_allclose(g(x), 2 * np.arange(3.0))
+        np.testing.assert_allclose(olympus.grad(lambda x, g=g: g(x).sum())(x), 2 * np.ones(3))
+
+
+def test_outsiders_param_that_is_a_program_is_one_whatever_it_is_called():
+    p = Primitive("apply")
+    p.multiple_results = True
+    p.def_impl(lambda *args, inside: core.eval_olympuspr(inside.olympuspr, inside.consts, *args))
+    p.def_abstract_eval(lambda *avals, inside: inside.out_avals)
+    body = olympus.make_olympuspr(lambda x: onp.sin(x) + 1)(1.0)
+    closed = olympus.make_olympuspr(lambda x: p.bind(x, inside=body)[0])(1.0)
+    assert list(extend.subolympusprs(closed.olympuspr)) == [body.olympuspr]
+    assert "sin" in str(closed)
+    core.check_olympuspr(closed)
+    np.testing.assert_allclose(p.bind(onp.float32(2.0), inside=body)[0], np.sin(2.0) + 1, rtol=1e-6)
+
+
+def wrong_rules(several, **rules):
+    """x -> x, or x -> x, x, with wrong rules."""
+    p = Primitive("miscounted")
+    p.multiple_results = several
+    p.def_impl(lambda x: [x, x] if several else x)
+    p.def_abstract_eval(lambda x: [x, x] if several else x)
+    tables = {"jvp": ad.primitive_jvps, "transpose": ad.primitive_transposes,
+              "vmap": batching.primitive_batchers}
+    for name, rule in rules.items():
+        tables[name][p] = rule
+    return p
+
+
+X2 = onp.ones(2)
+
+
+@pytest.mark.parametrize("several, rule, message", [
+    (True, {"jvp": lambda ps, ts: ([ps[0]] * 2, [ts[0]])}, "jvp rule returned 1 tangents; 2 are"),
+    (True, {"jvp": lambda ps, ts: ([ps[0]] * 2, ts[0])}, "a list of 2 is required"),
+    (False, {"jvp": lambda ps, ts: ps[0]}, r"a pair \(results, tangent\) is required"),
+    (False, {"jvp": lambda ps, ts: (ps[0], ts[0], ts[0])}, r"a pair \(results, tangent\) is"),
+    (True, {"vmap": lambda xs, ds: ([xs[0]] * 2, [0])}, "vmap rule returned 1 mapped axes; 2 are"),
+    (True, {"vmap": lambda xs, ds: ([xs[0]] * 2, 0)}, "a list of 2 is required"),
+    (False, {"vmap": lambda xs, ds: [xs[0]]}, r"a pair \(results, mapped axis\) is required"),
+], ids=str)
+@pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
+def test_rules_that_return_too_few_or_too_many_are_told(several, rule, message, transform):
+    p = wrong_rules(several, **rule)
+    use = (lambda x: olympus.jvp(p.bind, (x,), (x,))) if "jvp" in rule else olympus.vmap(p.bind)
+    with pytest.raises(TypeError, match=f"^miscounted: its .*{message}"):
+        transform(use)(X2)
+
+
+@pytest.mark.parametrize("cts, message", [
+    (lambda ct, x, y: [ct], "transpose rule returned 1 cotangents; 2 are required"),
+    (lambda ct, x, y: [ct, ct, ct], "transpose rule returned 3 cotangents; 2 are required"),
+    (lambda ct, x, y: ct, "a list of 2 is required"),
+], ids=["too few", "too many", "no list"])
+def test_transpose_rules_that_return_too_few_give_no_silent_zeros(cts, message):
+    p = Primitive("miscounted")
+    p.def_impl(lambda x, y: x + y)
+    p.def_abstract_eval(lambda x, y: x)
+    mlir.register_lowering(p, lambda ctx, x, y: [hlo.add(x, y)])
+    ad.deflinear2(p, cts)
+    for f in (p.bind, olympus.jit(p.bind)):
+        with pytest.raises(TypeError, match=f"^miscounted: its .*{message}"):
+            olympus.grad(lambda x, f=f: f(2 * x, 3 * x).sum())(X2)

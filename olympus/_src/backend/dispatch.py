@@ -167,8 +167,8 @@ class EvalTrace(Trace):
                 args = tuple(map(argument_array, args))
                 break
         if params:
-            body = params.get("olympuspr")
-            cache = _by_params if body is None else body.olympuspr.cache
+            bodies = () if prim.programs == () else prim.bodies(params)
+            cache = bodies[0].cache if bodies else _by_params
             key = (prim, *params.items())
         else:
             cache, key = _by_params, prim

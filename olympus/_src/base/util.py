@@ -76,7 +76,6 @@ class Memo(dict[Any, Any]):
         super().__init__()
         self.maxsize = maxsize
         self._lock = threading.Lock()
-        _caches.add(self)
 
     def __hash__(self) -> int:
         return id(self)
@@ -86,7 +85,9 @@ class Memo(dict[Any, Any]):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         with self._lock:
-            if len(self) >= self.maxsize and key not in self:
+            if not self:
+                _caches.add(self)   # once there is something to clear: most programs derive nothing
+            elif len(self) >= self.maxsize and key not in self:
                 del self[next(iter(self))]
             super().__setitem__(key, value)
 

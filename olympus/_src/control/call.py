@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backend.dispatch import BASE
+from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Zero
@@ -26,11 +27,17 @@ __all__ = ["Defined", "call_p"]
 class Call(Higher):
     """Apply `olympuspr` to the operands; `name` is what the program is called."""
 
+    programs = ("olympuspr",)
+    called = True
+
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return olympuspr.out_avals
 
-    def effects(self, *, olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
-        return olympuspr.effects
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return of_body(params["olympuspr"])
+
+    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
+        return [("the program", params["olympuspr"], avals)]
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str,
               **params: Any) -> list[Any]:
@@ -41,7 +48,7 @@ class Call(Higher):
         nonzero = tuple(type(t) is not Zero for t in tangents)
         body, nonzero_out = jvp_program(olympuspr, nonzero)
         given = [t for t in tangents if type(t) is not Zero]
-        out = self.bind(*primals, *given, olympuspr=body, **_params(params, body))
+        out = self.bind(*primals, *given, olympuspr=body, **params)
         n = len(olympuspr.out_avals)
         rest = iter(out[n:])
         return out[:n], [next(rest) if nz else Zero(a.to_tangent_aval())
@@ -76,7 +83,7 @@ class Call(Higher):
         body, nonzero_out = transpose_program(olympuspr, linear, nonzero, instantiate_out=False)
         known = [a for a in args if type(a) is not Linear]
         out = iter(self.bind(*known, *[ct for ct in cts if type(ct) is not Zero], olympuspr=body,
-                             **_params(params, body)))
+                             **params))
         flags = iter(nonzero_out)
         return [(next(out) if next(flags) else Zero(a.aval)) if type(a) is Linear else None
                 for a in args]
@@ -84,7 +91,7 @@ class Call(Higher):
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         body, out_dims = batch_program(olympuspr, axis, dims)
-        return self.bind(*args, olympuspr=body, **_params(params, body)), out_dims
+        return self.bind(*args, olympuspr=body, **params), out_dims
 
     vmap_named = vmap
 
@@ -96,12 +103,7 @@ class Call(Higher):
         body, used_in = dce_closed(params["olympuspr"], used, keep_inputs=False)
         return eqn.replace(invars=[v for v, u in zip(eqn.invars, used_in) if u],
                            outvars=[v for v, u in zip(eqn.outvars, used) if u],
-                           params={**params, "olympuspr": body, **_params(params, body)},
-                           effects=body.effects)
-
-
-def _params(params: dict[str, Any], body: ClosedOlympuspr) -> dict[str, Any]:
-    return {k: v for k, v in params.items() if k != "olympuspr"}
+                           params={**params, "olympuspr": body})
 
 
 def program_uses_axis(closed: ClosedOlympuspr, name: Any) -> bool:
@@ -142,7 +144,7 @@ def _apply_split(prim: Call, tape: Any, split: Split, known: Sequence[Any],
     outer = ctx.trace
     ctx.trace = tape.parent
     try:
-        known_outs = prim.bind(*known, olympuspr=split.known, **_params(params, split.known))
+        known_outs = prim.bind(*known, olympuspr=split.known, **params)
         if ctx.trace is BASE:
             for i, where in _placed(split.known):
                 known_outs[i] = device_put_p.bind(known_outs[i], **where)
@@ -153,7 +155,7 @@ def _apply_split(prim: Call, tape: Any, split: Split, known: Sequence[Any],
     unknown_outs: list[Any] = []
     if any(split.unknown_out):
         unknown_outs = tape.record(prim, [*residuals, *unknown],
-                                   {**_params(params, split.unknown), "olympuspr": split.unknown})
+                                   {**params, "olympuspr": split.unknown})
     known_it, unknown_it = iter(known_outs[:num_outs]), iter(unknown_outs)
     return [next(unknown_it) if u else next(known_it) for u in split.unknown_out]
 
@@ -164,11 +166,14 @@ call_p = Call("jit")
 class Defined(Higher, abstract=True):
     """An operation with a `name` and a definition, `olympuspr`: rules are those of a call of it."""
 
+    programs = ("olympuspr",)
+    called = True
+
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return olympuspr.out_avals
 
-    def effects(self, *, olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
-        return olympuspr.effects
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return of_body(params["olympuspr"])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
             name: str, **params: Any) -> Any:

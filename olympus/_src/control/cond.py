@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.config import jit_disabled
-from ..core.effects import OrderedIOEffect
+from ..core.effects import OrderedIOEffect, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Zero
@@ -47,11 +47,16 @@ _unset = object()
 class Cond(Higher):
     """params: branches. Operands: an int32 index in range, then those of every branch."""
 
+    programs = ("branches",)
+
     def infer(self, *avals: Any, branches: Sequence[ClosedOlympuspr]) -> list[Any]:
         return branches[0].out_avals
 
-    def effects(self, *, branches: Sequence[ClosedOlympuspr]) -> frozenset[Any]:
-        return frozenset().union(*(b.effects for b in branches))
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return frozenset().union(*(of_body(b, range(1, len(avals))) for b in params["branches"]))
+
+    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
+        return [(f"branch {i}", b, avals[1:]) for i, b in enumerate(params["branches"])]
 
     def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
               ) -> list[Any]:
@@ -167,8 +172,7 @@ class Cond(Higher):
         return eqn.replace(
             invars=[eqn.invars[0], *(v for v, k in zip(eqn.invars[1:], keep) if k)],
             outvars=[v for v, u in zip(eqn.outvars, used) if u],
-            params={"branches": bodies},
-            effects=frozenset().union(*(b.effects for b in bodies)))
+            params={"branches": bodies})
 
 
 def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ...]:

@@ -143,6 +143,7 @@ class Reduce(Primitive):
     """
 
     multiple_results = True
+    programs = ("olympuspr",)
     transpose = None
 
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:

@@ -13,6 +13,8 @@ from ..core.primitive import Axis, Higher, Linear, Primitive
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Split, partial_eval_program
+from ..lax.contract import dot_general_p
+from ..lax.conv import conv_general_dilated_p
 from ..types.memory import Space
 from ..types.tree import tree_map, tree_unflatten
 from .bodies import check_callable, flatten, name_of, stage_body
@@ -26,6 +28,7 @@ __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_nam
 class Checkpoint(Call):
     """params: olympuspr, prevent_cse, differentiated, policy."""
 
+    called = False
     linearize = Higher.linearize
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: bool,
@@ -277,14 +280,14 @@ class checkpoint_policies:
     @staticmethod
     def dots_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
         """Keep results of matrix products and convolutions."""
-        return prim.name in ("dot_general", "conv_general_dilated")
+        return prim is dot_general_p or prim is conv_general_dilated_p
 
     checkpoint_dots = dots_saveable
 
     @staticmethod
     def dots_with_no_batch_dims_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
         """Keep results of matrix products without batch axes."""
-        return prim.name == "dot_general" and params["dimension_numbers"][1] == ((), ())
+        return prim is dot_general_p and params["dimension_numbers"][1] == ((), ())
 
     checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.util import cut
+from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
@@ -52,14 +53,21 @@ def permute_outputs(closed: ClosedOlympuspr, order: Sequence[int]) -> ClosedOlym
 class Scan(Higher):
     """params: olympuspr, length, reverse, unroll, num_consts, num_carry."""
 
+    programs = ("olympuspr",)
+
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
               **params: Any) -> list[Any]:
         outs = olympuspr.out_avals
         return [*outs[:num_carry],
                 *(a.update(shape=(length, *a.shape)) for a in outs[num_carry:])]
 
-    def effects(self, *, olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
-        return olympuspr.effects
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return of_body(params["olympuspr"])
+
+    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
+        whole = params["num_consts"] + params["num_carry"]
+        rows = [a.update(shape=a.shape[1:]) for a in avals[whole:]]
+        return [("the body", params["olympuspr"], [*avals[:whole], *rows])]
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, length: int, reverse: bool,
               unroll: int, num_consts: int, num_carry: int) -> list[Any]:
@@ -249,8 +257,7 @@ class Scan(Higher):
             invars=[v for v, k in zip(eqn.invars, keep) if k],
             outvars=[v for v, u in zip(eqn.outvars, outs) if u],
             params={**params, "olympuspr": ClosedOlympuspr(pr, body.consts),
-                    "num_consts": sum(used_in[:nc]), "num_carry": sum(used_carry)},
-            effects=pr.effects)
+                    "num_consts": sum(used_in[:nc]), "num_carry": sum(used_carry)})
 
 
 def _scan_residuals(split: Any, num_consts: int, num_carry: int

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.util import cut
+from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Zero
@@ -42,12 +43,20 @@ class While(Higher):
     Operands: consts of cond, consts of body, the carry.
     """
 
+    programs = ("cond_olympuspr", "body_olympuspr")
+
     def infer(self, *avals: Any, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return body_olympuspr.out_avals
 
-    def effects(self, *, cond_olympuspr: ClosedOlympuspr, body_olympuspr: ClosedOlympuspr,
-                **params: Any) -> frozenset[Any]:
-        return cond_olympuspr.effects | body_olympuspr.effects
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        nc, nb, n = params["cond_nconsts"], params["body_nconsts"], len(avals)
+        return (of_body(params["cond_olympuspr"], [*range(nc), *range(nc + nb, n)])
+                | of_body(params["body_olympuspr"], range(nc, n)))
+
+    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
+        c_consts, b_consts, carry = cut(avals, params["cond_nconsts"], params["body_nconsts"])
+        return [("the condition", params["cond_olympuspr"], [*c_consts, *carry]),
+                ("the body", params["body_olympuspr"], [*b_consts, *carry])]
 
     def lower(self, b: Any, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
               body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:

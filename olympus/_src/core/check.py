@@ -7,11 +7,12 @@ result's shape or are literals, and bodies are checked with the operands that th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from ..base import errors, source
 from ..types.avals import ShapedArray
+from .effects import of_equations
 from .ir import ClosedOlympuspr, Literal, Olympuspr
 from .trace import typeof
 
@@ -43,15 +44,14 @@ def check_olympuspr(olympuspr: Any) -> None:
             raise errors.OlympusprTypeError(
                 f"check_olympuspr: the input {var} is bound twice; inputs must be distinct.")
         bound.add(var)
-    effects: frozenset[Any] = frozenset()
     for index, eqn in enumerate(olympuspr.eqns):
         _check_eqn(eqn, index, bound)
         bound.update(eqn.outvars)
-        effects |= eqn.effects
     for atom in olympuspr.outvars:
         problem = _atom_problem(atom, bound)
         if problem:
             raise errors.OlympusprTypeError(f"check_olympuspr: an output is {problem}.")
+    effects = of_equations([*olympuspr.constvars, *olympuspr.invars], olympuspr.eqns)
     if not effects <= olympuspr.effects:
         raise errors.OlympusprTypeError(
             f"check_olympuspr: equations have the effects {_names(effects)}, the program "
@@ -63,7 +63,8 @@ def _names(effects: frozenset[Any]) -> str:
 
 
 def _check_consts(closed: ClosedOlympuspr) -> None:
-    for i, (var, value) in enumerate(zip(closed.olympuspr.constvars, closed.consts)):
+    for i, (var, value) in enumerate(zip(closed.olympuspr.constvars, closed.consts,
+                                          strict=True)):
         if not _equal(typeof(value), var.aval):
             raise errors.OlympusprTypeError(
                 f"check_olympuspr: constant {i} is {typeof(value)}; its variable is {var.aval}.")
@@ -124,36 +125,24 @@ def _type_problems(eqn: Any) -> Iterator[str]:
         inferred = [inferred]
     if len(inferred) != len(eqn.outvars):
         yield f"binds {len(eqn.outvars)} variables; the primitive gives {len(inferred)} results"
-    for i, (want, var) in enumerate(zip(inferred, eqn.outvars)):
+    for i, (want, var) in enumerate(zip(inferred, eqn.outvars, strict=False)):
         if not _equal(want, var.aval):
             yield f"binds result {i} as {var.aval}; the primitive gives {want}"
 
 
 def _body_problems(eqn: Any) -> Iterator[str]:
-    for value in eqn.params.values():
-        for body in bodies_in(value):
-            try:
-                check_olympuspr(body)
-            except errors.OlympusprTypeError as error:
-                yield f"has a body that fails: {error}"
-    rule = APPLIED.get(eqn.primitive.name)
-    if rule is None:
-        return
-    for what, body, operands in rule(eqn.params, [a.aval for a in eqn.invars]):
+    prim = eqn.primitive
+    for body in prim.bodies(eqn.params):
+        try:
+            check_olympuspr(body)
+        except errors.OlympusprTypeError as error:
+            yield f"has a body that fails: {error}"
+    for what, body, operands in prim.applied(eqn.params, [a.aval for a in eqn.invars]):
         if len(operands) != len(body.in_avals):
             yield f"applies {what} of {len(body.in_avals)} inputs to {len(operands)} operands"
-        for i, (have, want) in enumerate(zip(operands, body.in_avals)):
+        for i, (have, want) in enumerate(zip(operands, body.in_avals, strict=False)):
             if not _equal(have, want):
                 yield f"applies {what}, whose input {i} is {want}, to {have}"
-
-
-def bodies_in(value: Any) -> list[Any]:
-    """The programs in one param."""
-    if isinstance(value, (ClosedOlympuspr, Olympuspr)):
-        return [value]
-    if isinstance(value, (tuple, list)):
-        return [body for v in value for body in bodies_in(v)]
-    return []
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -163,33 +152,3 @@ def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
         return a.update(weak_type=False) == b.update(weak_type=False)
     return a == b
-
-
-# What bodies are applied to, by the name of the primitive; others are checked by `infer` alone.
-
-Applied = list[tuple[str, Any, Sequence[Any]]]
-
-
-def _jit(params: dict[str, Any], avals: list[Any]) -> Applied:
-    return [("the program", params["olympuspr"], avals)]
-
-
-def _cond(params: dict[str, Any], avals: list[Any]) -> Applied:
-    return [(f"branch {i}", body, avals[1:]) for i, body in enumerate(params["branches"])]
-
-
-def _while(params: dict[str, Any], avals: list[Any]) -> Applied:
-    nc, nb = params["cond_nconsts"], params["body_nconsts"]
-    carry = avals[nc + nb:]
-    return [("the condition", params["cond_olympuspr"], [*avals[:nc], *carry]),
-            ("the body", params["body_olympuspr"], [*avals[nc:nc + nb], *carry])]
-
-
-def _scan(params: dict[str, Any], avals: list[Any]) -> Applied:
-    whole = params["num_consts"] + params["num_carry"]
-    rows = [a.update(shape=a.shape[1:]) for a in avals[whole:]]
-    return [("the body", params["olympuspr"], [*avals[:whole], *rows])]
-
-
-APPLIED: dict[str, Callable[[dict[str, Any], list[Any]], Applied]] = {
-    "jit": _jit, "cond": _cond, "while": _while, "scan": _scan}

@@ -5,13 +5,15 @@ of class and printed by name; programs of effectful calls leave tokens here unti
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import lib
 
-__all__ = ["DebugEffect", "Effect", "IOEffect", "OrderedDebugEffect", "OrderedIOEffect",
-           "add_pending", "debug_effect", "effects_barrier", "io_effect", "ordered_debug_effect",
-           "ordered_io_effect", "wait_for_ordered"]
+__all__ = ["DebugEffect", "Effect", "IOEffect", "InputEffect", "OrderedDebugEffect",
+           "OrderedIOEffect", "add_pending", "debug_effect", "effects_barrier", "io_effect",
+           "of_body", "of_equations", "ordered_debug_effect", "ordered_io_effect",
+           "wait_for_ordered"]
 
 
 class Effect:
@@ -20,6 +22,7 @@ class Effect:
     __slots__ = ()
     ordered = False
     per_element = False     # whether under vmap each element has it for itself
+    keeps = True    # whether an equation that has it stays though nothing reads its results
     name = "Effect"
 
     def __repr__(self) -> str:
@@ -30,6 +33,73 @@ class Effect:
 
     def __hash__(self) -> int:
         return hash(type(self))
+
+
+class InputEffect(Effect):
+    """Reads or changes one input. Those on one input keep their order.
+
+    `index` counts the operands of the equation that has the effect; in a program's effects, the
+    constvars and then the invars.
+    """
+
+    __slots__ = ("kind", "index")
+    KINDS = ("read", "write", "add")
+
+    def __init__(self, kind: str, index: int) -> None:
+        if kind not in self.KINDS:
+            raise ValueError(f"{type(self).__name__}: kind {kind!r} given; one of "
+                             f"{', '.join(self.KINDS)} is required.")
+        self.kind, self.index = kind, index
+
+    @property
+    def keeps(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.kind != "read"
+
+    def at(self, index: int) -> InputEffect:
+        """The same effect on another input."""
+        return type(self)(self.kind, index)
+
+    def __repr__(self) -> str:
+        return f"{self.kind.capitalize()}<{self.index}>"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and (self.kind, self.index) == (other.kind, other.index)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.kind, self.index))
+
+
+def of_equations(inputs: Sequence[Any], eqns: Sequence[Any]) -> frozenset[Any]:
+    """The effects of a program: those of its equations; an input's by its place among `inputs`.
+
+    What an equation does to a value that another equation made is the program's own affair.
+    """
+    effects = frozenset().union(*(eqn.effects for eqn in eqns if eqn.effects))
+    if not any(isinstance(e, InputEffect) for e in effects):
+        return effects
+    place = {v: i for i, v in enumerate(inputs)}
+    return frozenset([moved for eqn in eqns for e in eqn.effects
+                      if (moved := _moved(e, lambda i, eqn=eqn: place.get(eqn.invars[i])))])
+
+
+def of_body(closed: Any, operands: Sequence[int] | None = None) -> frozenset[Any]:
+    """The effects of an equation that applies a program.
+
+    Args:
+      closed: the program.
+      operands: per input of it, which operand that is; left out, operands are the inputs.
+    """
+    lead = len(closed.consts)   # constants are nobody's operands
+    return frozenset([moved for e in closed.effects if (moved := _moved(
+        e, lambda i: None if i < lead else i - lead if operands is None else operands[i - lead]))])
+
+
+def _moved(effect: Any, where: Callable[[int], int | None]) -> Any:
+    """The effect as its surroundings see it; None if they do not."""
+    if not isinstance(effect, InputEffect):
+        return effect
+    index = where(effect.index)
+    return None if index is None else effect.at(index)
 
 
 class DebugEffect(Effect):

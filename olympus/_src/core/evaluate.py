@@ -39,12 +39,12 @@ def _evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
     if len(args) != len(pr.invars):
         raise TypeError(f"eval_olympuspr: {len(args)} arguments given; the program takes "
                         f"{len(pr.invars)}; pass one value per input.")
-    env: dict[Any, Any] = dict(zip(pr.constvars, consts))
-    env.update(zip(pr.invars, args))
+    env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
+    env.update(zip(pr.invars, args, strict=True))
     for eqn in pr.eqns:
         out = bind(eqn, [a if type(a) is Literal else env[a] for a in eqn.invars])
         if eqn.primitive.multiple_results:
-            env.update(zip(eqn.outvars, out))
+            env.update(zip(eqn.outvars, out, strict=True))
         else:
             env[eqn.outvars[0]] = out
     return [a if type(a) is Literal else env[a] for a in pr.outvars]

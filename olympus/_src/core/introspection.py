@@ -17,6 +17,7 @@ from ..types.shape import maximum
 from .context import ROOT, ThreadState, ctx
 from .evaluate import eval_closed
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn
+from .primitive import programs_in
 from .trace import Tracer, _concrete, enter, leave, typeof
 
 __all__ = ["Effects", "ParamDict", "Value", "concrete_or_error", "eval_context",
@@ -43,17 +44,17 @@ olympuspr_as_fun: Callable[[ClosedOlympuspr], Callable[..., list[Any]]] = \
 def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
     """The programs that an equation carries, also in tuples and lists."""
     for value in params.values():
-        for x in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(x, ClosedOlympuspr):
-                yield x.olympuspr
-            elif isinstance(x, Olympuspr):
-                yield x
+        yield from map(_opened, programs_in(value))
+
+
+def _opened(program: ClosedOlympuspr | Olympuspr) -> Olympuspr:
+    return program.olympuspr if isinstance(program, ClosedOlympuspr) else program
 
 
 def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
     """The programs that a program's equations carry; not those within them."""
     for eqn in olympuspr.eqns:
-        yield from olympusprs_in_params(eqn.params)
+        yield from map(_opened, eqn.primitive.bodies(eqn.params))
 
 
 def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: Any,

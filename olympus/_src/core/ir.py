@@ -15,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from ..base.util import Memo
 from ..types.avals import AbstractValue, ShapedArray
 from . import printing
+from .effects import of_equations
 
 __all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
            "NO_EFFECTS"]
 
+_DERIVED_LIMIT = 256
 NO_EFFECTS: frozenset[Any] = frozenset()
 
 
@@ -143,7 +146,7 @@ NO_DEBUG_INFO = DebugInfo("<unknown>")
 class Olympuspr:
     """Inputs, equations, outputs. `constvars` come before `invars` and get their values on closing.
 
-    `cache` holds what passes computed of this program, so results live exactly as long as it does;
+    `cache` holds what passes computed of this program, so results live no longer than it does;
     `height` is a bound on how many programs are nested, this one included.
     """
 
@@ -156,7 +159,7 @@ class Olympuspr:
         self.constvars, self.invars, self.outvars = list(constvars), list(invars), list(outvars)
         self.eqns, self.effects, self.debug_info = list(eqns), effects, debug_info
         self.height = height
-        self.cache: dict[Any, Any] = {}
+        self.cache = Memo(_DERIVED_LIMIT)
 
     @property
     def in_avals(self) -> list[Any]:
@@ -167,9 +170,13 @@ class Olympuspr:
         return [v.aval for v in self.outvars]
 
     def replace(self, **changes: Any) -> Olympuspr:
-        """A copy with the named fields changed and an empty cache."""
+        """A copy with the named fields changed and an empty cache; effects follow from them."""
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "height")
-        return Olympuspr(**{**{name: getattr(self, name) for name in names}, **changes})
+        fields = {**{name: getattr(self, name) for name in names}, **changes}
+        if "effects" not in changes and (self.effects or "eqns" in changes):
+            fields["effects"] = of_equations(
+                [*fields["constvars"], *fields["invars"]], fields["eqns"])
+        return Olympuspr(**fields)
 
     def __str__(self) -> str:
         return self.pretty_print()
@@ -195,6 +202,7 @@ class ClosedOlympuspr:
     invars = property(lambda self: self.olympuspr.invars, doc="Names of the arguments.")
     outvars = property(lambda self: self.olympuspr.outvars, doc="What is returned.")
     debug_info = property(lambda self: self.olympuspr.debug_info, doc="Whose program it is.")
+    cache = property(lambda self: self.olympuspr.cache, doc="What passes computed of it.")
 
     @property
     def in_avals(self) -> list[Any]:

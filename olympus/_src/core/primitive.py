@@ -15,11 +15,11 @@ from weakref import WeakSet
 from ..base.errors import RuleMissingError
 from ..base.util import Memo
 from ..types.avals import AbstractValue
-from .ir import NO_EFFECTS
+from .ir import NO_EFFECTS, ClosedOlympuspr, Olympuspr
 from .trace import ctx
 
 __all__ = ["Axis", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleTable", "RuleView",
-           "Zero"]
+           "Zero", "programs_in"]
 
 _MEMO_LIMIT = 8192
 
@@ -61,6 +61,39 @@ def not_linear(name: str, where: str, instead: str = "") -> TypeError:
                      f"needs a linear function; {advice}.")
 
 
+def programs_in(param: Any) -> list[Any]:
+    """The programs, open or closed, that a param is, or has in tuples or lists."""
+    if isinstance(param, (ClosedOlympuspr, Olympuspr)):
+        return [param]
+    if isinstance(param, (tuple, list)):
+        return [program for x in param for program in programs_in(x)]
+    return []
+
+
+def check_count(prim: Primitive, rule: str, what: str, found: Any, count: int) -> None:
+    """TypeError unless a rule returned as many tangents, cotangents or mapped axes as it must."""
+    if not isinstance(found, (tuple, list)):
+        raise TypeError(f"{prim.name}: its {rule} rule returned {found!r} as its {what}; a list of "
+                        f"{count} is required.")
+    if len(found) != count:
+        raise TypeError(f"{prim.name}: its {rule} rule returned {len(found)} {what}; {count} are "
+                        "required, one for each; None or a Zero stands for one that is not there.")
+
+
+def pair(prim: Primitive, rule: str, what: str, found: Any) -> tuple[Any, Any]:
+    """What a rule returned, if that is results and something about each; else TypeError.
+
+    With several results the counts must agree.
+    """
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise TypeError(f"{prim.name}: its {rule} rule returned {found!r}; a pair (results, "
+                        f"{what}) is required.")
+    outs, more = found
+    if prim.multiple_results:
+        check_count(prim, rule, what, more, len(outs))
+    return outs, more
+
+
 class Axis:
     """The axis that vmap adds: its size, the name that collectives call it by, and the axes of a
     mesh that it is spread along (None: as XLA likes)."""
@@ -88,7 +121,7 @@ class Primitive:
     jvp(primals, tangents, **params)        -> out, tangent (lists if several); tangents may be Zero
     transpose(ct, *args, **params)          -> cotangents, None for operands that are not Linear
     vmap(axis, args, dims, **params)        -> out, dim (lists if several); dim None: not mapped
-    effects(**params)                       -> what it does besides computing
+    effects(avals, params)                  -> what it does besides computing
     """
 
     RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")
@@ -97,6 +130,9 @@ class Primitive:
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
     flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
+    # Its params that are programs, or tuples of programs and None; None: whichever are.
+    programs: tuple[str, ...] | None = ()
+    effectful = False       # whether it defines `effects`
     known: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
     infer: Any
     lower: Any
@@ -105,6 +141,8 @@ class Primitive:
     vmap: Any
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
+        if "effectful" not in cls.__dict__:
+            cls.effectful = cls.effects is not Primitive.effects
         missing = [rule for rule in cls.RULES if not hasattr(cls, rule)]
         if missing and not abstract:
             raise TypeError(f"primitive {cls.__name__}: no rule {', '.join(missing)}; every rule "
@@ -139,8 +177,26 @@ class Primitive:
             out = self._inferred[key] = self.infer(*avals, **params)
             return out
 
-    def effects(self, **params: Any) -> frozenset[Any]:
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        """What an equation on operands of these avals does besides computing."""
         return NO_EFFECTS
+
+    def bodies(self, params: dict[str, Any]) -> list[Any]:
+        """The programs, open or closed, that an equation with these params carries."""
+        names = params if self.programs is None else self.programs
+        return [p for name in names for p in programs_in(params[name])]
+
+    def applied(self, params: dict[str, Any], avals: Sequence[Any]
+                ) -> list[tuple[str, Any, Sequence[Any]]]:
+        """What the checker compares: (what the body is called, the body, avals it is applied to).
+
+        Bodies that are not among them are checked by `infer` alone.
+        """
+        return []
+
+    def shown(self, eqn: Any) -> dict[str, Any]:
+        """The params that an equation is printed with: without those that its types say."""
+        return eqn.params
 
     def __repr__(self) -> str:
         return self.name
@@ -160,6 +216,9 @@ class OpenPrimitive(Primitive):
 
     jvp = transpose = vmap = None
     abstract_eval: Any = None
+    _effects: Any = None
+    effectful = False
+    programs = None
 
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
         """Evaluate with `impl(*arrays, **params)`; without, the lowering is compiled and run."""
@@ -170,6 +229,15 @@ class OpenPrimitive(Primitive):
         """Give the result's aval (or a list of them) as a function of the operands' avals."""
         self.abstract_eval = rule
         return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give (result's aval or a list of them, set of effects) as a function of the avals."""
+        self.abstract_eval = lambda *avals, **params: rule(*avals, **params)[0]
+        self._effects, self.effectful = rule, True
+        return rule
+
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return frozenset(self._effects(*avals, **params)[1])
 
     def infer(self, *avals: Any, **params: Any) -> Any:
         if self.abstract_eval is None:
@@ -209,6 +277,7 @@ class Higher(Primitive, abstract=True):
 
     RULES = (*Primitive.RULES, "partial_eval", "dce")
     multiple_results = True
+    called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
     dce: Any
 

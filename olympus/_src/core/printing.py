@@ -7,7 +7,7 @@ attribute, since the IR prints itself through it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,6 @@ __all__ = ["pretty_print"]
 
 PYTHON_SCALARS = (bool, int, float, complex)
 PYTHON_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
-
-Rule = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 class Names:
@@ -58,7 +56,7 @@ class Names:
         if len(inner) != len(outer):
             return
         used = set()
-        for var, like in zip(inner, outer):
+        for var, like in zip(inner, outer, strict=True):
             if not (hasattr(var, "val") or hasattr(like, "val") or like in used
                     or var in self.taken):
                 used.add(like)
@@ -115,15 +113,15 @@ def pretty_print(pr: Any, *, source_info: bool = False, print_shapes: bool = Tru
     return text
 
 
-def _programs_in(value: Any) -> list[Any]:
-    """The open programs in one param."""
-    if hasattr(value, "olympuspr"):
-        return [value.olympuspr]
-    if hasattr(value, "eqns") and hasattr(value, "invars"):
-        return [value]
-    if isinstance(value, (tuple, list)):
-        return [p for v in value for p in _programs_in(v)]
-    return []
+def _open(program: Any) -> Any:
+    """An open or closed program as an open one."""
+    return getattr(program, "olympuspr", program)
+
+
+def _called(eqn: Any) -> Any:
+    """The program that the equation calls by its name; None if it is another kind."""
+    prim = eqn.primitive
+    return _open(prim.bodies(eqn.params)[0]) if getattr(prim, "called", False) else None
 
 
 def _shared(pr: Any) -> list[tuple[Any, str]]:
@@ -133,16 +131,16 @@ def _shared(pr: Any) -> list[tuple[Any, str]]:
 
     def visit(program: Any) -> None:
         for eqn in program.eqns:
-            for key, value in eqn.params.items():
-                for inner in _programs_in(value):
-                    seen = uses.get(id(inner), 0)
-                    if key == "olympuspr" and "name" in eqn.params:
-                        uses[id(inner)] = seen + 1
-                        if not seen:
-                            visit(inner)
-                            order.append((inner, eqn.params["name"]))
-                    elif not seen:
+            called = _called(eqn)
+            for inner in map(_open, eqn.primitive.bodies(eqn.params)):
+                seen = uses.get(id(inner), 0)
+                if inner is called:
+                    uses[id(inner)] = seen + 1
+                    if not seen:
                         visit(inner)
+                        order.append((inner, eqn.params["name"]))
+                elif not seen:
+                    visit(inner)
 
     visit(pr)
     taken: dict[str, int] = {}
@@ -200,18 +198,16 @@ def _atom(atom: Any, names: Names) -> str:
 
 def _eqn(eqn: Any, names: Names, settings: Settings) -> pretty.Doc:
     outs = _fill([_binder(v, names, settings) for v in eqn.outvars])
-    params = eqn.params
-    if eqn.primitive.name == "jit" and id(params["olympuspr"].olympuspr) not in names.programs:
-        body = params["olympuspr"].olympuspr
-        names.alias(body.invars, eqn.invars)
-        names.alias(body.outvars, eqn.outvars)
-    rule = EQN_RULES.get(eqn.primitive.name) if settings.custom_rules else None
-    if rule is not None:
-        params = rule(params, eqn)
+    called = _called(eqn)
+    if called is not None and id(called) not in names.programs:
+        names.alias(called.invars, eqn.invars)
+        names.alias(called.outvars, eqn.outvars)
+    params = eqn.primitive.shown(eqn) if settings.custom_rules else eqn.params
+    bodies = {id(body) for body in eqn.primitive.bodies(eqn.params)}
     bound = [outs, pretty.text(" = ")] if eqn.outvars else []
     ins = _fill([_atom(a, names) for a in eqn.invars])
     doc = pretty.concat([*bound, pretty.text(eqn.primitive.name),
-                         _params(params, names, settings), pretty.text(" "), ins])
+                         _params(params, bodies, names, settings), pretty.text(" "), ins])
     notes = []
     if settings.source_info:
         notes.append(source.format_source(eqn.source))
@@ -220,11 +216,12 @@ def _eqn(eqn: Any, names: Names, settings: Settings) -> pretty.Doc:
     return pretty.annotated(doc, " ".join(notes)) if notes else doc
 
 
-def _params(params: dict[str, Any], names: Names, settings: Settings) -> pretty.Doc:
+def _params(params: dict[str, Any], bodies: set[int], names: Names, settings: Settings
+            ) -> pretty.Doc:
     if not params:
         return pretty.text("")
     keys = sorted(params, key=lambda k: (k != "name", k))
-    items = [pretty.concat([pretty.text(f"{k}="), _value(params[k], names, settings)])
+    items = [pretty.concat([pretty.text(f"{k}="), _value(params[k], bodies, names, settings)])
              for k in keys]
     return pretty.group(pretty.concat([
         pretty.text("["), pretty.nest(2, pretty.concat([
@@ -232,48 +229,16 @@ def _params(params: dict[str, Any], names: Names, settings: Settings) -> pretty.
         pretty.brk(""), pretty.text("]")]))
 
 
-def _value(value: Any, names: Names, settings: Settings) -> pretty.Doc:
-    program = getattr(value, "olympuspr", value if hasattr(value, "eqns") else None)
-    if program is not None:
+def _value(value: Any, bodies: set[int], names: Names, settings: Settings) -> pretty.Doc:
+    if id(value) in bodies:
+        program = _open(value)
         name = names.programs.get(id(program))
         return pretty.text(name) if name is not None else _program(program, names, settings)
-    if isinstance(value, (tuple, list)) and value and all(map(_programs_in, value)):
-        inner = pretty.join(pretty.brk(), [_value(v, names, settings) for v in value])
+    if isinstance(value, (tuple, list)) and value and all(id(v) in bodies for v in value):
+        inner = pretty.join(pretty.brk(), [_value(v, bodies, names, settings) for v in value])
         return pretty.group(pretty.concat([
             pretty.text("("), pretty.nest(2, pretty.concat([pretty.brk(""), inner])),
             pretty.brk(""), pretty.text(")")]))
     if callable(value) and hasattr(value, "__name__"):
         return pretty.text(value.__name__)
     return pretty.text(str(value))
-
-
-def _dot_general(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
-    (lc, rc), (lb, rb) = params["dimension_numbers"]
-    shown = {"dimension_numbers": ((list(lc), list(rc)), (list(lb), list(rb)))}
-    if params["precision"] is not None:
-        shown["precision"] = params["precision"]
-    preferred = params["preferred_element_type"]
-    if preferred is not None and any(a.aval.dtype != preferred for a in eqn.invars):
-        shown["preferred_element_type"] = preferred
-    return shown
-
-
-def _broadcast_in_dim(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
-    """The result's type says the shape."""
-    dims = params["broadcast_dimensions"]
-    return {"broadcast_dimensions": dims} if dims else {}
-
-
-def _convert_element_type(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
-    """The sharding is there to be printed only where one was asked for."""
-    return {k: v for k, v in params.items() if k != "sharding" or v is not None}
-
-
-def _no_params(params: dict[str, Any], eqn: Any) -> dict[str, Any]:
-    return {}
-
-
-EQN_RULES: dict[str, Rule] = {
-    "dot_general": _dot_general, "broadcast_in_dim": _broadcast_in_dim,
-    "convert_element_type": _convert_element_type,
-    "dynamic_update_slice": _no_params}

@@ -14,6 +14,7 @@ from typing import Any
 from ..base import source
 from ..base.depth import GIVEN, make_room
 from ..types.avals import ShapedArray
+from .effects import of_equations
 from .ir import (
     NO_DEBUG_INFO,
     NO_EFFECTS,
@@ -79,7 +80,7 @@ class StagingTrace(Trace):
         avals = tuple([a.aval if type(a) is StagingTracer and a._trace is self else self.lift(a)
                        for a in args])
         result = prim.result_avals(avals, params)
-        effects = prim.effects(**params) if prim.multiple_results else NO_EFFECTS
+        effects = prim.effects(avals, params) if prim.effectful else NO_EFFECTS
         if prim.multiple_results:
             out: Any = [StagingTracer(self, aval) for aval in result]
         else:
@@ -117,14 +118,15 @@ class StagingTrace(Trace):
     def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
         """End the trace: one pass turns records into equations."""
         # Hot: once per equation. Own tracers are read in place, the rest goes through `atom`.
-        atom, eqns, all_effects, height = self.atom, [], NO_EFFECTS, 0
+        atom, eqns, effectful, height = self.atom, [], False, 0
         for prim, args, out, params, effects, where, eqn_ctx in self.records:
             if type(out) is list:
                 variables = []
                 for tracer in out:
                     tracer.var = Var(tracer.aval)
                     variables.append(tracer.var)
-                height = max(height, max(map(_height, params.values()), default=0))
+                for body in prim.bodies(params):
+                    height = max(height, _height(body))
             else:
                 out.var = Var(out.aval)
                 variables = [out.var]
@@ -132,16 +134,17 @@ class StagingTrace(Trace):
                    for a in args]
             eqns.append(OlympusprEqn(prim, ins, variables, params, effects, where, eqn_ctx))
             if effects:
-                all_effects |= effects
+                effectful = True
         outvars = [atom(x) for x in outs]
         info = self.debug_info
         if result_paths:
             info = DebugInfo(info.func_name, info.arg_names, result_paths)
         constvars = [var for _, var in self.consts.values()]
+        inputs = [t.var for t in self.inputs]
+        all_effects = of_equations([*constvars, *inputs], eqns) if effectful else NO_EFFECTS
         if height >= GIVEN:
             make_room(height + 1)
-        pr = Olympuspr(constvars, [t.var for t in self.inputs], outvars, eqns, all_effects, info,
-                       height + 1)
+        pr = Olympuspr(constvars, inputs, outvars, eqns, all_effects, info, height + 1)
         return ClosedOlympuspr(pr, [value for value, _ in self.consts.values()])
 
     def relocate(self, start: int, where: Any) -> None:
@@ -154,13 +157,9 @@ class StagingTrace(Trace):
         self.records, self.inputs, self.consts = [], [], {}
 
 
-def _height(param: Any) -> int:
-    """How deep the programs nest that a parameter is or has."""
-    if type(param) is ClosedOlympuspr:
-        return param.olympuspr.height
-    if type(param) is tuple:
-        return max([x.olympuspr.height for x in param if type(x) is ClosedOlympuspr], default=0)
-    return 0
+def _height(program: Any) -> int:
+    """How deep an open or closed program nests."""
+    return (program.olympuspr if type(program) is ClosedOlympuspr else program).height
 
 
 def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
@@ -200,8 +199,9 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Trac
     if not tracers:
         return closed, []
     pr = closed.olympuspr
-    moved = [v for v, c in zip(pr.constvars, closed.consts) if isinstance(c, Tracer)]
-    kept = [(v, c) for v, c in zip(pr.constvars, closed.consts) if not isinstance(c, Tracer)]
+    moved = [v for v, c in zip(pr.constvars, closed.consts, strict=True) if isinstance(c, Tracer)]
+    kept = [(v, c) for v, c in zip(pr.constvars, closed.consts, strict=True)
+            if not isinstance(c, Tracer)]
     new = pr.replace(constvars=[v for v, _ in kept], invars=[*moved, *pr.invars])
     return ClosedOlympuspr(new, [c for _, c in kept]), tracers
 

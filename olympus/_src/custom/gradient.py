@@ -19,6 +19,7 @@ from ..control.bodies import (
     structure_error,
 )
 from ..control.call import program_uses_axis
+from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
@@ -158,11 +159,15 @@ class LinearCall(Higher):
     Operands: consts of callee, consts of transpose, residuals, the linear arguments.
     """
 
+    programs = ("callee", "transpose")
+
     def infer(self, *avals: Any, callee: ClosedOlympuspr, **params: Any) -> list[Any]:
         return callee.out_avals
 
-    def effects(self, *, callee: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
-        return callee.effects
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        consts, _, rest = cut(range(len(avals)), params["num_callee_consts"],
+                              params["num_transpose_consts"])
+        return of_body(params["callee"], [*consts, *rest])
 
     def lower(self, b: Any, *args: Any, callee: ClosedOlympuspr, num_callee_consts: int,
               num_transpose_consts: int, **params: Any) -> list[Any]:

@@ -20,6 +20,7 @@ from ..backend.array import literal_array
 from ..base.errors import UnexpectedTracerError
 from ..control.call import program_uses_axis
 from ..core.context import ThreadState, ctx
+from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Linear, Primitive, Zero
@@ -384,6 +385,7 @@ class CustomCall(Higher, abstract=True):
     """
 
     what = ""
+    programs = ("call_olympuspr",)
     partial_eval = None     # see on_tape
 
     def on_tape(self, tape: Any, fun: Callable[..., Any], rules: Any, args: tuple,
@@ -394,8 +396,8 @@ class CustomCall(Higher, abstract=True):
     def infer(self, *avals: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return call_olympuspr.out_avals
 
-    def effects(self, *, call_olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
-        return call_olympuspr.effects
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return of_body(params["call_olympuspr"])
 
     def lower(self, b: Any, *args: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         return b.call_inline(call_olympuspr, args)

@@ -23,6 +23,7 @@ from ..control.bodies import (
     structure_error,
 )
 from ..control.call import program_uses_axis
+from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
@@ -44,11 +45,14 @@ class LinearSolve(Higher):
     Operands: the consts of each, then b. Results: x, then what the solver returns besides.
     """
 
+    programs = ("olympusprs",)
+
     def infer(self, *avals: Any, olympusprs: tuple, **params: Any) -> list[Any]:
         return olympusprs[1].out_avals
 
-    def effects(self, *, olympusprs: tuple, **params: Any) -> frozenset[Any]:
-        return olympusprs[1].effects
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        _, consts, _, rhs = cut(range(len(avals)), *params["const_lengths"])
+        return of_body(params["olympusprs"][1], [*consts, *rhs])
 
     def lower(self, b: Any, *args: Any, const_lengths: tuple, olympusprs: tuple) -> list[Any]:
         _, consts, _, rhs = cut(args, *const_lengths)

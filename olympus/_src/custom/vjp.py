@@ -534,6 +534,8 @@ class CustomFwd(Defined):
     name.
     """
 
+    programs = ("olympuspr", "call_olympuspr")
+
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return b.call_inline(olympuspr, args)
 

@@ -73,7 +73,7 @@ class HostCall(Primitive, abstract=True):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         if ctx.trace is ThreadState.trace and not any(isinstance(a, Tracer) for a in args):
-            if any(e.ordered for e in self.effects(**params)):
+            if any(e.ordered for e in self.effects((), params)):
                 effects.wait_for_ordered()
             arrays = map(argument_array, args)      # of keys their data, as in programs
             out = self.host(params)(*[lib.to_numpy(getattr(a, "_base_array", a)) for a in arrays])
@@ -90,7 +90,7 @@ class HostCall(Primitive, abstract=True):
         return call
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
-        ordered = any(e.ordered for e in self.effects(**params))
+        ordered = any(e.ordered for e in self.effects((), params))
         call = self.host(params)
         host = lib.HostFunction(_pass_token(call) if ordered else call)
         index = len(b.module.host_callbacks)
@@ -98,7 +98,7 @@ class HostCall(Primitive, abstract=True):
         b.module.keepalives.append(host)
         attributes = {
             "backend_config": b.attr(f"{{index = {index} : ui64}}"),
-            "has_side_effect": b.attr("true" if self.effects(**params) else "false")}
+            "has_side_effect": b.attr("true" if self.effects((), params) else "false")}
         types = [b.type(a) for a in b.avals_out]
         target = lib.python_callback_target(b.platform)
         if not ordered:
@@ -169,8 +169,8 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
 class IoCallback(HostCall):
     """params: callback, ordered, result_avals, sharding."""
 
-    def effects(self, *, ordered: bool, **params: Any) -> frozenset[Any]:
-        return frozenset((effects.ordered_io_effect if ordered else effects.io_effect,))
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return frozenset((effects.ordered_io_effect if params["ordered"] else effects.io_effect,))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         raise ValueError("io_callback: differentiated; Python code has no derivative; "
@@ -190,8 +190,9 @@ class DebugCallback(HostCall):
 
     transpose = None  # pyright: ignore[reportAssignmentType]
 
-    def effects(self, *, ordered: bool, **params: Any) -> frozenset[Any]:
-        return frozenset((effects.ordered_debug_effect if ordered else effects.debug_effect,))
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return frozenset((effects.ordered_debug_effect if params["ordered"]
+                          else effects.debug_effect,))
 
     def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
         callback = params["callback"]

@@ -80,7 +80,7 @@ class BatchEffect(DebugEffect):
 class DueTick(DebugCallback):
     """params: as of debug_callback."""
 
-    def effects(self, **params: Any) -> frozenset[Any]:
+    def effects(self, avals: Any, params: dict[str, Any]) -> frozenset[Any]:
         return frozenset((BatchEffect(),))
 
 

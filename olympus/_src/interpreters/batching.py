@@ -8,7 +8,7 @@ from typing import Any
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
-from ..core.primitive import Axis, Primitive, missing_rule
+from ..core.primitive import Axis, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis
@@ -65,29 +65,31 @@ class BatchTrace(Trace):
         ctx.trace = parent
         try:
             if self.axis.name is not None and prim.uses_axis(self.axis.name, params):
-                outs, out_dims = prim.vmap_named(self.axis, vals, dims, **params)
+                found = prim.vmap_named(self.axis, vals, dims, **params)
             elif not active:
                 return parent.process(prim, tuple(vals), params)
             elif prim.vmap is None:
                 raise missing_rule(prim, "mapped by vmap; it has no vmap rule; use "
                                    "olympus.lax.map instead of vmap here.")
             else:
-                outs, out_dims = prim.vmap(self.axis, vals, dims, **params)
+                found = prim.vmap(self.axis, vals, dims, **params)
         finally:
             ctx.trace = self
         if prim.multiple_results:
-            return [self.wrap(x, d) for x, d in zip(outs, out_dims)]
-        return self.wrap(outs, out_dims)
+            return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", found)))
+        if type(found) is not tuple or len(found) != 2:
+            found = pair(prim, "vmap", "mapped axis", found)
+        return self.wrap(*found)
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:
         vals, dims, _ = self.split(args)    # also if none is mapped: `fun` may close over some
         ctx.trace = self.parent
         try:
-            outs, out_dims = prim.vmap(self, fun, rules, vals, dims, **params)
+            found = prim.vmap(self, fun, rules, vals, dims, **params)
         finally:
             ctx.trace = self
-        return [self.wrap(x, d) for x, d in zip(outs, out_dims)]
+        return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", found)))
 
 
 def to_axis(x: Any, src: int | None, dst: int, size: int) -> Any:
@@ -105,7 +107,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
     if axis.name is not None:
         ctx.axes = {**names, axis.name: axis.size}
     try:
-        outs = fun(*[trace.wrap(x, d) for x, d in zip(vals, dims)])
+        outs = fun(*map(trace.wrap, vals, dims))
         out_vals, out_dims, _ = trace.split(outs)
     finally:
         leave(outer)
@@ -140,8 +142,9 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
     def body(*args: Any) -> list[Any]:
         nonlocal out_dims
         outs, found = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
-        outs = [to_axis(x, d, 0, axis.size) if f else x for x, d, f in zip(outs, found, force)]
-        out_dims = tuple(0 if f else d for d, f in zip(found, force))
+        outs = [to_axis(x, d, 0, axis.size) if f else x
+                for x, d, f in zip(outs, found, force, strict=True)]
+        out_dims = tuple(0 if f else d for d, f in zip(found, force, strict=True))
         return outs
 
     def batched(aval: Any, dim: int | None) -> Any:
@@ -149,6 +152,6 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
             return aval
         return aval.update(shape=(*aval.shape[:dim], axis.size, *aval.shape[dim:]))
 
-    avals = [batched(v.aval, d) for v, d in zip(pr.invars, dims)]
+    avals = [batched(v.aval, d) for v, d in zip(pr.invars, dims, strict=True)]
     pr.cache[key] = stage(body, avals, pr.debug_info), out_dims
     return pr.cache[key]

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Literal, Olympuspr
+from ..core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr
 from ..core.primitive import Higher
 
 __all__ = ["dce_closed", "dce_program"]
@@ -21,27 +21,29 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
       used_out: per output, whether it is wanted; the others are dropped.
       keep_inputs: keep unused invars in the signature (the flags say which are unused).
     """
-    outvars = [v for v, used in zip(pr.outvars, used_out) if used]
+    outvars = [v for v, used in zip(pr.outvars, used_out, strict=True) if used]
     live: set[Any] = {v for v in outvars if type(v) is not Literal}
     kept = []
     for eqn in reversed(pr.eqns):
         used = [v in live for v in eqn.outvars]
-        if not any(used) and not eqn.effects:
+        if not any(used) and not any(e.keeps for e in eqn.effects):
             continue
         if isinstance(eqn.primitive, Higher) and not all(used):
             eqn = eqn.primitive.dce(used, eqn)
+            if eqn.effects:     # its programs and operands may have become fewer
+                avals = [v.aval for v in eqn.invars]
+                eqn = eqn.replace(effects=eqn.primitive.effects(avals, eqn.params))
         elif not all(used):
             eqn = eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                       for v, u in zip(eqn.outvars, used)])
+                                       for v, u in zip(eqn.outvars, used, strict=True)])
         kept.append(eqn)
         live.update(v for v in eqn.invars if type(v) is not Literal)
     kept.reverse()
     used_consts = [v in live for v in pr.constvars]
     used_in = [v in live for v in pr.invars]
-    invars = pr.invars if keep_inputs else [v for v, used in zip(pr.invars, used_in) if used]
-    effects = frozenset().union(*(e.effects for e in kept)) if kept else NO_EFFECTS
-    new = pr.replace(constvars=[v for v, used in zip(pr.constvars, used_consts) if used],
-                     invars=invars, outvars=outvars, eqns=kept, effects=effects)
+    constvars = [v for v, used in zip(pr.constvars, used_consts, strict=True) if used]
+    invars = [v for v, used in zip(pr.invars, used_in, strict=True) if used or keep_inputs]
+    new = pr.replace(constvars=constvars, invars=invars, outvars=outvars, eqns=kept)
     return new, used_consts, used_in
 
 
@@ -56,7 +58,7 @@ def dce_closed(closed: ClosedOlympuspr, used_out: Sequence[bool],
         if same and all(used_out) and len(pr.invars) == len(used_in):
             source.cache[key] = None, used_in       # nothing dropped: the same program object
         else:
-            consts = [c for c, used in zip(closed.consts, used_consts) if used]
+            consts = [c for c, used in zip(closed.consts, used_consts, strict=True) if used]
             source.cache[key] = ClosedOlympuspr(pr, consts), used_in
     program, used_in = source.cache[key]
     return closed if program is None else program, used_in

@@ -12,7 +12,7 @@ from typing import Any
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
-from ..core.primitive import Higher, Primitive, Zero, missing_rule
+from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import zeros_of
@@ -75,18 +75,20 @@ class JVPTrace(Trace):
             if not active:
                 return parent.process(prim, tuple(primals), params)
             if isinstance(prim, Higher) and isinstance(parent, TapeTrace):
-                outs, out_tangents = prim.linearize(parent, primals, tangents, **params)
+                found = prim.linearize(parent, primals, tangents, **params)
             else:
                 if prim.jvp is None:
                     raise missing_rule(prim, "differentiated; it has no derivative; apply "
                                        "olympus.lax.stop_gradient to its operands, or wrap the "
                                        "function that uses it in olympus.custom_jvp.")
-                outs, out_tangents = prim.jvp(primals, tangents, **params)
+                found = prim.jvp(primals, tangents, **params)
         finally:
             ctx.trace = self
         if prim.multiple_results:
-            return [self.wrap(p, t) for p, t in zip(outs, out_tangents)]
-        return self.wrap(outs, out_tangents)
+            return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
+        if type(found) is not tuple or len(found) != 2:
+            found = pair(prim, "jvp", "tangent", found)
+        return self.wrap(*found)
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:
@@ -95,10 +97,10 @@ class JVPTrace(Trace):
         try:
             if not active:
                 return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
-            outs, out_tangents = prim.jvp(fun, rules, primals, tangents, **params)
+            found = prim.jvp(fun, rules, primals, tangents, **params)
         finally:
             ctx.trace, self.waits_for = self, None
-        return [self.wrap(p, t) for p, t in zip(outs, out_tangents)]
+        return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
 
 
 def instantiate(tangent: Any) -> Any:
@@ -111,7 +113,7 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
     """Primal outputs and their tangents (maybe `Zero`) of a flat function, in the current trace."""
     parent = ctx.trace
     trace = JVPTrace(parent)
-    args = [trace.wrap(p, t) for p, t in zip(primals, tangents)]
+    args = [trace.wrap(p, t) for p, t in zip(primals, tangents, strict=True)]
     outer = enter(trace)
     try:
         outs = fun(*args)
@@ -148,15 +150,15 @@ def jvp_program(closed: ClosedOlympuspr, nonzero: Sequence[bool],
         nonlocal nonzero_out
         given = iter(args[n:])
         tangents = [next(given) if nz else Zero(v.aval.to_tangent_aval())
-                    for nz, v in zip(nonzero, pr.invars)]
+                    for nz, v in zip(nonzero, pr.invars, strict=True)]
         outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), args[:n], tangents)
         out_tangents = [instantiate(t) if force else t
-                        for t, force in zip(out_tangents, instantiate_out)]
+                        for t, force in zip(out_tangents, instantiate_out, strict=True)]
         nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
         return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
 
     in_avals = [v.aval for v in pr.invars]
-    tangent_avals = [a.to_tangent_aval() for a, nz in zip(in_avals, nonzero) if nz]
+    tangent_avals = [a.to_tangent_aval() for a, nz in zip(in_avals, nonzero, strict=True) if nz]
     program = stage(jvp_body, [*in_avals, *tangent_avals], pr.debug_info)
     pr.cache[key] = program, nonzero_out
     return pr.cache[key]

@@ -77,9 +77,8 @@ class TapeTrace(StagingTrace):
                 check_usable(a)
         avals = tuple([typeof(a) for a in args])
         result = prim.result_avals(avals, params)
-        effects = NO_EFFECTS
+        effects = prim.effects(avals, params) if prim.effectful else NO_EFFECTS
         if prim.multiple_results:
-            effects = prim.effects(**params)
             out: Any = [TapeTracer(self, aval) for aval in result]
         else:
             out = TapeTracer(self, result)
@@ -131,18 +130,19 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         outs = fun(staging, tape, known_in, unknown_in)
         if isinstance(instantiate, bool):
             instantiate = (instantiate,) * len(outs)
-        unknown_out = tuple(force or tape.owns(o) for o, force in zip(outs, instantiate))
-        unknown = tape.close([o for o, u in zip(outs, unknown_out) if u])
+        unknown_out = tuple(force or tape.owns(o)
+                            for o, force in zip(outs, instantiate, strict=True))
+        unknown = tape.close([o for o, u in zip(outs, unknown_out, strict=True) if u])
         unknown = dce_closed(unknown, [True] * len(unknown.olympuspr.outvars))[0]
         ctx.trace = staging
         fixed, values = [], []
-        for var, value in zip(unknown.olympuspr.constvars, unknown.consts):
+        for var, value in zip(unknown.olympuspr.constvars, unknown.consts, strict=True):
             mine = isinstance(value, StagingTracer) and value._trace is staging
             (values if mine else fixed).append((var, value))
         positions = {id(t): i for i, t in enumerate(known_in)}
         residuals = tuple(positions.get(id(value)) for _, value in values)
-        computed = [value for (_, value), r in zip(values, residuals) if r is None]
-        known_outs = [o for o, u in zip(outs, unknown_out) if not u]
+        computed = [value for (_, value), r in zip(values, residuals, strict=True) if r is None]
+        known_outs = [o for o, u in zip(outs, unknown_out, strict=True) if not u]
         known = staging.close([*known_outs, *computed])
         pr = unknown.olympuspr.replace(
             constvars=[v for v, _ in fixed],
@@ -169,10 +169,10 @@ def _narrow(split: Split) -> Split:
     remade: list[OlympusprEqn] = []
 
     values = [pr.invars[r] if r is not None else next(computed) for r in split.residuals]
-    for v, name in zip(values, later.invars):
+    for v, name in zip(values, later.invars, strict=False):
         if type(v) is Literal or v not in made:
             taken[v] = name
-    for v, name in zip(values, later.invars):
+    for v, name in zip(values, later.invars, strict=False):
         chain = []
         while type(v) is not Literal and v in made:
             chain.append(made[v])
@@ -184,7 +184,7 @@ def _narrow(split: Split) -> Split:
                                        eqn.source, eqn.ctx))
             x = out
     residuals = tuple(position.get(v) for v in taken)
-    outs = [*pr.outvars[:first], *(v for v, r in zip(taken, residuals) if r is None)]
+    outs = [*pr.outvars[:first], *(v for v, r in zip(taken, residuals, strict=True) if r is None)]
     known, _ = dce_closed(split.known.replace(olympuspr=pr.replace(outvars=outs)),
                           (True,) * len(outs))
     later = later.replace(invars=[*taken.values(), *later.invars[len(split.residuals):]],
@@ -204,7 +204,7 @@ def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
             known_it, unknown_it = iter(known), iter(unknown)
             return eval_closed(closed, *[next(unknown_it if u else known_it) for u in unknown_in])
 
-        avals = [v.aval for v in pr.invars]
-        pr.cache[key] = split_program(body, [a for a, u in zip(avals, unknown_in) if not u],
-                                      [a for a, u in zip(avals, unknown_in) if u], instantiate)
+        avals = [(v.aval, u) for v, u in zip(pr.invars, unknown_in, strict=True)]
+        pr.cache[key] = split_program(body, [a for a, u in avals if not u],
+                                      [a for a, u in avals if u], instantiate)
     return pr.cache[key]

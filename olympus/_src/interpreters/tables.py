@@ -100,7 +100,11 @@ def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
     """`defjvp` with rules that get the result too: `rule(tangent, result, *primals, **params)`."""
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
-        terms = [rule(t, out, *primals, **params) for rule, t in zip(jvprules, tangents)
+        if len(jvprules) != len(tangents):
+            raise TypeError(f"{primitive}: defjvp was given {len(jvprules)} rules; one for each of "
+                            f"{len(tangents)} operands is required, None where there is none.")
+        terms = [rule(t, out, *primals, **params)
+                 for rule, t in zip(jvprules, tangents, strict=True)
                  if rule is not None and type(t) is not Zero]
         return out, _sum_tangents(terms, out)
 
@@ -162,7 +166,7 @@ def _show_batcher(prim: Primitive, rule: Any) -> Callable[..., Any]:
         return rule.rule
 
     def batcher(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        size = next(typeof(x).shape[d] for x, d in zip(args, dims) if d is not None)
+        size = next(typeof(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
         return rule(Axis(size), args, dims, **params)
 
     return batcher
@@ -204,7 +208,8 @@ def defvectorized(prim: Primitive) -> None:
 def defbroadcasting(prim: Primitive) -> None:
     """Declare a primitive elementwise: operands that are not mapped are repeated."""
     def batcher(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        out = prim.bind(*[bdim_at_front(x, d, axis.size) for x, d in zip(args, dims)], **params)
+        args = [bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
+        out = prim.bind(*args, **params)
         return (out, [0] * len(out)) if prim.multiple_results else (out, 0)
 
     fancy_primitive_batchers[prim] = batcher
@@ -245,8 +250,9 @@ def dce_olympuspr_consts(olympuspr: Olympuspr, used_outputs: Sequence[bool],
     """`dce_olympuspr` of a program with constvars: (program, used constvars, used inputs)."""
     keep = [instantiate] * len(olympuspr.invars) if isinstance(instantiate, bool) else instantiate
     pr, used_consts, used_in = dce_program(olympuspr, used_outputs)
-    used = [u or k for u, k in zip(used_in, keep)]
-    return (pr.replace(invars=[v for v, u in zip(pr.invars, used) if u]), used_consts, used)
+    used = [u or k for u, k in zip(used_in, keep, strict=True)]
+    invars = [v for v, u in zip(pr.invars, used, strict=True) if u]
+    return pr.replace(invars=invars), used_consts, used
 
 
 def convert_constvars_olympuspr(olympuspr: Olympuspr) -> Olympuspr:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
-from ..core.primitive import Linear, Zero, not_linear
+from ..core.primitive import Linear, Zero, check_count, not_linear
 from ..core.staging import closure_convert, stage
 from ..lax.elementwise import add
 from .jvp import instantiate
@@ -28,9 +28,9 @@ def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
       args: per input, `Linear(aval)` or the value.
       cts: per output, its cotangent or `Zero`.
     """
-    env: dict[Any, Any] = dict(zip(pr.constvars, consts))
-    linear = {v for v, a in zip(pr.invars, args) if type(a) is Linear}
-    env.update((v, a) for v, a in zip(pr.invars, args) if type(a) is not Linear)
+    env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
+    linear = {v for v, a in zip(pr.invars, args, strict=True) if type(a) is Linear}
+    env.update((v, a) for v, a in zip(pr.invars, args, strict=True) if type(a) is not Linear)
     pending = []
     for eqn in pr.eqns:
         if any(type(v) is not Literal and v in linear for v in eqn.invars):
@@ -39,7 +39,8 @@ def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
             continue
         ins = [v if type(v) is Literal else env[v] for v in eqn.invars]
         out = eqn.primitive.bind_eqn(ins, eqn.params)
-        env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
+        env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out],
+                       strict=True))
 
     acc: dict[Any, Any] = {}
 
@@ -48,7 +49,7 @@ def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
             return
         acc[var] = add(acc[var], ct) if var in acc else ct
 
-    for var, ct in zip(pr.outvars, cts):
+    for var, ct in zip(pr.outvars, cts, strict=True):
         accumulate(var, ct)
     for eqn in reversed(pending):
         prim = eqn.primitive
@@ -60,14 +61,16 @@ def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
         if prim.transpose is None:
             raise not_linear(prim.name, "an operand")
         if prim.multiple_results:
-            full = [Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, out_cts)]
+            full = [Zero(v.aval) if ct is None else ct
+                    for v, ct in zip(eqn.outvars, out_cts, strict=True)]
             in_cts = prim.transpose(full, *ins, **eqn.params)
         else:
             in_cts = prim.transpose(out_cts[0], *ins, **eqn.params)
-        for var, ct in zip(eqn.invars, in_cts):
+        check_count(prim, "transpose", "cotangents", in_cts, len(eqn.invars))
+        for var, ct in zip(eqn.invars, in_cts, strict=True):
             accumulate(var, ct)
     return [acc.get(v, Zero(v.aval)) if type(a) is Linear else None
-            for v, a in zip(pr.invars, args)]
+            for v, a in zip(pr.invars, args, strict=True)]
 
 
 def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
@@ -89,17 +92,20 @@ def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
     def body(*args: Any) -> list[Any]:
         nonlocal nonzero_out
         known, given = iter(args[:num_known]), iter(args[num_known:])
-        ins = [Linear(v.aval) if lin else next(known) for v, lin in zip(pr.invars, linear_in)]
-        cts = [next(given) if nz else Zero(v.aval) for v, nz in zip(pr.outvars, nonzero_ct)]
+        ins = [Linear(v.aval) if lin else next(known)
+               for v, lin in zip(pr.invars, linear_in, strict=True)]
+        cts = [next(given) if nz else Zero(v.aval)
+               for v, nz in zip(pr.outvars, nonzero_ct, strict=True)]
         out = backward_pass(pr, closed.consts, ins, cts)
-        out = [ct for ct, lin in zip(out, linear_in) if lin]
+        out = [ct for ct, lin in zip(out, linear_in, strict=True) if lin]
         if instantiate_out:
             out = [instantiate(ct) for ct in out]
         nonzero_out = tuple(type(ct) is not Zero for ct in out)
         return [ct for ct in out if type(ct) is not Zero]
 
-    known_avals = [v.aval for v, lin in zip(pr.invars, linear_in) if not lin]
-    ct_avals = [v.aval.to_tangent_aval() for v, nz in zip(pr.outvars, nonzero_ct) if nz]
+    known_avals = [v.aval for v, lin in zip(pr.invars, linear_in, strict=True) if not lin]
+    ct_avals = [v.aval.to_tangent_aval()
+                for v, nz in zip(pr.outvars, nonzero_ct, strict=True) if nz]
     program, tracers = closure_convert(stage(body, [*known_avals, *ct_avals]))
     assert not tracers, "a program carried by a primitive closes over no tracers"
     pr.cache[key] = program, nonzero_out

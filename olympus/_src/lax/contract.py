@@ -34,6 +34,17 @@ class DotGeneral(Primitive):
     Result axes: batch axes, then free axes of lhs, then free axes of rhs.
     """
 
+    def shown(self, eqn: Any) -> dict[str, Any]:
+        params = eqn.params
+        (lc, rc), (lb, rb) = params["dimension_numbers"]
+        shown = {"dimension_numbers": ((list(lc), list(rc)), (list(lb), list(rb)))}
+        if params["precision"] is not None:
+            shown["precision"] = params["precision"]
+        preferred = params["preferred_element_type"]
+        if preferred is not None and any(a.aval.dtype != preferred for a in eqn.invars):
+            shown["preferred_element_type"] = preferred
+        return shown
+
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DimensionNumbers,
               precision: Any, preferred_element_type: Any, out_sharding: Any) -> ShapedArray:
         (lc, rc), (lb, rb) = dimension_numbers

@@ -24,6 +24,9 @@ __all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_ty
 class ConvertElementType(Primitive):
     """Elements as the nearest values of another dtype; complex to real keeps the real part."""
 
+    def shown(self, eqn: Any) -> dict[str, Any]:
+        return {k: v for k, v in eqn.params.items() if k != "sharding" or v is not None}
+
     def infer(self, x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any
               ) -> ShapedArray:
         if dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype):

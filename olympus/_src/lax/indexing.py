@@ -338,6 +338,8 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
 class Scatter(Physical):
     """Windows of `updates` written at `indices`: the last written stays. Base of the others."""
 
+    programs = ("update_olympuspr",)
+
     def __init__(self, name: str, combine: Any = None) -> None:
         super().__init__(name)
         self.combine = combine

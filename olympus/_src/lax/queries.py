@@ -39,7 +39,7 @@ class DceSink(Primitive):
     def infer(self, *avals: Any, prevent_mlir_dce: bool) -> list[Any]:
         return []
 
-    def effects(self, **params: Any) -> frozenset[Any]:
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         return KEEP
 
     def lower(self, b: Any, *xs: Any, prevent_mlir_dce: bool) -> list[Any]:

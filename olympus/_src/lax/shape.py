@@ -66,6 +66,10 @@ class Structural(Physical, abstract=True):
 class BroadcastInDim(Structural):
     """Put operand axis i at result axis broadcast_dimensions[i]; repeat along the others."""
 
+    def shown(self, eqn: Any) -> dict[str, Any]:
+        dims = eqn.params["broadcast_dimensions"]
+        return {"broadcast_dimensions": dims} if dims else {}
+
     def infer(self, x: ShapedArray, *, shape: Dims, broadcast_dimensions: Dims,
               sharding: Any) -> ShapedArray:
         dims = broadcast_dimensions

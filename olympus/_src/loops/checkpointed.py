@@ -21,6 +21,7 @@ from ..control.cond import cond
 from ..control.fixpoint import carry_fixpoint
 from ..control.scan_primitive import permute_inputs
 from ..control.while_primitive import While, loop, while_p
+from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
@@ -89,11 +90,13 @@ class CheckpointedWhile(While):
 class CountedWhile(Higher):
     """params: olympuspr, num_consts, checkpoints. Operands: iterations, consts, the carry."""
 
+    programs = ("olympuspr",)
+
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return olympuspr.out_avals
 
-    def effects(self, *, olympuspr: ClosedOlympuspr, **params: Any) -> frozenset[Any]:
-        return olympuspr.effects
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return of_body(params["olympuspr"], range(1, len(avals)))
 
     def _as_while(self, n: Any, *args: Any, olympuspr: ClosedOlympuspr, num_consts: int,
                   checkpoints: int) -> list[Any]:

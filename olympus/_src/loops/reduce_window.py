@@ -51,6 +51,7 @@ class ReduceWindow(Primitive):
     """n operands and n initial values; every window combined by the program `olympuspr`."""
 
     multiple_results = True
+    programs = ("olympuspr",)
     transpose = None
 
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
@@ -162,6 +163,7 @@ class SelectAndScatter(Primitive):
 
     transpose = None
     flat_in = (0,)
+    programs = ("select_olympuspr", "scatter_olympuspr")
 
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
         """Not memoised: the key would keep programs alive."""

@@ -46,6 +46,7 @@ class ScatterApply(Primitive):
     """
 
     multiple_results = True
+    programs = ("olympuspr",)
     transpose = None
 
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
