@@ -482,12 +482,14 @@ class Builder:
         return list(op.results)
 
     def call_inline(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
-        """Emit a program's equations here."""
-        saved = self.avals_in, self.avals_out, self.eqn, self.loc
+        """Emit a program's equations here, inside the scopes of the equation being lowered."""
+        saved = self.avals_in, self.avals_out, self.eqn, self.loc, self.prefix
+        if self.eqn is not None:
+            self.prefix += self.eqn.ctx.path
         try:
             return lower_equations(self, closed, args)
         finally:
-            self.avals_in, self.avals_out, self.eqn, self.loc = saved
+            self.avals_in, self.avals_out, self.eqn, self.loc, self.prefix = saved
 
     def inline(self, fun: Callable[..., Any], *xs: Any, **params: Any) -> Any:
         """Trace `fun(*xs, **params)`, a function of lax operations, and emit it here."""
@@ -503,7 +505,7 @@ class Builder:
             self.module.keepalives.append(closed)
             symbol = self.module.symbol(name)
             self.module.depth += 1
-            emit_function(self.module, closed, symbol, "private", self.prefix)
+            emit_function(self.module, closed, symbol, "private", "")  # XLA adds its callers'
             self.module.depth -= 1
             found = symbol, [tensor_type(a) for a in closed.out_avals]
             self.module.functions[key] = found

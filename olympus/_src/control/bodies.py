@@ -17,7 +17,7 @@ from typing import Any
 
 from ..base import source
 from ..base.util import Memo
-from ..core.context import ctx, current_context
+from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import Tracer, typeof
@@ -86,7 +86,7 @@ def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
     memo = _bodies.get(of)
     if memo is None:
         memo = _bodies[of] = Memo(64)
-    key = (own, finish_key, in_tree, tuple(in_avals), current_context(), ctx.eqn)
+    key = (own, finish_key, in_tree, tuple(in_avals), current_context())
     found = memo.get(key)
     if found is None:
         found = _stage_body(fun, in_tree, in_avals, finish)

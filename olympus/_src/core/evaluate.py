@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .context import ROOT, ctx
 from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
 from .staging import StagingTrace
-from .trace import Trace, ctx
+from .trace import Trace
 
 __all__ = ["eval_closed", "eval_olympuspr"]
 
@@ -20,8 +21,8 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
       olympuspr: the open program.
       consts: one value for each of its constvars.
       *args: one value for each of its invars.
-      propagate_source_info: whether equations that are recorded meanwhile name the lines and the
-        named scopes of the program's equations, instead of the caller's.
+      propagate_source_info: whether equations that are recorded meanwhile name the lines of the
+        program's equations, instead of the caller's.
 
     Returns:
       The list of output values.
@@ -51,20 +52,22 @@ def _evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
 
 
 def _bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
-    return eqn.primitive.bind_eqn(ins, eqn.params)
+    """Bind inside the equation's named scopes, which are relative to its program."""
+    if eqn.ctx is None or eqn.ctx is ROOT:
+        return eqn.primitive.bind_eqn(ins, eqn.params)
+    outer = ctx.eqn
+    ctx.eqn = outer.extend(*eqn.ctx.names)
+    try:
+        return eqn.primitive.bind_eqn(ins, eqn.params)
+    finally:
+        ctx.eqn = outer
 
 
 def _bind_as(eqn: OlympusprEqn, ins: list[Any]) -> Any:
-    """Bind inside the equation's named scopes; what is recorded meanwhile gets its line."""
+    """The same; what is recorded meanwhile gets the equation's line."""
     recorders = [(trace, len(trace.records)) for trace in _enclosing(ctx.trace)
                  if isinstance(trace, StagingTrace)]
-    outer = ctx.eqn
-    for name in eqn.ctx.names if eqn.ctx is not None else ():
-        ctx.eqn = ctx.eqn.extend(name)
-    try:
-        out = eqn.primitive.bind_eqn(ins, eqn.params)
-    finally:
-        ctx.eqn = outer
+    out = _bind(eqn, ins)
     if eqn.source is not None:
         for trace, start in recorders:
             trace.relocate(start, eqn.source)

@@ -14,6 +14,7 @@ from typing import Any
 from ..base import source
 from ..base.depth import GIVEN, make_room
 from ..types.avals import ShapedArray
+from .context import ROOT
 from .effects import of_equations
 from .ir import (
     NO_DEBUG_INFO,
@@ -174,13 +175,15 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
     collecting = gc.isenabled()
     if collecting:
         gc.disable()
-    outer = enter(trace)
+    outer, scope = enter(trace), ctx.eqn
+    ctx.eqn = ROOT      # names are relative to the program, which may be called in many scopes
     try:
         outs = fun(*inputs)
         closed = trace.close(outs)
         notes = note_origins(trace)
     finally:
         leave(outer)
+        ctx.eqn = scope
         trace.end()
         if collecting:
             gc.enable()

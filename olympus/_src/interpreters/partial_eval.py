@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.context import ROOT
 from ..core.evaluate import eval_closed
 from ..core.ir import NO_EFFECTS, ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Primitive
@@ -125,7 +126,8 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
     tape = TapeTrace(staging)
     known_in = [staging.new_input(a) for a in known_avals]
     unknown_in = [tape.new_input(a) for a in unknown_avals]
-    outer = enter(tape)
+    outer, scope = enter(tape), ctx.eqn
+    ctx.eqn = ROOT
     try:
         outs = fun(staging, tape, known_in, unknown_in)
         if isinstance(instantiate, bool):
@@ -151,6 +153,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
                              residuals))
     finally:
         leave(outer)
+        ctx.eqn = scope
         tape.end()
         staging.end()
 
