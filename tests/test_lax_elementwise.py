@@ -147,10 +147,71 @@ def test_scalars_join_arrays() -> None:
     x = np.ones(2, "f4")
     assert lax.add(x, 2).dtype == lax.mul(0.5, x).dtype == np.float32
     assert lax.add(x, np.ones((), "f4")).shape == (2,)
-    out = lax.add(1, 2.5)
+    out = lax.add(1.0, 2.5)
     assert out.weak_type and out == 3.5
     assert families._const(np.int8(3), 2).aval.dtype == np.int8
     np.testing.assert_array_equal(lax.mul(x.astype("f2"), x.astype("f2"), out_dtype="float32"), x)
+
+
+@pytest.mark.parametrize("name", [
+    "add", "sub", "mul", "div", "max", "min", "rem", "pow", "atan2", "nextafter", "complex", "eq",
+    "ne", "lt", "le", "gt", "ge", "igamma", "igammac", "zeta", "polygamma", "random_gamma_grad"])
+def test_axes_of_size_1_are_broadcast(name: str) -> None:
+    fun = getattr(lax, name)
+    x, y = np.linspace(1, 2, 6).reshape(2, 3, 1), np.linspace(2, 3, 8).reshape(2, 1, 4)
+    for a, b in ((x, y), (x, y[:1]), (x[:, :1], y), (x[:0], y[:1]), (x[0], y[0])):
+        np.testing.assert_array_equal(fun(a, b), fun(*np.broadcast_arrays(a, b)))
+    if name in ("eq", "ne", "lt", "le", "gt", "ge", "nextafter", "complex", "zeta", "polygamma"):
+        return
+    one, other = vjp(fun, x, y)[1](np.ones((2, 3, 4)))
+    whole = vjp(fun, *map(np.array, np.broadcast_arrays(x, y)))[1](np.ones((2, 3, 4)))
+    np.testing.assert_allclose(one, np.sum(whole[0], 2, keepdims=True), rtol=1e-12)
+    np.testing.assert_allclose(other, np.sum(whole[1], 1, keepdims=True), rtol=1e-12)
+
+
+def test_betainc_broadcasts_axes_of_size_1() -> None:
+    a, b, x = np.full((3, 1), 2.0), np.linspace(1, 2, 4)[None], np.full((1, 1), 0.5)
+    np.testing.assert_array_equal(lax.betainc(a, b, x), lax.betainc(*map(np.array, (
+        np.broadcast_arrays(a, b, x)))))
+
+
+def pair(x: Any) -> Any:
+    return lax.broadcast(x, (2,))
+
+
+def matrix(x: Any) -> Any:
+    return lax.broadcast(x, (1, 1))
+
+
+WEAK_AS_THE_OPERAND = [
+    lax.is_finite, lambda x: lax.reduce_sum(pair(x), (0,)), lambda x: lax.top_k(pair(x), 1)[0],
+    lambda x: lax.approx_max_k(pair(x), 1)[0], lambda x: lax.linalg.cholesky(matrix(x)),
+    lambda x: lax.linalg.eigh(matrix(x))[1], lambda x: lax.linalg.lu(matrix(x))[0],
+    lambda x: lax.linalg.svd(matrix(x), compute_uv=False), lambda x: lax.linalg.qr(matrix(x))[0]]
+WEAK_IF_BOTH_ARE = [
+    lax.add, lax.max, lax.pow, lax.eq, lax.ne, lax.lt, lax.ge,
+    lambda x, y: lax.clamp(x, y, y), lambda x, y: lax.clamp(y, x, y),
+    lambda x, y: lax.clamp(y, y, x), lambda x, y: lax.select(True, x, y),
+    lambda x, y: lax.reduce(pair(x), y, lambda a, b: lax.mul(a, lax.exp(b)), (0,)),
+    lambda x, y: lax.rng_uniform(x, y, (2,)),
+    lambda x, y: lax.linalg.triangular_solve(matrix(x), matrix(y), left_side=True)]
+
+
+@pytest.mark.parametrize("fun", WEAK_AS_THE_OPERAND)
+def test_results_are_weak_as_the_operand(fun: Any) -> None:
+    assert fun(olympus.numpy.asarray(0.5)).weak_type and not fun(np.float64(0.5)).weak_type
+
+
+@pytest.mark.parametrize("fun", WEAK_IF_BOTH_ARE)
+def test_results_are_weak_if_both_operands_are(fun: Any) -> None:
+    weak, strong = olympus.numpy.asarray(0.5), np.float64(0.5)
+    assert fun(weak, weak).weak_type
+    assert not any(fun(*xs).weak_type for xs in ((weak, strong), (strong, weak)))
+
+
+def test_an_update_makes_strong() -> None:
+    weak = lax.broadcast(olympus.numpy.asarray(0.5), (2,))
+    assert weak.weak_type and not lax.dynamic_update_slice(weak, weak[:1], (0,)).weak_type
 
 
 def test_printed() -> None:

@@ -43,6 +43,11 @@ def test_padding_of_every_sign(window, pads):
     assert np.sum(np.asarray(back) * x) == np.sum(expected * ct)
 
 
+def test_an_unknown_size_of_windows_is_0() -> None:
+    assert lax.reduce_window_shape_tuple((-1, 8), (1, 2), (1, 2), ((0, 0), (1, 0))) == (0, 4)
+    assert lax.reduce_window_shape_tuple((-1, 8), (1, 2), (1, 2), "VALID") == (0, 4)
+
+
 @pytest.mark.parametrize("shape", [(0,), (3,)])
 def test_no_elements(shape):
     x = np.ones(shape, np.float32)

@@ -26,7 +26,7 @@ from ..lax.sharding import constrain
 from ..lax.slicing import concatenate, slice_in_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axes, prod
+from ..types.shape import front_axes, prod
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import (
     aval_error,
@@ -157,7 +157,8 @@ class Reduce(Primitive):
             raise TypeError(f"reduce: operands {', '.join(map(str, xs))} given; equal shapes are "
                             "required; broadcast them.")
         shape = tuple([n for d, n in enumerate(xs[0].shape) if d not in dimensions])
-        return [make_aval(shape, x.dtype) for x in xs]
+        return [make_aval(shape, x.dtype, x.weak_type and init.weak_type)
+                for x, init in zip(xs, avals[len(xs):], strict=True)]
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, dimensions: Dims) -> list[Any]:
         op = b.ops("stablehlo.reduce", args, {"dimensions": b.i64s(dimensions)}, regions=1)
@@ -243,7 +244,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
       init_values: the same structure of scalars of the same dtypes, to start from; for the result
         not to depend on the order they must be the function's identity.
       computation: `(a, b) -> c` on structures of scalars, without traced values from outside.
-      dimensions: axes to combine along; negative ones count from the end.
+      dimensions: axes to combine along, counted from the front.
       out_sharding: where the results are; see `with_sharding_constraint`.
 
     Returns:
@@ -260,7 +261,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     if not leaves:
         raise TypeError("reduce: no operands given; at least one array is required.")
     inits = initial_values("reduce", leaves, avals, tree, init_values)
-    axes = canonical_axes(tuple(dimensions), avals[0].ndim, "reduce")
+    axes = front_axes(tuple(dimensions), avals[0].ndim, "reduce")
     program = scalar_program("reduce", computation, tree, avals)
     fun, identity, kinds = _MONOIDS.get(monoid_of(program), (None, None, ""))
     dtype = avals[0].dtype

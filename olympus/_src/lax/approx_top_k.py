@@ -59,7 +59,7 @@ class ApproxTopK(Primitive):
         check_kind("approx_top_k", x, "f")
         d = reduction_dimension
         shape = (*x.shape[:d], size, *x.shape[d + 1:])
-        return [make_aval(shape, x.dtype), make_aval(shape, INT32)]
+        return [make_aval(shape, x.dtype, x.weak_type), make_aval(shape, INT32)]
 
     def lower(self, b: Any, x: Any, *, reduction_dimension: int, is_max_k: bool, size: int,
               **params: Any) -> Any:

@@ -228,7 +228,7 @@ class Clamp(Primitive):
         if low.shape not in ((), x.shape) or high.shape not in ((), x.shape):
             raise TypeError(f"clamp: bounds {low} and {high} given for {x}; rank 0 or the "
                             "operand's shape is required; broadcast them.")
-        return make_aval(x.shape, x.dtype, x.weak_type)
+        return make_aval(x.shape, x.dtype, low.weak_type and x.weak_type and high.weak_type)
 
     def lower(self, b: Any, low: Any, x: Any, high: Any) -> Any:
         return b.op("stablehlo.clamp", [low, x, high])

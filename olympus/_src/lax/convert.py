@@ -67,7 +67,7 @@ convert_element_type_p = ConvertElementType("convert_element_type")
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """The elements as values of `new_dtype` (64-bit ones only with x64 on); None: strongly typed.
+    """The elements as values of `new_dtype` (64-bit ones only with x64 on), strongly typed.
 
     Floats become integers by truncation, saturating at the dtype's limits, NaN becoming 0. Complex
     numbers become real by dropping the imaginary part, with NumPy's ComplexWarning; use `real` to
@@ -78,8 +78,10 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     Array([        -1,          2, 2147483647], dtype=int32)
     """
     aval = typeof(operand)
-    dtype = (aval.dtype if new_dtype is None
-             else dtypes.requested_dtype("convert_element_type", new_dtype))
+    if new_dtype is None:
+        raise ValueError(f"convert_element_type: {aval} to None given; a dtype is required; pass "
+                         "operand.dtype to keep its own.")
+    dtype = dtypes.requested_dtype("convert_element_type", new_dtype)
     if (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)
             and not dtypes.is_bool(dtype)):
         source.warn(f"convert_element_type: {aval} to {dtype} drops the imaginary part; use "

@@ -8,7 +8,7 @@ from ..core.primitive import Primitive
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis, canonical_shape
+from ..types.shape import canonical_shape, front_axis
 from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
 from .sharding import constrain
@@ -56,7 +56,7 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
     """
     shape = canonical_shape(shape, "iota")
     out = iota_p.bind(dtype=dtypes.requested_dtype("iota", dtype), shape=shape,
-                      dimension=canonical_axis(dimension, len(shape), "iota"), sharding=None)
+                      dimension=front_axis(dimension, len(shape), "iota"), sharding=None)
     return constrain("broadcasted_iota", out, out_sharding)
 
 

@@ -16,7 +16,7 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis
+from ..types.shape import front_axis
 from . import elementwise as ew
 from .reduce import check_kind, highest, lowest
 from .shape import broadcast_in_dim, inserted, rev
@@ -163,7 +163,7 @@ cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp, lambda dtype: -float("in
 
 
 def _cumulative(prim: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:
-    axis = canonical_axis(axis, typeof(operand).ndim, prim.name)
+    axis = front_axis(axis, typeof(operand).ndim, prim.name)
     return prim.bind(operand, axis=axis, reverse=bool(reverse))
 
 

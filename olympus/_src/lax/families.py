@@ -23,7 +23,7 @@ from .shape import broadcast_axis, broadcast_in_dim, broadcast_in_dim_p, move_ax
 
 __all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "REAL",
            "Comparison", "Elementwise", "add", "add_p", "binary", "check_dtypes", "check_operands",
-           "comparison", "elementwise", "full_shape", "map_elementwise", "match_ranks", "operand",
+           "comparison", "elementwise", "full_shape", "map_elementwise", "match_shapes", "operand",
            "unary"]
 
 Partial = Callable[..., Any]
@@ -124,7 +124,7 @@ class Elementwise(Primitive):
     def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         shape = check_operands(self.name, avals, self.kinds)
         dtype = avals[0].dtype if self.result is None else self.result(avals[0].dtype)
-        return make_aval(shape, dtype, dtype != BOOL and all(a.weak_type for a in avals))
+        return make_aval(shape, dtype, all(a.weak_type for a in avals))
 
     def lower(self, b: Any, *xs: Any, accuracy: Any = None) -> Any:
         return b.op(self.op, b.expand(xs), accuracy_attributes(b, accuracy))
@@ -170,7 +170,8 @@ class Comparison(Elementwise):
         self.total = total
 
     def infer(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        return make_aval(check_operands(self.name, avals, self.kinds), BOOL)
+        return make_aval(check_operands(self.name, avals, self.kinds), BOOL,
+                         all(a.weak_type for a in avals))
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
         kind = dtypes.scalar_kind(b.avals_in[0].dtype)
@@ -212,13 +213,14 @@ def _range(dtype: np.dtype) -> tuple[int, int]:
 
 
 def operand(x: Any, like: Any) -> Any:
-    """A Python scalar as a literal of the other operand's dtype; anything else as it is.
+    """A Python scalar as a literal of the dtype of the array next to it; anything else as it is.
 
-    Only where nothing is lost: 2 becomes 2.0 next to floats, 2.5 next to integers stays.
-    OverflowError for an int outside the range of an integer dtype.
+    Only where nothing is lost: 2 becomes 2.0 next to floats, 2.5 next to integers stays, and so
+    does a scalar next to another scalar. OverflowError for an int outside the range of an integer
+    dtype.
     """
     joins = _JOINS.get(type(x))
-    if joins is not None:
+    if joins is not None and type(like) not in _JOINS:
         aval = typeof(like)
         kind = dtypes.scalar_kind(aval.dtype)
         if kind in joins:
@@ -235,17 +237,27 @@ def _const(example: Any, value: Any) -> Literal:
     return literal(np.asarray(value, aval.dtype)[()], aval.dtype, aval.weak_type)
 
 
-def match_ranks(xs: Sequence[Any]) -> list[Any]:
-    """Operands with rank-0 arrays broadcast to the shape of the others; literals as they are."""
-    shape = next((s for s in (typeof(x).shape for x in xs) if s), ())
-    return [broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(), sharding=None)
-            if shape and not is_literal(x) and typeof(x).shape == () else x for x in xs]
+def match_shapes(xs: Sequence[Any]) -> list[Any]:
+    """Operands with rank-0 arrays and axes of size 1 broadcast to the others; literals stay.
+
+    Operands that do not fit are left for the primitive to refuse.
+    """
+    shapes = [s for s in (typeof(x).shape for x in xs) if s]
+    if not shapes or any(len(s) != len(shapes[0]) for s in shapes):
+        return list(xs)
+    sizes = [set(axis) - {1} or {1} for axis in zip(*shapes, strict=True)]
+    if any(len(found) > 1 for found in sizes):
+        return list(xs)
+    shape = tuple([found.pop() for found in sizes])
+    return [x if typeof(x).shape == shape or is_literal(x) else broadcast_in_dim_p.bind(
+        x, shape=shape, broadcast_dimensions=tuple(range(typeof(x).ndim)), sharding=None)
+        for x in xs]
 
 
 def binary(prim: Primitive, x: Any, y: Any) -> Any:
     """Bind a two-operand primitive; a Python scalar takes the other operand's dtype.
 
-    A rank-0 array is broadcast to the other's shape; the primitive refuses other mixes of shapes.
+    A rank-0 array and axes of size 1 are broadcast; the primitive refuses other mixes of shapes.
     """
     try:
         if x.aval is y.aval:    # interned: the common case needs no promotion
@@ -255,7 +267,7 @@ def binary(prim: Primitive, x: Any, y: Any) -> Any:
     x = operand(x, y)
     y = operand(y, x)
     if typeof(x).shape != typeof(y).shape:
-        x, y = match_ranks((x, y))
+        x, y = match_shapes((x, y))
     return prim.bind(x, y)
 
 

@@ -13,7 +13,7 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axes, canonical_axis, prod
+from ..types.shape import front_axes, front_axis, prod
 from . import elementwise as ew
 from .shape import (
     Dims,
@@ -227,7 +227,7 @@ argmin_p = ArgExtremum("argmin", lambda x, y: ew.lt(x, y), highest)
 
 
 def _reduce(prim: Reduction, operand: Any, axes: Sequence[int], out_sharding: Any = None) -> Any:
-    axes = canonical_axes(tuple(axes), typeof(operand).ndim, prim.name)
+    axes = front_axes(tuple(axes), typeof(operand).ndim, prim.name)
     if not axes and is_array(operand):
         check_kind(prim.name, typeof(operand), prim.kinds)
         return constrain(prim.name, operand, out_sharding)
@@ -271,7 +271,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
 
 
 def _arg_reduce(prim: ArgExtremum, operand: Any, axis: int, index_dtype: Any) -> Any:
-    axis = canonical_axis(axis, typeof(operand).ndim, prim.name)
+    axis = front_axis(axis, typeof(operand).ndim, prim.name)
     return prim.bind(operand, axes=(axis,),
                      index_dtype=dtypes.requested_dtype(prim.name, index_dtype))
 

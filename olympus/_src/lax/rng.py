@@ -125,7 +125,7 @@ class RngUniform(Primitive):
             names = ", ".join(dtypes.long_name(d) for d in _UNIFORM)
             raise TypeError(f"rng_uniform: bounds {a} given; dtypes accepted are {names} (others "
                             "abort XLA's CPU compiler); convert the result with astype.")
-        return make_aval((*a.shape, *shape), a.dtype)
+        return make_aval((*a.shape, *shape), a.dtype, a.weak_type and b.weak_type)
 
     def lower(self, b: Any, low: Any, high: Any, *, shape: Dims) -> Any:
         out, sizes = b.avals_out[0], np.asarray(shape, np.int64)

@@ -15,7 +15,7 @@ from ..core.primitive import Axis, Primitive
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
-from ..types.shape import canonical_axes, canonical_shape, definitely_equal, prod
+from ..types.shape import canonical_axes, canonical_shape, definitely_equal, front_axes, prod
 from .sharding import constrain
 
 __all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_to_rank", "collapse",
@@ -426,7 +426,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
 
     Raises ValueError for an axis that is out of bounds or named twice.
     """
-    dims = canonical_axes(tuple(dimensions), typeof(operand).ndim, "rev")
+    dims = front_axes(tuple(dimensions), typeof(operand).ndim, "rev")
     return operand if not dims and is_array(operand) else rev_p.bind(operand, dimensions=dims)
 
 
@@ -448,7 +448,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 
     Raises TypeError for bool, ValueError for an axis out of bounds or named twice.
     """
-    axes = canonical_axes(tuple(axes), typeof(operand).ndim, "reduce_sum")
+    axes = front_axes(tuple(axes), typeof(operand).ndim, "reduce_sum")
     if not axes and is_array(operand):
         return constrain("reduce_sum", operand, out_sharding)
     out = reduce_sum_p.bind(operand, axes=axes, out_sharding=None)

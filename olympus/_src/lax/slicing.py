@@ -15,6 +15,7 @@ from ..types.shape import (
     canonical_dim,
     canonical_shape,
     definitely_equal,
+    front_axis,
 )
 from . import elementwise as ew
 from .convert import convert_element_type
@@ -362,7 +363,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
         raise ValueError("concatenate: no operands given; at least one array is required.")
     if len(operands) == 1 and is_array(operands[0]):
         return operands[0]
-    axis = canonical_axis(dimension, typeof(operands[0]).ndim, "concatenate")
+    axis = front_axis(dimension, typeof(operands[0]).ndim, "concatenate")
     return concatenate_p.bind(*operands, dimension=axis)
 
 
@@ -432,7 +433,7 @@ class DynamicUpdateSlice(Physical):
                 or any(s > n for s, n in zip(update.shape, x.shape))):
             raise TypeError(f"dynamic_update_slice: operand {x}, update {update} given; an update "
                             "of the operand's dtype and rank, not larger on any axis, is required.")
-        return x
+        return x.update(weak_type=False)
 
     def emit(self, b: Any, x: Any, update: Any, *starts: Any) -> Any:
         padded = _padded_starts(b, starts, b.avals_in[0].ndim, 2)

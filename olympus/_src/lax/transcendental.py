@@ -24,7 +24,7 @@ from .families import (
     check_dtypes,
     elementwise,
     full_shape,
-    match_ranks,
+    match_shapes,
     operand,
     unary,
 )
@@ -109,7 +109,7 @@ def pow(x: Any, y: Any) -> Any:
     x = operand(x, y)
     y = y if type(y) is int else operand(y, x)
     if typeof(x).shape != typeof(y).shape:
-        x, y = match_ranks((x, y))
+        x, y = match_shapes((x, y))
     return pow_p.bind(x, y)
 
 

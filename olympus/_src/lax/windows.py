@@ -179,7 +179,7 @@ class WindowReduction(Primitive, abstract=True):
 
     def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
         check_kind(self.name, x, self.kinds)
-        return make_aval(windowed_shape(x.shape, **params), x.dtype, x.weak_type)
+        return make_aval(windowed_shape(x.shape, **params), x.dtype)
 
     def lower(self, b: Any, x: Any, **params: Any) -> Any:
         aval = b.avals_in[0]
@@ -221,11 +221,13 @@ def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: S
                               window_dilation: Sequence[int] | None = None) -> Dims:
     """The shape of a windowed reduction; arguments as of `reduce_window`.
 
+    A negative size, as -1 for one that is not known, counts as 0.
+
     >>> from olympus import lax
     >>> lax.reduce_window_shape_tuple((5, 6), (2, 2), (1, 2), "VALID")
     (4, 3)
     """
-    shape = canonical_shape(operand_shape, "reduce_window_shape_tuple")
+    shape = canonical_shape([max(n, 0) for n in operand_shape], "reduce_window_shape_tuple")
     return windowed_shape(shape, **window_params(
         "reduce_window_shape_tuple", shape, window_dimensions, window_strides, padding,
         base_dilation, window_dilation))

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 __all__ = ["broadcast_shapes", "canonical_axes", "canonical_axis", "canonical_dim",
-           "canonical_shape", "definitely_equal", "div", "is_static", "maximum", "prod"]
+           "canonical_shape", "definitely_equal", "div", "front_axes", "front_axis", "is_static",
+           "maximum", "prod"]
 
 Shape = tuple[int, ...]
 
@@ -105,6 +106,24 @@ def canonical_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     if len(set(found)) != len(found):
         raise ValueError(f"{what}: axes {tuple(axes)} of an array of dimension {ndim} given; "
                          "duplicate value in 'axis'; name each axis once.")
+    return found
+
+
+def front_axis(axis: Any, ndim: int, what: str = "axis") -> int:
+    """An axis that is counted from the front: one of `[0, ndim)`, else as `canonical_axis`."""
+    found = canonical_axis(axis, ndim, what)
+    if found != axis:
+        raise ValueError(f"{what}: axis {axis} of an array of dimension {ndim} given; an int in "
+                         f"[0, {ndim}) is required; count it from the front: {found}.")
+    return found
+
+
+def front_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
+    """Axes that are counted from the front, in the given order; errors as of `canonical_axes`."""
+    found = canonical_axes(axes, ndim, what)
+    if found != tuple(axes):
+        for axis in axes:
+            front_axis(axis, ndim, what)
     return found
 
 

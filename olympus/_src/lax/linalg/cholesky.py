@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.primitive import Zero
-from ...core.trace import literal, typeof
+from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import make_aval
 from ...types.shape import definitely_equal
@@ -141,9 +141,8 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
 def symmetrize(prim: MatrixOperation, x: Any) -> Any:
     """(x + xᴴ)/2 of x[..., n, n]."""
-    aval = typeof(x)
-    prim.result_avals((aval,), {})      # refuses what the next line would not name
-    return ew.mul(ew.add(x, adjoint(x)), literal(0.5, aval.dtype))
+    prim.result_avals((typeof(x),), {})      # refuses what the next line would not name
+    return ew.mul(ew.add(x, adjoint(x)), 0.5)
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:

@@ -61,7 +61,8 @@ class MatrixOperation(Primitive, abstract=True):
     def infer(self, *avals: ShapedArray, **params: Any) -> Any:
         batch = self._check(avals)
         shapes = [a.shape[len(batch):] for a in avals]
-        found = [make_aval((*batch, *shape), dtype)
+        weak = all(a.weak_type for i, a in enumerate(avals) if i not in self.indices)
+        found = [make_aval((*batch, *shape), dtype, weak and dtype != INT32)
                  for shape, dtype in self.results(avals[0].dtype, *shapes, **params)]
         return found if self.multiple_results else found[0]
 

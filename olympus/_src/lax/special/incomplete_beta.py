@@ -17,7 +17,7 @@ from ..arithmetic import abs, div, max, mul, neg, reciprocal, sub
 from ..bits import bitwise_and, bitwise_not, bitwise_or
 from ..comparison import eq, ge, gt, le, lt, select
 from ..creation import full_like
-from ..families import add, match_ranks, operand
+from ..families import add, match_shapes, operand
 from ..transcendental import exp, log, log1p, sqrt
 from .classical import digamma, polygamma
 from .incomplete_gamma import rgamma1p, stirling
@@ -215,4 +215,4 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     """
     xs = [a, b, x]
     like = next((v for v in xs if type(v) not in (bool, int, float)), x)
-    return regularized_incomplete_beta_p.bind(*match_ranks([operand(v, like) for v in xs]))
+    return regularized_incomplete_beta_p.bind(*match_shapes([operand(v, like) for v in xs]))

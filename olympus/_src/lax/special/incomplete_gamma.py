@@ -20,7 +20,7 @@ from ..arithmetic import abs, div, floor, max, min, mul, neg, reciprocal, sub
 from ..bits import bitwise_and, bitwise_not, bitwise_or
 from ..comparison import eq, ge, gt, le, lt, select
 from ..creation import full_like
-from ..families import add, binary, match_ranks
+from ..families import add, binary, match_shapes
 from ..transcendental import exp, expm1, log, log1p, pow, sqrt
 from .classical import digamma, erfc
 from .parameter_derivatives import bell, gamma_order, log_gamma_cumulants
@@ -395,7 +395,7 @@ igammac_p = Computed("igammac", _upper, (
     lambda t, q, a, x: neg(mul(t, igamma_grad_a(a, x))),
     lambda t, q, a, x: neg(mul(t, binary(gamma_density_p, a, x)))))
 igamma_grad_a_p = Computed("igamma_grad_a", _grad_a, (
-    lambda t, g, a, x: mul(t, igamma_slope_p.bind(*match_ranks((a, x)), order=2)),
+    lambda t, g, a, x: mul(t, igamma_slope_p.bind(*match_shapes((a, x)), order=2)),
     lambda t, g, a, x: _density_in_a(t, binary(gamma_density_p, a, x), a, x)))
 random_gamma_grad_p = Computed("random_gamma_grad", _sample_slope, (
     _sample_slope_in_a, _sample_slope_in_x))
