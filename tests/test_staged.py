@@ -137,3 +137,17 @@ def test_stage():
     assert "stage 2.0" in str(olympus.make_olympuspr(lambda: lax.stage(2.0))())
     assert vmap(lambda x: lax.stage(x) * lax.stage(np.float32(2)))(X).tolist() == [0, 2, 4, 6]
     assert olympus.grad(lambda x: lax.stage(x) ** 2)(3.0) == 6
+
+
+@pytest.mark.parametrize("transform", [
+    olympus.grad, olympus.jacfwd, olympus.hessian, olympus.checkpoint,
+    lambda f: lambda x: olympus.vmap(f)(onp.stack([x, x])),
+    lambda f: lambda x: olympus.vmap(olympus.grad(f))(onp.stack([x, x])),
+    lambda f: olympus.grad(lambda x: onp.sum(olympus.vmap(f)(onp.stack([x, x])))),
+], ids=["grad", "jacfwd", "hessian", "checkpoint", "vmap", "vmap of grad", "grad of vmap"])
+def test_library_functions_are_inline_wherever_a_program_is_recorded(transform):
+    def f(x):
+        return onp.sum(onp.logaddexp(onp.sin(x), 1.0) + onp.var(x) + onp.cumsum(x) + onp.median(x))
+
+    program = olympus.make_olympuspr(transform(f))(onp.arange(1.0, 4.0))
+    assert " jit" not in str(program)

@@ -158,6 +158,13 @@ class StagingTrace(Trace):
         self.records, self.inputs, self.consts = [], [], {}
 
 
+def is_recorded(trace: Any) -> bool:
+    """Whether what the trace does ends in a program; else it ends in values."""
+    while (parent := getattr(trace, "parent", None)) is not None:
+        trace = parent
+    return isinstance(trace, StagingTrace)
+
+
 def _height(program: Any) -> int:
     """How deep an open or closed program nests."""
     return (program.olympuspr if type(program) is ClosedOlympuspr else program).height

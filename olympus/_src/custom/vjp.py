@@ -15,7 +15,7 @@ from ..control.call import Defined, call_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Linear, Primitive, Zero
-from ..core.staging import StagingTrace, closure_convert, stage
+from ..core.staging import closure_convert, is_recorded, stage
 from ..core.trace import Tracer, ctx, describe, typeof
 from ..interpreters.batching import BatchTrace, batch_flat, batch_program, to_axis
 from ..lax.shape import reduce_sum
@@ -465,7 +465,7 @@ class CustomVjpCall(CustomCall):
             tangents: Sequence[Any], **params: Any) -> Any:
         def apply(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             nonzero = tuple(type(t) is not Zero for t in tangents)
-            run = _apart if rules.optimize_remat and _is_staged(ctx.trace) else _together
+            run = _apart if rules.optimize_remat and is_recorded(ctx.trace) else _together
             outs, res, bwd = run(fun, rules, primals, nonzero)
             out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])
             found = iter(custom_lin_p.bind(
@@ -493,13 +493,6 @@ class CustomVjpCall(CustomCall):
     def unpack(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         rest = {"name": params["name"], "symbolic_zeros": params["symbolic_zeros"]}
         return params["fwd"].call, rest
-
-
-def _is_staged(trace: Any) -> bool:
-    """Whether what the trace does ends in a program; else rules may look at values."""
-    while (parent := getattr(trace, "parent", None)) is not None:
-        trace = parent
-    return isinstance(trace, StagingTrace)
 
 
 def _together(fun: Callable[..., Any], rules: _VjpRule, primals: Sequence[Any],

@@ -18,7 +18,7 @@ from ..backend.array import array_from_numpy
 from ..backend.dispatch import BASE, check_deleted
 from ..base import lib
 from ..base.util import Memo
-from ..core.staging import StagingTrace
+from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
 from ..transforms.fused import FAILURES
 from ..transforms.jit import make_jit
@@ -77,7 +77,8 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
             except FAILURES:
                 check_deleted(name, (x, y))
                 raise
-        if composite and trace is not BASE and type(trace) is not StagingTrace:
+        if (composite and trace is not BASE and type(trace) is not StagingTrace
+                and not is_recorded(trace)):
             pair = _operands(x, y, traced=True)
             if pair is not None:
                 return compiled(*pair)

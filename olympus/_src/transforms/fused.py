@@ -1,9 +1,9 @@
 """`fused`: a library function of several operations as one compiled program when called eagerly.
 
-    evaluating      one C++ call of the compiled function
-    staging         the body runs inline, operation by operation
-    other traces    bind `call` with the body staged once per type, so that eager grad and vmap run
-                    few executables and not one per primitive; with `inline`, as when staging
+    evaluating              one C++ call of the compiled function
+    below a staging trace   the body runs inline, operation by operation
+    eager grad and vmap     bind `call` with the body staged once per type, so that they run few
+                            executables and not one per primitive; with `inline`, as when staging
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..backend.array import literal_array
 from ..backend.dispatch import BASE, KEY_TYPES, check_deleted, python_array
 from ..base import lib
 from ..core.ir import Literal
-from ..core.staging import StagingTrace
+from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
 from .jit import NotAnArrayError, make_jit
 
@@ -62,7 +62,8 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         if (rest or trace is not BASE or type(y) in placed
                 or (type(x) is not ArrayImpl and type(x) not in KEY_TYPES)):
             args = () if x is _ABSENT else (x,) if y is _ABSENT else (x, y, *rest)
-            if type(trace) is StagingTrace or (inline and trace is not BASE):
+            if type(trace) is StagingTrace or (
+                    trace is not BASE and (inline or is_recorded(trace))):
                 return fun(*args, **kwargs)
             return general(trace, args, kwargs)
         # Hot. Passing on *args and **kwargs would cost 0.5 us, a twentieth of the whole call.
