@@ -131,10 +131,24 @@ class ModuleContext:
                             ("mhlo.num_replicas", 1)):
             self.module.operation.attributes[what] = attr(f"{count} : i32")
         if self.host_calls and len(self.devices) > 1:
-            symbol = self._declare("maximal_mesh", "#sdy.mesh<[], device_ids=[0]>")
+            one = self._declare("maximal_mesh", "#sdy.mesh<[], device_ids=[0]>")
+            every = self._declare("every_device", f'#sdy.mesh<["all"={len(self.devices)}]>')
             for op in self.host_calls:
-                values = ", ".join([f"<@{symbol}, []>"] * max(len(op.results), 1))
+                values = ", ".join([f"<@{one}, []>"] * max(len(op.results), 1))
                 op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
+                self._copy_to_every_device(op, every)
+
+    def _copy_to_every_device(self, op: Any, mesh: str) -> None:
+        """Else a result of the program may be whole on one device and undefined on the others."""
+        ir = mlir.ir
+        for x in op.results:
+            if isinstance(x.type, ir.RankedTensorType):     # no token
+                dims = ", ".join(["{}"] * x.type.rank)
+                copied = ir.Operation.create(
+                    "sdy.sharding_constraint", [x.type], [x],
+                    {"sharding": attr(f"#sdy.sharding<@{mesh}, [{dims}]>")}, None, 0, op.location,
+                    ir.InsertionPoint.after(op))
+                x.replace_all_uses_except(copied.result, copied)
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""
