@@ -237,6 +237,82 @@ def case_callbacks_run_once_with_the_whole_value():
     np.testing.assert_allclose(np.asarray(y), np.sin(X) + 1, rtol=1e-6)
 
 
+def case_results_of_callbacks_are_whole_on_every_device():
+    """The program's results themselves, or what a loop, a branch or a call makes of them."""
+    struct = olympus.ShapeDtypeStruct((4, 2), "float32")
+    call = lambda x: olympus.pure_callback(np.sin, struct, x)
+    programs = {
+        "alone": call, "two": lambda x: (call(x), x + 1)[0], "moved": lambda x: call(x).T.T,
+        "called": olympus.jit(call), "io": lambda x: io_callback(np.sin, struct, x),
+        "ordered": lambda x: io_callback(np.sin, struct, x, ordered=True),
+        "branch": lambda x: lax.cond(x[0, 1] > 0, call, lambda x: x, x),
+        "loop": lambda x: lax.fori_loop(0, 1, lambda i, x: call(x), x),
+        "vmap": olympus.vmap(lambda row: olympus.pure_callback(
+            np.sin, row, row, vmap_method="sequential")),
+    }
+    for name, f in programs.items():
+        y = olympus.jit(f)(olympus.device_put(X, on("x", "y")))
+        assert not isinstance(y, tuple) and len(y.devices()) == 8, name
+        for part in y.addressable_shards:
+            np.testing.assert_allclose(np.asarray(part.data), np.sin(X)[part.index], rtol=1e-6)
+
+
+def memory(x):
+    return x.sharding.memory_kind
+
+
+def case_memory_kinds_are_kept_or_refused():
+    host, device = on("x", "y").with_memory_kind("pinned_host"), on("x", "y")
+    x = olympus.device_put(X, host)
+    check_parts(olympus.device_put(x, device), X)
+    assert np.array_equal(np.asarray(x), X) and memory(x) == "pinned_host"
+    assert {memory(p.data) for p in x.addressable_shards} == {"pinned_host"}
+    assert x.sharding == host and memory(x + 1) == "device"
+    there = olympus.device_put(olympus.device_put(X, device), olympus.memory.Space.Host)
+    assert (memory(there), there.sharding.spec) == ("pinned_host", device.spec)
+    second = SingleDeviceSharding(olympus.devices()[1], memory_kind="pinned_host")
+    put = lambda x: olympus.device_put(onp.sin(x), host)
+    for f in (olympus.jit(onp.sin, out_shardings=host), olympus.jit(put), put,
+              olympus.jit(lambda x: olympus.jit(put)(x)),
+              lambda x: lax.with_sharding_constraint(onp.sin(x), host),
+              olympus.jit(onp.sin, out_shardings=second),
+              olympus.jit(lambda x: olympus.device_put(onp.sin(x), second))):
+        for _ in range(2):      # the second call is C++'s
+            y = f(X)
+            np.testing.assert_allclose(np.asarray(y), np.sin(X), rtol=1e-6)
+            assert memory(y) == "pinned_host"
+            assert y.sharding.device_set == (
+                second if len(y.devices()) == 1 else host).device_set
+    back = olympus.jit(lambda x: olympus.device_put(put(x), device) + 1)(X)
+    assert memory(back) == "device"
+    np.testing.assert_allclose(np.asarray(olympus.grad(lambda x: put(x).sum())(X)), np.cos(X),
+                               rtol=1e-6)
+    error(ValueError, "memories device", lambda: device.with_memory_kind("moon"))
+
+
+def case_traced_values_are_put_on_the_device():
+    second = olympus.devices()[1]
+    put = lambda x: olympus.device_put(x, second) * 2
+    assert olympus.jit(put)(X).devices() == {second}
+    assert olympus.grad(lambda x: put(x).sum())(X).devices() == {second}
+
+
+def case_likenesses_and_copies_stay_where_the_array_is():
+    for where in (on("x", "y"), on("y").with_memory_kind("pinned_host"),
+                  SingleDeviceSharding(olympus.devices()[3])):
+        x = olympus.device_put(X, where)
+        for f in (onp.zeros_like, onp.ones_like, onp.empty_like, onp.array, onp.copy,
+                  lambda x: onp.full_like(x, 3), lambda x: lax.full_like(x, 3),
+                  lambda x: x.astype(x.dtype, copy=True), lambda x: x.astype(x.dtype)):
+            y = f(x)
+            assert y.sharding == where and y.committed and y.dtype == x.dtype
+        copy = onp.array(x)
+        olympus.jit(lambda x: x + 1, donate_argnums=0)(x)
+        assert np.array_equal(np.asarray(copy), X)
+    assert onp.zeros_like(x, shape=(3,)).devices() == {olympus.devices()[0]}
+    assert not onp.zeros_like(onp.asarray(X)).committed
+
+
 def case_two_meshes_of_the_same_devices():
     reverse = on("b", sizes=(2, 4), names=("a", "b"), order=slice(None, None, -1))
     x = olympus.device_put(X, on("x", "y"))

@@ -4,6 +4,7 @@ What needs several devices is in sharded_cases.py, which runs in a process with 
 number of CPU devices is fixed when the backend starts.
 """
 
+import copy
 import json
 import os
 import pickle
@@ -71,6 +72,8 @@ def test_mesh_says_what_it_is():
     assert mesh.device_ids.tolist() == [[0]] and mesh.local_devices == [DEVICE]
     assert not mesh.is_multi_process and mesh == Mesh([[DEVICE]], ("x", "y"))
     assert mesh != Mesh([DEVICE], "x")
+    model = copy.deepcopy({"mesh": mesh, "sharding": NamedSharding(mesh, P("x"))})
+    assert model["mesh"] == mesh and model["sharding"] == NamedSharding(mesh, P("x"))
 
 
 @pytest.mark.parametrize(("call", "error", "match"), [
@@ -94,6 +97,8 @@ def test_mesh_says_what_it_is():
     (lambda: olympus.device_put(1.0, P("x")), ValueError, "device_put: .*without a mesh"),
     (lambda: olympus.jit(lambda x: x, out_shardings=P("x"))(1.0), ValueError,
      "jit out_shardings: .*without a mesh"),
+    (lambda: olympus.device_put(1.0, may_alias=True, donate=True), ValueError, "no second owner"),
+    (lambda: make_single_device_sharding(DEVICE, memory_kind="moon"), ValueError, "memories"),
     (lambda: pickle.dumps(NamedSharding(Mesh([DEVICE], "x"), P())), TypeError, "devices of this"),
 ])
 def test_bad_input_says_what_is_required(call, error, match):
@@ -112,6 +117,15 @@ def test_one_device_needs_no_partitions():
     text = f.lower(np.arange(4.0)).as_text()
     assert "mhlo.num_partitions = 1" in text and "sdy.sharding" not in text
     assert olympus.device_put(np.arange(4.0), sharding).sharding == sharding
+
+
+def test_copies_have_memory_of_their_own():
+    x = olympus.numpy.ones(3)
+    for copied in (olympus.numpy.array(x), x.astype("float32", copy=True),
+                   olympus.device_put(x, may_alias=False)):
+        assert copied.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+        assert copied.tolist() == [1, 1, 1] and not copied.committed
+    assert x.astype("float32") is x
 
 
 def test_shardings_of_one_device():

@@ -13,7 +13,6 @@ from .._src.control.scan_primitive import scan_p
 from .._src.loops.scatter_apply import scatter_apply
 from .._src.custom.solves import custom_linear_solve, custom_root, linear_solve_p
 from .._src.host.tokens import after_all, after_all_p, create_token, create_token_p, stage, stage_p
-from .._src.control.transfer import device_put_p
 from .._src.loops.while_loop import fori_loop, while_loop
 from .._src.control.while_primitive import while_p
 from .._src.lax.accuracy import AccuracyMode, Tolerance
@@ -127,7 +126,7 @@ from .._src.lax.shape import (
     reduce_sum, reduce_sum_p, reshape, reshape_p, rev, rev_p, squeeze, squeeze_p, tile, tile_p,
     transpose, transpose_p,
 )
-from .._src.lax.sharding import sharding_constraint_p, with_sharding_constraint
+from .._src.lax.sharding import device_put_p, sharding_constraint_p, with_sharding_constraint
 from .._src.lax.slicing import (
     concatenate, concatenate_p, dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim,
     dynamic_slice_p, dynamic_update_index_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim,

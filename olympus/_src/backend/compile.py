@@ -72,7 +72,7 @@ class Executable:
         ins, self.out_shardings = _shardings(
             xla, self.devices, [self.demanded[i] if self.demanded else None for i in taken],
             [self.in_avals[i] for i in taken], self.physical_out,
-            list(context.meshes))
+            list(context.meshes), context.result_memories["main"])
         self.in_shardings = [None] * len(self.kept)     # None for what is not read
         for i, s in zip(taken, ins):
             self.in_shardings[i] = s
@@ -125,17 +125,20 @@ class Executable:
 
 
 def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Sequence[Any],
-               outs: Sequence[Any], meshes: Sequence[Mesh]) -> tuple[list[Any], list[Any]]:
+               outs: Sequence[Any], meshes: Sequence[Mesh], memories: Sequence[str | None]
+               ) -> tuple[list[Any], list[Any]]:
     """Where a program takes the arguments that it reads and leaves its results."""
     if len(devices) == 1:
         sharding = lib.single_device_sharding(devices[0])
         result = NamedSharding(meshes[0], PartitionSpec()) if meshes else sharding
-        return [s or sharding for s in given], [result] * len(outs)
+        return [s or sharding for s in given], [
+            result if kind is None else result.with_memory_kind(kind) for kind in memories]
 
     parameters, results = lib.shardings(xla)
     return ([s or named(meshes, devices, t, physical_aval(a).ndim)
              for s, t, a in zip(given, parameters, ins)],
-            [named(meshes, devices, t, a.ndim) for t, a in zip(results, outs)])
+            [named(meshes, devices, t, a.ndim, kind)
+             for t, a, kind in zip(results, outs, memories, strict=True)])
 
 
 def _fits(x: Any, sharding: Any) -> bool:

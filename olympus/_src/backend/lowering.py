@@ -48,7 +48,7 @@ class ModuleContext:
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "keepalives",
                  "name", "depth", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls")
+                 "host_calls", "memories", "result_memories")
 
     def __init__(self, platform: str, name: str) -> None:
         self.platform, self.name = platform, name
@@ -58,6 +58,8 @@ class ModuleContext:
         self.host_callbacks: list[Callable] = []
         self.keepalives: list[Any] = []
         self.host_calls: list[Any] = []     # operations that one device must make
+        self.memories: dict[Any, str] = {}      # values put into another memory than the devices'
+        self.result_memories: dict[str, list[str | None]] = {"main": []}    # by function
         self.depth = 0      # how many calls lead to what is emitted now
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
@@ -426,6 +428,14 @@ class Builder:
             self.module.host_calls.append(op)
         return list(op.results)
 
+    def put_in_memory(self, x: Any, kind: str) -> Any:
+        """`x` in a memory of the devices. Where results are, XLA for CPU asks the function only."""
+        out = self.custom_call("annotate_device_placement", [x], [x.type], {
+            "has_side_effect": attr("true"), "api_version": attr("1 : i32"),
+            "mhlo.frontend_attributes": attr(f'{{_xla_buffer_placement = "{kind}"}}')})[0]
+        self.module.memories[out] = kind
+        return out
+
     def solver(self, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
                config: dict[str, Any] | None = None, aliases: Sequence[int | None] = ()
                ) -> list[Any]:
@@ -482,6 +492,9 @@ class Builder:
             return self.call_inline(closed, args)
         symbol, types = self._function(closed, name)
         op = self.ops("func.call", args, {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types)
+        for x, kind in zip(op.results, self.module.result_memories[symbol], strict=True):
+            if kind is not None:
+                self.module.memories[x] = kind
         return list(op.results)
 
     def composite(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str, version: int,
@@ -604,6 +617,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     if tokens:
         results = [b.full(_storage(a), False) if a is abstract_token else x
                    for x, a in zip(results, closed.out_avals)]
+    module.result_memories[symbol] = [module.memories.get(x) for x in results]
     ir.Operation.create("func.return", [], results, None, None, 0, loc, b.ip)
     return fn
 
@@ -646,10 +660,12 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
             arg_attrs.append(ir.DictAttr.get(attributes))
         main.arg_attrs = ir.ArrayAttr.get(arg_attrs)
         result_attrs = []
-        for path, s, aval in zip(list(result_paths) or [""] * len(closed.out_avals),
-                                 list(out_shardings) or [None] * len(closed.out_avals),
-                                 closed.out_avals):
+        for path, s, aval, kind in zip(list(result_paths) or [""] * len(closed.out_avals),
+                                       list(out_shardings) or [None] * len(closed.out_avals),
+                                       closed.out_avals, context.result_memories["main"]):
             attributes = {}
+            if kind is not None:
+                attributes["mhlo.memory_kind"] = ir.StringAttr.get(kind)
             if path:
                 attributes["olympus.result_info"] = ir.StringAttr.get(path)
             result_attrs.append(ir.DictAttr.get(attributes | context.sharding_attrs(s, aval)))

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend.dispatch import BASE
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.trace import ctx
 from ..interpreters.batching import batch_program
@@ -19,7 +18,6 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.partial_eval import Split, partial_eval_program, split_program
 from ..interpreters.transpose import transpose_program
-from .transfer import device_put_p
 
 __all__ = ["Defined", "call_p"]
 
@@ -145,9 +143,6 @@ def _apply_split(prim: Call, tape: Any, split: Split, known: Sequence[Any],
     ctx.trace = tape.parent
     try:
         known_outs = prim.bind(*known, olympuspr=split.known, **params)
-        if ctx.trace is BASE:
-            for i, where in _placed(split.known):
-                known_outs[i] = device_put_p.bind(known_outs[i], **where)
     finally:
         ctx.trace = outer
     num_outs = len(known_outs) - split.num_computed
@@ -199,18 +194,3 @@ class Defined(Higher, abstract=True):
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         return call_p.uses_axis(name, params)
-
-
-def _placed(closed: ClosedOlympuspr) -> list[tuple[int, dict[str, Any]]]:
-    """Outputs that the program leaves in a memory that it names, with the params; cached.
-
-    Compiled programs for CPU know one memory: what they leave for the host is moved after them.
-    """
-    pr = closed.olympuspr
-    if "placed" not in pr.cache:
-        made = {e.outvars[0]: e.params for e in pr.eqns if e.primitive is device_put_p}
-        made |= {e.outvars[i]: where for e in pr.eqns if e.primitive is call_p
-                 for i, where in _placed(e.params["olympuspr"])}
-        pr.cache["placed"] = [(i, made[v]) for i, v in enumerate(pr.outvars)
-                              if type(v) is Var and v in made]
-    return pr.cache["placed"]

@@ -15,11 +15,11 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Split, partial_eval_program
 from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
+from ..lax.sharding import move
 from ..types.memory import Space
 from ..types.tree import tree_map, tree_unflatten
 from .bodies import check_callable, flatten, name_of, stage_body
 from .call import Call, call_p
-from .transfer import move
 
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_p",
            "checkpoint_policies", "name_p"]

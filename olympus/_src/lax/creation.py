@@ -11,7 +11,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, front_axis
 from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
-from .sharding import constrain
+from .sharding import constrain, sharding_like
 
 __all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
 
@@ -106,10 +106,11 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
         raise TypeError(f"full_like: fill_value {aval} given; a scalar is required.")
     weak = dtype is None and like.weak_type
     dtype = like.dtype if dtype is None else dtypes.requested_dtype("full_like", dtype, True)
+    where = sharding_like(x) if sharding is None and shape is None else sharding
     shape = like.shape if shape is None else canonical_shape(shape, "full_like")
     out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
                                   broadcast_dimensions=(), sharding=None)
-    return constrain("full_like", out, sharding)
+    return constrain("full_like", out, where)
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Demands on where values are: `with_sharding_constraint`."""
+"""Demands on where values are: `with_sharding_constraint`, memory spaces."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import lib
+from ..core.context import ThreadState, ctx
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
+from ..types.memory import Space
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, current_mesh
 from ..types.tree import flatten_axes, tree_flatten
 
-__all__ = ["constrain", "resolve_sharding", "sharding_constraint_p", "with_sharding_constraint"]
+__all__ = ["constrain", "device_put_p", "move", "resolve_sharding", "sharding_constraint_p",
+           "sharding_like", "with_sharding_constraint"]
 
 
 class ShardingConstraint(Primitive):
@@ -55,6 +58,36 @@ class ShardingConstraint(Primitive):
 sharding_constraint_p = ShardingConstraint("sharding_constraint")
 
 
+class DevicePut(Primitive):
+    """params: source, target, both `Space`. Values stay; the derivative moves back."""
+
+    def infer(self, x: Any, *, source: Space, target: Space) -> Any:
+        return x
+
+    def lower(self, b: Any, x: Any, *, source: Space, target: Space) -> Any:
+        return b.put_in_memory(x, target.value)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+    def transpose(self, ct: Any, x: Any, *, source: Space, target: Space) -> list[Any]:
+        if type(x) is not Linear:
+            return [None]
+        return [self.bind(ct, source=target, target=source)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        return self.bind(*args, **params), dims[0]
+
+
+device_put_p = DevicePut("device_put")
+
+
+def move(x: Any, source: Space, target: Space) -> Any:
+    """`x`, in the memory space `target`."""
+    return device_put_p.bind(x, source=source, target=target)
+
+
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """`x`, spread over devices as demanded: what XLA may not choose for itself.
 
@@ -90,7 +123,19 @@ def constrain(what: str, x: Any, sharding: Any) -> Any:
         sharding.check_compatible_aval(typeof(x).shape)
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
-    return sharding_constraint_p.bind(x, sharding=sharding)
+    x = sharding_constraint_p.bind(x, sharding=sharding)
+    kind = sharding._memory_kind
+    if kind is None or kind == sharding.default_memory_kind:
+        return x
+    return move(x, Space.Device, Space.of(kind))
+
+
+def sharding_like(x: Any) -> Any:
+    """Where what is made in the likeness of `x` belongs: with `x` if that is bound to devices."""
+    if type(x) is not lib.ArrayImpl or not x._committed or ctx.trace is not ThreadState.trace:
+        return None
+    kind = type(x._sharding)
+    return x._sharding if kind is NamedSharding or kind is lib.SingleDeviceSharding else None
 
 
 def resolve_sharding(what: str, sharding: Any) -> Any:

@@ -17,7 +17,7 @@ from ..lax import creation as lax_creation
 from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..lax import slicing
-from ..lax.sharding import constrain
+from ..lax.sharding import constrain, sharding_like
 from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -151,8 +151,7 @@ def _from_array(x: Any, dtype: Any, copy: bool | None) -> Any:
     if dtype is not None and (x.dtype != dtype or x.aval.weak_type):
         x = convert(ew.real(x) if _drops_imaginary("array", x, x, dtype) else x, dtype)
     elif copy and type(x) is ArrayImpl:
-        return array_from_numpy(np.asarray(x), x.aval.weak_type,
-                                x.device if x.committed else None)
+        return lib.copied(x)
     return x
 
 
@@ -291,6 +290,8 @@ def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: An
     if isinstance(a, (list, tuple)):
         a = asarray(a)
     like = operand(name, a).aval
+    if shape is None and device is None and out_sharding is None:
+        out_sharding = sharding_like(a)
     found = _filled(name, like.shape if shape is None else shape, fill_value,
                     like.dtype if dtype is None else dtype, device, out_sharding)
     return convert(found, like.dtype, True) if dtype is None and like.weak_type else found

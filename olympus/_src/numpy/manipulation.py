@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import lib
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..lax import slicing
@@ -40,7 +41,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
       a: array.
       shape: an int or ints, one of which may be -1: what remains.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
-      copy: has no visible effect, as arrays are immutable.
+      copy: whether the result must have memory of its own, so that donating one spares the other.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Raises TypeError where the sizes do not fit.
@@ -397,7 +398,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     Args:
       x: array.
       dtype: anything that names a dtype.
-      copy: has no visible effect, as arrays are immutable.
+      copy: whether the result must have memory of its own, so that donating one spares the other.
       device: a device or sharding to put the result on.
 
     Complex to real drops the imaginary part, with a warning. Raises TypeError for what is no dtype.
@@ -408,6 +409,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
         promote.warn_complex("astype", typeof(x), to)
         x = x != 0 if dtypes.is_bool(to) else x
     out = as_array(promote.convert(x, to))
+    if copy and out is x and type(x) is lib.ArrayImpl:
+        out = lib.copied(x)
     return out if device is None else device_put(out, device)
 
 

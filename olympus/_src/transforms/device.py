@@ -10,11 +10,10 @@ from ..backend.compile import drop_programs
 from ..backend.dispatch import KEY_TYPES, argument_array
 from ..base import lib
 from ..base.source import api_boundary
-from ..control.transfer import move
 from ..core.trace import Tracer, typeof
-from ..lax.sharding import constrain, resolve_sharding
+from ..lax.sharding import constrain, move, resolve_sharding
 from ..types.memory import Space
-from ..types.sharding import NamedSharding, PartitionSpec
+from ..types.sharding import NamedSharding, PartitionSpec, make_single_device_sharding
 from ..types.tree import flatten_axes, tree_flatten, tree_map
 from .arguments import leaf_path
 
@@ -22,7 +21,6 @@ __all__ = ["block_until_ready", "clear_caches", "copy_to_host_async", "device_ge
            "live_arrays"]
 
 ArrayImpl = lib.ArrayImpl
-SPACES = (Space.Device.value, Space.Host.value)    # that programs can name
 
 
 @api_boundary
@@ -41,15 +39,18 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
       may_alias: whether results may share memory with `x`; the default is that they may, for arrays
         that are on the device already.
 
-    Traced values pass through: within a compiled program, values stay where the program runs. A
-    memory space is kept, for devices whose programs have several.
-    TypeError for leaves that are not arrays, ValueError for what is not a device and for shapes
-    that do not fit the sharding.
+    Within a compiled program, the program runs on the devices named; the values may be in the
+    memories "device" and "pinned_host" of those.
+    TypeError for leaves that are not arrays, ValueError for what is not a device, for shapes that
+    do not fit the sharding, and for `donate` together with `may_alias=True`.
 
     >>> import olympus
     >>> olympus.device_put({"a": 1.0}, olympus.devices()[0])
     {'a': Array(1., dtype=float32, weak_type=True)}
     """
+    if may_alias and not (donate is False or donate is None):
+        raise ValueError(f"device_put: may_alias=True and donate={donate!r} given; an array that "
+                         "is given up has no second owner; leave one of them out.")
     leaves, tree = tree_flatten(x)
     targets = map(_target, flatten_axes("device_put device", tree, device))
     copy = donate is False and may_alias is False
@@ -85,10 +86,11 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
     if parts is not None:
         return _spread(x, parts, donate, copy)
     if isinstance(x, Tracer):
-        if memory not in SPACES:
+        if device is not None:
+            x = constrain("device_put", x, make_single_device_sharding(device))
+        if memory is None:
             return x
-        source = Space.Host if memory == "device" else Space.Device
-        return move(x, source, Space.of(memory))
+        return move(x, Space.Host if memory == "device" else Space.Device, Space.of(memory))
     if type(x) in KEY_TYPES:
         return x.dtype.wrap(_put(tree, x._base_array, index, target, donate, copy))
     if type(x) is not ArrayImpl:
@@ -101,13 +103,13 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
         if device is None or not hasattr(aval, "dtype"):
             return _in_memory(argument_array(x), memory)
         return _in_memory(array_from_numpy(x, aval.weak_type, device), memory)
-    if device is None and not copy:
-        moved = _in_memory(x, memory)
+    if device is None:
+        moved = _in_memory(lib.copied(x) if copy else x, memory)
     elif x.sharding.num_devices > 1:
         moved = _in_memory(array_from_numpy(numpy_value(x), x.aval.weak_type, device), memory)
     else:
-        moved = lib.copy_to_device(x, x.device if device is None else device, copy=copy)
-        if device is not None and not moved._committed:
+        moved = lib.copy_to_device(x, device, copy=copy)
+        if not moved._committed:
             moved = lib.make_array(x.aval, moved._sharding, [moved], committed=True)
         moved = _in_memory(moved, memory)
     if donate and (moved.device, moved.sharding.memory_kind) != (x.device, x.sharding.memory_kind):
@@ -126,8 +128,8 @@ def _spread(x: Any, sharding: NamedSharding, donate: bool, copy: bool) -> Any:
         sharding.check_compatible_aval(x.aval.shape)
     except ValueError as error:
         raise ValueError(f"device_put: {error}") from None
-    if x._sharding == sharding and not copy:
-        return x
+    if x._sharding == sharding and x._committed:
+        return lib.copied(x) if copy else x
     moved = put_parts(x, sharding)
     if donate:
         x.delete()
@@ -138,7 +140,7 @@ def _in_memory(x: Any, memory: str | None) -> Any:
     """The array in a memory of the device where it is."""
     if memory is None or type(x) is not ArrayImpl or x.sharding.memory_kind == memory:
         return x
-    return lib.copy_to_memory(x, memory)
+    return lib.copied(x, x.sharding.with_memory_kind(memory))
 
 
 @api_boundary

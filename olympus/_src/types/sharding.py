@@ -137,6 +137,9 @@ class Mesh(contextlib.ContextDecorator):
     def _key(self) -> tuple[Any, ...]:
         return self.device_tuple, self.axis_sizes, self.axis_names
 
+    def __deepcopy__(self, memo: Any) -> Mesh:
+        return self     # it never changes, and devices are not to be copied
+
     def __eq__(self, other: object) -> bool:
         return self is other or isinstance(other, Mesh) and self._key == other._key
 
@@ -309,7 +312,9 @@ class NamedSharding(lib.GSPMDSharding):
             if axes.count(name) > 1:
                 raise ValueError(f"NamedSharding: {spec} names the axis {name!r} twice; an axis of "
                                  "the mesh may cut one axis of the array.")
-        self.mesh, self.spec, self._kind = mesh, spec, memory_kind
+        if mesh.device_tuple:
+            check_memory_kind("NamedSharding", mesh.device_tuple[0], memory_kind)
+        self.mesh, self.spec = mesh, spec
         self._tilings: dict[int, Any] = {}
         self._hash = hash((mesh, spec, memory_kind))
         super().__init__(mesh.device_tuple, self._to_xla_hlo_sharding(len(spec)), memory_kind)
@@ -348,7 +353,7 @@ class NamedSharding(lib.GSPMDSharding):
 
     def update(self, **changes: Any) -> NamedSharding:
         """A copy with mesh, spec or memory_kind changed."""
-        fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._kind, **changes}
+        fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind, **changes}
         return NamedSharding(fields.pop("mesh"), fields.pop("spec"), **fields)
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
@@ -356,7 +361,7 @@ class NamedSharding(lib.GSPMDSharding):
         return self.update(memory_kind=kind)
 
     def _key(self) -> tuple[Any, ...]:
-        return self.mesh, self.spec, self._kind
+        return self.mesh, self.spec, self._memory_kind
 
     def __eq__(self, other: object) -> bool:
         return self is other or isinstance(other, NamedSharding) and self._key() == other._key()
@@ -373,9 +378,10 @@ class NamedSharding(lib.GSPMDSharding):
                 f"memory_kind={self.memory_kind})")
 
 
-def named(meshes: Iterable[Mesh], devices: tuple[Any, ...], tiling: Any, ndim: int) -> Any:
+def named(meshes: Iterable[Mesh], devices: tuple[Any, ...], tiling: Any, ndim: int,
+          memory_kind: str | None = None) -> Any:
     """The NamedSharding of what XLA chose for an array; a plain sharding where no mesh has one."""
-    plain = lib.GSPMDSharding(devices, tiling)
+    plain = lib.GSPMDSharding(devices, tiling, memory_kind)
     counts = lib.tile_counts(tiling, ndim)
     target = plain.devices_indices_map(counts)
     for mesh in meshes:
@@ -384,7 +390,7 @@ def named(meshes: Iterable[Mesh], devices: tuple[Any, ...], tiling: Any, ndim: i
         for entries in _specs(counts, mesh.shape_tuple):
             while entries and entries[-1] is None:
                 entries = entries[:-1]
-            sharding = NamedSharding(mesh, PartitionSpec(*entries))
+            sharding = NamedSharding(mesh, PartitionSpec(*entries), memory_kind=memory_kind)
             if sharding.devices_indices_map(counts) == target:
                 return sharding
     return plain
@@ -406,9 +412,17 @@ def _specs(counts: Sequence[int], axes: Sequence[tuple[Any, int]]) -> Iterator[t
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
     """The sharding of an array on one device."""
-    if memory_kind is None:
-        return lib.single_device_sharding(device)
-    return SingleDeviceSharding(device, memory_kind=memory_kind)
+    check_memory_kind("make_single_device_sharding", device, memory_kind)
+    return lib.single_device_sharding(device, memory_kind)
+
+
+def check_memory_kind(what: str, device: Any, kind: str | None) -> None:
+    """ValueError for a kind of memory that the device has not."""
+    if kind is not None:
+        kinds = [m.kind for m in device.addressable_memories()]
+        if kind not in kinds:
+            raise ValueError(f"{what}: memory_kind {kind!r} given; {device.platform} devices have "
+                             f"the memories {', '.join(kinds)}; name one of those.")
 
 
 # What every sharding has, C++'s own classes included -------------------------------------------
@@ -448,7 +462,11 @@ def _local(self: Any) -> set[Any]:
 
 
 def _memory_kind(self: Any) -> str:
-    return self._memory_kind or device_tuple(self)[0].default_memory().kind
+    return self._memory_kind or _default_memory_kind(self)
+
+
+def _default_memory_kind(self: Any) -> str:
+    return device_tuple(self)[0].default_memory().kind
 
 
 def _place(self: Any) -> tuple[Any, str]:
@@ -463,13 +481,16 @@ def _install() -> None:
         "has_addressable_devices": lambda self: bool(_local(self)),
         "is_fully_addressable": lambda self: len(_local(self)) == len(device_tuple(self)),
         "is_fully_replicated": lambda self: self._to_xla_hlo_sharding(0).is_replicated(),
-        "memory_kind": _memory_kind,
+        "memory_kind": _memory_kind, "default_memory_kind": _default_memory_kind,
     }
     methods = {"devices_indices_map": _indices, "addressable_devices_indices_map": _indices,
-               "shard_shape": _shard_shape, "is_equivalent_to": _is_equivalent_to}
+               "shard_shape": _shard_shape, "is_equivalent_to": _is_equivalent_to,
+               "__deepcopy__": lambda self, memo: self}
     SingleDeviceSharding.__eq__ = lambda self, other: self is other or (
         type(other) is SingleDeviceSharding and _place(self) == _place(other))
     SingleDeviceSharding.__hash__ = lambda self: hash(_place(self))
+    lib.GSPMDSharding.with_memory_kind = lambda self, kind: lib.GSPMDSharding(
+        device_tuple(self), self._hlo_sharding, kind)
     lib.GSPMDSharding.__repr__ = lambda self: f"GSPMDSharding({self._hlo_sharding})"
     SingleDeviceSharding.__repr__ = lambda self: (
         f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})")

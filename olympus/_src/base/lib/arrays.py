@@ -63,9 +63,9 @@ class ShardAval(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)
-def single_device_sharding(device: Any) -> Any:
-    """Return the one SingleDeviceSharding of `device`."""
-    return SingleDeviceSharding(device)
+def single_device_sharding(device: Any, memory_kind: str | None = None) -> Any:
+    """Return the one SingleDeviceSharding of `device`, in its default memory if None."""
+    return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
 def device_put(
@@ -90,10 +90,15 @@ def device_put_parts(
     """Cut a NumPy array as `sharding` says and put the parts on its devices, committed."""
     parts = [value[index] for index in shard_slices(sharding, value.shape)]
     devices = sharding._internal_device_list
-    return make_array(aval, sharding, [
+    placed = [
         device_put(ShardAval(part.shape, part.dtype, aval.weak_type), part, device, copy=copy)
         for part, device in zip(parts, devices, strict=True)
-    ])  # fmt: skip
+    ]
+    kind = sharding._memory_kind
+    if kind is not None and kind != devices[0].default_memory().kind:
+        placed = [copied(part, single_device_sharding(device, kind))
+                  for part, device in zip(placed, devices, strict=True)]
+    return make_array(aval, sharding, placed)
 
 
 def make_array(aval: AvalLike, sharding: Any, shards: Sequence[Any], committed: bool = True) -> Any:
@@ -173,8 +178,9 @@ def shards(array: Any, aval: AvalLike | None = None) -> list[Any]:
         aval = ShardAval(_shard_shape(whole.shape, counts), whole.dtype, whole.weak_type)
     with no_jax():
         parts = list(array._arrays)
+    kind = array._sharding._memory_kind
     return [
-        rewrap(part, aval, single_device_sharding(device))
+        rewrap(part, aval, single_device_sharding(device, kind))
         for part, device in zip(parts, _devices(array), strict=True)
     ]
 
@@ -256,13 +262,14 @@ def copy_to_device(array: Any, device: Any, *, copy: bool = False) -> Any:
     )[0]
 
 
-def copy_to_memory(array: Any, kind: str) -> Any:
-    """Return a copy of a single-device array in another memory of its device: "pinned_host" …"""
-    _check_alive("copy_to_memory", array)
-    (device,) = array.sharding._internal_device_list
-    sharding = SingleDeviceSharding(device, memory_kind=kind)
+def copied(array: Any, sharding: Any = None) -> Any:
+    """Return a copy of an array on its devices, under a sharding that differs in memory at most."""
+    _check_alive("copied", array)
+    kept = array._sharding
+    single = type(kept) is SingleDeviceSharding
+    devices = DeviceList((kept._device,)) if single else kept._internal_device_list
     return _jax.batched_copy_array_to_devices_with_sharding(
-        [array], [DeviceList((device,))], [sharding], [_ALWAYS_COPY])[0]
+        [array], [devices], [kept if sharding is None else sharding], [_ALWAYS_COPY])[0]
 
 
 def block_until_ready(arrays: Sequence[Any]) -> None:
