@@ -12,8 +12,8 @@ import scipy.stats as stats
 
 from olympus import custom_jvp, jit, jvp, lax, linear_transpose, make_olympuspr, random, vjp, vmap
 from olympus import numpy as onp
-from olympus._src.lax.sharding import move
 from olympus._src.lax.linalg.qr import geqp3_p
+from olympus._src.lax.sharding import move
 from olympus._src.lax.special.zeta import zeta_sum_p
 from olympus.memory import Space
 
