@@ -7,6 +7,7 @@ import json
 import pickle
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -448,6 +449,34 @@ def case_training_step_equals_the_one_on_one_device():
                                    atol=1e-6)
         assert got_again[name].is_fully_replicated
     assert "all-reduce" in many.lower(w, x, y).compile().as_text()
+
+
+def case_the_default_device_holds_inside_its_block_only():
+    first, second, third = olympus.devices()[:3]
+
+    def made():
+        yield onp.ones(3) + 7.25
+        yield 1 - onp.ones(3)
+        yield onp.where(onp.ones(3) > 0, 0.5, 0.25)
+        yield onp.clip(onp.arange(3), 1, 2)
+        yield onp.asarray(2.0)
+        yield olympus.random.normal(olympus.random.key(0), (2,))
+        yield olympus.jit(lambda: onp.zeros(2))()
+        yield olympus.grad(lambda x: x * 3.5)(2.0)
+
+    def check(device):
+        for x in made():
+            assert x.device == device and not x.committed, (x.device, x.committed, device)
+
+    for _ in range(2):
+        check(first)
+        with olympus.default_device(second):
+            check(second)
+            ones = onp.ones(3)
+            with ThreadPoolExecutor(1) as other:
+                other.submit(check, first).result()
+    assert (ones + 1.5).device == first
+    assert (olympus.device_put(onp.ones(3), third) + ones).device == third
 
 
 CASES = [name for name in dict(globals()) if name.startswith("case_")]

@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ..base import config, errors, lib
-from ..base.util import Memo
-from ..core.ir import Literal
+from ..base import errors, lib
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.layout import Format, Layout
+from ..types.tree_registry import register_dispatch_node
 from . import devices
 
-__all__ = ["Array", "Shard", "array_from_numpy", "literal_array", "put_parts"]
+__all__ = ["Array", "HOLDERS", "Shard", "array_from_numpy", "put_parts", "register_holder",
+           "stored"]
 
 Array = lib.Array
 ArrayImpl = lib.ArrayImpl
-
-_literals: Memo = Memo(4096)
 
 
 def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = None,
@@ -43,10 +41,9 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
     if dtype != value.dtype:
         value, copy = value.astype(dtype), False
     target = devices.default_device() if device is None else device
-    committed = device is not None or config.default_device.value is not None
     try:
         return lib.device_put(make_aval(value.shape, dtype, weak_type), value, target,
-                              committed=committed, copy=copy)
+                              committed=device is not None, copy=copy)
     except lib.XlaRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
@@ -64,18 +61,19 @@ def put_parts(x: Any, sharding: Any) -> Any:
     return lib.device_put_parts(x.aval, numpy_value(x), sharding)
 
 
-def literal_array(literal: Literal) -> Any:
-    """The device array of a program constant; the last few thousand are kept."""
-    device = config.default_device.value
-    if literal.array is not None and device is None and not literal.array.is_deleted():
-        return literal.array
-    key = (literal.key, device)
-    found = _literals.get(key)
-    if found is None or found.is_deleted():
-        found = _literals[key] = array_from_numpy(literal.value(), literal.aval.weak_type)
-    if device is None:
-        literal.array = found
-    return found
+HOLDERS: set[type] = set()      # classes of values that hold an array: keys, tokens
+
+
+def register_holder(kind: type) -> None:
+    """Let compiled calls take values of a class that has `dtype` and holds a `_base_array`."""
+    HOLDERS.add(kind)
+    register_dispatch_node(kind, lambda x: ((x._base_array,), x.dtype),
+                           lambda dtype, arrays: dtype.wrap(arrays[0]))
+
+
+def stored(x: Any) -> Any:
+    """What a device holds of an array, key or token: the array."""
+    return x._base_array if type(x) in HOLDERS else x
 
 
 def numpy_value(self: Any) -> np.ndarray:

@@ -44,6 +44,8 @@ def lazy_module(name: str) -> types.ModuleType:
 def bit_key(value: Any) -> tuple[type, Hashable]:
     """Return a key under which `value` equals only itself: its type and its bit pattern.
 
+    Of a tuple, those of its items.
+
     Python's `==` calls 1, 1.0 and True equal, 0.0 and -0.0 too, and NaN unequal to itself; as
     constants of a program it is the other way round.
 
@@ -57,6 +59,8 @@ def bit_key(value: Any) -> tuple[type, Hashable]:
         return kind, _pack_complex(value.real, value.imag)
     if isinstance(value, np.generic):
         return kind, value.tobytes()
+    if isinstance(value, tuple):
+        return kind, tuple(map(bit_key, value))
     return kind, value
 
 

@@ -53,11 +53,10 @@ class Literal:
     Equal when aval and bits are: 0.0 and -0.0 differ, NaN equals itself.
     """
 
-    __slots__ = ("val", "aval", "array", "_key")
+    __slots__ = ("val", "aval", "_key")
 
     def __init__(self, val: Any, aval: ShapedArray) -> None:
         self.val, self.aval = val, aval
-        self.array: Any = None      # the constant on a device, once evaluation has put it there
         self._key: tuple | None = None
 
     @property

@@ -128,6 +128,7 @@ class Primitive:
     multiple_results = False
     elementwise = False     # operands have the result's shape, or are rank-0 literals
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
+    open = False            # whether its params may be any hashable values: compared by their bits
     flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
     # Its params that are programs, or tuples of programs and None; None: whichever are.
@@ -214,6 +215,7 @@ class OpenPrimitive(Primitive):
     Array(8, dtype=int32, weak_type=True)
     """
 
+    open = True
     jvp = transpose = vmap = None
     abstract_eval: Any = None
     _effects: Any = None

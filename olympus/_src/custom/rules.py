@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.array import literal_array
+from ..backend.eager import result_array
 from ..base.errors import UnexpectedTracerError
 from ..control.call import program_uses_axis
 from ..core.context import ThreadState, ctx
@@ -108,7 +108,7 @@ def python_value(x: Any) -> Any:
 def results(outs: Sequence[Any]) -> list[Any]:
     """Results of an evaluated program for users: literals as arrays, as scalars in a trace."""
     if ctx.trace is ThreadState.trace:
-        return [literal_array(x) if type(x) is Literal else x for x in outs]
+        return list(map(result_array, outs))
     return list(map(python_value, outs))
 
 

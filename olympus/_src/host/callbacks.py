@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.dispatch import argument_array
+from ..backend.array import stored
+from ..backend.eager import argument_array
 from ..base import lib
 from ..control.bodies import check_callable, flatten, name_of, structure_error
 from ..control.elements import map_mapped, unrolled
@@ -76,7 +77,7 @@ class HostCall(Primitive, abstract=True):
             if any(e.ordered for e in self.effects((), params)):
                 effects.wait_for_ordered()
             arrays = map(argument_array, args)      # of keys their data, as in programs
-            out = self.host(params)(*[lib.to_numpy(getattr(a, "_base_array", a)) for a in arrays])
+            out = self.host(params)(*[lib.to_numpy(stored(a)) for a in arrays])
             return list(map(argument_array, out))
         return ctx.trace.process(self, args, params)
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend.dispatch import KEY_TYPES
+from ..backend.array import register_holder
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.avals import Token, abstract_token
-from ..types.tree_registry import register_dispatch_node
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "stage", "stage_p"]
 
-KEY_TYPES.add(Token)
-register_dispatch_node(Token, lambda t: ((t._base_array,), None), lambda _, xs: Token(xs[0]))
+register_holder(Token)
 
 
 class CreateToken(Primitive):

@@ -14,22 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.array import array_from_numpy
-from ..backend.dispatch import BASE, check_deleted
+from ..backend.dispatch import BASE
+from ..backend.eager import FAILURES, check_deleted, fits, scalar, scalars
 from ..base import lib
-from ..base.util import Memo
+from ..base.config import default_device, enable_x64, numpy_dtype_promotion
 from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
-from ..transforms.fused import FAILURES
 from ..transforms.jit import make_jit
 from ..types import dtypes
-from .promote import literal_for
+from ..types.avals import scalar_aval
+from .promote import scalar_plan
 
 __all__ = ["array_operator", "eager_binary", "eager_unary"]
 
 ArrayImpl = lib.ArrayImpl
-_numbers: Memo = Memo(4096)
-_INT32 = range(-2**31, 2**31)
 
 
 def eager_unary(fun: Callable[..., Any]) -> Any:
@@ -138,15 +136,23 @@ def _passes(x: Any, traced: bool) -> bool:
 
 
 def _number(x: Any, number: Any) -> Any:
-    """A Python int or float on the device in the dtype of `x`; None where `x` has to change too."""
-    aval = x.aval if hasattr(x, "aval") else None
-    key = aval, type(number), number or repr(number)      # 0.0 and -0.0 are equal
-    found = _numbers.get(key)
-    if found is None:
-        if aval is None or (type(number) is int and number not in _INT32):
-            return None
-        literal = literal_for(x, number)
-        if literal is None:
-            return None
-        found = _numbers[key] = array_from_numpy(literal.value(), literal.aval.weak_type)
-    return found
+    """A Python int or float on the device as promotion beside `x` leaves it.
+
+    None where `x` has to change too, or the function itself has to see the number.
+    """
+    try:
+        aval = x.aval
+    except AttributeError:
+        return None
+    found = scalars.get((aval, type(number), number or repr(number), default_device.value))
+    return _placed(aval, number) if found is None else found
+
+
+def _placed(aval: Any, number: Any) -> Any:
+    if scalar_plan(aval, type(number), enable_x64.value, numpy_dtype_promotion.value)[0] is None:
+        return None     # `x` changes its dtype
+    if type(number) is not int or not dtypes.is_integer(aval.dtype) or fits(number, aval.dtype):
+        return scalar(aval, number)
+    # It wraps if the function computes in the dtype of `x`, and does not in a floating one.
+    own = scalar_aval(int)
+    return scalar(own, number) if fits(number, own.dtype) else None

@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..backend.array import array_from_numpy, literal_array
+from ..backend.array import array_from_numpy
+from ..backend.eager import result_array
 from ..base import config, source
-from ..base.util import Memo
+from ..base.util import Memo, memoize
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import SCALAR_TYPES, describe, typeof
@@ -27,14 +28,13 @@ from ..types.shape import broadcast_shapes
 
 __all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "choose",
            "convert", "inexact", "literal_for", "operand", "promote", "promote_dtypes",
-           "promote_inexact", "refuse_option", "to_array", "unary", "unary_inexact"]
+           "promote_inexact", "refuse_option", "scalar_plan", "to_array", "unary", "unary_inexact"]
 
 BOOL = dtypes.as_dtype(bool)
 
 _x64, _mode = config.enable_x64, config.numpy_dtype_promotion
 _rank_mode = config.numpy_rank_promotion
 _plans: Memo = Memo(16384)
-_scalar_plans: Memo = Memo(4096)
 
 _PYTHON_CAST: dict[str, Callable[[Any], Any]] = {
     "b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -74,13 +74,9 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
 def literal_for(x: Any, scalar: Any) -> Literal | None:
     """`scalar` as a literal of the dtype of `x`; None where `x` has to change too, or is bool."""
     try:
-        key = (x.aval, type(scalar), _x64.value, _mode.value)
+        aval, cast, low, high = scalar_plan(x.aval, type(scalar), _x64.value, _mode.value)
     except AttributeError:
         return None
-    plan = _scalar_plans.get(key)
-    if plan is None:
-        plan = _scalar_plans[key] = _scalar_plan(x.aval, type(scalar))
-    aval, cast, low, high = plan
     if aval is None:
         return None
     if cast is not None:
@@ -90,8 +86,12 @@ def literal_for(x: Any, scalar: Any) -> Literal | None:
     return Literal(scalar, aval)
 
 
-def _scalar_plan(x: Any, kind: type) -> tuple:
-    """(aval of the literal, cast or None, smallest and largest int or None); None: no fast way."""
+@memoize(4096)
+def scalar_plan(x: Any, kind: type, x64: bool, mode: str) -> tuple:
+    """How a Python number is written beside an operand, at these two options.
+
+    (aval of the literal, cast or None, smallest and largest int or None); aval None: no fast way.
+    """
     weak = kind is not bool
     if not isinstance(x, ShapedArray) or dtypes.is_extended(x.dtype):
         return None, None, None, None
@@ -341,9 +341,7 @@ def inexact(x: Any) -> Any:
 
 def to_array(x: Any) -> Any:
     """A result that is an operand itself, as an array: literals are put on the device."""
-    if type(x) is Literal:
-        return literal_array(x)
-    return x
+    return result_array(x)
 
 
 _INEXACT = frozenset(("f", "c", "key", "extended", "float0"))

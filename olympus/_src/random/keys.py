@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.dispatch import KEY_TYPES
+from ..backend.array import register_holder
 from ..base import config, lib
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
@@ -25,7 +25,6 @@ from ..numpy import indexing, joining, manipulation, ufuncs, updates
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape
-from ..types.tree_registry import register_dispatch_node
 from . import threefry
 
 __all__ = ["Generator", "KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "key", "key_data",
@@ -229,9 +228,7 @@ def _comparable(x: object) -> bool:
     return hasattr(x, "dtype") or isinstance(x, (int, float, complex))
 
 
-KEY_TYPES.add(PRNGKeyArray)
-register_dispatch_node(PRNGKeyArray, lambda k: ((k._base_array,), k.dtype),
-                       lambda dtype, words: PRNGKeyArray(dtype, words[0]))
+register_holder(PRNGKeyArray)
 
 THREEFRY = Generator("threefry2x32", "fry", (2,), threefry.seed, threefry.split, threefry.fold_in,
                      threefry.random_bits)

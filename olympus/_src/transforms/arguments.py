@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.dispatch import argument_array
+from ..backend.eager import argument_array
 from ..base import lib
 from ..core.context import ThreadState, ctx
 from ..core.introspection import valid_olympustype

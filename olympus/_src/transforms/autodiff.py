@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backend.array import literal_array
+from ..backend.eager import result_array
 from ..base.source import api_boundary, filter_traceback
 from ..core.evaluate import eval_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
@@ -135,16 +135,15 @@ def pull_back(lin: Linearized, consts: Sequence[Any], cts: Sequence[Any]) -> lis
 
 def instantiate(x: Any, aval: Any) -> Any:
     """A tangent or cotangent as users get it: zeros made, literals turned into arrays."""
-    kind = type(x)
-    if kind is Zero:
+    if type(x) is Zero:
         return float0_zeros(aval) if dtypes.is_float0(x.aval.dtype) else zeros_of(x.aval)
-    return literal_array(x) if kind is Literal else x
+    return result_array(x)
 
 
 def one(aval: ShapedArray) -> Any:
     """The cotangent that `grad` starts from: an array if evaluating, else a scalar constant."""
     if evaluating():
-        return literal_array(Literal(1, aval))
+        return result_array(Literal(1, aval))
     kind = complex if dtypes.is_complex(aval.dtype) else float
     return kind(1) if aval == scalar_aval(kind) else aval.dtype.type(1)
 

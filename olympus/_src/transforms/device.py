@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..backend import devices
-from ..backend.array import array_from_numpy, numpy_value, put_parts
+from ..backend.array import HOLDERS, array_from_numpy, numpy_value, put_parts, stored
 from ..backend.compile import drop_programs
-from ..backend.dispatch import KEY_TYPES, argument_array
+from ..backend.eager import argument_array
 from ..base import lib
 from ..base.source import api_boundary
 from ..core.trace import Tracer, typeof
@@ -91,8 +91,8 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
         if memory is None:
             return x
         return move(x, Space.Host if memory == "device" else Space.Device, Space.of(memory))
-    if type(x) in KEY_TYPES:
-        return x.dtype.wrap(_put(tree, x._base_array, index, target, donate, copy))
+    if type(x) in HOLDERS:
+        return x.dtype.wrap(_put(tree, stored(x), index, target, donate, copy))
     if type(x) is not ArrayImpl:
         try:
             aval = typeof(x)
@@ -122,8 +122,8 @@ def _spread(x: Any, sharding: NamedSharding, donate: bool, copy: bool) -> Any:
     if isinstance(x, Tracer):
         return constrain("device_put", x, sharding)
     x = argument_array(x)
-    if type(x) in KEY_TYPES:
-        return x.dtype.wrap(_spread(x._base_array, sharding, donate, copy))
+    if type(x) in HOLDERS:
+        return x.dtype.wrap(_spread(stored(x), sharding, donate, copy))
     try:
         sharding.check_compatible_aval(x.aval.shape)
     except ValueError as error:
@@ -178,7 +178,7 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def _arrays(x: Any) -> list[Any]:
-    leaves = [leaf._base_array if type(leaf) in KEY_TYPES else leaf for leaf in tree_flatten(x)[0]]
+    leaves = [stored(leaf) for leaf in tree_flatten(x)[0]]
     return [leaf for leaf in leaves if type(leaf) is ArrayImpl]
 
 

@@ -12,20 +12,17 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..backend.array import literal_array
-from ..backend.dispatch import BASE, KEY_TYPES, check_deleted, python_array
+from ..backend.array import HOLDERS
+from ..backend.dispatch import BASE
+from ..backend.eager import FAILURES, check_deleted, literal_array, number_array
 from ..base import lib
 from ..core.ir import Literal
 from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
-from .jit import NotAnArrayError, make_jit
+from .jit import make_jit
 
-__all__ = ["FAILURES", "fused"]
+__all__ = ["fused"]
 
-# What a compiled call raises that may mean something else to the user of a library function.
-FAILURES = (ValueError, TypeError, OverflowError, lib.XlaRuntimeError)
-# Of those, what says that only the function itself can take these arguments, or explain why not.
-_OTHERWISE = (NotAnArrayError, OverflowError)
 _NUMBERS = frozenset((int, float))
 _ABSENT: Any = object()
 ArrayImpl = lib.ArrayImpl
@@ -52,15 +49,15 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
 
     def otherwise(error: Exception, args: tuple, kwargs: dict[str, Any]) -> Any:
         check_deleted(name, args)
-        if type(error) not in _OTHERWISE and "hashable" not in str(error):
+        if isinstance(error, lib.XlaRuntimeError):
             raise error
-        return fun(*args, **kwargs)
+        return fun(*args, **kwargs)     # runs operation by operation, or says what it takes
 
     @functools.wraps(fun)
     def call(x: Any = _ABSENT, y: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
         trace = ctx.trace
         if (rest or trace is not BASE or type(y) in placed
-                or (type(x) is not ArrayImpl and type(x) not in KEY_TYPES)):
+                or (type(x) is not ArrayImpl and type(x) not in HOLDERS)):
             args = () if x is _ABSENT else (x,) if y is _ABSENT else (x, y, *rest)
             if type(trace) is StagingTrace or (
                     trace is not BASE and (inline or is_recorded(trace))):
@@ -78,7 +75,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     def general(trace: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         args = tuple([literal_array(a) if type(a) is Literal else a for a in args])
         if numbers and trace is BASE:
-            args = tuple([python_array(a) if type(a) in _NUMBERS else a for a in args])
+            args = tuple([number_array(a) if type(a) in _NUMBERS else a for a in args])
         try:
             return compiled(*args, **kwargs)
         except FAILURES as error:

@@ -17,17 +17,15 @@ from typing import Any
 import numpy as np
 
 from ..backend import devices
-from ..backend.array import literal_array
+from ..backend.array import stored
 from ..backend.compile import Executable, Placement, compile_module
-from ..backend.dispatch import (
-    KEY_TYPES,
+from ..backend.dispatch import check_nans, placement_of, sharding_of
+from ..backend.eager import (
     argument_array,
     check_deleted,
-    check_nans,
-    placement_of,
+    literal_array,
     shard_fallback,
-    sharding_of,
-    wrap_keys,
+    wrap_results,
 )
 from ..backend.lowering import lower_program
 from ..base import config, errors, lib, source
@@ -48,11 +46,7 @@ from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_p
 from ..types.tree_registry import dispatch_registry
 from .stages import Lowered, Traced
 
-__all__ = ["JitFunction", "NotAnArrayError", "jit", "make_jit"]
-
-
-class NotAnArrayError(TypeError):
-    """An argument of a library function is no array: the function itself says what it takes."""
+__all__ = ["JitFunction", "jit", "make_jit"]
 
 
 class Unspecified:
@@ -335,7 +329,7 @@ class JitFunction:
                     f"jit: static argument {name} of {self.name} is {value!r} of type "
                     f"{type(value).__name__}, which is not hashable; static arguments must be "
                     "hashable; pass a tuple or another hashable, or make it dynamic.") from None
-        return (tuple((where, _exact_key(value)) for where, value in items),
+        return (tuple((where, bit_key(value)) for where, value in items),
                 all(_exact(value, self.library) for _, value in items))
 
     def _argument_name(self, position: int) -> str:
@@ -369,7 +363,7 @@ class JitFunction:
                     _abstract(leaf)
                 except TypeError:
                     if self.library:
-                        return NotAnArrayError(name)
+                        return TypeError(name)      # the function itself says what it takes
                     return TypeError(
                         f"jit: argument {name}{keystr(path)} of {self.name} is {leaf!r} of type "
                         f"{type(leaf).__name__}; arrays and Python numbers are required; mark it "
@@ -494,12 +488,12 @@ class JitFunction:
         else:
             self._check_donated(program, arrays)
         executable = program.executable(self._placement(call, arrays))
-        flat = [x._base_array if type(x) in KEY_TYPES else x for x in arrays]
-        outs = wrap_keys(executable(flat), executable.out_avals)
+        flat = [stored(x) for x in arrays]
+        outs = wrap_results(executable(flat), executable.out_avals)
         result = tree_unflatten(program.out_tree, outs)
         for x, donated in zip(arrays, program.donated):
             if donated:     # C++ passes arrays that were deleted so on to `miss`, which explains
-                (x._base_array if type(x) in KEY_TYPES else x).delete()
+                stored(x).delete()
         if config.debug_nans.value or config.debug_infs.value:
             check_nans(self.name if self.library else f"jit({self.name})", outs)
             return result, None, False
@@ -579,13 +573,6 @@ def _abstract(x: Any) -> Any:
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             raise
         return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))
-
-
-def _exact_key(value: Any) -> Any:
-    """A key under which a static value equals only itself, also inside tuples."""
-    if isinstance(value, tuple):
-        return type(value), tuple(map(_exact_key, value))
-    return bit_key(value)
 
 
 def _exact(value: Any, library: bool) -> bool:

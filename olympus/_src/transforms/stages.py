@@ -11,9 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..backend.array import stored
 from ..backend.compile import Executable, Placement, compile_module
 from ..backend.devices import client
-from ..backend.dispatch import KEY_TYPES, argument_array, shard_fallback, wrap_keys
+from ..backend.eager import argument_array, shard_fallback, wrap_results
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..core.trace import Tracer, typeof
@@ -290,7 +291,7 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
         try:
             flat = _checked_leaves(program, args, kwargs)
             result = tree_unflatten(program.out_tree,
-                                    wrap_keys(executable(flat), executable.out_avals))
+                                    wrap_results(executable(flat), executable.out_avals))
         except Exception as error:
             source.filter_traceback(error)
             raise
@@ -320,7 +321,7 @@ def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, Any]) -> list[A
                 f"Compiled: argument {name} of {program.name} is an array {x.aval} that "
                 "has been deleted, by delete() or because it was donated, at "
                 f"{source.summarize(source.user_frame())}; it may not be used again.")
-    return [x._base_array if type(x) in KEY_TYPES else x for x in arrays]
+    return [stored(x) for x in arrays]
 
 
 def _structure_error(program: Any, args: tuple, kwargs: dict[str, Any]) -> TypeError:

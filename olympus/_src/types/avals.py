@@ -191,6 +191,7 @@ class Token:
 
     __slots__ = ("_base_array", "__weakref__")
     aval = abstract_token
+    dtype = abstract_token.dtype
 
     def __init__(self, base: Any) -> None:
         self._base_array = base

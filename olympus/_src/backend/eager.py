@@ -1,0 +1,128 @@
+"""The eager door: what every operation that runs at once shares, whoever calls it.
+
+    scalar                    Python numbers on the device: once per type, bits and device
+    argument_array            any operand as an array
+    FAILURES, check_deleted   what a compiled call raises, and what it means
+    wrap_results              result arrays in the classes of their dtypes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import errors, lib, source
+from ..base.config import default_device, enable_x64
+from ..base.util import Memo, bit_key
+from ..core.ir import Literal
+from ..core.trace import SCALAR_TYPES, Tracer, check_usable, typeof
+from ..types import dtypes
+from ..types.avals import make_aval
+from .array import HOLDERS, array_from_numpy
+
+__all__ = ["FAILURES", "argument_array", "check_deleted", "fits", "literal_array",
+           "number_array", "result_array", "scalar", "scalars", "shard_fallback", "wrap_results"]
+
+ArrayImpl = lib.ArrayImpl
+
+# What a compiled call raises that may mean something else to the user of a library function.
+FAILURES = (ValueError, TypeError, OverflowError, lib.XlaRuntimeError)
+
+# Numbers on a device, by (aval whose dtype and weak type they have, type, value, default device).
+# The arrays are operands only: a user who had one could delete it, or donate it.
+scalars: Memo = Memo(4096)
+_WEAK = {(x64, kind): make_aval((), dtypes.as_dtype(f"{kind.__name__}{64 if x64 else 32}"), True)
+         for x64 in (False, True) for kind in (int, float)}
+_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def scalar(aval: Any, number: Any) -> Any:
+    """The rank-0 array of a number at the dtype and weak type of `aval`; it may be an operand only.
+
+    C++ puts Python numbers on the device in each call (4 us); here the last few thousand are kept.
+    """
+    kind = type(number)
+    # 0.0 and -0.0 are equal, NaN is not. `numpy.eager` looks numbers up by the same key.
+    same = kind is int or (kind is float and (number == number or number is np.nan))
+    key = aval, kind, (number or repr(number)) if same else bit_key(number), default_device.value
+    found = scalars.get(key)
+    if found is None:
+        value = np.asarray(number).astype(aval.dtype)
+        found = scalars[key] = array_from_numpy(value, aval.weak_type)
+    return found
+
+
+def literal_array(literal: Literal) -> Any:
+    """The array of a program's constant, as an operand."""
+    aval, number = literal.aval, literal.val
+    kind = _KINDS.get(dtypes.scalar_kind(aval.dtype))
+    return scalar(aval, number if kind is None or type(number) is kind else kind(number))
+
+
+def result_array(x: Any) -> Any:
+    """A result as its user may have it: a program's constant as an array that nobody else has."""
+    return array_from_numpy(x.value(), x.aval.weak_type) if type(x) is Literal else x
+
+
+def number_array(x: Any) -> Any:
+    """The weakly typed array of a Python int or float, as an operand; itself if it does not fit."""
+    aval = _WEAK[enable_x64.value, type(x)]
+    found = scalars.get((aval, type(x), x or repr(x), default_device.value))
+    if found is None:
+        return scalar(aval, x) if type(x) is float or fits(x, aval.dtype) else x
+    return found
+
+
+def fits(number: int, dtype: np.dtype) -> bool:
+    """Whether an integer dtype holds the number."""
+    limits = dtypes.iinfo(dtype)
+    return bool(limits.min <= number <= limits.max)
+
+
+def argument_array(x: Any) -> Any:
+    """Any value that operations take as a device array (or a key array, which holds one)."""
+    kind = type(x)
+    if kind is ArrayImpl or kind in HOLDERS:
+        return x
+    if kind is Literal:
+        return literal_array(x)
+    if isinstance(x, Tracer):
+        check_usable(x)
+        raise errors.UnexpectedTracerError(
+            f"leaked tracer: {x!r} is used where its transformation is not the current one; a "
+            "traced value may be used only by the function that is traced; return it instead.")
+    if kind in SCALAR_TYPES:
+        return array_from_numpy(np.asarray(x, dtypes.python_scalar_dtype(kind)), kind is not bool)
+    typeof(x)   # raises the teaching error for what is no array
+    if hasattr(x, "__olympus_array__"):
+        return argument_array(x.__olympus_array__())
+    return array_from_numpy(np.asarray(x))
+
+
+def shard_fallback(*args: Any) -> Any:
+    """C++ asks for an argument that it cannot place itself; programs of one device never do."""
+    return argument_array(args[0])
+
+
+def check_deleted(name: str, args: Any) -> None:
+    """Raise DonatedArgumentError if an operand is an array that was deleted or donated."""
+    for i, x in enumerate(args):
+        if type(x) is ArrayImpl and x.is_deleted():
+            raise errors.DonatedArgumentError(
+                f"{name}: operand {i} is an array {x.aval} that has been deleted, by delete() or "
+                f"because it was donated, at {source.summarize(source.user_frame())}; it may not "
+                "be used again; use the result of the call that it was donated to.") from None
+
+
+def wrap_results(outs: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+    """Result arrays: of extended dtypes in the class of the dtype, of float0 as NumPy arrays."""
+    return [_wrap(x, a.dtype) if hasattr(a, "dtype") else x
+            for x, a in zip(outs, avals, strict=True)]
+
+
+def _wrap(x: Any, dtype: Any) -> Any:
+    if isinstance(dtype, dtypes.ExtendedDType):
+        return dtype.wrap(x)
+    return np.zeros(x.shape, dtype) if dtypes.is_float0(dtype) else x

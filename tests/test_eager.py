@@ -1,0 +1,81 @@
+"""The eager door: numbers on devices, keys of operations, and what users may do to results."""
+
+import math
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+from olympus.extend.core import Primitive
+from olympus.interpreters import mlir, xla
+
+INTEGERS = ["int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "uint32"]
+INEXACT = {"divide": np.divide, "hypot": np.hypot, "arctan2": np.arctan2, "logaddexp": np.logaddexp,
+           "logaddexp2": np.logaddexp2, "copysign": np.copysign, "float_power": np.float_power}
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("name", INEXACT)
+def test_a_number_beyond_an_integer_dtype_reaches_a_floating_function_whole(name, dtype):
+    """asarray([64], "uint8") / 256 was inf: the number wrapped before it became a float."""
+    x, fun = onp.asarray([1, 3, 7]).astype(dtype), getattr(onp, name)
+    values = np.asarray([1.0, 3.0, 7.0])
+    for number in (8, 15, 128, 256, 300, 1000, 40000, 2**31 - 1, -9, -200):
+        with np.errstate(all="ignore"):
+            there, back = (f.astype("float32") for f in (INEXACT[name](values, number),
+                                                         INEXACT[name](number, values)))
+        for got, want in ((fun(x, number), there), (fun(number, x), back),
+                          (olympus.jit(lambda x, n=number: fun(x, n))(x), there)):
+            assert got.dtype == "float32"
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def outsiders(how):
+    """A primitive with a param that is added to its operand; and what adds it."""
+    p = Primitive(f"plus_{how}")
+    p.def_abstract_eval(lambda x, by: x)
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, by: x + value(by), multiple_results=False))
+    if how == "apply_primitive":
+        p.def_impl(lambda x, by: xla.apply_primitive(p, x, by=by))
+    return lambda x, by: p.bind(x, by=by)
+
+
+def value(by):
+    """A float that differs for all params that are other params: by type, sign and bits."""
+    by = by[0] if isinstance(by, tuple) else by
+    kind = {int: 10.0, float: 20.0, bool: 30.0, np.float32: 40.0}[type(by)]
+    return kind + (0 if math.isnan(by) else math.copysign(1.0, by) + by)
+
+
+@pytest.mark.parametrize("how", ["lowering", "apply_primitive"])
+def test_params_that_python_calls_equal_are_different_programs(how):
+    """0.0 and -0.0 shared a program, also 1, 1.0 and True."""
+    plus, x = outsiders(how), onp.asarray(np.zeros(2, "float32"))
+    params = [0.0, -0.0, 0, False, 1, 1.0, True, np.float32(1), np.float32(-0.0), float("nan"),
+              float("nan")]
+    for by in (*params, *((p,) for p in params), *reversed(params)):
+        assert plus(x, by)[0] == value(by), by
+
+
+@pytest.mark.parametrize("make", [
+    lambda: onp.asarray(2.0), lambda: onp.array(2), lambda: onp.positive(2.0),
+    lambda: onp.real(2.0), lambda: olympus.grad(lambda x: x)(2.0),
+    lambda: olympus.vjp(lambda x: x, 2.0)[0], lambda: olympus.jvp(lambda x: x, (2.0,), (1.0,))[1],
+    lambda: lax.stop_gradient(onp.abs(2.0)), lambda: olympus.device_put(2.0),
+])
+def test_what_a_user_deletes_is_nobody_elses(make):
+    """Constants are kept on the device; a result that was one of them could be donated."""
+    first, second = make(), make()
+    want = np.asarray(second)
+    first.delete()
+    assert np.asarray(second) == want
+    assert np.asarray(make()) == want
+
+
+def test_nan_keeps_its_sign_and_zero_too():
+    x = onp.asarray([1.0, -1.0])
+    for number in (math.nan, -math.nan, 0.0, -0.0, -math.nan, math.nan):
+        want = np.copysign(x, number)
+        assert np.array_equal(np.signbit(want), np.signbit(onp.copysign(x, number)))
