@@ -11,25 +11,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.trace import typeof
 from ..lax import creation, cumulative
-from ..lax import sort as lax_sort
+from ..lax import shape as lax_shape
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, definitely_equal, prod
+from ..types.shape import canonical_axis, canonical_dim, prod
 from . import promote
 from .indexing import concrete, take, write
 from .joining import concatenate
 from .manipulation import as_array, moveaxis, ravel, reshape
 from .promote import array_args
 from .selection import nonzero, where
-from .sorting import searchsorted, sort
+from .sorting import argsort, searchsorted, sort, sort_by
 
 __all__ = [
     "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
     "unique_counts", "unique_inverse", "unique_values",
 ]
 
-_INT32 = dtypes.as_dtype("int32")
 _REMEDY = "pass size=..."
 
 
@@ -86,11 +86,17 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
         axis = canonical_axis(axis, len(shape), "unique")
         ar = moveaxis(ar, axis, 0)
         rows = reshape(ar, (ar.shape[0], prod(ar.shape[1:])))
+    order, group = _groups(rows, equal_nan=bool(equal_nan))
+    n = rows.shape[0]
     if size is None:
-        size = _count(concrete("unique", rows, "the array", _REMEDY), equal_nan)
+        size = int(concrete("unique", group, "the array", _REMEDY)[-1]) + 1 if n else 0
+    size = canonical_dim(size, "unique: size")
+    if size and not n and fill_value is None:
+        raise ValueError(f"unique: {typeof(ar)} with size={size} given; there is no element to "
+                         "fill with; pass fill_value.")
     fill = () if fill_value is None else (promote.convert(
         array_args("unique", fill_value)[0], ar.dtype),)
-    first, inverse, counts, values = _unique(rows, *fill, size=int(size), equal_nan=equal_nan)
+    first, inverse, counts, values = _members(rows, order, group, *fill, size=size)
     if axis is None:
         out = [ravel(values)]
         inverse = reshape(inverse, shape)
@@ -101,41 +107,41 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def _count(rows: np.ndarray, equal_nan: bool) -> int:
-    """How many different rows there are."""
-    if definitely_equal(rows.shape[1], 1):
-        return int(np.unique(rows[:, 0], equal_nan=equal_nan).size)
-    return len(np.unique(rows, axis=0, equal_nan=equal_nan)) if rows.size else min(1, len(rows))
-
-
-@fused(static=("size", "equal_nan"))
-def _unique(rows: Any, *fill: Any, size: int, equal_nan: bool) -> tuple[Any, ...]:
-    """(first places, inverse, counts, values) of rows [n, k]: sorted, then marked at changes."""
+@fused(static=("equal_nan",))
+def _groups(rows: Any, *, equal_nan: bool) -> tuple[Any, Any]:
+    """Of rows [n, k]: the places that sort them, and for each of those the number of its set."""
     n, width = rows.shape
-    if not n:
-        filler = fill[0] if fill else creation.full((), 0, rows.dtype)
-        return (creation.full((size,), 0, _INT32), creation.full((0,), 0, _INT32),
-                creation.full((size,), 0, _INT32), promote.broadcast_to(filler, (size, width)))
+    places = creation.iota(dtypes.default_int(), n)
     columns = [rows[:, k] for k in range(width)]
-    places = creation.iota(_INT32, n)
-    *columns, order = lax_sort.sort((*columns, places), 0, True, max(width, 1) if width else 1)
-    differs: Any = creation.full((n - 1,), False, np.bool_)
+    order = sort_by(columns, places)[-1] if columns else places
+    differs: Any = creation.full((max(n - 1, 0),), False, np.bool_)
     for column in columns:
+        column = take(column, order, 0, mode="clip")
         a, b = column[:-1], column[1:]
         change = a != b
         if equal_nan and dtypes.is_inexact(rows.dtype):
             change = change & ~((a != a) & (b != b))
         differs = differs | change
-    steps = concatenate([creation.full((1,), 0, _INT32), promote.convert(differs, _INT32)])
-    group = cumulative.cumsum(steps, 0)
-    inverse = write("set", creation.full((n,), 0, _INT32), order, group)
-    counts = write("add", creation.full((size,), 0, _INT32), group, 1)
-    first = write("min", creation.full((size,), n, _INT32), group, order)
+    steps = concatenate([creation.full((min(n, 1),), False, np.bool_), differs])
+    return order, cumulative.cumsum(promote.convert(steps, dtypes.default_int()), 0)
+
+
+@fused(static=("size",))
+def _members(rows: Any, order: Any, group: Any, *fill: Any, size: int) -> tuple[Any, ...]:
+    """(first places, inverse, counts, values) of the first `size` sets of equal rows."""
+    n, width = rows.shape
+    inverse = write("set", creation.full((n,), 0, group.dtype), order, group)
+    counts = write("add", creation.full((size,), 0, group.dtype), group, 1)
+    if not n or not size:       # nothing to take, or nowhere to put it
+        values = promote.broadcast_to(fill[0] if fill else creation.full((), 0, rows.dtype),
+                                      (size, width))
+        return creation.full((size,), 0, group.dtype), inverse, counts, values
     used = counts > 0
-    first = where(used, first, first[0]) if size else first
+    starts = cumulative.cumsum(counts, 0) - counts
+    first = where(used, take(order, starts, 0, mode="clip"), order[0])
     values = take(rows, first, 0, mode="clip")
     if fill:
-        values = where(used[:, None], values, fill[0])
+        values = where(lax_shape.broadcast_in_dim(used, values.shape, (0,)), values, fill[0])
     return first, inverse, counts, values
 
 
@@ -207,29 +213,41 @@ def _isin(element: Any, tests: Any, *, invert: bool, pairs: bool) -> Any:
     return ~found if invert else found
 
 
+def _set(x: Any) -> tuple[Any, Any]:
+    """The different elements of a vector, sorted and filled up to its size, and which are real."""
+    values, counts = unique(x, return_counts=True, size=x.shape[0])
+    return values, counts > 0
+
+
+def _selected(name: str, keep: Any, values: Any, size: int | None, fill_value: Any
+              ) -> tuple[Any, Any]:
+    """The values that are kept, and their places: the number of values where there are fewer.
+
+    The default `fill_value` is the first of those found.
+    """
+    if size is None:
+        size = int(concrete(name, keep, "the array", _REMEDY).sum())
+    size, n = canonical_dim(size, f"{name}: size"), values.shape[0]
+    places = nonzero(keep, size=size, fill_value=n)[0]
+    if not n or not size:
+        filler = promote.convert(0 if fill_value is None else fill_value, values.dtype)
+        return promote.broadcast_to(as_array(filler), (size,)), places
+    found = take(values, places, 0, mode="clip")
+    return where(places < n, found, found[0] if fill_value is None else fill_value), places
+
+
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
               fill_value: Any = None) -> Any:
     """The different elements of the first array that are not in the second, sorted.
 
-    With `assume_unique` they are not sorted, but in the first array's order.
+    With `assume_unique` they are not sorted, but in the first array's order. With `size`, missing
+    values are `fill_value`, 0 by default.
     """
-    first = ravel(as_array(array_args("setdiff1d", ar1)[0]))
-    keep = isin(first, ar2, invert=True)
-    if size is None:
-        places = np.flatnonzero(concrete("setdiff1d", keep, "the array", _REMEDY))
-        found = take(first, places.astype(np.int32), 0, mode="clip")
-        return found if assume_unique else unique(found)
-    fill = 0 if fill_value is None else fill_value
+    values, real = ravel(as_array(array_args("setdiff1d", ar1)[0])), True
     if not assume_unique:
-        # Kept elements sort first; among those, each value once.
-        order = lax_sort.sort((promote.convert(~keep, _INT32), first), 0, True, 2)
-        kept, first = order[0] == 0, order[1]
-        fresh = concatenate([creation.full((min(1, first.shape[0]),), True, np.bool_),
-                             first[1:] != first[:-1]])
-        keep = kept & fresh
-    n = first.shape[0]
-    places = nonzero(keep, size=size, fill_value=n)[0]
-    return take(first, places, 0, mode="fill", fill_value=fill)
+        values, real = _set(values)
+    keep = isin(values, ar2, invert=True) & real
+    return _selected("setdiff1d", keep, values, size, 0 if fill_value is None else fill_value)[0]
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
@@ -237,52 +255,35 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     """The elements that are in both arrays, sorted; and where each is in them, if asked for.
 
     With `size`, missing values are `fill_value` (by default the smallest), missing places the
-    sizes of the arrays.
+    sizes of the arrays. NaN is in no other array.
     """
     first, second = _vectors("intersect1d", ar1, ar2)
     n1, n2 = first.shape[0], second.shape[0]
-    if size is None:
-        a = concrete("intersect1d", first, "the first array", _REMEDY)
-        b = concrete("intersect1d", second, "the second array", _REMEDY)
-        found, *where_in = np.intersect1d(a, b, assume_unique, return_indices=True)
-        out = [as_array(x) for x in (found, *[w.astype(np.int32) for w in where_in])]
-        return tuple(out) if return_indices else out[0]
-    values, i1, _, counts = _unique_padded(first)
-    inside = isin(values, second) & (counts > 0)
-    places = nonzero(inside, size=size, fill_value=n1)[0]
-    here = places < n1
-    found = take(values, places, 0, mode="clip") if n1 else creation.full((size,), 0, first.dtype)
-    smallest = found[0] if fill_value is None and size else fill_value
-    found = where(here, found, 0 if smallest is None else smallest)
+    values, left, counts = unique(first, True, return_counts=True, size=n1)
+    keep = isin(values, second) & (counts > 0)
+    found, places = _selected("intersect1d", keep, values, size, fill_value)
     if not return_indices:
         return found
-    left = where(here, take(i1, places, 0, mode="clip") if n1 else 0, n1)
-    values2, i2, _, counts2 = _unique_padded(second)
-    spot = searchsorted(values2[:n2] if n2 else values2, found) if n2 else places
-    real = where(counts2 > 0, values2, values2) if n2 else values2
-    match = (real[None, :] == found[:, None]) & (counts2 > 0)[None, :] if n2 else None
-    right = spot if match is None else take(i2, match.argmax(1), 0, mode="clip")
-    return found, left, where(here, right, n2)
-
-
-def _unique_padded(x: Any) -> tuple[Any, Any, Any, Any]:
-    return unique(x, True, True, True, size=x.shape[0])
+    if not n1 or not n2:
+        return found, places, places - n1 + n2
+    order, here = argsort(second), places < n1
+    spots = searchsorted(second, found, sorter=order)
+    return (found, where(here, take(left, places, 0, mode="clip"), n1),
+            where(here, take(order, spots, 0, mode="clip"), n2))
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
              fill_value: Any = None) -> Any:
-    """The elements that are in exactly one of the arrays, sorted."""
-    first, second = _vectors("setxor1d", ar1, ar2)
-    both = concatenate([first, second])
-    alone = concatenate([isin(first, second, invert=True), isin(second, first, invert=True)])
-    if size is None:
-        places = np.flatnonzero(concrete("setxor1d", alone, "the array", _REMEDY))
-        return unique(take(both, places.astype(np.int32), 0, mode="clip"))
-    marks, values = lax_sort.sort((promote.convert(~alone, _INT32), both), 0, True, 2)
-    n = both.shape[0]
-    fresh = concatenate([creation.full((min(1, n),), True, np.bool_), values[1:] != values[:-1]])
-    keep = (marks == 0) & fresh
-    places = nonzero(keep, size=size, fill_value=n)[0]
-    found = take(values, places, 0, mode="clip") if n else creation.full((size,), 0, both.dtype)
-    rest = values[0] if fill_value is None and n else 0 if fill_value is None else fill_value
-    return where(places < n, found, rest)
+    """The elements that are in exactly one of the arrays, sorted; each array's NaN is such a one.
+
+    With `size`, missing values are `fill_value` (by default the smallest).
+    """
+    arrays = _vectors("setxor1d", ar1, ar2)
+    sets = [(x, creation.full(x.shape, True, np.bool_)) if assume_unique else _set(x)
+            for x in arrays]
+    values, real = [concatenate(parts) for parts in zip(*sets)]
+    values, real = sort_by([~real, values], real)
+    end = creation.full((min(1, real.shape[0]),), True, np.bool_)
+    differs = (values[1:] != values[:-1]) | ~real[1:]
+    keep = concatenate([end, differs]) & concatenate([differs, end]) & real
+    return _selected("setxor1d", keep, values, size, fill_value)[0]

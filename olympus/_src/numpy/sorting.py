@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base import errors
-from ..core.trace import Tracer, describe, typeof
+from ..core.trace import typeof
 from ..lax import creation
+from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..lax import sort as lax_sort
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis
+from ..types.shape import canonical_axes, canonical_axis, canonical_dim
 from . import promote
 from .conditions import where
-from .indexing import take, take_along_axis, write
+from .indexing import concrete, take, take_along_axis, write
 from .manipulation import as_array, flip, ravel, reshape
 from .promote import array_args, refuse_option
 
@@ -26,7 +27,23 @@ __all__ = [
     "sort", "sort_complex", "top_k",
 ]
 
-_INT32 = np.dtype(np.int32)
+def sort_by(keys: Sequence[Any], *carried: Any, axis: int = 0, stable: bool = True
+            ) -> tuple[Any, ...]:
+    """The last key and what is carried along, in the order in which the keys ascend."""
+    compared = [part for key in keys for part in (*_nan_parts(key), key)]
+    outs = lax_sort.sort((*compared, *carried), axis, is_stable=stable, num_keys=len(compared))
+    return outs[len(compared) - 1:]
+
+
+def _nan_parts(key: Any) -> tuple[Any, ...]:
+    """What is compared before complex numbers, so that those with a NaN in either part come last.
+
+    The order is R + Rj, R + NaNj, NaN + Rj, NaN + NaNj; lax compares the real parts first.
+    """
+    if not dtypes.is_complex(key.dtype):
+        return ()
+    parts = ew.real(key), ew.imag(key)
+    return tuple([ew.ne(part, part) for part in parts])
 
 
 def _sortable(name: str, a: Any, axis: int | None, kind: str | None, order: Any, stable: bool
@@ -46,23 +63,24 @@ def sort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None 
          stable: bool = True, descending: bool = False) -> Any:
     """The elements in ascending order along an axis (of the flattened array if None).
 
-    NaN comes last; complex numbers are ordered by real, then imaginary part.
+    NaN comes last; complex numbers are ordered by real, then imaginary part, those with a NaN last.
 
     >>> import olympus.numpy as onp
     >>> print(onp.sort(onp.array([3, 1, 2]), descending=True))
     [3 2 1]
     """
     a, axis, stable = _sortable("sort", a, axis, kind, order, stable)
-    out = lax_sort.sort(a, axis, is_stable=stable)
+    out = sort_by([a], axis=axis, stable=stable)[0]
     return flip(out, axis) if descending else out
 
 
 @fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None = None,
             stable: bool = True, descending: bool = False, dtype: Any = None) -> Any:
-    """The places that sort an array along an axis: int32[...], or of the given integer dtype."""
+    """The places that sort an array along an axis: of the default or the given integer dtype."""
     a, axis, stable = _sortable("argsort", a, axis, kind, order, stable)
-    dtype = _INT32 if dtype is None else dtypes.requested_dtype("argsort", dtype)
+    dtype = (dtypes.default_int() if dtype is None
+             else dtypes.requested_dtype("argsort", dtype))
     if not dtypes.is_integer(dtype):
         raise TypeError(f"argsort: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
                         "required.")
@@ -74,7 +92,7 @@ def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -
     places = creation.broadcasted_iota(dtype, a.shape, axis)
     if descending:      # sorting backwards and flipping keeps the order of equal elements
         a, places = lax_shape.rev(a, (axis,)), lax_shape.rev(places, (axis,))
-    _, out = lax_sort.sort((a, places), axis, is_stable=stable, num_keys=1)
+    _, out = sort_by([a], places, axis=axis, stable=stable)
     return lax_shape.rev(out, (axis,)) if descending else out
 
 
@@ -91,16 +109,16 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Any:
         raise ValueError("lexsort: keys of several shapes given; all keys need to be the same "
                          "shape.")
     if not keys[0].shape:
-        return creation.full((), 0, _INT32)
+        return creation.full((), 0, dtypes.default_int())
     axis = canonical_axis(axis, len(keys[0].shape), "lexsort")
-    places = creation.broadcasted_iota(_INT32, keys[0].shape, axis)
+    places = creation.broadcasted_iota(dtypes.default_int(), keys[0].shape, axis)
     size = len(keys) if batch_size is None else batch_size
     # From the least significant batch on: each sort is stable, so it keeps the order before it.
     for first in range(0, len(keys), size):
         batch = keys[first:first + size][::-1]
         if first:
             batch = [take_along_axis(k, places, axis) for k in batch]
-        places = lax_sort.sort((*batch, places), axis, is_stable=True, num_keys=len(batch))[-1]
+        places = sort_by(batch, places, axis=axis)[-1]
     return places
 
 
@@ -110,23 +128,25 @@ def sort_complex(a: Any) -> Any:
     return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)))
 
 
-def partition(a: Any, kth: int, axis: int = -1) -> Any:
+def partition(a: Any, kth: int | Sequence[int], axis: int | None = -1) -> Any:
     """The array with the k-th smallest element at place k, none larger before, none smaller after.
 
-    The order within both parts is not specified (here it is ascending).
+    The order within both parts is not specified (here it is ascending). `kth` may be several;
+    `axis` None partitions the flattened array.
     """
-    a = as_array(array_args("partition", a)[0])
-    axis = canonical_axis(axis, len(a.shape), "partition")
-    canonical_axis(kth, a.shape[axis], "partition: kth")
-    return sort(a, axis)
+    return sort(*_parted("partition", a, kth, axis))
 
 
-def argpartition(a: Any, kth: int, axis: int = -1) -> Any:
+def argpartition(a: Any, kth: int | Sequence[int], axis: int | None = -1) -> Any:
     """The places that partition an array: see `partition`."""
-    a = as_array(array_args("argpartition", a)[0])
-    axis = canonical_axis(axis, len(a.shape), "argpartition")
-    canonical_axis(kth, a.shape[axis], "argpartition: kth")
-    return argsort(a, axis)
+    return argsort(*_parted("argpartition", a, kth, axis))
+
+
+def _parted(name: str, a: Any, kth: int | Sequence[int], axis: int | None) -> tuple[Any, int]:
+    a, axis, _ = _sortable(name, a, axis, None, None, True)
+    for k in kth if isinstance(kth, Sequence) else (kth,):
+        canonical_axis(k, a.shape[axis], f"{name}: kth")
+    return a, axis
 
 
 def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
@@ -139,6 +159,7 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
         raise ValueError(f"top_k: mode {mode!r} given; 'largest' or 'smallest' is required.")
     a = as_array(array_args("top_k", a)[0])
     axis = canonical_axis(axis, len(a.shape), "top_k")
+    k = canonical_dim(k, "top_k")
     if mode == "largest":
         return lax_sort.top_k(a, k, axis=axis)
     places = argsort(a, axis)
@@ -154,7 +175,7 @@ _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
 @fused(static=("side", "method"))
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
                  ) -> Any:
-    """Where values belong in a sorted vector: int32 of the shape of `v`.
+    """Where values belong in a sorted vector: default integers of the shape of `v`.
 
     Args:
       a: a sorted vector of n elements; NaN last.
@@ -184,37 +205,44 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
 
 @fused(static=("side", "compare_all"))
 def _search(a: Any, v: Any, *, side: str, compare_all: bool) -> Any:
-    n = a.shape[0]
+    n, dtype = a.shape[0], dtypes.default_int()
     if not n:
-        return creation.full(v.shape, 0, _INT32)
+        return creation.full(v.shape, 0, dtype)
     if compare_all:
-        columns = reshape(a, (n,) + (1,) * len(v.shape))
-        before = promote.convert(_before(columns, v, side), _INT32)
-        return lax_shape.reduce_sum(before, (0,))
-    low = creation.full(v.shape, 0, _INT32)
-    high = creation.full(v.shape, n, _INT32)
+        shape = (n, *v.shape)
+        before = _before(lax_shape.broadcast_in_dim(a, shape, (0,)),
+                         lax_shape.broadcast_in_dim(v, shape, tuple(range(1, len(shape)))), side)
+        return lax_shape.reduce_sum(promote.convert(before, dtype), (0,))
+    low = creation.full(v.shape, 0, dtype)
+    high = creation.full(v.shape, n, dtype)
     for _ in range(n.bit_length()):     # invariant: low <= place <= high
-        middle = (low + high) // 2
+        middle = low + (high - low) // 2
         right = _before(take(a, middle, 0, mode="clip"), v, side) & (low < high)
         low, high = where(right, middle + 1, low), where(right, high, middle)
     return low
 
 
 def _before(x: Any, v: Any, side: str) -> Any:
-    """Whether elements of the sorted vector lie before the place of `v`; NaN is the largest."""
+    """Whether elements of the sorted vector lie before the place of `v`, in the order of `sort`."""
+    less = (x < v) if side == "left" else (x <= v)
     if not dtypes.is_inexact(x.dtype):
-        return x < v if side == "left" else x <= v
-    x_nan, v_nan = x != x, v != v
-    if side == "left":
-        return (x < v) | (v_nan & ~x_nan)
-    return (x <= v) | v_nan
+        return less
+    if not dtypes.is_complex(x.dtype):
+        x_nan, v_nan = x != x, v != v
+        return less | (v_nan & ~x_nan if side == "left" else v_nan)
+    pairs = [*zip(_nan_parts(x), _nan_parts(v)), (x.real, v.real), (x.imag, v.imag)]
+    found = creation.full(x.shape, side == "right", np.bool_)
+    for p, q in reversed(pairs):    # NaN parts are ordered by the flags before them
+        found = (p < q) | ((p == q) | ((p != p) & (q != q))) & found
+    return found
 
 
 @fused(static=("right", "method"))
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
     """The bin that each value is in: i where bins[i-1] <= x < bins[i], for ascending bins.
 
-    `right`: bins[i-1] < x <= bins[i]. Bins may descend too. Raises ValueError unless they are a
+    `right`: bins[i-1] < x <= bins[i]. Bins may descend too: bins[i-1] > x >= bins[i], and
+    bins[i-1] >= x > bins[i] with `right`. Raises ValueError unless they are a
     vector.
     """
     bins = as_array(array_args("digitize", bins)[0])
@@ -224,11 +252,12 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
                          "array.")
     n = bins.shape[0]
     if not n:
-        return creation.full(x.shape, 0, _INT32)
+        return creation.full(x.shape, 0, dtypes.default_int())
     side, method = "left" if right else "right", method or "scan"
-    other = "right" if right else "left"
-    return where(bins[n - 1] >= bins[0], searchsorted(bins, x, side, method=method),
-                 n - searchsorted(flip(bins), x, other, method=method))
+    # The places of descending bins are those of ascending ones, counted from the other end.
+    descend = bins[n - 1] < bins[0]
+    found = searchsorted(where(descend, flip(bins), bins), x, side, method=method)
+    return where(descend, n - found, found)
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
@@ -252,18 +281,14 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     if len(x.shape) != 1:
         raise ValueError(f"bincount: {typeof(x)} given; only 1-dimensional input is supported.")
     if length is None:
-        value = x.concrete() if isinstance(x, Tracer) else x
-        if value is None:
-            raise errors.ConcretizationTypeError(
-                f"bincount: x is {describe(x)}; a concrete value is required, because its largest "
-                "number decides the result's shape; pass length=...")
-        value = np.asarray(value)
-        length = max(int(minlength), int(value.max()) + 1 if value.size else 0)
-    else:
-        length = max(int(minlength), int(length))
-    x = where(x < 0, 0, promote.convert(x, _INT32) if dtypes.is_bool(x.dtype) else x)
+        value = concrete("bincount", x, "x", "pass length=...")
+        length = max(int(value.max()), 0) + 1 if value.size else 0
+    length = max(canonical_dim(minlength, "bincount: minlength"),
+                 canonical_dim(length, "bincount: length"))
+    x = promote.convert(x, dtypes.default_int()) if dtypes.is_bool(x.dtype) else x
+    x = where(x < 0, 0, x)
     if weights is None:
-        out = write("add", creation.full((length,), 0, _INT32), x, 1)
+        out = write("add", creation.full((length,), 0, dtypes.default_int()), x, 1)
         return constrain("bincount", out, out_sharding)
     weights = as_array(array_args("bincount", weights)[0])
     if weights.shape != x.shape:

@@ -11,6 +11,7 @@ from ..core.trace import literal
 from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..lax import slicing
+from ..lax.cumulative import cumsum
 from ..lax.indexing import take_along
 from ..lax.sharding import constrain
 from ..lax.sort import sort
@@ -39,9 +40,13 @@ __all__ = [
 ]
 
 
-def _float_dtype(name: str, x: Any, dtype: Any) -> Any:
-    return (dtypes.to_inexact_dtype(x.dtype) if dtype is None
-            else dtypes.requested_dtype(name, dtype))
+def _mean_dtype(name: str, x: Any, dtype: Any) -> Any:
+    if dtype is None:
+        return dtypes.to_inexact_dtype(x.dtype)
+    dtype = dtypes.requested_dtype(name, dtype)
+    if dtype == BOOL:
+        raise TypeError(f"{name}: dtype bool given; a dtype of numbers is required.")
+    return dtype
 
 
 def _count(x: Any, where: Any, axes: Axes, keepdims: bool, dtype: Any) -> Any:
@@ -75,7 +80,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     """
     x, axes = reduction_args("mean", a, axis, out)
     return _mean(x, mask_arg("mean", where), axes=axes, keepdims=bool(keepdims),
-                 dtype=_float_dtype("mean", x, dtype))
+                 dtype=_mean_dtype("mean", x, dtype))
 
 
 @fused(static=("axes", "keepdims", "dtype", "root"))
@@ -106,7 +111,7 @@ def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddo
                          "the same; pass one.")
     dtype = (dtypes.to_real_dtype(dtypes.to_inexact_dtype(x.dtype)) if dtype is None
              else dtypes.requested_dtype(name, dtype))
-    if dtypes.is_complex(dtype):
+    if dtypes.is_complex(dtype) or dtype == BOOL:
         raise ValueError(f"{name}: dtype {dtype} given; variances are real; pass a real dtype.")
     return _var(x, mask_arg(name, where), mean, ddof if correction is None else correction,
                 axes=axes, keepdims=bool(keepdims), dtype=dtype, root=root)
@@ -170,10 +175,21 @@ def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
     return std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
 
+def _spread_weights(name: str, w: Any, x: Any, axis: Any, axes: Axes) -> Any:
+    """Weights in the shape of `x`, from that shape or one size per reduced axis."""
+    if w.shape == x.shape:
+        return w
+    if axis is None or w.shape != tuple([x.shape[i] for i in axes]):
+        raise ValueError(f"{name}: weights {w.aval} for {x.aval} with axis {axis} given; weights "
+                         "of the same shape, or of the sizes of the axes, are required.")
+    w = lax_shape.transpose(w, sorted(range(len(axes)), key=axes.__getitem__))
+    return lax_shape.broadcast_in_dim(w, x.shape, sorted(axes))
+
+
 @fused(static=("axis", "returned", "keepdims"))
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
             keepdims: bool = False) -> Any:
-    """The mean with weights: of the shape of `a`, or a vector along one `axis`.
+    """The mean with weights: of the shape of `a`, or of the sizes of the axes in `axis`.
 
     With `returned`, the pair of it and the sum of the weights. Unlike NumPy, weights that add up
     to 0 give NaN or infinity.
@@ -186,11 +202,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         return (found, total) if returned else found
     (w,) = array_args("average", weights)
     x, w = promote_dtypes("average", inexact(x), w)
-    if w.shape != x.shape:
-        if axis is None or len(axes) != 1 or w.shape != (x.shape[axes[0]],):
-            raise ValueError(f"average: weights {w.aval} for {x.aval} with axis {axis} given; "
-                             "weights of the same shape are required, or a vector along one axis.")
-        w = lax_shape.broadcast_in_dim(w, x.shape, axes)
+    w = _spread_weights("average", w, x, axis, axes)
     total = reductions.sum(w, axis, keepdims=keepdims)
     found = divide(reductions.sum(multiply(x, w), axis, keepdims=keepdims), total)
     return (found, total) if returned else found
@@ -206,88 +218,141 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 
 # Order statistics --------------------------------------------------------------------------------
 
-METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+# Where the quantile q of n ranks lies, counted from 0: (n + 1 - a - b) q + a - 1.
+_PLACES = {
+    "linear": (1, 1), "lower": (1, 1), "higher": (1, 1), "midpoint": (1, 1), "nearest": (1, 1),
+    "inverted_cdf": (0, 1), "averaged_inverted_cdf": (0, 1), "closest_observation": (-0.5, 1.5),
+    "interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
+}
+# Methods that jump where a quantile passes a rank.
+_STEPS = frozenset(("lower", "higher", "midpoint", "nearest", "inverted_cdf",
+                    "averaged_inverted_cdf", "closest_observation"))
 
 
 @fused(static=("axes", "keepdims", "method", "skip_nan"))
-def _quantile(x: Any, q: Any, *, axes: Axes, keepdims: bool, method: str, skip_nan: bool) -> Any:
-    """x[...], q[*qs] -> [*qs, ...]: sort, then interpolate between the two nearest ranks."""
+def _quantile(x: Any, q: Any, w: Any, *, axes: Axes, keepdims: bool, method: str, skip_nan: bool
+              ) -> Any:
+    """x[...], q[*qs], w[...] or None -> [*qs, ...]: sort, then interpolate between two ranks."""
     kept = [i for i in range(x.ndim) if i not in axes]
-    shape = x.shape
-    x = lax_shape.transpose(x, (*kept, *axes))
-    x = lax_shape.reshape(x, (*[shape[i] for i in kept], size_of([shape[i] for i in axes])))
-    n = x.shape[-1]
-    missing = is_nan(x)
-    x = sort(x, dimension=x.ndim - 1)
-    batch = x.shape[:-1]
-    present = reduce_sum(convert(ew.bitwise_not(missing), q.dtype), (x.ndim - 1,))
-    count = present if skip_nan else broadcast_to(literal(n, q.dtype), batch)
+    batch = tuple([x.shape[i] for i in kept])
+    n, last = size_of([x.shape[i] for i in axes]), len(batch)
     full = (*q.shape, *batch)
-    count = ew.max(broadcast_to(count, full), literal(1, q.dtype))
-    last = ew.sub(count, literal(1, q.dtype))
-    place = ew.mul(lax_shape.broadcast_in_dim(q, full, tuple(range(q.ndim))), last)
-    low = ew.max(ew.min(ew.floor(place), last), literal(0, q.dtype))
-    high = ew.max(ew.min(ew.ceil(place), last), literal(0, q.dtype))
-    weight = ew.sub(place, low)
-
-    def pick(rank: Any) -> Any:
-        ranks = lax_shape.reshape(convert(rank, dtypes.default_int()), (size_of(q.shape), *batch))
-        ranks = lax_shape.move_axis(ranks, 0, len(batch))
-        found = take_along(x, ranks, len(batch))
-        return lax_shape.reshape(lax_shape.move_axis(found, len(batch), 0), full)
-
-    below, above = pick(low), pick(high)
-    found = _interpolated(below, above, convert(weight, x.dtype), method, convert(low, x.dtype))
-    bad = (ew.eq(broadcast_to(present, full), literal(0, q.dtype)) if skip_nan else
-           ew.lt(broadcast_to(present, full), literal(n, q.dtype)))
-    found = choose(bad, literal(np.nan, found.dtype), found)
+    if not size_of(full) or not n:
+        found = broadcast_to(literal(np.nan, x.dtype), full)
+    else:
+        x, w = [z if z is None else lax_shape.reshape(lax_shape.transpose(z, (*kept, *axes)),
+                                                      (*batch, n)) for z in (x, w)]
+        missing = is_nan(x)
+        if w is not None and skip_nan:
+            w = choose(missing, literal(0, w.dtype), w)
+        x, *ws = sort((x,) if w is None else (x, w), last)
+        present = reduce_sum(convert(ew.bitwise_not(missing), q.dtype), (last,))
+        wide_q = lax_shape.broadcast_in_dim(q, full, tuple(range(q.ndim)))
+        if w is not None:
+            found = _ranked(x, _weighted_rank(ws[0], wide_q, q.ndim), q.ndim)
+            weightless = ew.eq(reduce_sum(ws[0], (last,)), literal(0, w.dtype))
+            found = choose(broadcast_to(weightless, full), literal(np.nan, x.dtype), found)
+        else:
+            count = present if skip_nan else broadcast_to(literal(n, q.dtype), batch)
+            found = _between(x, wide_q, broadcast_to(count, full), method, q.ndim)
+        bad = ew.bitwise_or(_outside(wide_q), broadcast_to(
+            ew.eq(present, literal(0, q.dtype)) if skip_nan else
+            ew.lt(present, literal(n, q.dtype)), full))
+        found = choose(bad, literal(np.nan, found.dtype), found)
     return lax_shape.expand_dims(found, tuple([q.ndim + i for i in axes])) if keepdims else found
 
 
-def _interpolated(below: Any, above: Any, weight: Any, method: str, rank: Any) -> Any:
-    half = literal(0.5, weight.dtype)
-    if method == "linear":
-        gap = ew.sub(above, below)
-        mixed = ew.add(below, ew.mul(gap, weight))
-        return choose(ew.eq(below, above), below, mixed)    # no NaN between equal infinities
+def _outside(q: Any) -> Any:
+    """Where a fraction is not in [0, 1]."""
+    return ew.bitwise_not(ew.bitwise_and(ew.ge(q, literal(0, q.dtype)),
+                                         ew.le(q, literal(1, q.dtype))))
+
+
+def _ranked(x: Any, rank: Any, lead: int) -> Any:
+    """x[..., n], rank[*qs, ...] with `lead` axes in qs -> [*qs, ...]: elements by their rank."""
+    batch, last = x.shape[:-1], x.ndim - 1
+    ranks = convert(rank, dtypes.default_int())
+    ranks = lax_shape.reshape(ranks, (size_of(rank.shape[:lead]), *batch))
+    found = take_along(x, lax_shape.move_axis(ranks, 0, last), last)
+    return lax_shape.reshape(lax_shape.move_axis(found, last, 0), rank.shape)
+
+
+def _weighted_rank(w: Any, q: Any, lead: int) -> Any:
+    """The first rank at which the running sum of w[..., n] reaches the fraction q[*qs, ...]."""
+    total = cumsum(w, w.ndim - 1)
+    shape = (*q.shape, w.shape[-1])
+    inner = tuple(range(lead, len(shape)))
+    goal = ew.mul(lax_shape.broadcast_in_dim(q, shape, tuple(range(q.ndim))),
+                  lax_shape.broadcast_in_dim(
+                      slicing.slice_in_dim(total, w.shape[-1] - 1, None, axis=w.ndim - 1),
+                      shape, inner))
+    total = lax_shape.broadcast_in_dim(total, shape, inner)
+    # An element of no weight before all others is not reached by the fraction 0.
+    short = ew.bitwise_or(ew.lt(total, goal), ew.eq(total, literal(0, w.dtype)))
+    rank = reduce_sum(convert(short, dtypes.default_int()), (len(shape) - 1,))
+    return ew.min(rank, broadcast_to(literal(w.shape[-1] - 1, rank.dtype), rank.shape))
+
+
+def _between(x: Any, q: Any, count: Any, method: str, lead: int) -> Any:
+    """The quantiles q[*qs, ...] of x[..., n], whose first count[*qs, ...] elements are sorted."""
+    a, b = _PLACES[method]
+    zero, one, half = (literal(v, q.dtype) for v in (0, 1, 0.5))
+    place = ew.mul(q, ew.add(count, literal(1 - a - b, q.dtype)))
+    if method in _STEPS:    # 0.2 of 5 ranks is 1 rank, though 0.2 is rounded
+        whole = ew.round(place, ew.RoundingMethod.TO_NEAREST_EVEN)
+        error = ew.mul(whole, literal(float(dtypes.finfo(q.dtype).eps), q.dtype))
+        place = choose(ew.le(ew.abs(ew.sub(place, whole)), error), whole, place)
+    place = ew.add(place, literal(a - 1, q.dtype))
+    floor = ew.floor(place)
+    weight, last = ew.sub(place, floor), ew.sub(count, one)
+    low, high = [ew.max(ew.min(rank, last), broadcast_to(zero, q.shape))
+                 for rank in (floor, ew.add(floor, one))]
+    up = ew.gt(weight, zero)
+    if method in ("nearest", "closest_observation"):
+        odd = ew.ne(ew.rem(floor, literal(2, q.dtype)), zero)
+        tie, base = (half, odd) if method == "nearest" else (zero, ew.bitwise_not(odd))
+        up = ew.bitwise_or(ew.gt(weight, tie), ew.bitwise_and(ew.eq(weight, tie), base))
+    below, above = _ranked(x, low, lead), _ranked(x, high, lead)
     if method == "lower":
         return below
-    if method == "higher":
-        return choose(ew.gt(weight, literal(0, weight.dtype)), above, below)
-    if method == "midpoint":
-        middle = ew.mul(ew.add(below, above), half)
-        return choose(ew.gt(weight, literal(0, weight.dtype)), middle, below)
-    odd = ew.ne(ew.rem(rank, literal(2, rank.dtype)), literal(0, rank.dtype))
-    up = ew.bitwise_or(ew.gt(weight, half), ew.bitwise_and(ew.eq(weight, half), odd))
-    return choose(up, above, below)
+    if method in ("higher", "nearest", "inverted_cdf", "closest_observation"):
+        return choose(up, above, below)
+    middle = ew.mul(ew.add(below, above), half)
+    if method in ("midpoint", "averaged_inverted_cdf"):
+        return choose(up, middle, below) if method == "midpoint" else choose(up, above, middle)
+    mixed = ew.add(below, ew.mul(ew.sub(above, below), weight))
+    return choose(ew.eq(below, above), below, mixed)    # no NaN between equal infinities
 
 
 def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input: bool, method: str,
                keepdims: bool, weights: Any, skip_nan: bool, scale: float = 1.0) -> Any:
-    refuse_option(name, out=out, weights=weights)
+    refuse_option(name, out=out)
     if overwrite_input:
         raise ValueError(f"{name}: overwrite_input=True given; arrays are never overwritten.")
-    if method not in METHODS:
-        raise ValueError(f"{name}: method {method!r} given; one of {', '.join(METHODS)} is "
+    if method not in _PLACES:
+        raise ValueError(f"{name}: method {method!r} given; one of {', '.join(_PLACES)} is "
                          "required.")
+    if weights is not None and method != "inverted_cdf":
+        raise ValueError(f"{name}: weights with method {method!r} given; only 'inverted_cdf' takes "
+                         "weights.")
     x, axes = reduction_args(name, a, axis)
     (q,) = array_args(name, q)
-    if dtypes.is_complex(x.dtype):
-        raise ValueError(f"{name}: {x.aval} given; real numbers are required, because complex "
-                         "numbers have no order.")
-    if size_of([x.shape[i] for i in axes]) == 0:
-        raise ValueError(f"{name}: {x.aval} given; at least one element is required.")
-    if len(q.shape) > 1 and name in ("median", "nanmedian"):
-        raise ValueError(f"{name}: q {q.aval} given; a scalar is required.")
+    if dtypes.is_complex(x.dtype) or dtypes.is_complex(q.dtype):
+        raise ValueError(f"{name}: {x.aval} and q {q.aval} given; real numbers are required, "
+                         "because complex numbers have no order.")
     dtype = dtypes.to_inexact_dtype(x.dtype)
     wide = reductions.wide_dtype(dtype)
     q = convert(q, wide)
     if scale != 1.0:
         q = ew.div(q, literal(scale, wide))
     x = convert(x, wide)
-    x = lax_shape.reshape(broadcast_to(x, x.shape), (1,)) if not x.shape else x
-    return convert(_quantile(x, q, axes=axes or (0,), keepdims=bool(keepdims) and bool(axes),
-                             method=method, skip_nan=skip_nan), dtype)
+    x, q = broadcast_to(x, x.shape), broadcast_to(q, q.shape)
+    if weights is not None:
+        (weights,) = array_args(name, weights)
+        weights = _spread_weights(name, convert(weights, wide), x, axis, axes)
+    return convert(_quantile(x, q, weights, axes=axes, keepdims=bool(keepdims), method=method,
+                             skip_nan=skip_nan), dtype)
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
@@ -296,9 +361,15 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
     """The values below which the fractions `q` of the elements lie: shape [*q.shape, ...].
 
     Args:
-      method: linear, lower, higher, midpoint or nearest: what lies between two elements.
+      method: where the quantile lies and what lies between two elements, by NumPy's names:
+        linear, lower, higher, midpoint, nearest, inverted_cdf, averaged_inverted_cdf,
+        closest_observation, interpolated_inverted_cdf, hazen, weibull, median_unbiased or
+        normal_unbiased.
+      weights: how often each element counts, with the method "inverted_cdf" alone: of the shape
+        of `a`, or of the sizes of the axes in `axis`.
 
-    NaN where an element is NaN. Raises ValueError for complex numbers and for no elements.
+    NaN where an element is NaN, of no elements, and where `q` is not in [0, 1]. Raises ValueError
+    for complex numbers.
     """
     return _quantiles("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights,
                       False)
@@ -388,6 +459,9 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours in row-major order, with elements put before and after."""
     (x,) = array_args("ediff1d", ary)
+    if x.dtype == BOOL:
+        raise TypeError(f"ediff1d: {x.aval} given; numbers are required, because booleans have no "
+                        "differences; convert it with astype.")
     found = diff(lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)))
 
     def flat(e: Any) -> Any:
@@ -461,16 +535,13 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral along an axis by the trapezoidal rule, with coordinates `x` or the step `dx`."""
     (y,) = array_args("trapezoid", y)
     y = inexact(y)
-    axis = canonical_axis(axis, len(y.shape), "trapezoid")
-    n = y.shape[axis]
-    pairs = ew.add(_along(y, axis, 1, None), _along(y, axis, 0, max(n - 1, 0)))
-    if x is None:
-        total = multiply(reductions.sum(pairs, axis), dx)
-    else:
+    at = canonical_axis(axis, len(y.shape), "trapezoid")
+    n = y.shape[at]
+    pairs = ew.add(_along(y, at, min(n, 1), None), _along(y, at, 0, max(n - 1, 0)))
+    if x is not None:
         (x,) = array_args("trapezoid", x)
-        gaps = diff(inexact(x), axis=-1 if len(x.shape) == 1 else axis)
+        dx = diff(inexact(x), axis=-1 if len(x.shape) == 1 else axis)
         if len(x.shape) == 1:
-            gaps = lax_shape.broadcast_in_dim(gaps, (*(1,) * axis, gaps.shape[0],
-                                                     *(1,) * (y.ndim - axis - 1)), (axis,))
-        total = reductions.sum(multiply(pairs, gaps), axis)
-    return multiply(total, 0.5)
+            dx = lax_shape.broadcast_in_dim(dx, (*(1,) * at, dx.shape[0],
+                                                 *(1,) * (y.ndim - at - 1)), (at,))
+    return multiply(reductions.sum(multiply(pairs, dx), axis), 0.5)
