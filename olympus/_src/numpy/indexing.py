@@ -451,7 +451,8 @@ def concrete(name: str, x: Any, what: str, remedy: str) -> np.ndarray:
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
-    """The places of the elements that are not zero: one int32[n] per axis, in row-major order.
+    """The places of the elements that are not zero: one vector of integers per axis, in row-major
+    order.
 
     Args:
       a: array of rank at least 1.
@@ -467,7 +468,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None:
         value = concrete("nonzero", a, "the array", "pass size=..., or use olympus.numpy.where "
                          "with three arguments")
-        return tuple([array_from_numpy(p.astype(np.int32)) for p in np.nonzero(value)])
+        dtype = dtypes.default_int()
+        return tuple([array_from_numpy(p.astype(dtype)) for p in np.nonzero(value)])
     fill = fill_value if isinstance(fill_value, (tuple, list)) else [fill_value] * len(a.shape)
     if len(fill) != len(a.shape):
         raise ValueError(f"nonzero: {len(fill)} fill values given for {typeof(a)}; one, or one per "
@@ -477,21 +479,21 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 
 @fused(static=("size",))
 def _nonzero(a: Any, *fill: Any, size: int) -> list[Any]:
-    total = prod(a.shape)
-    places = [promote.convert(promote.array_args("nonzero", f)[0], _INT32) for f in fill]
+    total, dtype = prod(a.shape), dtypes.default_int()
+    places = [promote.convert(promote.array_args("nonzero", f)[0], dtype) for f in fill]
     if not total or not size:
         return [promote.broadcast_to(p, (size,)) for p in places]
     mask = a if dtypes.is_bool(a.dtype) else ew.ne(a, np.zeros(a.shape, a.dtype))
-    ranks = cumulative.cumsum(promote.convert(shape.reshape(mask, (total,)), _INT32), 0)
+    ranks = cumulative.cumsum(promote.convert(shape.reshape(mask, (total,)), dtype), 0)
     # Element k of the result lies behind the k-th step of the ranks: count the ranks up to k.
-    steps = write("add", creation.full((size,), 0, _INT32), ranks, 1)
+    steps = write("add", creation.full((size,), 0, dtype), ranks, 1)
     flat = cumulative.cumsum(steps, 0)
     count = promote.broadcast_to(slicing.index_in_dim(ranks, total - 1, 0, False), (size,))
-    here = ew.lt(creation.iota(_INT32, size), count)
+    here = ew.lt(creation.iota(dtype, size), count)
     out = []
     for axis, place in enumerate(places):
         stride, n = prod(a.shape[axis + 1:]), a.shape[axis]
-        found = ew.rem(ew.div(flat, np.full((size,), stride, np.int32)),
-                       np.full((size,), n, np.int32))
+        found = ew.rem(ew.div(flat, np.full((size,), stride, dtype)),
+                       np.full((size,), n, dtype))
         out.append(ew.select_n(here, promote.broadcast_to(place, (size,)), found))
     return out

@@ -131,11 +131,12 @@ def _members(rows: Any, order: Any, group: Any, *fill: Any, size: int) -> tuple[
     """(first places, inverse, counts, values) of the first `size` sets of equal rows."""
     n, width = rows.shape
     inverse = write("set", creation.full((n,), 0, group.dtype), order, group)
-    counts = write("add", creation.full((size,), 0, group.dtype), group, 1)
+    counts = creation.full((size,), 0, group.dtype)
     if not n or not size:       # nothing to take, or nowhere to put it
         values = promote.broadcast_to(fill[0] if fill else creation.full((), 0, rows.dtype),
                                       (size, width))
-        return creation.full((size,), 0, group.dtype), inverse, counts, values
+        return counts, inverse, counts, values
+    counts = write("add", counts, group, 1)
     used = counts > 0
     starts = cumulative.cumsum(counts, 0) - counts
     first = where(used, take(order, starts, 0, mode="clip"), order[0])
@@ -229,11 +230,12 @@ def _selected(name: str, keep: Any, values: Any, size: int | None, fill_value: A
         size = int(concrete(name, keep, "the array", _REMEDY).sum())
     size, n = canonical_dim(size, f"{name}: size"), values.shape[0]
     places = nonzero(keep, size=size, fill_value=n)[0]
+    (fill,) = array_args(name, 0 if fill_value is None else fill_value)
+    fill = promote.convert(fill, values.dtype)
     if not n or not size:
-        filler = promote.convert(0 if fill_value is None else fill_value, values.dtype)
-        return promote.broadcast_to(as_array(filler), (size,)), places
+        return promote.broadcast_to(as_array(fill), (size,)), places
     found = take(values, places, 0, mode="clip")
-    return where(places < n, found, found[0] if fill_value is None else fill_value), places
+    return where(places < n, found, found[0] if fill_value is None else fill), places
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,

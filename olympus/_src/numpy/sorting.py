@@ -15,11 +15,11 @@ from ..lax import sort as lax_sort
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axes, canonical_axis, canonical_dim
+from ..types.shape import canonical_axis, canonical_dim
 from . import promote
 from .conditions import where
 from .indexing import concrete, take, take_along_axis, write
-from .manipulation import as_array, flip, ravel, reshape
+from .manipulation import as_array, flip, ravel
 from .promote import array_args, refuse_option
 
 __all__ = [
