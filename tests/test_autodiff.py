@@ -1,5 +1,7 @@
 """grad, jvp, vjp, linearize, linear_transpose, Jacobians: values, structures, dtypes, errors."""
 
+import cmath
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +10,8 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import errors, lax
+from olympus import errors, grad, jvp, lax, linearize, vjp
+from olympus import numpy as onp
 
 F0 = olympus.float0
 X = np.array([0.3, -0.7, 1.2], np.float32)
@@ -62,6 +65,35 @@ def test_grad_sees_values() -> None:
     close(f(1.0), np.cos(1.0))
     close(f(-1.0), -2.0)
     close(olympus.grad(f)(1.0), -np.sin(1.0))
+
+
+LOSSY = {
+    "float": float, "complex": complex, "math": math.sin, "cmath": cmath.sin, "floor": math.floor,
+    "item": lambda x: x.item(), "tolist": lambda x: x.tolist(), "tobytes": lambda x: x.tobytes(),
+    "format": lambda x: f"{x:.3f}", "%f": "%f".__mod__,
+}
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda f: grad(f)(3.0), lambda f: jvp(f, (3.0,), (1.0,)), lambda f: vjp(f, 3.0),
+    lambda f: grad(grad(f))(3.0), lambda f: linearize(f, 3.0), lambda f: olympus.jacfwd(f)(3.0)])
+@pytest.mark.parametrize("name", LOSSY)
+def test_a_number_made_of_a_differentiated_value_does_not_lose_its_derivative(
+        name: str, wrap: Callable) -> None:
+    seen: list[Any] = []
+
+    def refused(x: Any) -> Any:
+        with pytest.raises(errors.ConcretizationTypeError, match="stop_gradient"):
+            LOSSY[name](x * x)
+        with pytest.raises(TypeError):
+            LOSSY[name](x)
+        # Without a tangent it is a number, and so is what is piecewise constant.
+        seen[:] = [LOSSY[name](y) for y in (lax.stop_gradient(x), onp.floor(x), x > 1, 0 * x > 0)]
+        seen.append((bool(x), int(x), bool(x == 3), (x > 2).item(), int(x.astype(int))))
+        return x
+
+    wrap(refused)
+    assert seen[-1] == (True, 3, True, True, 3) and seen[0] == seen[1]
 
 
 def test_grad_of_constant_and_identity() -> None:

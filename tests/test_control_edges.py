@@ -350,3 +350,83 @@ def test_callbacks_that_compute_while_the_main_thread_waits_do_not_hang(cores):
     if cores == "one" and not hasattr(os, "sched_setaffinity"):
         pytest.skip("this system does not bind processes to cores")
     subprocess.run([sys.executable, "-c", COMPUTING, cores], timeout=120, check=True)
+
+
+# Under a mapped predicate a branch sees none of the elements that do not take it ------------------
+
+WHICH, AT = np.array([0, 1, 2, 3, 0]), np.array([0., 4., -0.5, 0.25, -2.], np.float32)
+SWITCHED = [lambda m, x, w: x * w, lambda m, x, w: m.sqrt(x * w), lambda m, x, w: w / x,
+            lambda m, x, w: m.log(x) * w]
+
+
+def closed_over(x, w):
+    return vmap(lambda i, x: lax.switch(i, [lambda f=f: f(onp, x, w) for f in SWITCHED]))(WHICH, x)
+
+
+UNTAKEN = {
+    "switch": lambda x, w: vmap(
+        lambda i, x: lax.switch(i, [lambda x, w, f=f: f(onp, x, w) for f in SWITCHED], x, w))(
+            WHICH, x),
+    "closed over": closed_over,
+    "jit": jit(closed_over),
+    "cond": lambda x, w: vmap(lambda i, x: lax.cond(
+        i % 2 == 0, lambda: lax.cond(i == 0, lambda: x * w, lambda: w / x),
+        lambda: lax.cond(i == 1, lambda: onp.sqrt(x * w), lambda: onp.log(x) * w)))(WHICH, x),
+    "scan": lambda x, w: lax.scan(
+        lambda c, _: (closed_over(c, w) - c + x, None), x, None, length=1)[0],
+}
+
+
+@pytest.mark.parametrize("name", UNTAKEN)
+def test_a_branch_that_is_not_taken_has_no_part_in_derivatives(name):
+    fun, w = UNTAKEN[name], np.float32(1.5)
+    values = [SWITCHED[i](np, x, w) for i, x in zip(WHICH, AT)]
+    slopes = [w, 0.5 * np.sqrt(w / 4), -w / 0.25, w / 0.25, w]
+    by_w = [0., 0.5 * np.sqrt(4 / w), -2., np.log(0.25), -2.]
+    curves = [0., -0.25 * np.sqrt(w) / 8, 2 * w / -0.125, -w / 0.0625, 0.]
+    out, back = olympus.vjp(fun, AT, w)
+    np.testing.assert_allclose(out, values, rtol=1e-6)
+    for found in (back(np.ones(5, np.float32)),
+                  jit(grad(lambda x, w: fun(x, w).sum(), (0, 1)))(AT, w)):
+        np.testing.assert_allclose(found[0], slopes, rtol=1e-6)
+        np.testing.assert_allclose(found[1], sum(by_w), rtol=1e-5)
+    for jac in (olympus.jacrev, olympus.jacfwd):
+        np.testing.assert_allclose(jac(fun)(AT, w), np.diag(slopes), rtol=1e-6)
+        np.testing.assert_allclose(jac(fun, 1)(AT, w), by_w, rtol=1e-5)
+    found = olympus.hessian(lambda x: fun(x, w).sum())(AT)
+    np.testing.assert_allclose(found, np.diag(curves), rtol=1e-5)
+    # No element takes the others: neither the elements nor what they share hear of them.
+    only = np.zeros(5, int)
+    slope = grad(lambda w: vmap(lambda i, x: lax.switch(
+        i, [lambda f=f: f(onp, x, w) for f in SWITCHED]))(only, AT).sum())(w)
+    np.testing.assert_allclose(slope, AT.sum(), rtol=1e-6)
+
+
+def test_a_loop_in_a_branch_does_not_run_for_elements_that_do_not_take_it():
+    def above(x):
+        return lax.while_loop(lambda y: y < 10., lambda y: y * 2, x)
+
+    found = vmap(lambda x: lax.cond(x > 0, above, lambda x: x, x))(np.float32([1, -1, 0, 11]))
+    np.testing.assert_array_equal(found, [16, -1, 0, 11])
+
+
+def test_collectives_in_branches_see_all_elements():
+    def one(x):
+        return lax.cond(x > 0, lambda x: lax.psum(x, "i") * x, lambda x: x, x)
+
+    x = np.float32([1, -2, 4])
+    np.testing.assert_array_equal(vmap(one, axis_name="i")(x), [3, -2, 12])
+    np.testing.assert_array_equal(grad(lambda x: vmap(one, axis_name="i")(x).sum())(x),
+                                  [3 + 5, 5 + 1, 3 + 5])
+
+
+def test_elements_that_ended_lend_no_constants_to_those_that_go_on():
+    def product(n, w):
+        return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] / (w - s[0])),
+                              (0., 1.), checkpoints=3)[1]
+
+    n, w = np.float32([1, 3]), np.float32([1, 5])
+    wanted = [-1., -(1 / 5 + 1 / 4 + 1 / 3) / 60]
+    np.testing.assert_allclose(vmap(product)(n, w), [1, 1 / 60], rtol=1e-6)
+    np.testing.assert_allclose(vmap(grad(product, 1))(n, w), wanted, rtol=1e-6)
+    np.testing.assert_allclose(grad(lambda w: vmap(product)(n, w).sum())(w), wanted, rtol=1e-6)

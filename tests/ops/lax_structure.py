@@ -42,6 +42,8 @@ ALL = (
         lax.complex, a, b)(lax.complex(a, b)), (V, V[::-1]), grad=False),
     Op("lax.bitcast_convert_type-slope", np.multiply, lambda x, t: jvp(lambda x: lax.mul(
         x, lax.bitcast_convert_type(x, x.dtype)), (x,), (t,))[1], (V, V[::-1]), grad=False),
+    Op("lax.stop_gradient-transpose", lambda x: 2 * x, lambda x: linear_transpose(
+        lambda x: lax.stop_gradient(2 * x), x)(x)[0], (V,)),
     Op("lax.stop_gradient-slope", np.multiply, lambda x, t: jvp(lambda x: lax.mul(
         x, lax.stop_gradient(x)), (x,), (t,))[1], (V, V[::-1]), grad=False),
     Op("lax.argmax-slope", lambda x: x * (np.argmax(x) + 2 * np.argmin(x)).astype(x.dtype),

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base.config import jit_disabled
 from ..core.effects import OrderedIOEffect, of_body
 from ..core.evaluate import eval_closed
@@ -19,8 +21,11 @@ from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import Split, partial_eval_program
 from ..interpreters.transpose import transpose_program
 from ..lax import elementwise as ew
+from ..lax.barriers import stop_gradient
 from ..lax.convert import convert_element_type
+from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim, zeros_of
+from ..lax.slicing import dynamic_index_in_dim
 from ..types import dtypes
 from ..types.tree import tree_unflatten
 from .bodies import (
@@ -144,17 +149,37 @@ class Cond(Higher):
             outs = map_mapped(lambda *xs: self.bind(*xs, branches=branches), axis.size,
                               [index, *args], [0, *dims])
             return outs, [0] * len(outs)
-        results = _once_each(
-            lambda b: eval_closed(batch_program(b, axis, dims, True)[0], *args), branches)
+        taken = [ew.eq(index, literal(i, INT32)) for i in range(len(branches))]
+
+        def for_those(branch: ClosedOlympuspr) -> list[Any]:
+            heres = [here for here, b in zip(taken, branches) if b is branch]
+            here = functools.reduce(ew.bitwise_or, heres)
+            return self._for_those(axis, here, args, dims, branch)
+
+        results = _once_each(for_those, branches)
         outs = []
-        for column in zip(*results):
-            picked = column[0]
+        for picked, *column in zip(*results):
             shape = typeof(picked).shape
-            for i, x in enumerate(column[1:], 1):
-                here = broadcast_in_dim(ew.eq(index, literal(i, INT32)), shape, (0,))
-                picked = ew.select_n(here, picked, x)
+            for here, x in zip(taken[1:], column):
+                picked = ew.select_n(broadcast_in_dim(here, shape, (0,)), picked, x)
             outs.append(picked)
         return outs, [0] * len(outs)
+
+    def _for_those(self, axis: Axis, here: Any, args: Sequence[Any], dims: Sequence[int | None],
+                   branch: ClosedOlympuspr) -> list[Any]:
+        """The branch for every element, those that are not `here` in the place of one that is.
+
+        Their own operands may be what the branch must not see: a loop that does not end on them, a
+        derivative that is infinite, of which zero times is not zero.
+        """
+        body, _ = batch_program(branch, axis, dims, True)
+        if axis.size and not (axis.name is not None and program_uses_axis(branch, axis.name)):
+            # What the elements share gets no derivative, either, where none is here.
+            one, some = argmax(here, 0, np.int32), reduce_or(here, (0,))
+            args = [put_one(here, one, x, d) if d is not None else
+                    ew.select_n(some, stop_gradient(x), x) if _has_tangent(x) else x
+                    for x, d in zip(args, dims)]
+        return eval_closed(body, *args)
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         return any(program_uses_axis(b, name) for b in params["branches"])
@@ -173,6 +198,20 @@ class Cond(Higher):
             invars=[eqn.invars[0], *(v for v, k in zip(eqn.invars[1:], keep) if k)],
             outvars=[v for v, u in zip(eqn.outvars, used) if u],
             params={"branches": bodies})
+
+
+def _has_tangent(x: Any) -> bool:
+    """Whether a traced value may have a derivative."""
+    return isinstance(x, Tracer) and not dtypes.is_float0(x.aval.to_tangent_aval().dtype)
+
+
+def put_one(here: Any, one: Any, x: Any, dim: int) -> Any:
+    """`x` with slice `one` in the place of those that are not `here`; no derivative goes there."""
+    shape = typeof(x).shape
+    stand_in = stop_gradient(dynamic_index_in_dim(x, one, dim, keepdims=False))
+    others = [i for i in range(len(shape)) if i != dim]
+    return ew.select_n(broadcast_in_dim(here, shape, (dim,)),
+                       broadcast_in_dim(stand_in, shape, others), x)
 
 
 def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ...]:

@@ -23,12 +23,11 @@ from ..lax import elementwise as ew
 from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim
-from ..lax.slicing import dynamic_index_in_dim
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body
 from .call import program_uses_axis
-from .cond import cond_p
+from .cond import cond_p, put_one
 from .elements import per_element
 from .fixpoint import carry_fixpoint
 
@@ -189,7 +188,7 @@ class While(Higher):
             frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims_new],
                                       [True] * (1 + len(carry)))
         else:
-            frozen = _freeze(cond, body, nc, nb)
+            frozen = _freeze(cond, body, nc, b_dims)
         test = stage(lambda going, *_: [reduce_or(going, (0,))], [
             typeof(going[0]), *map(typeof, carry)])
         out = self.bind(*c_consts, *b_consts, *going, *carry, cond_nconsts=0,
@@ -208,23 +207,24 @@ class While(Higher):
                                     for v, u in zip(eqn.outvars, used)])
 
 
-def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
+def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Sequence[int | None]
+            ) -> ClosedOlympuspr:
     """The batched body, in which elements that do not go on keep their carry.
 
-    Instead of them the body sees the carry of one that goes on: where its own might make it divide
-    by zero, or a callback raise, nothing happens.
+    Instead of them the body sees one that goes on: where its own values might make it divide by
+    zero, or a callback raise, nothing happens.
     """
+    nb = len(b_dims)
+
     def step(*args: Any) -> list[Any]:
         c_consts, b_consts, (going,), carry = cut(args, nc, nb, 1)
         if not typeof(going).shape[0]:
             return [going, *carry]
         one = argmax(going, 0, np.int32)
-        flags = [broadcast_in_dim(going, typeof(x).shape, (0,)) for x in carry]
-        safe = [ew.select_n(flag, broadcast_in_dim(
-                    dynamic_index_in_dim(x, one, keepdims=False), typeof(x).shape,
-                    range(1, typeof(x).ndim)), x) for flag, x in zip(flags, carry)]
-        new = eval_closed(body, *b_consts, *safe)
-        new = [ew.select_n(flag, x, y) for flag, x, y in zip(flags, carry, new)]
+        safe = [x if d is None else put_one(going, one, x, d)
+                for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)))]
+        new = [ew.select_n(broadcast_in_dim(going, typeof(x).shape, (0,)), x, y)
+               for x, y in zip(carry, eval_closed(body, *safe))]
         return [ew.bitwise_and(going, eval_closed(cond, *c_consts, *new)[0]), *new]
 
     return stage(step, [*cond.in_avals[:nc], *body.in_avals[:nb], cond.out_avals[0],

@@ -180,11 +180,11 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
     # A trace makes many objects that all live until it closes: collecting cycles meanwhile finds
     # nothing and costs a quarter of the time.
     collecting = gc.isenabled()
-    if collecting:
-        gc.disable()
     outer, scope = enter(trace), ctx.eqn
-    ctx.eqn = ROOT      # names are relative to the program, which may be called in many scopes
     try:
+        ctx.eqn = ROOT      # names are relative to the program, which may be called in many scopes
+        if collecting:
+            gc.disable()
         outs = fun(*inputs)
         closed = trace.close(outs)
         notes = note_origins(trace)

@@ -60,11 +60,11 @@ def install_base_trace(trace: Trace) -> None:
 def enter(trace: Any) -> tuple[Any, ...]:
     """Make `trace` the current one while a user's function runs; give the result to `leave`."""
     depth = ctx.depth
+    if depth >= GIVEN:
+        make_room(depth + 1)    # may raise: nothing is entered yet
     outer = ctx.trace, TRACING.swap_local(trace is not ThreadState.trace), depth
     ctx.trace = trace
     ctx.depth = depth + 1
-    if depth >= GIVEN:
-        make_room(depth + 1)
     return outer
 
 
@@ -107,6 +107,10 @@ class Tracer(ArrayBase):
         """The value itself where the trace knows it (grad, jvp), else None."""
         return None
 
+    def differentiated(self) -> bool:
+        """Whether it has a tangent, which a Python number made of it would not."""
+        return False
+
     shape = property(lambda self: self.aval.shape, doc="Tuple of axis sizes.")
     dtype = property(lambda self: self.aval.dtype, doc="Element type.")
     ndim = property(lambda self: self.aval.ndim, doc="Number of axes.")
@@ -125,32 +129,31 @@ class Tracer(ArrayBase):
         return int(_concrete(self, errors.ConcretizationTypeError, "int", INT_REMEDY))
 
     def __float__(self) -> float:
-        return float(_concrete(self, errors.ConcretizationTypeError, "float", VALUE_REMEDY))
+        return float(_constant(self, "float"))
 
     def __complex__(self) -> complex:
-        return complex(_concrete(self, errors.ConcretizationTypeError, "complex", VALUE_REMEDY))
+        return complex(_constant(self, "complex"))
 
     def __index__(self) -> int:
         value = _concrete(self, errors.TracerIntegerConversionError, "__index__", INT_REMEDY)
         return value.__index__()
 
     def item(self, *args: Any) -> Any:
-        """The element as a Python number, where the trace knows it (grad, jvp)."""
-        return _concrete(self, errors.ConcretizationTypeError, "item", VALUE_REMEDY).item(*args)
+        """The element as a Python number, where the trace knows it and no derivative is lost."""
+        return _constant(self, "item").item(*args)
 
     def tolist(self) -> Any:
-        """The elements as nested lists, where the trace knows them (grad, jvp)."""
-        return _concrete(self, errors.ConcretizationTypeError, "tolist", VALUE_REMEDY).tolist()
+        """The elements as nested lists, where the trace knows them and no derivative is lost."""
+        return _constant(self, "tolist").tolist()
 
     def tobytes(self, order: str = "C") -> bytes:
-        """The elements as bytes, where the trace knows them (grad, jvp)."""
-        value = _concrete(self, errors.ConcretizationTypeError, "tobytes", VALUE_REMEDY)
-        return value.tobytes(order)
+        """The elements as bytes, where the trace knows them and no derivative is lost."""
+        return _constant(self, "tobytes").tobytes(order)
 
     def __format__(self, spec: str) -> str:
         if not spec:
             return repr(self)
-        return format(_concrete(self, errors.ConcretizationTypeError, "format", PRINT_REMEDY), spec)
+        return format(_constant(self, "format", PRINT_REMEDY), spec)
 
     def __getattr__(self, name: str) -> Any:
         """What arrays have and traced values cannot: the message says why."""
@@ -167,7 +170,8 @@ class Tracer(ArrayBase):
             "out of the transformed function.")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval}>"
+        weak = "~" if getattr(self.aval, "weak_type", False) else ""
+        return f"{type(self).__name__}<{weak}{self.aval}>"
 
 
 BOOL_REMEDY = ("use olympus.numpy.where, olympus.lax.cond or olympus.lax.while_loop, or mark the "
@@ -193,6 +197,17 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
     raise error(f"{what}(): {describe(tracer)} given at {source.summarize(source.user_frame())}; "
                 f"a concrete value is required, because Python needs it while the program is "
                 f"still being traced; {remedy}.")
+
+
+def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Any:
+    """The value of a tracer for what keeps all of it: not where its derivative would be lost."""
+    if tracer.differentiated():
+        raise errors.ConcretizationTypeError(
+            f"{what}(): {describe(tracer)} given at {source.summarize(source.user_frame())}; a "
+            "value that is not being differentiated is required, because the derivative of a "
+            "Python number is zero; keep the computation in olympus.numpy, or take "
+            "olympus.lax.stop_gradient of the value first.")
+    return _concrete(tracer, errors.ConcretizationTypeError, what, remedy)
 
 
 def check_usable(tracer: Tracer, user: Trace | None = None) -> None:

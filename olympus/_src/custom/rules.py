@@ -253,10 +253,10 @@ def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[An
     over are recognised; rules run it again later, above another trace, even after vmap returned.
     """
     saved = ctx.trace, trace.parent, trace.alive, ctx.axes
-    trace.parent, trace.alive, ctx.trace = ctx.trace, True, trace
-    if trace.axis.name is not None:
-        ctx.axes = {**ctx.axes, trace.axis.name: trace.axis.size}
     try:
+        trace.parent, trace.alive, ctx.trace = ctx.trace, True, trace
+        if trace.axis.name is not None:
+            ctx.axes = {**ctx.axes, trace.axis.name: trace.axis.size}
         out, out_dims, _ = trace.split(fun(*[trace.wrap(x, d) for x, d in zip(vals, dims)]))
         return out, out_dims
     finally:

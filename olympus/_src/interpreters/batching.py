@@ -102,11 +102,11 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
     """Outputs and their mapped axes of a flat function of mapped values, in the current trace."""
     parent = ctx.trace
     trace = BatchTrace(parent, axis)
-    outer = enter(trace)
     names = ctx.axes
-    if axis.name is not None:
-        ctx.axes = {**names, axis.name: axis.size}
+    outer = enter(trace)
     try:
+        if axis.name is not None:
+            ctx.axes = {**names, axis.name: axis.size}
         outs = fun(*map(trace.wrap, vals, dims))
         out_vals, out_dims, _ = trace.split(outs)
     finally:

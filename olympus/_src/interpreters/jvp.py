@@ -35,6 +35,9 @@ class JVPTracer(Tracer):
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
 
+    def differentiated(self) -> bool:
+        return True
+
     def origin(self) -> str:
         primal = self.primal
         return primal.origin() if isinstance(primal, Tracer) else "differentiated"

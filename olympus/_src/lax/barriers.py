@@ -38,13 +38,14 @@ class Copy(Same):
 
 
 class StopGradient(Same):
-    """The same values with derivative zero."""
-
-    transpose = None
+    """The same values with derivative zero; as a linear map it is the identity."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         out = self.bind(*primals)
         return out, Zero(typeof(out).to_tangent_aval())
+
+    def transpose(self, ct: Any, x: Any) -> list[Any]:
+        return [ct]
 
 
 class OptimizationBarrier(Primitive):

@@ -60,6 +60,10 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
                         "per positional argument is required; write (spec,) for one argument.")
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         _check_axes(what, axes)
+    for what, name in (("axis_name", axis_name), ("spmd_axis_name", spmd_axis_name)):
+        if not isinstance(name, Hashable):
+            raise TypeError(f"vmap: {what}={name!r} of type {type(name).__name__} given; a "
+                            "hashable value is required; give a string.")
 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:

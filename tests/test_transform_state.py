@@ -1,0 +1,199 @@
+"""Whatever raises, wherever: the thread's state is what it was before the transformation."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus import checkpoint, custom_jvp, custom_vjp, grad, jit, lax, vmap
+from olympus import numpy as onp
+from olympus._src.base import config
+from olympus._src.core.trace import TRACING, Trace, ctx
+from olympus._src.custom import rules as custom_rules
+from olympus.custom_batching import custom_vmap
+from olympus.extend.core import Primitive
+from olympus.interpreters import ad, batching, mlir
+
+X = np.array([0.3, 0.5], np.float32)
+
+
+class Boom(Exception):
+    """What a test raises."""
+
+
+def state() -> list[Any]:
+    options = [(name, option.value) for name, option in config._options.items()]
+    return [ctx.trace, dict(ctx.axes), ctx.depth, ctx.eqn, TRACING.value, gc.isenabled(),
+            custom_rules._in_progress.frames, *options]
+
+
+def works() -> None:
+    """Compiling, mapping and differentiating go on."""
+    assert jit(lambda a: a + 1)(2.) == 3
+    np.testing.assert_array_equal(vmap(grad(lambda a: a * a))(X), 2 * X)
+
+
+# A function of everything that runs a user's function --------------------------------------------
+
+@custom_jvp
+def ruled(x: Any) -> Any:
+    return onp.sin(x)
+
+
+@ruled.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    return ruled(primals[0]), onp.cos(primals[0]) * tangents[0]
+
+
+@custom_vjp
+def reverse_ruled(x: Any) -> Any:
+    return onp.sin(x)
+
+
+reverse_ruled.defvjp(lambda x: (onp.sin(x), onp.cos(x)), lambda c, ct: (c * ct,))
+
+
+@custom_vmap
+def map_ruled(x: Any) -> Any:
+    return onp.sin(x)
+
+
+@map_ruled.def_vmap
+def _(size: int, mapped: Any, x: Any) -> Any:
+    return onp.sin(x), mapped[0]
+
+
+def everything(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def inner(x: Any) -> Any:
+        with olympus.named_scope("named"), olympus.default_matmul_precision("float32"):
+            y = lax.cond(x > 0.4, f, lambda x: f(x) * 2, x)
+            y = lax.scan(lambda c, _: (f(c), None), y, None, length=2)[0]
+            y = lax.fori_loop(0, 2, lambda i, c: f(c), y)
+            y = lax.while_loop(lambda c: c < 0, lambda c: f(c) + 1, y, checkpoints=1)
+            y = checkpoint(f)(y) + jit(f)(y)
+        with olympus.ensure_compile_time_eval():
+            z = f(onp.asarray(0.5))
+        y = y + z
+        return reverse_ruled(ruled(map_ruled(y) * f(y)))
+
+    return inner
+
+
+WAYS: dict[str, Callable[[Callable[[Any], Any]], Any]] = {
+    "jit": lambda f: jit(lambda x: f(x[0]))(X),
+    "grad": lambda f: grad(f)(X[0]),
+    "vmap": lambda f: vmap(f, axis_name="i")(X),
+    "vmap grad": lambda f: vmap(grad(f), axis_name="i")(X),
+    "grad vmap": lambda f: grad(lambda x: vmap(f)(x).sum())(X),
+    "jit vmap grad": lambda f: jit(vmap(grad(f)))(X),
+    "linearize": lambda f: olympus.vjp(f, X[0])[1](X[0]),
+    "jacrev": lambda f: olympus.jacrev(vmap(f))(X),
+    "make_olympuspr": lambda f: olympus.make_olympuspr(f, axis_env=[("i", 2)])(X[0]),
+    "eval_shape": lambda f: olympus.eval_shape(f, X[0]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_error_at_any_bind_leaves_no_state(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = 0
+
+    def counted(method: Callable[..., Any]) -> Callable[..., Any]:
+        def process(*args: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise Boom
+            return method(*args)
+        return process
+
+    for kind in Trace.__subclasses__():
+        for each in (kind, *kind.__subclasses__()):
+            for name in {"process", "process_custom"} & vars(each).keys():
+                monkeypatch.setattr(each, name, counted(vars(each)[name]))
+    before, failed, wanted = state(), 0, 1
+    while True:
+        left = wanted
+        try:
+            WAYS[way](everything(lambda x: onp.sin(x) * x))
+        except Boom:
+            failed += 1
+            assert state() == before, f"after an error at bind {wanted}"
+        else:
+            break
+        wanted += 1 + wanted // 6
+    left = 0
+    assert failed > 5
+    assert state() == before
+    works()
+
+
+# An operation whose rules raise ------------------------------------------------------------------
+
+def operation(fails: str) -> Callable[[Any], Any]:
+    def check(rule: str) -> None:
+        if rule == fails:
+            raise Boom
+
+    def jvp_rule(primals: Any, tangents: Any) -> Any:
+        check("jvp")
+        return linear_p.bind(*primals), linear_p.bind(*tangents)
+
+    def abstract(x: Any) -> Any:
+        check("abstract")
+        return x
+
+    def transpose(ct: Any, x: Any) -> Any:
+        check("transpose")
+        return [linear_p.bind(ct)]
+
+    def batch(args: Any, dims: Any) -> Any:
+        check("vmap")
+        return linear_p.bind(*args), dims[0]
+
+    def lower(lowering: Any, x: Any) -> Any:
+        check("lower")
+        return [x]
+
+    linear_p = Primitive("linear")
+    linear_p.def_abstract_eval(abstract)
+    ad.primitive_jvps[linear_p] = jvp_rule
+    ad.primitive_transposes[linear_p] = transpose
+    batching.primitive_batchers[linear_p] = batch
+    mlir.register_lowering(linear_p, lower)
+    return lambda x: linear_p.bind(x)
+
+
+REACHED = {"abstract": WAYS.keys(), "lower": WAYS.keys() - {"make_olympuspr", "eval_shape"},
+           "vmap": {w for w in WAYS if "vmap" in w or w == "jacrev"},
+           "jvp": {w for w in WAYS if "grad" in w or w in ("linearize", "jacrev")}}
+REACHED["transpose"] = REACHED["jvp"]
+
+
+@pytest.mark.parametrize("rule", REACHED)
+def test_an_error_in_a_rule_leaves_no_state(rule: str) -> None:
+    before = state()
+    for way in REACHED[rule]:
+        with pytest.raises(Boom):
+            WAYS[way](everything(operation(rule)))
+        assert state() == before, way
+    works()
+
+
+@pytest.mark.parametrize("call", [
+    lambda: vmap(onp.sin, axis_name=[1])(X),
+    lambda: vmap(onp.sin, spmd_axis_name=[1])(X),
+    lambda: olympus.make_olympuspr(onp.sin, axis_env=[([1], 2)])(X),
+    lambda: grad(lambda x: x.nothing)(1.0),
+    lambda: jit(lambda x: vmap(lambda y: onp.dot(y, X), axis_name="i")(onp.ones((2, 3))))(X),
+], ids=["vmap", "spmd", "make_olympuspr", "grad", "jit vmap"])
+def test_an_error_on_the_way_in_leaves_no_state(call: Callable[[], Any]) -> None:
+    before = state()
+    with pytest.raises((TypeError, AttributeError, ValueError)):
+        call()
+    assert state() == before
+    works()
