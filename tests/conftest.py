@@ -16,6 +16,23 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+pytest.register_assert_rewrite("properties")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Gives a property of `properties` the rows that it is about, of the module's table."""
+    cases = getattr(metafunc.function, "cases", None)
+    if cases is not None:
+        found = cases(metafunc.module.TABLE)
+        metafunc.parametrize(metafunc.function.names, found,
+                             ids=["-".join([op.name, *kind]) for op, *kind in found])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A table without rows for a property gives no test, not a skipped one."""
+    items[:] = [item for item in items if not item.name.endswith("[NOTSET]")
+                and not item.name.endswith("[op0-kind0]")]
+
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:

@@ -1,4 +1,4 @@
-"""Elementwise operations at their edges; `test_ops.py` has what holds for all."""
+"""Elementwise operations at their edges; `properties.py` has what holds for all."""
 
 from __future__ import annotations
 

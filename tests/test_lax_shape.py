@@ -1,4 +1,4 @@
-"""Indexing, reductions and sorting at their edges; `test_ops.py` has what holds for all."""
+"""Indexing, reductions and sorting at their edges; `properties.py` has what holds for all."""
 
 from __future__ import annotations
 

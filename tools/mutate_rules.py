@@ -2,13 +2,13 @@
 
     PYTHONPATH=.:tests python tools/mutate_rules.py [--jobs 2] [--cases PATTERN] [primitive ...]
 
-First every case of `tests/test_ops.py` is traced, nothing compiled, to see which rules it calls and
-how: with which tangents, which operands mapped. Each such way gives mutants, results or operands
-changed, and the cases that go there are run until one fails: killed. The same case must pass with
-the rule as it is. A rule that gives nothing to change (the tangent of an integer) is listed as
-zero; one of several results that is never read, so that not even a NaN there shows, as unread, if
-the same change to another is killed. Exit status 1 if a mutant survives or a rule that exists is
-never reached.
+First every case of `tests/properties.py` is traced, nothing compiled, to see which rules it calls
+and how: with which tangents, which operands mapped. Each such way gives mutants, results or
+operands changed, and the cases that go there are run until one fails: killed. The same case must
+pass with the rule as it is. A rule that gives nothing to change (the tangent of an integer) is
+listed as zero; one of several results that is never read, so that not even a NaN there shows, as
+unread, if the same change to another is killed. Exit status 1 if a mutant survives or a rule that
+exists is never reached.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import test_ops
-from ops import Op
+import properties
+from ops import Op, tables
 
 import olympus
 from olympus import lax
@@ -72,13 +72,10 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """All parametrized cases of test_ops."""
-    for name, test in sorted(vars(test_ops).items()):
-        for mark in getattr(test, "pytestmark", ()) if name.startswith("test_") else ():
-            for values in mark.args[1]:
-                yield Case(test, getattr(values, "values", (values,))
-                           if not isinstance(values, tuple) or hasattr(values, "marks")
-                           else (values,))
+    """All cases of all properties."""
+    for _, test in sorted(vars(properties).items()):
+        for table in tables().values() if hasattr(test, "cases") else ():
+            yield from (Case(test, values) for values in test.cases(table))
 
 
 def every_primitive() -> list[Primitive]:
@@ -331,13 +328,13 @@ class Survey:
         for rule in rules:
             setattr(rule.prim, rule.name, self.watched(rule))
         self.cases = [case for case in cases() if re.search(wanted, case.name)]
-        kept = test_ops.jit, test_ops.same
-        test_ops.jit, test_ops.same = shaped, lambda *args: None    # type: ignore[assignment]
+        kept = properties.jit, properties.same
+        properties.jit, properties.same = shaped, lambda *args: None    # type: ignore[assignment]
         try:
             for i, case in enumerate(self.cases):
                 self.look(i, case)
         finally:
-            test_ops.jit, test_ops.same = kept
+            properties.jit, properties.same = kept
             for rule in rules:
                 delattr(rule.prim, rule.name)
 

@@ -1,9 +1,12 @@
-"""Tables of operations: the modules here hold rows; `tests/test_ops.py` holds the properties.
+"""Tables of operations: the modules here hold rows; `tests/properties.py` what holds for each.
 
 A row's arguments are arrays: those in float64 are cast to each dtype that the row names by a letter
 of `KINDS`, all others (indices, masks, Python numbers) are handed over as they are.
 """
 
+import functools
+import importlib
+import pkgutil
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -71,3 +74,10 @@ def both(name: str, *args: Any, dtypes: str = "f", grad: bool = True, tol: float
     label = "-".join([name, *(f"{k}={v}" for k, v in params.items())])
     return Op(label, partial(getattr(np, name), **params), partial(getattr(onp, name), **params),
               args, dtypes, grad, tol, each)
+
+
+@functools.cache
+def tables() -> dict[str, tuple[Any, ...]]:
+    """The rows of every table, by the table's name."""
+    return {m.name: importlib.import_module(f"{__name__}.{m.name}").ALL
+            for m in pkgutil.iter_modules(__path__)}

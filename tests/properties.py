@@ -1,21 +1,19 @@
-"""What holds for every operation: short properties over the rows of `tests/ops`.
+"""What holds for every operation: short properties of the rows of the tables in `tests/ops`.
 
-`tools/mutate_rules.py` makes every derivative, transposition and batching rule wrong in turn and
-asks whether a test of this module notices.
+A module of `tests/rows` names its table and imports the properties; `conftest.py` gives each
+property the rows of that table that it is about. `tools/mutate_rules.py` makes every derivative,
+transposition and batching rule wrong in turn and asks whether a property notices.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import itertools
-import pkgutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import ops
 import pytest
 from ops import KINDS, Effect, Op, Refusal
 
@@ -28,20 +26,23 @@ NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex12
 ROUGH = {"h": 4e-3, "e": 3e-2}
 EXACT = 2.0 ** -29      # a double's unit in the last place over a float's
 
-TABLES = {m.name: importlib.import_module(f"ops.{m.name}").ALL
-          for m in pkgutil.iter_modules(ops.__path__)}
-EVERY = [row for table in TABLES.values() for row in table]
-ALL: tuple[Op, ...] = tuple(row for row in EVERY if isinstance(row, Op))
 
-
-def rows(keep: Callable[[Op], Any] = lambda op: True, of: Sequence[Any] = ALL) -> Any:
-    picked = [op for op in of if keep(op)]
-    return pytest.mark.parametrize("op", picked, ids=[op.name for op in picked])
+def rows(keep: Callable[[Op], Any] = lambda op: True, of: type = Op) -> Any:
+    """Decorator: a property of the rows that `keep` picks, as its argument `op`."""
+    def mark(test: Callable[..., None]) -> Callable[..., None]:
+        test.names, test.cases = ("op",), lambda table: [     # type: ignore[attr-defined]
+            (op,) for op in table if isinstance(op, of) and keep(op)]
+        return test
+    return mark
 
 
 def cases(kinds: Callable[[Op], Sequence[str]]) -> Any:
-    return pytest.mark.parametrize(("op", "kind"), [
-        pytest.param(op, kind, id=f"{op.name}-{kind}") for op in ALL for kind in kinds(op)])
+    """Decorator: a property of rows in each of their dtypes, as its arguments `op` and `kind`."""
+    def mark(test: Callable[..., None]) -> Callable[..., None]:
+        test.names, test.cases = ("op", "kind"), lambda table: [     # type: ignore[attr-defined]
+            (op, kind) for op in table if isinstance(op, Op) for kind in kinds(op)]
+        return test
+    return mark
 
 
 def cast(op: Op, kind: str) -> list[Any]:
@@ -222,9 +223,7 @@ def test_vjp_is_the_transpose_of_jvp(op: Op, kind: str) -> None:
         same(backward, forward, 1e-9)
 
 
-@pytest.mark.parametrize(("op", "kind"), [
-    pytest.param(op, kind, id=f"{op.name}-{kind}") for op in ALL
-    if op.name.startswith("lax.") and op.twice for kind in doubles(op)])
+@cases(lambda op: doubles(op) if op.name.startswith("lax.") and op.twice else "")
 def test_second_derivative_is_the_central_difference_of_the_first(op: Op, kind: str) -> None:
     with olympus.enable_x64(True):
         fun, xs, ts, _ = smooth(op, kind)
@@ -249,7 +248,8 @@ def test_no_elements_and_no_dimensions(op: Op) -> None:
         assert [(s, d) for s, d, _ in types(op.fun(*few))] == [(shape, d) for _, d, _ in usual]
 
 
-@rows(lambda op: op.each and len(op.args) == 2 and "f" in op.dtypes, TABLES["numpy_ufuncs"])
+@rows(lambda op: op.each and len(op.args) == 2 and "f" in op.dtypes
+      and hasattr(olympus.numpy, op.name))
 def test_python_numbers_take_the_arrays_dtype(op: Op) -> None:
     x = np.abs(cast(op, "f")[0])
     for args in ((x, 2), (x, 2.0), (2, x), (2.5, x)):
@@ -281,7 +281,7 @@ def test_a_result_can_be_had_alone(op: Op) -> None:
         same(eval_closed(alone, *args), [value], 1e-6)
 
 
-@rows(of=[row for row in EVERY if isinstance(row, Effect)])
+@rows(of=Effect)
 def test_effects_happen_once_for_each_element(op: Effect) -> None:
     fun, *args = op.args
     words: list[str] = []
@@ -292,16 +292,7 @@ def test_effects_happen_once_for_each_element(op: Effect) -> None:
     assert sorted(words + printed.getvalue().split()) == op.words
 
 
-@rows(of=[row for row in EVERY if isinstance(row, Refusal)])
+@rows(of=Refusal)
 def test_refusals_say_what_is_wrong(op: Refusal) -> None:
     with olympus.enable_x64(op.x64), pytest.raises(op.error, match=op.match):
         op.call(*op.args)
-
-
-def test_every_elementwise_and_structural_function_has_a_row() -> None:
-    covered = {op.name.removeprefix("lax.").split("-")[0] for table in TABLES
-               if table.startswith(("lax", "control")) for op in TABLES[table]}
-    public = {name for name in dir(olympus.lax) if name.islower() and not name.endswith("_p")}
-    elsewhere = {"axis_size", "empty", "broadcast_shapes", "conv_dimension_numbers",
-                 "linalg"}
-    assert {n for n in public - covered - elsewhere if not n.startswith("_")} == set()
