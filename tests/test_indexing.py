@@ -20,6 +20,10 @@ INDICES = [
     X[:, :, 0] > 20, (X[:, 0, 0] > 10, 0), True, False, (I, None, J), I[:0],
     (None, I, slice(1, 4), None), (slice(None), slice(1, 3), J), np.int64(2),
     (True, I, slice(1, 2)), (np.array(1), slice(None), np.array(2)),
+    [0, 2], [[0, 1], [2, 0]], [True, False, True], [], range(2), (slice(None), [0, 2]), ([0, 1], 0),
+    (..., [1, -1]), (slice(None), (0, 1)), (slice(None), [True, False, True, True]), ([], 0),
+    ([0, 1], [[1], [2]]), (..., [[True] * 5] * 4), (slice(None), ()), np.zeros((0, 4), bool),
+    (slice(None), np.zeros((4, 0), bool)), (None, [np.int8(1), 0], ..., np.array(2)),
 ]
 UPDATES = {"set": None, "add": np.add, "multiply": np.multiply, "min": np.minimum,
            "max": np.maximum, "subtract": np.subtract, "divide": np.divide}
@@ -115,6 +119,53 @@ def test_outside():
     np.testing.assert_array_equal(olympus.jit(lambda x, i: x.at[i].set(0))(x, 10), x)
 
 
+def test_lists_hold_traced_values():
+    x = onp.asarray(X)
+    np.testing.assert_array_equal(olympus.jit(lambda i: x[[i, 0], 1])(2), X[[2, 0], 1])
+    np.testing.assert_array_equal(olympus.vmap(lambda i: x[0, [i, 1]])(I),
+                                  [X[0, [i, 1]] for i in I])
+    written = X.copy()
+    written[0, 1] = [1, 2, 3, 4, 7]
+    np.testing.assert_array_equal(
+        olympus.jit(lambda v: x.at[0, 1].set([1, 2, 3, 4, v]))(7), written)
+    slope = olympus.grad(lambda v: x.at[0, 0, :2].set((v, 2 * v)).sum())(1.)
+    np.testing.assert_array_equal(slope, 3)
+    np.testing.assert_array_equal(onp.zeros(3).at[:].add(range(3)), [0, 1, 2])
+
+
+def test_an_array_without_elements_is_written():
+    for index in (np.array([0, 2]), slice(None, None, 2), onp.array(1), np.zeros(0, bool)):
+        for op in UPDATES:
+            assert getattr(onp.zeros((0, 2)).at[index], op)(1).shape == (0, 2)
+            assert olympus.jit(lambda x: getattr(x.at[index], op)(1))(onp.zeros((0, 2))).size == 0
+    for index in (0, (slice(None), 0), np.array([0]), [0]):
+        with pytest.raises(IndexError, match="empty axis"):
+            onp.zeros((0, 0))[index]
+    with pytest.raises(IndexError, match="empty axis"):
+        onp.zeros(0).at[0].set(1)
+
+
+def test_new_axes_are_one_broadcast():
+    for index in (None, (slice(None), None), (..., None), (None, ..., None)):
+        program = olympus.make_olympuspr(lambda x: x[index])(X)
+        assert [e.primitive.name for e in program.eqns] == ["broadcast_in_dim"]
+
+
+@pytest.mark.parametrize(("dtype", "value"), [
+    ("uint32", 2**32 - 1), ("uint32", 0x85a308d3), ("float32", 2**31), ("float16", 2**15),
+    ("bfloat16", 2**100), ("complex64", 2**40)])
+def test_a_python_int_is_read_at_the_dtype_it_is_for(dtype, value):
+    expected = np.asarray(value if dtype == "uint32" else float(value)).astype(onp.dtype(dtype))
+    found = [onp.zeros(2, dtype).at[0].set(value)[0], onp.full((), value, dtype),
+             onp.full_like(onp.zeros((), dtype), value), onp.array(value, dtype),
+             onp.where(True, value, onp.zeros((), dtype)),
+             olympus.lax.convert_element_type(value, dtype)]
+    for x in found:
+        assert x.dtype == expected.dtype and x == expected
+    with pytest.raises(OverflowError):
+        onp.zeros(2, "int32").at[0].set(2**31)
+
+
 def test_repeated_indices():
     x, twice = onp.arange(5.0) + 1, onp.array([0, 1, 1])
     np.testing.assert_array_equal(x.at[twice].power(2), [1, 16, 3, 4, 5])
@@ -123,7 +174,8 @@ def test_repeated_indices():
 
 
 ERRORS = [
-    ([0, 1], TypeError, "non-tuple sequence"), (1.0, TypeError, "integer or boolean"),
+    ([0.5, 1], TypeError, "integer or boolean"), (["a"], TypeError, "text"), ([0, None], ValueError,
+    "None"), ([[0], [1, 2]], ValueError, "inhomogeneous"), (1.0, TypeError, "integer or boolean"),
     ("a", TypeError, "string"), ((1, 2), IndexError, "Too many indices"),
     (np.array([True, False]), IndexError, "boolean index did not match"),
     ((..., ...), IndexError, "single ellipsis"), (slice(1.0, 2), TypeError, "integers or None"),

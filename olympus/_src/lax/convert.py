@@ -10,11 +10,12 @@ import numpy as np
 from ..base import source
 from ..core.ir import Literal
 from ..core.primitive import Axis, Primitive, Zero
-from ..core.trace import typeof
+from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal
 from .families import FLOATING, Elementwise
+from .families import operand as as_literal
 from .shape import move_axis
 
 __all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type",
@@ -73,6 +74,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     numbers become real by dropping the imaginary part, with NumPy's ComplexWarning; use `real` to
     say so. Anything becomes bool by comparison with zero.
 
+    Raises OverflowError for a Python int that neither the dtype nor the default int holds.
+
     >>> import olympus
     >>> olympus.lax.convert_element_type(olympus.numpy.array([-1.7, 2.5, 3e9]), "int32")
     Array([        -1,          2, 2147483647], dtype=int32)
@@ -82,6 +85,9 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
         raise ValueError(f"convert_element_type: {aval} to None given; a dtype is required; pass "
                          "operand.dtype to keep its own.")
     dtype = dtypes.requested_dtype("convert_element_type", new_dtype)
+    if type(operand) is int and not -2**31 <= operand < 2**31 and not dtypes.is_extended(dtype):
+        # The default integer may not hold what the dtype that is asked for does.
+        operand = as_literal(dtypes.scalar_type_of(dtype)(operand), literal(0, dtype))
     if (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)
             and not dtypes.is_bool(dtype)):
         source.warn(f"convert_element_type: {aval} to {dtype} drops the imaginary part; use "

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ..base import config
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
@@ -22,6 +20,7 @@ from ..lax.sharding import constrain
 from ..numpy import elementary as el
 from ..numpy import reductions
 from ..numpy import ufuncs as uf
+from ..numpy.creation import asarray
 from ..numpy.manipulation import as_array, astype
 from ..numpy.promote import promote_dtypes, unary_inexact
 from ..numpy.selection import where as choose
@@ -223,8 +222,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
     [[1. 0. 0.]
      [0. 0. 1.]]
     """
-    aval = typeof(np.asarray(x) if isinstance(x, (list, tuple)) else x)
+    x = asarray(x)
     dtype = dtypes.default_float() if dtype is None else dtypes.requested_dtype("one_hot", dtype)
     out = _one_hot(x, num_classes=num_classes, dtype=dtype,
-                   axis=canonical_axis(axis, aval.ndim + 1, "one_hot"))
+                   axis=canonical_axis(axis, x.ndim + 1, "one_hot"))
     return constrain("one_hot", out, out_sharding)

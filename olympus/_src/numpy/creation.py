@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.array import array_from_numpy
+from ..backend.array import HOLDERS, array_from_numpy
 from ..base import lib
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof
@@ -21,6 +21,7 @@ from ..lax.sharding import constrain, sharding_like
 from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
+from ..types.avals import make_aval
 from ..types.shape import broadcast_shapes, canonical_axis, canonical_shape, prod
 from .promote import (
     BOOL,
@@ -28,6 +29,7 @@ from .promote import (
     choose,
     convert,
     operand,
+    plain,
     promote,
     to_array,
     warn_complex,
@@ -92,24 +94,55 @@ def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
         return _from_scalar(x, dtype, device)
     if kind is Literal:
         return to_array(convert(x, dtype) if dtype is not None else x)
-    if isinstance(x, Tracer) or kind is ArrayImpl or hasattr(x, "aval"):
+    if isinstance(x, Tracer) or kind is ArrayImpl or kind in HOLDERS:
         return _from_array(x, dtype, copy)
     if hasattr(x, "__olympus_array__"):
         return _to_array(x.__olympus_array__(), dtype, copy, device)
     if x is None:
         raise ValueError("array: None given; numbers or arrays are required; use nan for missing "
                          "numbers.")
-    if isinstance(x, (np.ndarray, np.generic)):
-        return _from_numpy(x, dtype, device)
-    if isinstance(x, (list, tuple)):
-        return _from_list(x, dtype, device)
-    if hasattr(x, "__array__") or isinstance(x, (memoryview, bytearray)):
+    if isinstance(x, (np.ndarray, np.generic)) or _is_numpy_data(x):
         return _from_numpy(np.asarray(x), dtype, device)
+    if is_sequence(x):
+        return _from_list(x, dtype, device)
     for base in (bool, int, float, complex):
         if isinstance(x, base):
             return _from_scalar(base(x), dtype, device)
+    if isinstance(x, (str, bytes)) and dtype is not None:
+        return array_from_numpy(_cast(_parsed(x, dtype), x, dtype), False, device)
     raise TypeError(f"array: a value of type {kind.__name__} given; numbers, arrays or nested "
                     "lists of them are required; convert it first.")
+
+
+def is_sequence(x: Any) -> bool:
+    """Whether the elements of `x` are those of an array: a list, tuple, range, deque …"""
+    return isinstance(x, Sequence) and not isinstance(x, (str, bytes, Tracer))
+
+
+def _is_numpy_data(x: Any) -> bool:
+    """Whether NumPy reads an object as one array: by its own protocols or as a buffer."""
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        return True
+    if isinstance(x, (list, tuple, bytes)):
+        return False
+    try:
+        memoryview(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _parsed(x: Any, dtype: Any) -> np.ndarray:
+    """Text, or a list with text in it, as numbers of the kind of a dtype. ValueError for others."""
+    wide = {"i": np.int64, "u": np.uint64, "f": np.float64, "c": np.complex128}.get(
+        dtypes.scalar_kind(dtype))
+    if wide is None:
+        raise TypeError(f"array: text given for dtype {dtype}; numbers are required.")
+    try:
+        return np.array(x).astype(wide)
+    except ValueError as error:
+        raise ValueError(f"array: {x!r:.60} given for dtype {dtype}; numbers are required: {error}."
+                         ) from None
 
 
 def _from_scalar(x: Any, dtype: Any, device: Any) -> Any:
@@ -131,6 +164,8 @@ def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
             raise error(f"array: Python {what} {worst} given for dtype {dtype}; numbers in "
                         f"[{limits.min}, {limits.max}] are required; pass another dtype, or "
                         "enable x64.")
+    if kind == "O" and dtypes.is_inexact(dtype):    # ints of any size, which only floats hold
+        value = value.astype(np.complex128 if dtypes.is_complex(dtype) else np.float64)
     if kind == "c" and _drops_imaginary("array", original, value, dtype):
         value = value.real
     return value.astype(dtype)
@@ -138,12 +173,13 @@ def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
 
 def _drops_imaginary(name: str, given: Any, value: Any, dtype: Any) -> bool:
     """Whether complex values become real ones: arrays with a warning; Python's numbers may not."""
-    if not dtypes.is_complex(value.dtype) or dtypes.is_complex(dtype) or dtype == BOOL:
+    aval = typeof(value)
+    if not dtypes.is_complex(aval.dtype) or dtypes.is_complex(dtype) or dtype == BOOL:
         return False
     if not hasattr(given, "dtype"):
         raise TypeError(f"{name}: complex numbers given for dtype {dtype}; real ones are required; "
                         "take their real part, or ask for a complex dtype.")
-    warn_complex(name, typeof(value), dtype)
+    warn_complex(name, aval, dtype)
     return True
 
 
@@ -162,29 +198,45 @@ def _from_numpy(x: Any, dtype: Any, device: Any) -> Any:
     return array_from_numpy(_cast(np.asarray(x), x, dtype), False, device)
 
 
-def _leaves(x: Any) -> list[Any]:
-    if isinstance(x, (list, tuple)):
-        return [leaf for item in x for leaf in _leaves(item)]
-    return [x]
+def _nested(x: Any, leaves: list[Any]) -> Any:
+    """A sequence as nested lists; their elements, which are no sequences, go to `leaves`."""
+    if type(x) in SCALAR_TYPES:
+        pass
+    elif is_sequence(x) and not _is_numpy_data(x):
+        return [_nested(item, leaves) for item in x]
+    elif not hasattr(x, "dtype") and not hasattr(x, "__olympus_array__") and _is_numpy_data(x):
+        x = np.asarray(x)
+    leaves.append(x)
+    return x
 
 
 def _from_list(x: Any, dtype: Any, device: Any) -> Any:
-    leaves = _leaves(x)
+    found = from_sequence("array", x, dtype)
+    return (array_from_numpy(found, False, device) if isinstance(found, np.ndarray) else found)
+
+
+def from_sequence(name: str, x: Any, dtype: Any = None) -> Any:
+    """A nested sequence of numbers and arrays as one array: NumPy's, unless it holds ours."""
+    leaves: list[Any] = []
+    x = _nested(x, leaves)
     if any(leaf is None for leaf in leaves):
-        raise ValueError("array: a list that holds None given; numbers or arrays are required; use "
-                         "nan for missing numbers.")
-    if any(isinstance(leaf, (str, bytes)) for leaf in leaves):
-        raise TypeError("array: a list that holds text given; numbers or arrays are required.")
+        raise ValueError(f"{name}: a list that holds None given; numbers or arrays are required; "
+                         "use nan for missing numbers.")
     if any(hasattr(leaf, "aval") or hasattr(leaf, "__olympus_array__") for leaf in leaves):
         return _stacked(x, dtype, leaves)
+    if any(isinstance(leaf, (str, bytes)) for leaf in leaves):
+        if dtype is None:
+            raise TypeError(f"{name}: a list that holds text given; numbers or arrays are "
+                            "required; pass a dtype to read numbers from text.")
+        return _cast(_parsed(x, dtype), x, dtype)
     if dtype is None:
         dtype = dtypes.result_type(*leaves) if leaves else dtypes.default_float()
         if all(type(leaf) in SCALAR_TYPES for leaf in leaves) and leaves:
             dtype = dtypes.canonical_dtype(dtype)
     value = np.array(x, dtype=object) if _has_wide_ints(leaves) else np.array(x)
     if value.dtype.kind in "OSUMmV" and not _has_wide_ints(leaves) and value.dtype not in _KNOWN:
-        raise TypeError(f"array: a list of dtype {value.dtype} given; numbers are required.")
-    return array_from_numpy(_cast(value, x, dtype), False, device)
+        raise TypeError(f"{name}: a list of dtype {value.dtype} given; numbers are required.")
+    return _cast(value, x, dtype)
 
 
 _KNOWN = frozenset((np.dtype("V2"),))
@@ -269,8 +321,10 @@ def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out
     dtype = None if dtype is None else dtypes.requested_dtype(name, dtype, True)
     if isinstance(fill_value, (list, tuple)):
         fill_value = asarray(fill_value)
-    (value,) = array_args(name, fill_value)
-    if dtype is not None:
+    value = operand(name, fill_value)
+    if dtype is None:
+        value = plain(value)
+    else:
         _drops_imaginary(name, fill_value, value, dtype)
         value = convert(value, dtype)
     ndim = len(value.shape)
@@ -285,11 +339,17 @@ def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out
     return _place(name, found, device, out_sharding)
 
 
+def _shaped(name: str, a: Any) -> Any:
+    """The aval of what has a shape and a dtype, which need not be an array, or of data."""
+    if hasattr(a, "shape") and hasattr(a, "dtype"):
+        return make_aval(canonical_shape(a.shape, name), dtypes.canonical_dtype(a.dtype),
+                         bool(getattr(a, "weak_type", False)))
+    return operand(name, asarray(a) if is_sequence(a) else a).aval
+
+
 def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: Any,
           out_sharding: Any) -> Any:
-    if isinstance(a, (list, tuple)):
-        a = asarray(a)
-    like = operand(name, a).aval
+    like = _shaped(name, a)
     if shape is None and device is None and out_sharding is None:
         out_sharding = sharding_like(a)
     found = _filled(name, like.shape if shape is None else shape, fill_value,
@@ -593,7 +653,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
-    shape = operand(name, arr).aval.shape
+    shape = _shaped(name, arr).shape
     if len(shape) != 2:
         raise ValueError(f"{name}: an array of shape {shape} given; a matrix is required.")
     return shape
@@ -621,7 +681,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
 
 def diag_indices_from(arr: Any) -> tuple[Any, ...]:
     """`diag_indices` of an array with at least two axes of one size."""
-    shape = operand("diag_indices_from", arr).aval.shape
+    shape = _shaped("diag_indices_from", arr).shape
     if len(shape) < 2 or len(set(shape)) != 1:
         raise ValueError(f"diag_indices_from: shape {shape} given; at least two axes, of one size, "
                          "are required.")

@@ -15,7 +15,7 @@ says how one gather or scatter does the work; `basic` plans (no arrays) need onl
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..base.util import Memo
 from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, prod
+from .creation import from_sequence
 
 __all__ = ["Component", "Plan", "parse"]
 
@@ -60,11 +61,13 @@ class Plan:
       scalars: (basic) the operands that are scalar arrays, not ints.
       batch, components, offset_dims, collapsed, index_map, slice_sizes, packed: of the gather;
         `packed` is `out_shape` without the axes that None made.
+      inserted: where only None changes the shape, the result's axes that are the operand's.
+      empty: an axis without elements of which some are asked for, or None.
     """
 
     __slots__ = ("out_shape", "basic", "spans", "sizes", "strides", "flips", "unit", "scalars",
                  "batch", "components", "offset_dims", "collapsed", "index_map", "slice_sizes",
-                 "packed", "whole", "squeezed")
+                 "packed", "whole", "squeezed", "inserted", "empty")
 
     def __init__(self, shape: Shape, tokens: tuple) -> None:
         axes, items = [], []
@@ -161,24 +164,34 @@ class Plan:
         self.index_map, self.slice_sizes = tuple(index_map), tuple(slice_sizes)
         self.components = tuple(components)
         self.whole = not components
-        if prod(self.out_shape) and any(n == 0 for n in shape):
-            axis = shape.index(0)
-            raise IndexError(f"indexing: an element of axis {axis} of an array of shape {shape} is "
-                             "asked for; index is out of bounds for axis of size 0; an empty axis "
-                             "has no elements.")
+        self.inserted = (tuple([d for d, item in enumerate(items) if item != "new"])
+                         if "new" in items and "adv" not in items and not self.squeezed else None)
+        taken = "IA" if prod(adv_shape) else ""
+        self.empty = next((a for a in self.collapsed if not shape[a] and axes[a][0][0] in taken),
+                          None)
+
+
+def refuse_empty(plan: Plan, shape: Shape) -> NoReturn:
+    """Raise the IndexError for elements of an axis that has none."""
+    raise IndexError(f"indexing: an element of axis {plan.empty} of an array of shape {shape} is "
+                     "asked for; index is out of bounds for axis of size 0; an empty axis has no "
+                     "elements.")
 
 
 _plans: Memo = Memo(16384)
+_SEQUENCES = frozenset((list, tuple, range))
 
 
 def parse(shape: Shape, index: Any, wrap: bool = True) -> tuple[Plan, list[Any], bool]:
     """The plan and operands of an index of an array of the given shape, and whether some integer
     is out of bounds (and was clamped).
 
-    Raises TypeError for lists, floats, strings; IndexError for too many or misfitting indices and
-    for slices with traced bounds; NonConcreteBooleanIndexError for traced masks.
+    Raises TypeError for floats and strings; IndexError for too many or misfitting indices and for
+    slices with traced bounds; NonConcreteBooleanIndexError for traced masks.
     """
-    entries = index if type(index) is tuple else (index,)
+    entries = index if isinstance(index, tuple) else (index,)
+    if not _SEQUENCES.isdisjoint(map(type, entries)):
+        entries = tuple([_from_sequence(e) if type(e) in _SEQUENCES else e for e in entries])
     tokens: list[tuple] = []
     operands: list[Any] = []
     axis, outside, ellipses = 0, False, 0
@@ -284,12 +297,13 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, tokens: list, op
     return axis + 1, False
 
 
+def _from_sequence(entry: Any) -> Any:
+    """A list or tuple inside an index is an index array; an empty one has integers."""
+    found = from_sequence("indexing", entry)
+    return found if found.size else np.zeros(found.shape, np.int32)
+
+
 def _index_aval(entry: Any) -> Any:
-    if isinstance(entry, (list, tuple)):
-        raise TypeError(
-            f"indexing: a {type(entry).__name__} of {len(entry)} given inside an index; using a "
-            "non-tuple sequence for multidimensional indexing is not allowed, because its "
-            "conversion is slow and ambiguous; use x[olympus.numpy.array(index)].")
     if isinstance(entry, str):
         raise TypeError(f"indexing: the string {entry!r} given; integers, slices, arrays, None or "
                         "... are required; index a dict or tuple of arrays by name instead.")
@@ -319,7 +333,7 @@ def _add_mask(entry: Any, aval: Any, shape: Shape, axis: int, tokens: list, oper
         tokens.append(("B", (int(mask),)))
         return axis
     stop = axis + mask.ndim
-    if stop <= len(shape) and shape[axis:stop] != mask.shape:
+    if stop <= len(shape) and any(m not in (0, n) for m, n in zip(mask.shape, shape[axis:stop])):
         raise IndexError(
             f"indexing: a mask bool{list(mask.shape)} given for axes of sizes "
             f"{list(shape[axis:stop])} at index {axis}; boolean index did not match shape of "

@@ -27,7 +27,8 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axis, prod
 from . import promote
-from .index_plan import Component, Plan, parse
+from .creation import asarray, is_sequence
+from .index_plan import Component, Plan, parse, refuse_empty
 
 __all__ = ["concrete", "getitem", "nonzero", "put_along_axis", "read", "take", "take_along_axis",
            "write"]
@@ -64,10 +65,12 @@ def getitem(self: Any, index: Any) -> Any:
     """`x[index]`: NumPy's basic and advanced indexing.
 
     Integers outside of the bounds read the nearest element; `x.at[index].get(mode="fill")` reads a
-    fill value instead. Raises TypeError for list and float indices, IndexError for too many, and
+    fill value instead. Raises TypeError for float indices, IndexError for too many, and
     NonConcreteBooleanIndexError for traced masks.
     """
     plan, operands, _ = parse(self.aval.shape, index)
+    if plan.empty is not None:
+        refuse_empty(plan, self.aval.shape)
     if plan.basic:
         return _slice(self, *operands, plan=plan, wrap=True)
     return _gather(self, *operands, plan=plan, how=_READ)
@@ -82,6 +85,8 @@ def read(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None,
     if mode is ONE_HOT:
         mode, fill_value = FILL, 0
     plan, operands, outside = parse(typeof(x).shape, index, wrap_negative_indices)
+    if plan.empty is not None:
+        refuse_empty(plan, typeof(x).shape)
     if mode is FILL and outside:
         # One integer that is outside decides for the whole result.
         fill = lax_indexing._default_fill(x.dtype) if fill_value is None else fill_value
@@ -125,6 +130,9 @@ def _slice(x: Any, *operands: Any, plan: Plan, wrap: bool) -> Any:
         old = x.aval.shape
     if old == plan.out_shape:
         return x
+    if plan.inserted is not None:
+        return shape.broadcast_in_dim_p.bind(x, shape=plan.out_shape, sharding=None,
+                                             broadcast_dimensions=plan.inserted)
     if plan.squeezed and len(old) - len(plan.squeezed) == len(plan.out_shape):
         return shape.squeeze_p.bind(x, dimensions=plan.squeezed)
     return shape.reshape(x, plan.out_shape)
@@ -229,18 +237,22 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
     """
     mode = GatherScatterMode.from_any(mode)
     mode = FILL if mode is ONE_HOT else mode
-    x, values = promote.array_args(f"at[...].{op}", x, values)
+    name = f"at[...].{op}"
+    x = promote.array_args(name, x)[0]
+    values = promote.operand(name, asarray(values) if is_sequence(values) else values, 1)
     plan, operands, outside = parse(x.shape, index, wrap_negative_indices)
+    if plan.empty is not None and outside:
+        refuse_empty(plan, x.shape)
     values = _fit_values(op, x, values, plan)
     if outside and mode is FILL:
-        return constrain(f"at[...].{op}", x, out_sharding)
+        return constrain(name, x, out_sharding)
     how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
     out = _write(x, values, *operands, plan=plan, how=how)
-    return constrain(f"at[...].{op}", out, out_sharding)
+    return constrain(name, out, out_sharding)
 
 
 def _fit_values(op: str, x: Any, values: Any, plan: Plan) -> Any:
-    """Values at the dtype of `x`; their shape is checked, not changed."""
+    """An operand at the dtype of `x`; its shape is checked, not changed."""
     given = typeof(values).shape
     fits = len(given) <= len(plan.out_shape) and all(
         n in (1, m) for n, m in zip(given[::-1], plan.out_shape[::-1]))
@@ -250,7 +262,7 @@ def _fit_values(op: str, x: Any, values: Any, plan: Plan) -> Any:
                          "them.")
     aval, to = typeof(values), typeof(x)
     if aval.dtype == to.dtype:
-        return values
+        return promote.plain(values)
     if dtypes.is_extended(to.dtype) or dtypes.is_extended(aval.dtype):
         raise TypeError(f"at[...].{op}: values {aval} given for an array {to}; equal dtypes are "
                         "required of keys.")
@@ -265,7 +277,7 @@ def _fit_values(op: str, x: Any, values: Any, plan: Plan) -> Any:
 @fused(static=("plan", "how"))
 def _write(x: Any, values: Any, *operands: Any, plan: Plan, how: How) -> Any:
     """A scatter, or a simpler operation that writes the same elements."""
-    if not prod(plan.out_shape):
+    if not prod(plan.out_shape) or plan.empty is not None:
         return x
     op = how.op
     if plan.whole:

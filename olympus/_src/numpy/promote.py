@@ -23,7 +23,7 @@ from ..lax.comparison import select_n_p
 from ..lax.convert import convert_element_type_p
 from ..lax.shape import broadcast_in_dim_p
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval, scalar_aval
+from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
 from ..types.shape import broadcast_shapes
 
 __all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "choose",
@@ -107,12 +107,16 @@ def scalar_plan(x: Any, kind: type, x64: bool, mode: str) -> tuple:
 
 def _wrapped(value: int, aval: ShapedArray) -> Any:
     """A Python int outside the dtype, modulo its range as C converts; OverflowError beyond int."""
-    limits = dtypes.iinfo(dtypes.default_int())
-    if not int(limits.min) <= value <= int(limits.max):
+    if not _fits(value, dtypes.default_int()):
         raise OverflowError(f"promotion: the Python int {value} given with an operand of dtype "
                             f"{aval.dtype}; it fits neither that dtype nor "
                             f"{dtypes.default_int()}; use a float, or enable x64.")
     return int(np.asarray(value).astype(aval.dtype))
+
+
+def _fits(value: int, dtype: Any) -> bool:
+    limits = dtypes.iinfo(dtype)
+    return int(limits.min) <= value <= int(limits.max)
 
 
 # One operand -------------------------------------------------------------------------------------
@@ -135,15 +139,19 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         if not isinstance(x.aval, ShapedArray):
             raise TypeError(f"{name}: operand {position} is {describe(x)}; an array is required; "
                             "read a reference with ref[...].")
+        if type(x) is ShapeDtypeStruct:
+            refuse(name, x, position)
         return x
     kind = type(x)
     if kind in SCALAR_TYPES:
+        if kind is int and not -2**31 <= x < 2**31 and not _fits(x, dtypes.default_int()):
+            return WideInt(x)
         return _python_literal(x, scalar_aval(kind))
     if isinstance(x, (np.ndarray, np.generic)):
         return _numpy_operand(name, x, position)
     for base in (bool, int, float, complex):    # subclasses: IntEnum and the like
         if isinstance(x, base):
-            return _python_literal(base(x), scalar_aval(base))
+            return operand(name, base(x), position)
     if hasattr(x, "__olympus_array__"):
         return operand(name, x.__olympus_array__(), position)
     refuse(name, x, position)
@@ -152,10 +160,8 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
 def _python_literal(x: Any, aval: ShapedArray) -> Literal:
     kind = dtypes.scalar_kind(aval.dtype)
     value = _PYTHON_CAST[kind](x)
-    if kind in "iu":
-        limits = dtypes.iinfo(aval.dtype)
-        if not int(limits.min) <= value <= int(limits.max):
-            value = _wrapped(value, aval)
+    if kind in "iu" and not _fits(value, aval.dtype):
+        value = _wrapped(value, aval)
     return Literal(value, aval)
 
 
@@ -166,6 +172,15 @@ class NumpyOperand:
 
     def __init__(self, value: np.ndarray, aval: ShapedArray) -> None:
         self.value, self.aval = value, aval
+
+
+class WideInt:
+    """A Python int beyond the default dtype, until promotion finds one that holds it, or none."""
+
+    __slots__ = ("value", "aval")
+
+    def __init__(self, value: int) -> None:
+        self.value, self.aval = value, scalar_aval(int)
 
 
 def _numpy_operand(name: str, x: Any, position: int) -> Any:
@@ -180,11 +195,15 @@ def _numpy_operand(name: str, x: Any, position: int) -> Any:
 
 
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """`x` with another dtype or weak type; literals and Python scalars change in place."""
+    """An operand with another dtype or weak type; literals and Python scalars change in place."""
     if type(x) in SCALAR_TYPES:
         x = operand("convert", x)
+    if type(x) is WideInt:
+        return _python_literal(x.value, make_aval((), dtype, weak_type))
     if type(x) is Literal:
         return _convert_literal(x, dtype, weak_type)
+    if type(x) is NumpyOperand:
+        x = array_from_numpy(x.value)
     aval = typeof(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
@@ -264,7 +283,7 @@ def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None) -> Any:
     """One operand with the dtype and shape of a plan."""
     if type(x) is NumpyOperand:
         x = array_from_numpy(x.value.astype(dtype, copy=False), weak)
-    elif (x.aval.dtype != dtype or (weak and not x.aval.weak_type)
+    elif type(x) is WideInt or (x.aval.dtype != dtype or (weak and not x.aval.weak_type)
           or (type(x) is Literal and x.aval.weak_type != weak)):
         x = convert(x, dtype, weak)
     if shape is None or type(x) is Literal or x.shape == shape:
@@ -295,6 +314,8 @@ def array_args(name: str, *xs: Any) -> list[Any]:
 
 def plain(x: Any) -> Any:
     """An operand as a value that primitives take and that has shape and dtype."""
+    if type(x) is WideInt:
+        return convert(x, x.aval.dtype, True)
     return array_from_numpy(x.value) if type(x) is NumpyOperand else x
 
 
