@@ -43,6 +43,18 @@ def test_import_contracts():
     tool(sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()")
 
 
+def test_every_test_file_belongs_to_an_area():
+    lines = [line.split() for line in (ROOT / "tools/areas.txt").read_text().splitlines()]
+    areas = {line[0]: line[1:] for line in lines if line[0] != "#"}
+    package = ROOT / "olympus/_src"
+    assert [a for a in areas if not (package / a).exists() and not (package / f"{a}.py").exists()
+            ] == []
+    tests = ROOT / "tests"
+    files = {str(f.relative_to(tests).with_name(f.stem.removeprefix("test_")))
+             for f in tests.rglob("test_*.py")}
+    assert files == {name for names in areas.values() for name in names}
+
+
 @pytest.fixture(scope="module")
 def loaded():
     """Names of the modules in a process that imported Olympus and nothing else."""

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The tests of one or several parts of the package, without the slow ones, in seconds:
+#     tools/test.sh numpy/reductions lax/special     further options go to pytest
+# Areas are folders and files of olympus/_src; tools/areas.txt says which tests cover them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+areas=()
+while (($#)) && [[ $1 != -* ]]; do
+  areas+=("$1")
+  shift
+done
+if ((${#areas[@]} == 0)); then
+  echo "tools/test.sh: no area given; one of:" $(grep -v '^#' tools/areas.txt | cut -d ' ' -f 1)
+  exit 2
+fi
+files=()
+for area in "${areas[@]}"; do
+  found=$(awk -v area="$area" '!/^#/ && ($1 == area || index($1, area "/") == 1) {
+    for (i = 2; i <= NF; i++) { sub(/^((rows|smoke)\/)?/, "&test_", $i); print "tests/" $i ".py" } }' tools/areas.txt)
+  if [ -z "$found" ]; then
+    echo "tools/test.sh: no area $area; areas are in tools/areas.txt"
+    exit 2
+  fi
+  files+=($found)
+done
+mapfile -t files < <(printf '%s\n' "${files[@]}" | sort -u)
+exec python -m pytest "${files[@]}" "$@"
