@@ -1,24 +1,68 @@
-"""MLIR types, attributes and locations of the one context, cached: each costs microseconds."""
+"""MLIR types, attributes and locations of the one context, cached: each costs microseconds.
+
+A context keeps all that was ever made in it, large constants too. It is a cache like others, with a
+bound in bytes: where it is passed, the next module is made in a new one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base import source
 from ..base.lib import mlir
-from ..base.util import Memo
+from ..base.util import Memo, known_cache
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 
 __all__ = ["attr", "constant_attr", "element_type", "i64s", "location", "matrix_layouts",
-           "solver_config", "tensor_type"]
+           "module_context", "solver_config", "tensor_type"]
 
 _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
 _locations: Memo = Memo(65536)
+_ITEM = 1024        # bytes of a type, attribute or location with what leads to it, about
+_MOST_BYTES = 64 << 20
+
+
+class _Grown:
+    """How much the context holds, and how many modules are being made in it."""
+
+    __slots__ = ("bytes", "modules", "lock", "__weakref__")
+
+    def __init__(self) -> None:
+        self.bytes = self.modules = 0
+        self.lock = threading.Lock()
+        known_cache(self)
+
+    def cache_clear(self) -> None:
+        """Let the next module be made in a new context."""
+        self.bytes = _MOST_BYTES + 1
+
+
+_grown = _Grown()
+
+
+@contextlib.contextmanager
+def module_context() -> Iterator[None]:
+    """The MLIR context in which a module is made: the last one, until it has grown too large."""
+    with _grown.lock:
+        if not _grown.modules and _grown.bytes > _MOST_BYTES:
+            for memo in (_types, _attrs, _locations):
+                memo.cache_clear()
+            mlir.renew_context()
+            _grown.bytes = 0
+        _grown.modules += 1
+    try:
+        with mlir.context(), mlir.ir.Location.unknown():
+            yield
+    finally:
+        with _grown.lock:
+            _grown.modules -= 1
 
 _ELEMENTS = {
     "bool": "i1", "int2": "i2", "int4": "i4", "int8": "i8", "int16": "i16", "int32": "i32",
@@ -57,6 +101,7 @@ def tensor_type(aval: Any) -> Any:
                 found = mlir.ir.RankedTensorType.get(
                     list(physical.shape), element_type(physical.dtype), None,
                     mlir.ir.Location.unknown())
+        _grown.bytes += _ITEM
         _types[aval] = found
     return found
 
@@ -65,6 +110,7 @@ def attr(text: str) -> Any:
     """The attribute that MLIR text spells."""
     found = _attrs.get(text)
     if found is None:
+        _grown.bytes += _ITEM
         found = _attrs[text] = mlir.ir.Attribute.parse(text, mlir.context())
     return found
 
@@ -74,6 +120,7 @@ def i64s(values: Any) -> Any:
     key = tuple(values)
     found = _attrs.get(key)
     if found is None:
+        _grown.bytes += _ITEM
         found = _attrs[key] = mlir.ir.DenseI64ArrayAttr.get(list(key), mlir.context())
     return found
 
@@ -107,6 +154,7 @@ def constant_attr(array: Any) -> Any:
     shape, dtype = array.shape, array.dtype
     array = np.ascontiguousarray(array)
     kind = element_type(dtype)
+    _grown.bytes += array.nbytes
     with mlir.context():
         if dtype == np.bool_:
             if array.size and (array.all() or not array.any()):
@@ -134,5 +182,6 @@ def location(name: str, where: Any) -> Any:
                 child = ir.Location.name(
                     at.function, childLoc=ir.Location.file(at.file, at.line, at.column))
             found = ir.Location.name(name, childLoc=child) if name else child
+        _grown.bytes += _ITEM
         _locations[key] = found
     return found

@@ -7,12 +7,14 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from ..base import config, errors, lib, util
-from ..base.util import Memo
+from ..base.lib import mlir
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import ClosedOlympuspr
 from ..types import dtypes
@@ -26,12 +28,67 @@ __all__ = ["Executable", "Placement", "compile_module", "compile_program", "drop
            "user_error"]
 
 logger = logging.getLogger("olympus")
-_executables: Memo = Memo(4096)
-_lock = threading.Lock()
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MAPPINGS = Path("/proc/self/maps")
 _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
+
+
+class Loaded:
+    """An executable of XLA; it goes when no program has it any more."""
+
+    __slots__ = ("xla", "bytes", "__weakref__")
+    # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
+    PER_BYTE, AT_LEAST = 64, 128 << 10
+
+    def __init__(self, xla: Any, size: int, constants: int) -> None:
+        self.xla = xla
+        self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
+
+
+class Executables:
+    """All executables by a digest of what they compute: equal programs are compiled once.
+
+    Programs hold their executables. The table holds what was used last, so that a function made
+    anew in a loop finds what its predecessor compiled; beyond that budget it is weak.
+    """
+
+    MOST, MOST_BYTES = 128, 64 << 20    # one takes ten memory mappings, large ones a hundred
+
+    def __init__(self) -> None:
+        self.known: WeakValueDictionary[Hashable, Loaded] = WeakValueDictionary()
+        self.recent: OrderedDict[Hashable, Loaded] = OrderedDict()
+        self.bytes = 0      # of the recent ones
+        self._lock = threading.Lock()
+        util.known_cache(self)
+
+    def find(self, key: Hashable) -> Loaded | None:
+        """The executable of an equal program, if there is one."""
+        found = self.known.get(key)
+        if found is not None:
+            self.use(key, found)
+        return found
+
+    def use(self, key: Hashable, loaded: Loaded) -> None:
+        """Put an executable in front of the recent ones, and let go of the last."""
+        with self._lock:
+            self.known[key] = loaded
+            if self.recent.pop(key, None) is None:
+                self.bytes += loaded.bytes
+            self.recent[key] = loaded
+            while len(self.recent) > self.MOST or (
+                    self.bytes > self.MOST_BYTES and len(self.recent) > 1):
+                self.bytes -= self.recent.popitem(last=False)[1].bytes
+
+    def cache_clear(self) -> None:
+        """Hold none any more, and find none of those that programs hold."""
+        with self._lock:
+            self.known.clear()
+            self.recent.clear()
+            self.bytes = 0
+
+
+_executables = Executables()
 
 
 class Placement(NamedTuple):
@@ -57,16 +114,17 @@ class Executable:
     `kept` marks the inputs that the program reads; the others are not passed.
     """
 
-    __slots__ = ("xla", "name", "in_avals", "out_avals", "kept", "devices", "in_shardings",
-                 "out_shardings", "committed", "demanded", "handlers", "physical_out", "keepalive",
-                 "effects")
+    __slots__ = ("loaded", "xla", "name", "in_avals", "out_avals", "kept", "devices",
+                 "in_shardings", "out_shardings", "committed", "demanded", "handlers",
+                 "physical_out", "hosts", "effects")
 
-    def __init__(self, xla: Any, name: str, closed: ClosedOlympuspr, kept: Sequence[bool],
+    def __init__(self, loaded: Loaded, name: str, closed: ClosedOlympuspr, kept: Sequence[bool],
                  placement: Placement, context: ModuleContext) -> None:
-        self.xla, self.name, self.effects = xla, name, closed.effects
+        self.loaded, self.name, self.effects = loaded, name, closed.effects
+        self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
         self.physical_out = [_storage(a) for a in self.out_avals]
-        self.keepalive = context.keepalives
+        self.hosts = tuple(context.host_callbacks)      # XLA refers to them weakly
         self.devices, self.committed, self.demanded = context.place(placement)
         taken = [i for i, k in enumerate(self.kept) if k]
         ins, self.out_shardings = _shardings(
@@ -84,12 +142,15 @@ class Executable:
         kept = [self._placed(i, args[i], s) for i, s in enumerate(self.in_shardings)
                 if s is not None]
         try:
-            if self.effects:
+            if self.effects or self.hosts:
                 ordered = any(e.ordered for e in self.effects)
                 if ordered:     # programs may overlap on a device, ordered effects must not
                     wait_for_ordered()
                 outs, token = lib.execute_with_tokens(self.xla, kept, self.handlers)
-                add_pending(token, ordered)
+                if self.effects:
+                    add_pending(token, ordered)
+                if self.hosts:
+                    lib.hold_while_running(token, self.hosts)
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
@@ -112,8 +173,7 @@ class Executable:
 
         None where Python is needed.
         """
-        calls_host = any(type(x) is lib.HostFunction for x in self.keepalive or ())
-        if self.effects or calls_host or any(a is not p and dtypes.is_float0(a.dtype)
+        if self.effects or self.hosts or any(a is not p and dtypes.is_float0(a.dtype)
                                for a, p in zip(self.out_avals, self.physical_out)):
             return None
         ins = [s for s in self.in_shardings if s is not None]
@@ -171,14 +231,15 @@ def user_error(error: Exception, what: str) -> Exception:
 
 
 def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...],
-                   options: dict[str, Any] | None = None) -> Any:
-    """The XLA executable of a lowered module; equal modules with equal options compile once."""
-    text = module.operation.get_asm(enable_debug_info=False)
-    key = None
-    if not context.host_callbacks:
+                   options: dict[str, Any] | None = None) -> Loaded:
+    """The executable of a lowered module; equal modules with equal options compile once."""
+    key, size = None, 0
+    if not context.host_callbacks:      # they are known by their places only
         settings = tuple(sorted((k, repr(v)) for k, v in options.items())) if options else ()
-        key = (text, devices, settings)
-        found = _executables.get(key)
+        digest, size = mlir.digest(module)
+        chosen = tuple(context.chosen_outputs) if len(devices) > 1 else ()
+        key = (digest, devices, settings, chosen)
+        found = _executables.find(key)
         if found is not None:
             return found
     if next(_compilations) % _LOOK_EVERY == 0:
@@ -186,16 +247,17 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
     start = time.perf_counter()
     try:
         xla = lib.compile(client(devices[0].platform), module, devices, options=options,
-                          host_callbacks=context.host_callbacks,
+                          host_callbacks=list(map(lib.WeakCall, context.host_callbacks)),
                           chosen_outputs=context.chosen_outputs)
     except lib.XlaRuntimeError as error:
         raise user_error(error, f"compiling {context.name}") from None
     if config.log_compiles.value:
         logger.warning("Finished XLA compilation of jit(%s) in %.9f sec", context.name,
                        time.perf_counter() - start)
+    loaded = Loaded(xla, size, context.written)
     if key is not None:
-        _executables[key] = xla
-    return xla
+        _executables.use(key, loaded)
+    return loaded
 
 
 def drop_programs() -> None:
@@ -233,5 +295,5 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement) ->
     """Lower and compile a program whose inputs are all kept."""
     module, context = lower_program(closed, name, placement.platform,
                                     devices=placement.several, shardings=placement.shardings)
-    xla = compile_module(module, context, context.place(placement).devices)
-    return Executable(xla, name, closed, [True] * len(closed.in_avals), placement, context)
+    loaded = compile_module(module, context, context.place(placement).devices)
+    return Executable(loaded, name, closed, [True] * len(closed.in_avals), placement, context)

@@ -29,6 +29,7 @@ from .attributes import (
     i64s,
     location,
     matrix_layouts,
+    module_context,
     solver_config,
     tensor_type,
 )
@@ -46,17 +47,17 @@ def _as_list(x: Any) -> list[Any]:
 class ModuleContext:
     """What all functions of one module share."""
 
-    __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "keepalives",
-                 "name", "depth", "uses", "devices", "meshes", "chosen_outputs",
+    __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
+                 "written", "depth", "uses", "devices", "meshes", "chosen_outputs",
                  "host_calls", "memories", "result_memories")
 
     def __init__(self, platform: str, name: str) -> None:
         self.platform, self.name = platform, name
         self.module: Any = None
         self.symbols: dict[str, int] = {"main": 0}
-        self.functions: dict[Any, tuple[Any, list[Any]]] = {}
-        self.host_callbacks: list[Callable] = []
-        self.keepalives: list[Any] = []
+        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr]] = {}
+        self.host_callbacks: list[lib.HostFunction] = []
+        self.written = 0    # bytes of the constants in the module
         self.host_calls: list[Any] = []     # operations that one device must make
         self.memories: dict[Any, str] = {}      # values put into another memory than the devices'
         self.result_memories: dict[str, list[str | None]] = {"main": []}    # by function
@@ -220,7 +221,9 @@ class Builder:
 
     def constant(self, value: Any, aval: ShapedArray) -> Any:
         """A dense constant of the aval's dtype."""
-        attribute = constant_attr(np.asarray(value, aval.dtype))
+        array = np.asarray(value, aval.dtype)
+        self.module.written += array.nbytes
+        attribute = constant_attr(array)
         return self.op("stablehlo.constant", [], {"value": attribute}, aval)
 
     def scalar(self, value: Any, dtype: np.dtype) -> Any:
@@ -529,14 +532,14 @@ class Builder:
         key = (id(closed.olympuspr), tuple(map(id, closed.consts)))
         found = self.module.functions.get(key)
         if found is None:
-            self.module.keepalives.append(closed)
             symbol = self.module.symbol(name)
             self.module.depth += 1
             emit_function(self.module, closed, symbol, "private", "")  # XLA adds its callers'
             self.module.depth -= 1
-            found = symbol, [tensor_type(a) for a in closed.out_avals]
+            # The program stays, so that no other one gets its id.
+            found = symbol, [tensor_type(a) for a in closed.out_avals], closed
             self.module.functions[key] = found
-        return found
+        return found[:2]
 
 
 def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
@@ -642,7 +645,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     ir = mlir.ir
     context = ModuleContext(platform, name)
     context.chosen_outputs = [s is None for s in out_shardings] or [True] * len(closed.out_avals)
-    with mlir.context(), ir.Location.unknown():
+    with module_context():
         context.module = module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(
             "jit_" + name.replace("<", "_").replace(">", "_"))

@@ -71,6 +71,11 @@ class _Clearable(Protocol):
 _caches: weakref.WeakSet[_Clearable] = weakref.WeakSet()
 
 
+def known_cache(cache: _Clearable) -> None:
+    """Let `clear_all` empty a cache too, as long as it lives."""
+    _caches.add(cache)
+
+
 class Memo(dict[Any, Any]):
     """A dict of at most `maxsize` entries that drops the oldest; it reads as fast as a dict."""
 
@@ -90,7 +95,7 @@ class Memo(dict[Any, Any]):
     def __setitem__(self, key: Any, value: Any) -> None:
         with self._lock:
             if not self:
-                _caches.add(self)   # once there is something to clear: most programs derive nothing
+                known_cache(self)   # once there is something to clear: most programs derive nothing
             elif len(self) >= self.maxsize and key not in self:
                 del self[next(iter(self))]
             super().__setitem__(key, value)
@@ -106,14 +111,41 @@ def memoize(maxsize: int = 4096) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(fun: Callable[P, R]) -> Callable[P, R]:
         cached = functools.lru_cache(maxsize=maxsize, typed=True)(fun)
-        _caches.add(cached)
+        known_cache(cached)
         return cast(Callable[P, R], cached)
 
     return decorate
 
 
+class Owned:
+    """Caches of what is made of a function, kept on the function itself: they go when it goes.
+
+    A table of weak keys would keep a function whose own programs lead back to it.
+    """
+
+    __slots__ = ("memos", "owner")
+    NAME = "__olympus_caches__"
+
+    def __init__(self, owner: Callable[..., Any] | None = None) -> None:
+        self.owner = owner and weakref.ref(owner)
+        self.memos: dict[Hashable, Memo] = {}
+
+    def __reduce__(self) -> Any:
+        return Owned, ()    # pickled by value, a function has none
+
+    @classmethod
+    def memo(cls, fun: types.FunctionType, key: Hashable, maxsize: int) -> Memo:
+        """The cache on `fun` that `key` names."""
+        owned = fun.__dict__.get(cls.NAME)
+        # `functools.wraps` copies the attributes of another function.
+        if owned is None or owned.owner is None or owned.owner() is not fun:
+            owned = fun.__dict__[cls.NAME] = cls(fun)
+        found = owned.memos.get(key)
+        return found if found is not None else owned.memos.setdefault(key, Memo(maxsize))
+
+
 def clear_all() -> None:
-    """Empty every cache made by `Memo` and `memoize`."""
+    """Empty every cache that is known."""
     for cache in list(_caches):
         cache.cache_clear()
 

@@ -165,4 +165,7 @@ def effects_barrier() -> None:
     """Wait until the side effects of all started programs have happened."""
     with _lock:
         tokens, _pending[:], _last_ordered[:] = list(_pending), [], []
-    lib.wait_for(tokens)
+    try:
+        lib.wait_for(tokens)
+    finally:
+        lib.wait_for_hosts()

@@ -96,7 +96,6 @@ class HostCall(Primitive, abstract=True):
         host = lib.HostFunction(_pass_token(call) if ordered else call)
         index = len(b.module.host_callbacks)
         b.module.host_callbacks.append(host)
-        b.module.keepalives.append(host)
         attributes = {
             "backend_config": b.attr(f"{{index = {index} : ui64}}"),
             "has_side_effect": b.attr("true" if self.effects((), params) else "false")}

@@ -12,6 +12,7 @@ import inspect
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..backend.eager import (
 )
 from ..backend.lowering import lower_program
 from ..base import config, errors, lib, source
-from ..base.util import Memo, bit_key
+from ..base.util import Memo, Owned, bit_key
 from ..control.call import call_p
 from ..core.check import check_olympuspr
 from ..core.context import ThreadState, ctx, current_context
@@ -59,6 +60,7 @@ class Unspecified:
 
 
 UNSPECIFIED = Unspecified()
+_MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
 
 def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: Any = UNSPECIFIED,
@@ -193,8 +195,8 @@ class Program:
         found = self.executables.get(placement)
         if found is None:
             module, context, kept = self.lower(placement.platform, placement)
-            xla = compile_module(module, context, context.place(placement).devices, self.options)
-            found = self.executables[placement] = Executable(xla, self.name, self.closed, kept,
+            loaded = compile_module(module, context, context.place(placement).devices, self.options)
+            found = self.executables[placement] = Executable(loaded, self.name, self.closed, kept,
                                                              placement, context)
         return found
 
@@ -217,15 +219,18 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool]) -> list[int | No
     return aliases
 
 
-# Programs by function and options: `jit(f)` written twice traces f once. They go with the function.
-_programs: weakref.WeakKeyDictionary[Any, dict[Any, Memo]] = weakref.WeakKeyDictionary()
-
-
 def _programs_of(fun: Callable, options: tuple) -> Memo:
+    """Programs by function and options: `jit(f)` written twice traces f once.
+
+    Functions are told apart by identity: other callables may be equal and differ.
+    """
     try:
-        return _programs.setdefault(fun, {}).setdefault(options, Memo(4096))
-    except TypeError:   # no hash, or no weak references
-        return Memo(4096)
+        hash(options)
+    except TypeError:
+        return Memo(_MOST_PROGRAMS)
+    if type(fun) is not FunctionType:
+        return Memo(_MOST_PROGRAMS)
+    return Owned.memo(fun, ("jit", options), _MOST_PROGRAMS)
 
 
 class JitFunction:

@@ -207,8 +207,8 @@ class Lowered(Stage):
         program = self._program
         options = {**(program.options or {}), **(compiler_options or {})}
         context = self._context
-        xla = compile_module(self._module, context, context.place(placement).devices, options)
-        return Compiled(program, Executable(xla, program.name, program.closed, self._kept,
+        loaded = compile_module(self._module, context, context.place(placement).devices, options)
+        return Compiled(program, Executable(loaded, program.name, program.closed, self._kept,
                                             placement, context))
 
 def _unknown_dialect(what: str, dialect: Any) -> ValueError:

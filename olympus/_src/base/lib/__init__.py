@@ -62,7 +62,13 @@ from olympus._src.base.lib.executables import (
     serialize_executable,
     shardings,
 )
-from olympus._src.base.lib.host import HostFunction, raised_by_host
+from olympus._src.base.lib.host import (
+    HostFunction,
+    WeakCall,
+    hold_while_running,
+    raised_by_host,
+    wait_for_hosts,
+)
 from olympus._src.base.lib.loading import (
     _jax,
     jaxlib_version,
@@ -122,6 +128,8 @@ __all__ = [
     "GetAttrKey",
     "HloSharding",
     "HostFunction",
+    "WeakCall",
+    "hold_while_running",
     "LoadedExecutable",
     "MemoryStats",
     "PjitFunctionCache",
@@ -186,6 +194,7 @@ __all__ = [
     "treedef_tuple",
     "unsafe_buffer_pointer",
     "wait_for",
+    "wait_for_hosts",
     "warn_if_jax_loaded",
     "weakref_lru_cache",
 ]

@@ -5,7 +5,10 @@ error arrives in Python, in whatever thread and call.
 """
 
 import collections
+import contextlib
+import queue
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +19,7 @@ _lock = threading.Lock()
 class HostFunction:
     """A function of NumPy arrays for a program to call; its exceptions are kept."""
 
-    __slots__ = ("fun",)
+    __slots__ = ("fun", "__weakref__")
 
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
@@ -28,6 +31,54 @@ class HostFunction:
             with _lock:
                 _failures.append((f"{type(error).__name__}: {error}", error))
             raise
+
+
+class WeakCall:
+    """Calls a `HostFunction` as long as someone else has it.
+
+    The garbage collector does not see what an executable refers to: with the function itself, one
+    whose user reaches the executable again would never go.
+    """
+
+    __slots__ = ("ref",)
+
+    def __init__(self, function: HostFunction) -> None:
+        self.ref = weakref.ref(function)
+
+    def __call__(self, *arrays: Any) -> Any:
+        function = self.ref()
+        if function is None:
+            raise RuntimeError("a host function was called after the program that calls it ended")
+        return function(*arrays)
+
+
+_running: queue.Queue[tuple[Any, Any]] = queue.Queue()
+_waiting: list[threading.Thread] = []
+
+
+def hold_while_running(token: Any, functions: Any) -> None:
+    """Keep the functions that a started program calls until it has ended."""
+    with _lock:
+        if not _waiting or not _waiting[0].is_alive():      # the first time, or after a fork
+            _waiting[:] = [threading.Thread(target=_let_go, name="olympus-hosts", daemon=True)]
+            _waiting[0].start()
+    _running.put((token, functions))
+
+
+def wait_for_hosts() -> None:
+    """Wait until the programs that call the host have ended and nothing holds their functions."""
+    _running.join()
+
+
+def _let_go() -> None:
+    while True:
+        _wait(*_running.get())
+        _running.task_done()
+
+
+def _wait(token: Any, functions: Any) -> None:
+    with contextlib.suppress(Exception):    # who reads the results is told
+        token.block_until_ready()
 
 
 def raised_by_host(error: Exception) -> Exception:

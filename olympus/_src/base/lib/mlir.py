@@ -4,6 +4,7 @@ Import this only through `lib.mlir`, which loads it on first use: it costs a hun
 """
 
 import functools
+import hashlib
 import io
 import threading
 from typing import Any
@@ -17,8 +18,8 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 __all__ = [
     "TracebackToLocationCache", "bytecode", "chlo", "context", "deserialize_portable_artifact",
-    "eval_module", "func", "hlo", "hlo_module", "hlo_module_text", "ir", "legalize_chlo",
-    "new_context", "parse", "passmanager", "sdy", "serialize_portable_artifact",
+    "digest", "eval_module", "func", "hlo", "hlo_module", "hlo_module_text", "ir", "legalize_chlo",
+    "new_context", "parse", "passmanager", "renew_context", "sdy", "serialize_portable_artifact",
 ]  # fmt: skip
 
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
@@ -37,13 +38,21 @@ def new_context() -> ir.Context:
     return made
 
 
-_the_context = functools.cache(new_context)
+_current: list[ir.Context] = []     # at most one
 
 
 def context() -> ir.Context:
     """Return the process's MLIR context, with every dialect loaded; safe from any thread."""
     with _lock:
-        return _the_context()
+        if not _current:
+            _current.append(new_context())
+        return _current[0]
+
+
+def renew_context() -> None:
+    """Let `context` return a new one: the old one keeps all that was made in it while it lives."""
+    with _lock:
+        _current.clear()
 
 
 def parse(text: str | bytes, within: ir.Context | None = None) -> ir.Module:
@@ -58,18 +67,43 @@ def bytecode(module: ir.Module) -> bytes:
     return out.getvalue()
 
 
+class _Hash:
+    """A file that keeps the digest of what is written to it."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=20)
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        self._hash.update(data)
+        self.size += len(data)
+
+    def digest(self) -> bytes:
+        return self._hash.digest()
+
+
+def digest(module: ir.Module) -> tuple[bytes, int]:
+    """Return a digest of `module` without its locations, and the size of what was digested."""
+    with module.context:
+        bare = module.operation.clone()
+        passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(bare)
+    out = _Hash()
+    bare.write_bytecode(out)
+    bare.erase()
+    return out.digest(), out.size
+
+
 @functools.cache
-def _chlo_pipeline() -> Any:
+def _register_passes() -> None:
     hlo.register_stablehlo_passes()
-    return passmanager.PassManager.parse(
-        "builtin.module(func.func(chlo-legalize-to-stablehlo))", context()
-    )
 
 
 def legalize_chlo(module: ir.Module) -> None:
     """Replace, in place, the operations of the chlo dialect by StableHLO."""
-    with _lock_passes:
-        _chlo_pipeline().run(module.operation)
+    with _lock_passes, module.context:
+        _register_passes()
+        passmanager.PassManager.parse(
+            "builtin.module(func.func(chlo-legalize-to-stablehlo))").run(module.operation)
 
 
 _lock_passes = threading.Lock()
@@ -110,6 +144,6 @@ def hlo_module_text(module: ir.Module) -> str:
 
 def eval_module(module: ir.Module, arguments: list[Any]) -> list[Any]:
     """Run `module` in StableHLO's reference interpreter: NumPy arrays in, NumPy arrays out."""
-    with context(), ir.Location.unknown():
+    with module.context, ir.Location.unknown():
         dense: list[Any] = [np.asarray(argument, order="C") for argument in arguments]
         return hlo.eval_module(module, list(map(ir.DenseElementsAttr.get, dense)))
