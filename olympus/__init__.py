@@ -82,6 +82,7 @@ from ._src.transforms.device import (
     device_get,
     device_put,
     live_arrays,
+    make_mesh,
 )
 from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from ._src.transforms.jit import jit
@@ -95,6 +96,7 @@ from ._src.transforms.tracing import (
 from ._src.transforms.vmap import vmap
 from ._src.types.avals import ShapeDtypeStruct
 from ._src.types.dtypes import float0
+from ._src.types.mesh import set_mesh
 from ._src.types.sharding import NamedSharding
 from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
@@ -110,9 +112,9 @@ __all__ = [
     "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain_cache_misses",
     "flatten_util", "float0", "fwd_and_bwd", "grad", "hessian", "host_count", "interpreters",
     "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_olympuspr",
-    "memory", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion",
+    "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_mesh",
+    "make_olympuspr", "memory", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion",
     "numpy_rank_promotion", "process_count", "process_index", "pure_callback", "random", "remat",
-    "sharding", "softmax_custom_jvp", "stages", "threefry_partitionable", "tree", "tree_util",
-    "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "set_mesh", "sharding", "softmax_custom_jvp", "stages", "threefry_partitionable", "tree",
+    "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]

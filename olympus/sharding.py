@@ -1,8 +1,14 @@
 """Where the parts of arrays are: meshes, specifications and shardings; names only."""
 
-from ._src.types.sharding import (
+from ._src.types.mesh import (
+    AbstractMesh,
     AxisType,
     Mesh,
+    get_abstract_mesh,
+    get_mesh,
+    set_mesh,
+)
+from ._src.types.sharding import (
     NamedSharding,
     PartitionSpec,
     Sharding,
@@ -10,5 +16,6 @@ from ._src.types.sharding import (
     make_single_device_sharding,
 )
 
-__all__ = ["AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
-           "SingleDeviceSharding", "make_single_device_sharding"]
+__all__ = ["AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
+           "SingleDeviceSharding", "get_abstract_mesh", "get_mesh", "make_single_device_sharding",
+           "set_mesh"]

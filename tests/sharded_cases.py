@@ -3,6 +3,7 @@
 Oracles are the same functions of unsharded arrays, NumPy, and the parts that each device holds.
 """
 
+import itertools
 import json
 import pickle
 import sys
@@ -15,6 +16,8 @@ import numpy as np
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus._src.backend.spreading import named
+from olympus._src.base.lib import GSPMDSharding
 from olympus.experimental import io_callback
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
@@ -76,6 +79,23 @@ def case_every_spec_survives_an_operation():
         y = onp.sin(olympus.device_put(value, NamedSharding(mesh(), spec)))
         assert y.sharding.is_equivalent_to(NamedSharding(mesh(), spec), 2), (spec, y.sharding)
         np.testing.assert_allclose(np.asarray(y), np.sin(value), rtol=1e-6)
+
+
+def case_every_tiling_of_a_mesh_has_its_name():
+    """The compiler's tilings, with or without a name, of a mesh of four axes."""
+    devices, four = tuple(olympus.devices()), mesh((2, 2, 2, 1), tuple("abcd"))
+    entries = [None, "a", "b", "c", "ab", "ba", "ac", "ca", "cb", "abc", "cab", "cba"]
+    for first, second in itertools.product(entries, entries):
+        if set(first or "") & set(second or ""):
+            continue
+        spec = P(*[None if e is None else tuple(e) for e in (first, second)])
+        sharding = NamedSharding(four, spec)
+        found = named([four], devices, sharding._to_xla_hlo_sharding(2), 2)
+        assert found.is_equivalent_to(sharding, 2) and type(found) is NamedSharding, spec
+        assert P(*found.spec, *[None] * (2 - len(found.spec))) == spec
+    across = NamedSharding(mesh((4, 2)), P("x"))      # half an axis of the other mesh
+    assert type(named([mesh((8,), ("a",))], devices, across._to_xla_hlo_sharding(1), 1)
+                ) is GSPMDSharding
 
 
 def case_constraint_under_jit():

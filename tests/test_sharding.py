@@ -20,6 +20,7 @@ import sharded_cases
 import olympus
 from olympus import lax
 from olympus.sharding import (
+    AbstractMesh,
     AxisType,
     Mesh,
     NamedSharding,
@@ -82,6 +83,10 @@ def test_mesh_says_what_it_is():
     (lambda: Mesh([DEVICE, DEVICE], "x"), ValueError, "each device may be in a mesh once"),
     (lambda: Mesh(["cpu"], "x"), TypeError, "devices are required"),
     (lambda: Mesh([DEVICE], "x", (AxisType.Explicit,)), ValueError, "Auto is required"),
+    (lambda: AbstractMesh((2,), ("x", "y")), ValueError, "one name per axis"),
+    (lambda: AbstractMesh((2,), "x", ("Auto",)), ValueError, "one AxisType for each"),
+    (lambda: olympus.make_mesh((2, 512), ("x", "y")), ValueError, "takes 1024 devices"),
+    (lambda: olympus.set_mesh("x"), TypeError, "a Mesh or None"),
     (lambda: NamedSharding(Mesh([DEVICE], "x"), P("y")), ValueError, "the mesh has"),
     (lambda: NamedSharding(Mesh([[DEVICE]], ("x", "y")), P("x", "x")), ValueError, "twice"),
     (lambda: NamedSharding(Mesh([DEVICE], "x"), ("x",)), TypeError, "a Mesh and a PartitionSpec"),
@@ -117,6 +122,38 @@ def test_one_device_needs_no_partitions():
     text = f.lower(np.arange(4.0)).as_text()
     assert "mhlo.num_partitions = 1" in text and "sdy.sharding" not in text
     assert olympus.device_put(np.arange(4.0), sharding).sharding == sharding
+
+
+def test_the_current_mesh():
+    mesh = olympus.make_mesh((1,), ("x",))
+    get = olympus.sharding.get_abstract_mesh
+    assert olympus.sharding.get_mesh().empty and get() == AbstractMesh((), ())
+    with olympus.set_mesh(mesh) as entered:
+        assert entered is mesh is olympus.sharding.get_mesh()
+        assert get() == mesh.abstract_mesh == AbstractMesh((1,), "x")
+        assert olympus.jit(lambda: lax.with_sharding_constraint(1.0, P()))() == 1
+        with mesh.__class__([[DEVICE]], ("a", "b")):
+            assert get().axis_names == ("a", "b")
+    assert get().empty
+    setting = olympus.set_mesh(mesh)        # from now on
+    assert get().shape == {"x": 1}
+    olympus.set_mesh(setting.prev_mesh)
+    assert get().empty
+
+
+def test_abstract_meshes_have_axes_and_no_devices():
+    auto, explicit, manual = AxisType.Auto, AxisType.Explicit, AxisType.Manual
+    mesh = AbstractMesh((4, 2, 1), ("x", "y", "z"), (explicit, auto, manual))
+    assert (mesh.explicit_axes, mesh.auto_axes, mesh.manual_axes) == (("x",), ("y",), ("z",))
+    assert mesh.size == 8 and not mesh.empty and dict(mesh.shape) == {"x": 4, "y": 2, "z": 1}
+    assert AbstractMesh((2,), "x", manual).are_all_axes_manual
+    assert mesh.update_axis_types({"x": auto}).axis_types == (auto, auto, manual)
+    assert hash(mesh.update(axis_sizes=(4, 2, 1))) == hash(mesh) and copy.deepcopy(mesh) is mesh
+    sharding = NamedSharding(mesh, P("x"))
+    assert repr(sharding) == f"NamedSharding(mesh={mesh}, spec=P('x'))"
+    assert sharding == NamedSharding(mesh, P("x")) != NamedSharding(mesh, P("y"))
+    with pytest.raises(ValueError, match="names no devices"):
+        olympus.device_put(np.ones(4), sharding)
 
 
 def test_copies_have_memory_of_their_own():

@@ -19,10 +19,12 @@ from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import ClosedOlympuspr
 from ..types import dtypes
 from ..types.avals import AbstractToken, make_aval, physical_aval
-from ..types.sharding import Mesh, NamedSharding, PartitionSpec, named
+from ..types.mesh import Mesh
+from ..types.sharding import NamedSharding, PartitionSpec
 from .array import put_parts
 from .devices import client
 from .lowering import ModuleContext, lower_program
+from .spreading import named
 
 __all__ = ["Executable", "Placement", "compile_module", "compile_program", "drop_programs",
            "user_error"]

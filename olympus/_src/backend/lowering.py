@@ -21,7 +21,8 @@ from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
-from ..types.sharding import Mesh, NamedSharding, PartitionSpec, axes_of
+from ..types.mesh import Mesh
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from .attributes import (
     attr,
     constant_attr,

@@ -10,7 +10,8 @@ from ..core.context import ThreadState, ctx
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.memory import Space
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, current_mesh
+from ..types.mesh import AbstractMesh, current_mesh
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from ..types.tree import flatten_axes, tree_flatten
 
 __all__ = ["constrain", "device_put_p", "move", "resolve_sharding", "sharding_constraint_p",
@@ -146,6 +147,12 @@ def resolve_sharding(what: str, sharding: Any) -> Any:
             raise ValueError(f"{what}: {sharding} given without a mesh; a NamedSharding is "
                              "required, or a mesh around (with mesh: …).")
         return NamedSharding(mesh, sharding)
+    if type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh):
+        mesh = current_mesh()
+        if mesh is None or mesh.abstract_mesh != sharding.mesh:
+            raise ValueError(f"{what}: {sharding} given, whose mesh names no devices; a sharding "
+                             "over a Mesh is required, or that mesh around (with mesh: …).")
+        return sharding.update(mesh=mesh)
     if type(sharding) in (NamedSharding, lib.SingleDeviceSharding):
         return sharding
     raise TypeError(f"{what}: {sharding!r} of type {type(sharding).__name__} given; a "

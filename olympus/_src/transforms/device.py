@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..backend import devices
+import numpy as np
+
 from ..backend.array import HOLDERS, array_from_numpy, numpy_value, put_parts, stored
 from ..backend.compile import drop_programs
+from ..backend.devices import client
 from ..backend.eager import argument_array
 from ..base import lib
 from ..base.source import api_boundary
 from ..core.trace import Tracer, typeof
 from ..lax.sharding import constrain, move, resolve_sharding
 from ..types.memory import Space
+from ..types.mesh import AxisType, Mesh
+from ..types.shape import prod
 from ..types.sharding import NamedSharding, PartitionSpec, make_single_device_sharding
 from ..types.tree import flatten_axes, tree_flatten, tree_map
 from .arguments import leaf_path
 
 __all__ = ["block_until_ready", "clear_caches", "copy_to_host_async", "device_get", "device_put",
-           "live_arrays"]
+           "live_arrays", "make_mesh"]
 
 ArrayImpl = lib.ArrayImpl
 
@@ -182,9 +187,35 @@ def _arrays(x: Any) -> list[Any]:
     return [leaf for leaf in leaves if type(leaf) is ArrayImpl]
 
 
+def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Any],
+              axis_types: Sequence[AxisType] | None = None, *, devices: Sequence[Any] | None = None
+              ) -> Mesh:
+    """A mesh of the first devices, as many as it takes.
+
+    Args:
+      axis_sizes: how many devices each axis has.
+      axis_names: a name for each axis.
+      axis_types: as `Mesh` takes them.
+      devices: what to take them from, in this order; all devices of the default backend if None.
+
+    ValueError if there are not enough.
+
+    >>> import olympus
+    >>> print(olympus.make_mesh((1, 1), ("data", "model")))
+    Mesh('data': 1, 'model': 1, axis_types=(Auto, Auto))
+    """
+    sizes, found = tuple(axis_sizes), list(client().devices() if devices is None else devices)
+    if prod(sizes) > len(found):
+        raise ValueError(f"make_mesh: axis_sizes {sizes} given; that takes {prod(sizes)} devices "
+                         f"of {len(found)}; use fewer, or start with more (num_cpu_devices).")
+    array = np.empty(prod(sizes), object)
+    array[:] = found[:prod(sizes)]
+    return Mesh(array.reshape(sizes), axis_names, axis_types)
+
+
 def live_arrays(platform: str | None = None) -> list[Any]:
     """All arrays of a platform that are not deleted yet, those kept by Olympus itself included."""
-    return list(devices.client(platform).live_arrays())
+    return list(client(platform).live_arrays())
 
 
 def clear_caches() -> None:

@@ -1,4 +1,4 @@
-"""Where the parts of an array are: meshes of devices, specifications of axes, shardings.
+"""Where the parts of an array are: specifications of its axes along a mesh, shardings.
 
     Mesh(devices, ("x", "y"))  +  PartitionSpec("x", None)  =  NamedSharding
                                                                   └─► an HloSharding, for XLA
@@ -9,156 +9,19 @@ The compiler distributes the work: a sharding of arguments, results or intermedi
 
 from __future__ import annotations
 
-import contextlib
-import enum
 import functools
-import itertools
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..base import lib
+from .mesh import AbstractMesh, Mesh
 from .shape import prod
 
-__all__ = ["AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
-           "SingleDeviceSharding", "axes_of", "current_mesh", "device_tuple",
-           "make_single_device_sharding", "named"]
+__all__ = ["UNCONSTRAINED", "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding",
+           "axes_of", "device_tuple", "entry_of", "make_single_device_sharding"]
 
 Sharding = lib.Sharding
 SingleDeviceSharding = lib.SingleDeviceSharding
-_context: Any = lib.Config("olympus_mesh", None, include_in_jit_key=True,
-                           include_in_trace_context=True)
-
-
-class AxisType(enum.Enum):
-    """Who decides how values are spread over an axis of a mesh. `Mesh` takes `Auto`: XLA does."""
-
-    Auto = enum.auto()
-    Explicit = enum.auto()
-    Manual = enum.auto()
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-class Mesh(contextlib.ContextDecorator):
-    """Devices arranged as an array whose axes have names.
-
-    Args:
-      devices: an array, or nested sequences, of distinct devices.
-      axis_names: a name for each axis of `devices`; one string for one axis.
-      axis_types: `AxisType.Auto` for each axis, which is the default; others are refused.
-
-    As a context manager it is the mesh of `PartitionSpec`s that are given without one. ValueError
-    for names that are too many, too few or repeated, and for a device that is there twice.
-
-    >>> import numpy as np, olympus
-    >>> from olympus.sharding import Mesh
-    >>> Mesh(np.array(olympus.devices()[:1]), "x")
-    Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
-    """
-
-    def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None) -> None:
-        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-        self.devices = np.array(devices, dtype=object)
-        self.devices.flags.writeable = False
-        if self.devices.ndim != len(names):
-            raise ValueError(f"Mesh: devices of shape {self.devices.shape} and axis_names {names} "
-                             "given; one name per axis is required.")
-        if len(set(names)) != len(names) or None in names:
-            raise ValueError(f"Mesh: axis_names {names} given; distinct names, none of them None, "
-                             "are required.")
-        self.device_tuple = tuple(self.devices.flat)
-        for d in self.device_tuple:
-            if not isinstance(d, lib.Device):
-                raise TypeError(f"Mesh: devices has {d!r} of type {type(d).__name__}; devices are "
-                                "required; see olympus.devices().")
-        if len(set(self.device_tuple)) != len(self.device_tuple):
-            raise ValueError(f"Mesh: devices {self.device_tuple} given; each device may be in a "
-                             "mesh once.")
-        types = (AxisType.Auto,) * len(names) if axis_types is None else tuple(axis_types)
-        if types != (AxisType.Auto,) * len(names):
-            raise ValueError(f"Mesh: axis_types {axis_types} given; Auto is required for each of "
-                             f"{len(names)} axes: XLA decides how values are spread.")
-        self.axis_names, self.axis_types = names, types
-        self._previous: list[Any] = []
-
-    @property
-    def axis_sizes(self) -> tuple[int, ...]:
-        """The number of devices along each axis."""
-        return self.devices.shape
-
-    @property
-    def shape(self) -> OrderedDict[Any, int]:
-        """The number of devices along each axis, by name."""
-        return OrderedDict(self.shape_tuple)
-
-    @property
-    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
-        """(name, number of devices) of each axis."""
-        return tuple(zip(self.axis_names, self.axis_sizes))
-
-    @property
-    def size(self) -> int:
-        """The number of devices."""
-        return self.devices.size
-
-    @property
-    def empty(self) -> bool:
-        """Whether the mesh has no axes."""
-        return not self.axis_names
-
-    @property
-    def device_ids(self) -> np.ndarray:
-        """The ids of the devices, in the shape of the mesh."""
-        ids = [d.id for d in self.device_tuple]
-        return np.array(ids, int).reshape(self.axis_sizes)
-
-    @property
-    def local_devices(self) -> list[Any]:
-        """The devices of the mesh that belong to this process."""
-        return [d for d in self.device_tuple if d.process_index == d.client.process_index()]
-
-    @property
-    def is_multi_process(self) -> bool:
-        """Whether some devices belong to other processes."""
-        return len(self.local_devices) != self.size
-
-    def __enter__(self) -> Mesh:
-        self._previous.append(_context.swap_local(self))
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        _context.set_local(self._previous.pop())
-
-    @functools.cached_property
-    def _key(self) -> tuple[Any, ...]:
-        return self.device_tuple, self.axis_sizes, self.axis_names
-
-    def __deepcopy__(self, memo: Any) -> Mesh:
-        return self     # it never changes, and devices are not to be copied
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or isinstance(other, Mesh) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __str__(self) -> str:
-        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
-        return f"Mesh({sizes}, axis_types={self.axis_types})" if sizes else "Mesh()"
-
-    def __repr__(self) -> str:
-        return (f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
-                f"axis_types={self.axis_types})")
-
-
-def current_mesh() -> Mesh | None:
-    """The mesh of the `with` blocks around, in this thread."""
-    return _context.value
-
 
 class _Unconstrained:
     """The entry of a specification for an axis that XLA may cut as it likes."""
@@ -206,7 +69,7 @@ class PartitionSpec:
                 raise TypeError(f"PartitionSpec: the entry {p!r} given; a name, a tuple of names, "
                                 "None or UNCONSTRAINED is required.")
         put = object.__setattr__
-        put(self, "partitions", tuple(map(_entry, partitions)))
+        put(self, "partitions", tuple(map(entry_of, partitions)))
         put(self, "unreduced", frozenset(unreduced))
         put(self, "reduced", frozenset(reduced))
 
@@ -221,11 +84,11 @@ class PartitionSpec:
 
     def count(self, value: Any) -> int:
         """How many entries are `value`."""
-        return self.partitions.count(_entry(value))
+        return self.partitions.count(entry_of(value))
 
     def index(self, value: Any) -> int:
         """The first position of `value`; ValueError if there is none."""
-        return self.partitions.index(_entry(value))
+        return self.partitions.index(entry_of(value))
 
     def __getitem__(self, i: Any) -> Any:
         return self.partitions[i]
@@ -265,7 +128,7 @@ class PartitionSpec:
         return f"P({', '.join(fields)})"
 
 
-def _entry(p: Any) -> Any:
+def entry_of(p: Any) -> Any:
     """An entry in its one form: no name is None, one name is itself."""
     if isinstance(p, (tuple, list)):
         return tuple(p) if len(p) > 1 else p[0] if p else None
@@ -283,7 +146,7 @@ class NamedSharding(lib.GSPMDSharding):
     """The sharding of an array whose axes are cut along axes of a mesh.
 
     Args:
-      mesh: the devices.
+      mesh: the devices, or an `AbstractMesh`, for the sharding that a type says.
       spec: a `PartitionSpec`; mesh axes that it does not name hold copies.
       memory_kind: the kind of the devices' memory; the default one if None.
 
@@ -297,11 +160,12 @@ class NamedSharding(lib.GSPMDSharding):
     (8, 2)
     """
 
-    def __init__(self, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None) -> None:
-        if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
+    def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *,
+                 memory_kind: str | None = None) -> None:
+        if not isinstance(mesh, (Mesh, AbstractMesh)) or not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding: mesh {mesh!r} and spec {spec!r} given; a Mesh and a "
                             "PartitionSpec are required.")
-        if spec.unreduced or spec.reduced:
+        if (spec.unreduced or spec.reduced) and isinstance(mesh, Mesh):
             raise ValueError(f"NamedSharding: {spec} given; unreduced and reduced axes are for "
                              "meshes whose axes are in types; name axes of the array only.")
         axes = [name for entry in spec for name in axes_of(entry)]
@@ -312,12 +176,13 @@ class NamedSharding(lib.GSPMDSharding):
             if axes.count(name) > 1:
                 raise ValueError(f"NamedSharding: {spec} names the axis {name!r} twice; an axis of "
                                  "the mesh may cut one axis of the array.")
-        if mesh.device_tuple:
-            check_memory_kind("NamedSharding", mesh.device_tuple[0], memory_kind)
         self.mesh, self.spec = mesh, spec
+        self._key = mesh, spec, memory_kind
+        self._hash = hash(self._key)
         self._tilings: dict[int, Any] = {}
-        self._hash = hash((mesh, spec, memory_kind))
-        super().__init__(mesh.device_tuple, self._to_xla_hlo_sharding(len(spec)), memory_kind)
+        if isinstance(mesh, Mesh):      # else C++ knows nothing of it, and refuses it
+            check_memory_kind("NamedSharding", mesh.device_tuple[0], memory_kind)
+            super().__init__(mesh.device_tuple, self._to_xla_hlo_sharding(len(spec)), memory_kind)
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
         """XLA's form of the sharding for arrays of `ndim` axes."""
@@ -353,18 +218,15 @@ class NamedSharding(lib.GSPMDSharding):
 
     def update(self, **changes: Any) -> NamedSharding:
         """A copy with mesh, spec or memory_kind changed."""
-        fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind, **changes}
+        fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._key[2], **changes}
         return NamedSharding(fields.pop("mesh"), fields.pop("spec"), **fields)
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
         """The sharding in another memory of the devices."""
         return self.update(memory_kind=kind)
 
-    def _key(self) -> tuple[Any, ...]:
-        return self.mesh, self.spec, self._memory_kind
-
     def __eq__(self, other: object) -> bool:
-        return self is other or isinstance(other, NamedSharding) and self._key() == other._key()
+        return self is other or isinstance(other, NamedSharding) and self._key == other._key
 
     def __hash__(self) -> int:
         return self._hash       # asked in each call of a jitted function
@@ -374,40 +236,8 @@ class NamedSharding(lib.GSPMDSharding):
                         "names and sizes of the mesh.")
 
     def __repr__(self) -> str:
-        return (f"NamedSharding(mesh={self.mesh}, spec={self.spec}, "
-                f"memory_kind={self.memory_kind})")
-
-
-def named(meshes: Iterable[Mesh], devices: tuple[Any, ...], tiling: Any, ndim: int,
-          memory_kind: str | None = None) -> Any:
-    """The NamedSharding of what XLA chose for an array; a plain sharding where no mesh has one."""
-    plain = lib.GSPMDSharding(devices, tiling, memory_kind)
-    counts = lib.tile_counts(tiling, ndim)
-    target = plain.devices_indices_map(counts)
-    for mesh in meshes:
-        if mesh.device_tuple != devices:    # results come in the order of the program's devices
-            continue
-        for entries in _specs(counts, mesh.shape_tuple):
-            while entries and entries[-1] is None:
-                entries = entries[:-1]
-            sharding = NamedSharding(mesh, PartitionSpec(*entries), memory_kind=memory_kind)
-            if sharding.devices_indices_map(counts) == target:
-                return sharding
-    return plain
-
-
-def _specs(counts: Sequence[int], axes: Sequence[tuple[Any, int]]) -> Iterator[tuple[Any, ...]]:
-    """Every way to cut axes into `counts` parts along mesh axes of more than one device."""
-    if not counts:
-        yield ()
-        return
-    axes = [(name, size) for name, size in axes if size > 1]
-    for n in range(len(axes) + 1):
-        for chosen in itertools.permutations(axes, n):
-            if prod([size for _, size in chosen]) == counts[0]:
-                rest = [a for a in axes if a not in chosen]
-                for tail in _specs(counts[1:], rest):
-                    yield (_entry(tuple(name for name, _ in chosen)), *tail)
+        kind = f", memory_kind={self.memory_kind}" if isinstance(self.mesh, Mesh) else ""
+        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
