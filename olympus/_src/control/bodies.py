@@ -150,19 +150,24 @@ def cast(x: Any, aval: Any) -> Any:
 def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[Any]]:
     """Programs that all take the same leading operands, and those: the union of their consts."""
     union = {id(c): c for body in bodies for c in body.consts}
-    if not union:
-        return [body.program for body in bodies], []
-    made: dict[int, ClosedOlympuspr] = {}    # a body that is given twice stays one program
+    programs = []
     for body in bodies:
-        if id(body) in made:
-            continue
-        pr = body.program.olympuspr
-        n = len(body.consts)
-        own = {id(c): v for c, v in zip(body.consts, pr.invars)}
-        lead = [own[key] if key in own else Var(typeof(c)) for key, c in union.items()]
-        made[id(body)] = body.program.replace(
-            olympuspr=pr.replace(invars=[*lead, *pr.invars[n:]]))
-    return [made[id(body)] for body in bodies], list(union.values())
+        own = {id(c): i for i, c in enumerate(body.consts)}
+        lead = [own.get(key, typeof(c)) for key, c in union.items()]
+        programs.append(with_leading(body.program, len(own), lead))
+    return programs, list(union.values())
+
+
+def with_leading(program: ClosedOlympuspr, count: int, lead: Sequence[Any]) -> ClosedOlympuspr:
+    """The program whose first `count` inputs give way to others; kept with it.
+
+    Each of `lead` is the place of one of the first inputs, or the aval of an input that is new.
+    """
+    if [*lead] == [*range(count)]:
+        return program
+    pr = program.olympuspr
+    return program.derived(("leading", count, *lead), lambda: program.replace(olympuspr=pr.replace(
+        invars=[*(pr.invars[x] if type(x) is int else Var(x) for x in lead), *pr.invars[count:]])))
 
 
 def leaf_names(tree: Any, root: str) -> list[str]:

@@ -106,34 +106,30 @@ class Call(Higher):
 
 def program_uses_axis(closed: ClosedOlympuspr, name: Any) -> bool:
     """Whether any equation of the program communicates along the named axis; cached."""
-    pr = closed.olympuspr
-    key = ("uses_axis", name)
-    if key not in pr.cache:
-        pr.cache[key] = any(e.primitive.uses_axis(name, e.params) for e in pr.eqns)
-    return pr.cache[key]
+    return closed.derived(("uses_axis", name), lambda: any(
+        e.primitive.uses_axis(name, e.params) for e in closed.eqns))
 
 
 def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
                       ) -> tuple[Split, tuple[bool, ...]]:
     """Cut into primal part and tangent part; which outputs have a tangent. Cached."""
-    pr = closed.olympuspr
-    key = ("linearize", nonzero, tuple(map(id, closed.consts)))
-    if key not in pr.cache:
-        nonzero_out: tuple[bool, ...] = ()
+    avals = closed.in_avals
+    nonzero_out: tuple[bool, ...] = ()
 
-        def body(staging: Any, tape: Any, primals: list, given: list) -> list[Any]:
-            nonlocal nonzero_out
-            rest = iter(given)
-            tangents = [next(rest) if nz else Zero(v.aval.to_tangent_aval())
-                        for nz, v in zip(nonzero, pr.invars)]
-            outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
-            nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
-            return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+    def body(staging: Any, tape: Any, primals: list, given: list) -> list[Any]:
+        nonlocal nonzero_out
+        rest = iter(given)
+        tangents = [next(rest) if nz else Zero(a.to_tangent_aval())
+                    for nz, a in zip(nonzero, avals, strict=True)]
+        outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
+        nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
+        return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
 
-        avals = [v.aval for v in pr.invars]
-        tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero) if nz]
-        pr.cache[key] = split_program(body, avals, tangent_avals), nonzero_out
-    return pr.cache[key]
+    def linearize() -> tuple[Split, tuple[bool, ...]]:
+        tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero, strict=True) if nz]
+        return split_program(body, avals, tangent_avals), nonzero_out
+
+    return closed.derived(("linearize", nonzero), linearize)
 
 
 def _apply_split(prim: Call, tape: Any, split: Split, known: Sequence[Any],

@@ -95,12 +95,12 @@ class Cond(Higher):
         splits = [partial_eval_program(b, uk, flags) for b in branches]
         index, known = args[0], [a for a, u in zip(args[1:], uk) if not u]
         slots = _residual_slots(splits)
-        known_bodies = _once_each(lambda s: _known_branch(s, slots), splits)
+        known_bodies = tuple(_known_branch(s, slots) for s in splits)
         out = self.bind(index, *known, branches=known_bodies)
         num_known = len(flags) - sum(flags)
         # Which known operands the unknown halves read: those are passed on as they are.
         passed = sorted({r for s in splits for r in s.residuals if r is not None})
-        unknown_bodies = _once_each(lambda s: _unknown_branch(s, slots, passed, known), splits)
+        unknown_bodies = tuple(_unknown_branch(s, slots, passed, known) for s in splits)
         found: list[Any] = []
         if any(flags):
             found = tape.record(
@@ -187,13 +187,8 @@ class Cond(Higher):
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         found = [dce_closed(b, used) for b in eqn.params["branches"]]
         keep = _any(used_in for _, used_in in found)
-
-        def narrow(body: ClosedOlympuspr) -> ClosedOlympuspr:
-            pr = body.olympuspr
-            return body.replace(olympuspr=pr.replace(
-                invars=[v for v, k in zip(pr.invars, keep) if k]))
-
-        bodies = _once_each(narrow, [body for body, _ in found])
+        kept = [i for i, k in enumerate(keep) if k]
+        bodies = tuple(body.rearranged(kept) for body, _ in found)
         return eqn.replace(
             invars=[eqn.invars[0], *(v for v, k in zip(eqn.invars[1:], keep) if k)],
             outvars=[v for v, u in zip(eqn.outvars, used) if u],
@@ -255,23 +250,28 @@ def _assign(split: Split, slots: Sequence[Any]) -> list[int]:
 
 def _known_branch(split: Split, slots: Sequence[Any]) -> ClosedOlympuspr:
     """known operands -> known outputs, then the slots; those of other branches are zeros."""
-    positions = _assign(split, slots)
-
     def body(*args: Any) -> list[Any]:
         out = eval_closed(split.known, *args)
         n = len(out) - split.num_computed
-        filled = dict(zip(positions, out[n:]))
+        filled = dict(zip(_assign(split, slots), out[n:]))
         return [*out[:n], *(filled[i] if i in filled else zeros_of(a)
                             for i, a in enumerate(slots))]
 
-    return stage(body, split.known.in_avals)
+    return split.known.derived(("known branch", split.num_computed, *slots),
+                               lambda: stage(body, split.known.in_avals))
 
 
 def _unknown_branch(split: Split, slots: Sequence[Any], passed: Sequence[int],
                     known: Sequence[Any]) -> ClosedOlympuspr:
     """slots, known operands that some branch reads, unknown operands -> unknown outputs."""
+    avals = {k: typeof(known[k]) for k in passed}
+    return split.unknown.derived(("unknown branch", split.residuals, *slots, *avals.items()),
+                                 lambda: _with_slots(split, slots, avals))
+
+
+def _with_slots(split: Split, slots: Sequence[Any], passed: dict[int, Any]) -> ClosedOlympuspr:
     pr = split.unknown.olympuspr
-    slot_vars, known_vars = [Var(a) for a in slots], {k: Var(typeof(known[k])) for k in passed}
+    slot_vars, known_vars = [Var(a) for a in slots], {k: Var(a) for k, a in passed.items()}
     positions = iter(_assign(split, slots))
     n = len(split.residuals)
     for var, r in zip(pr.invars[:n], split.residuals):

@@ -38,18 +38,6 @@ def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> list[bool]:
     return [type(v) is not Literal and v in found for v in pr.outvars]
 
 
-def permute_inputs(closed: ClosedOlympuspr, order: Sequence[int]) -> ClosedOlympuspr:
-    """The program with invars in another order: new input i is old input order[i]."""
-    pr = closed.olympuspr
-    return closed.replace(olympuspr=pr.replace(invars=[pr.invars[i] for i in order]))
-
-
-def permute_outputs(closed: ClosedOlympuspr, order: Sequence[int]) -> ClosedOlympuspr:
-    """The program with outvars picked and ordered: new output i is old output order[i]."""
-    pr = closed.olympuspr
-    return closed.replace(olympuspr=pr.replace(outvars=[pr.outvars[i] for i in order]))
-
-
 class Scan(Higher):
     """params: olympuspr, length, reverse, unroll, num_consts, num_carry."""
 
@@ -111,7 +99,7 @@ class Scan(Higher):
         n_out = nk + num_ys
         out_order = [*range(nk), *range(n_out, n_out + num_t_carry), *range(nk, n_out),
                      *range(n_out + num_t_carry, n_out + sum(nz_out))]
-        body = permute_outputs(permute_inputs(body, order), out_order)
+        body = body.rearranged(order, out_order)
         outs = self.bind(*p[0], *t[0], *p[1], *t[1], *p[2], *t[2], olympuspr=body,
                          num_consts=nc + sizes[0], num_carry=nk + num_t_carry, **params)
         carry, t_carry, ys, t_ys = cut(outs, nk, num_t_carry, num_ys)
@@ -136,8 +124,10 @@ class Scan(Higher):
         uk = (*uk_consts, *uk_carry, *uk_xs)
         known = [a for a, u in zip(args, uk) if not u]
         kc, kk = nc - sum(uk_consts), nk - sum(uk_carry)
-        known_body, res_kinds = _scan_residuals(split, kc, kk)
-        known_body, res_kinds, invariant = _hoist(known_body, res_kinds, known[:kc])
+        known_body, res_kinds, once = split.known.derived(
+            ("scan residuals", split.residuals, kc, kk),
+            lambda: _hoist(*_scan_residuals(split, kc, kk), kc))
+        invariant = eval_closed(once, *known[:kc])[::-1]
         num_known_ys = sum(not u for u in split.unknown_out[nk:])
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
         known_out = self.bind(*known, olympuspr=known_body, num_consts=kc, num_carry=kk, **params)
@@ -161,7 +151,7 @@ class Scan(Higher):
                  *range(n_res, n_res + sum(uk_consts) + sum(uk_carry)),
                  *(i for i in range(n_res) if not is_const[i]),
                  *range(n_res + sum(uk_consts) + sum(uk_carry), n_res + sum(uk))]
-        body = permute_inputs(split.unknown, order)
+        body = split.unknown.rearranged(order)
         unknown_out = tape.record(
             self, [*res_consts, *groups[0], *groups[1], *res_xs, *groups[2]],
             {**params, "olympuspr": body, "num_carry": sum(uk_carry),
@@ -194,6 +184,7 @@ class Scan(Higher):
         res_xs = [a for a in xs if type(a) is not Linear]
         back, _ = transpose_program(olympuspr, linear, (True,) * len(cts))
         nl, nr, nk = len(lin_consts), len(res_consts), num_carry
+        acc_avals = [a.aval.to_tangent_aval() for a in lin_consts]
 
         def body(*values: Any) -> list[Any]:
             res_c, acc, ct_k, ct_y, res_x = cut(values, nr, nl, nk, len(ct_ys))
@@ -201,13 +192,15 @@ class Scan(Higher):
             d_consts, d_carry, d_xs = cut(out, nl, nk)
             return [*map(add, acc, d_consts), *d_carry, *d_xs]
 
-        acc_avals = [a.aval.to_tangent_aval() for a in lin_consts]
-        slices = [a.update(shape=a.shape[1:]) for a in map(typeof, (*ct_ys, *res_xs))]
-        program = stage(body, [*map(typeof, res_consts), *acc_avals,
-                               *map(typeof, ct_carry), *slices])
+        def program() -> ClosedOlympuspr:
+            avals = back.in_avals       # res_consts, res_xs, then cotangents
+            res_c, res_x, ct_k, ct_y = cut(avals, nr, len(res_xs), nk)
+            return stage(body, [*res_c, *acc_avals, *ct_k, *ct_y, *res_x])
+
         zeros = [instantiate(Zero(a)) for a in acc_avals]
-        out = self.bind(*res_consts, *zeros, *ct_carry, *ct_ys, *res_xs, olympuspr=program,
-                        num_consts=nr, num_carry=nl + nk, reverse=not reverse, **params)
+        out = self.bind(*res_consts, *zeros, *ct_carry, *ct_ys, *res_xs,
+                        olympuspr=back.derived(("scan", nr, nl, nk), program), num_consts=nr,
+                        num_carry=nl + nk, reverse=not reverse, **params)
         rest = iter(out)
         found = [next(rest) if lin else None for lin in linear]
         return [ct if type(a) is Linear else None for a, ct in zip(args, found)]
@@ -250,13 +243,12 @@ class Scan(Higher):
 
         (body, used_in), used_carry = carry_fixpoint(tuple(used[:nk]), step)
         keep = [*used_in[:nc], *used_carry, *used_in[nc + nk:]]
-        pr = body.olympuspr
-        pr = pr.replace(invars=[v for v, k in zip(pr.invars, keep) if k])
+        body = body.rearranged([i for i, k in enumerate(keep) if k])
         outs = [*used_carry, *used_ys]
         return eqn.replace(
             invars=[v for v, k in zip(eqn.invars, keep) if k],
             outvars=[v for v, u in zip(eqn.outvars, outs) if u],
-            params={**params, "olympuspr": ClosedOlympuspr(pr, body.consts),
+            params={**params, "olympuspr": body,
                     "num_consts": sum(used_in[:nc]), "num_carry": sum(used_carry)})
 
 
@@ -284,16 +276,16 @@ def _scan_residuals(split: Any, num_consts: int, num_carry: int
     return split.known.replace(olympuspr=pr), kinds
 
 
-def _hoist(body: ClosedOlympuspr, kinds: Sequence[int | None], consts: Sequence[Any]
-           ) -> tuple[ClosedOlympuspr, list[int | None], list[Any]]:
+def _hoist(body: ClosedOlympuspr, kinds: Sequence[int | None], num_consts: int
+           ) -> tuple[ClosedOlympuspr, list[int | None], ClosedOlympuspr]:
     """Residuals that are the same in each iteration, computed once instead of stacked.
 
-    Returns the body without them, the kinds with -1, -2 … in their places, and their values in
-    reverse order.
+    Returns the body without them, the kinds with -1, -2 … in their places, and the program that
+    computes those of kind -1, -2 … from the consts.
     """
     pr = body.olympuspr
     first = len(pr.outvars) - sum(k is None for k in kinds)
-    fixed = {*pr.constvars, *pr.invars[:len(consts)]}
+    fixed = {*pr.constvars, *pr.invars[:num_consts]}
     for eqn in pr.eqns:
         if not eqn.effects and all(type(v) is Literal or v in fixed for v in eqn.invars):
             fixed.update(eqn.outvars)
@@ -310,14 +302,13 @@ def _hoist(body: ClosedOlympuspr, kinds: Sequence[int | None], consts: Sequence[
             else:
                 kept.append(v)
         new_kinds.append(kind)
-    if not hoisted:
-        return body, new_kinds, []
-    once = pr.replace(invars=pr.invars[:len(consts)], outvars=hoisted,
-                      eqns=[e for e in pr.eqns if all(v in fixed for v in e.outvars)])
+    once = pr.replace(invars=pr.invars[:num_consts], outvars=hoisted,
+                      eqns=[e for e in pr.eqns
+                            if not e.effects and all(v in fixed for v in e.outvars)])
     once_closed, _ = dce_closed(body.replace(olympuspr=once), (True,) * len(hoisted))
-    values = eval_closed(once_closed, *consts)
-    return (body.replace(olympuspr=pr.replace(outvars=[*pr.outvars[:first], *kept])), new_kinds,
-            values[::-1])
+    if hoisted:
+        body = body.replace(olympuspr=pr.replace(outvars=[*pr.outvars[:first], *kept]))
+    return body, new_kinds, once_closed
 
 
 scan_p = Scan("scan")

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.util import cut
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
@@ -25,7 +25,7 @@ from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
-from .bodies import cast, flatten, stage_body, stage_loop_body
+from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
 from .call import program_uses_axis
 from .cond import cond_p, put_one
 from .elements import per_element
@@ -93,13 +93,12 @@ class While(Higher):
         t_consts = [t for t in t_consts if type(t) is not Zero]
         t_carry = [instantiate(t) for t, on in zip(t_carry, nz) if on]
         # The body takes consts, carry, tangents of consts, of carry: bring all consts in front.
-        pr, n = body.olympuspr, nb + len(carry)
-        v_consts, v_carry, v_t_consts, v_t_carry = cut(pr.invars, nb, len(carry), len(t_consts))
-        body = body.replace(olympuspr=pr.replace(
-            invars=[*v_consts, *v_t_consts, *v_carry, *v_t_carry]))
-        cond_pr = cond_olympuspr.olympuspr
-        cond = cond_olympuspr.replace(olympuspr=cond_pr.replace(
-            invars=[*cond_pr.invars, *(Var(v.aval) for v in v_t_carry)]))
+        n = nb + len(carry)
+        consts, values, consts_dot, carry_dot = cut(
+            range(len(body.invars)), nb, len(carry), len(t_consts))
+        t_avals = [body.in_avals[i] for i in carry_dot]
+        body = body.rearranged([*consts, *consts_dot, *values, *carry_dot])
+        cond = with_leading(cond_olympuspr, k := len(cond_olympuspr.invars), [*range(k), *t_avals])
         out = self.bind(*c_consts, *b_consts, *t_consts, *carry, *t_carry, cond_nconsts=nc,
                         cond_olympuspr=cond, body_nconsts=nb + len(t_consts), body_olympuspr=body,
                         **params)
@@ -138,10 +137,7 @@ class While(Higher):
             return None, uk
         num_known = len(uk) - sum(uk)
         body, _ = dce_closed(split.known, [True] * num_known + [False] * split.num_computed)
-        cond_pr = cond_olympuspr.olympuspr
-        cond_keep = [not u for u in (*uk_cond, *uk)]
-        cond = cond_olympuspr.replace(olympuspr=cond_pr.replace(
-            invars=[v for v, k in zip(cond_pr.invars, cond_keep) if k]))
+        cond = cond_olympuspr.rearranged([i for i, u in enumerate((*uk_cond, *uk)) if not u])
         known = [a for a, u in zip(args, (*uk_cond, *uk_body, *uk)) if not u]
         return functools.partial(
             self.bind, *known, cond_nconsts=cond_nconsts - sum(uk_cond), cond_olympuspr=cond,
@@ -184,13 +180,16 @@ class While(Higher):
         if any(map(per_element, (cond_olympuspr, body_olympuspr))) and not (
                 axis.name is not None and self.uses_axis(axis.name, {
                     "cond_olympuspr": cond_olympuspr, "body_olympuspr": body_olympuspr})):
-            guarded = _guard(cond_olympuspr, body_olympuspr, nc, nb)
+            guarded = body_olympuspr.derived(
+                ("guarded", cond_olympuspr, nc, nb),
+                lambda: _guard(cond_olympuspr, body_olympuspr, nc, nb))
             frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims_new],
                                       [True] * (1 + len(carry)))
         else:
-            frozen = _freeze(cond, body, nc, b_dims)
-        test = stage(lambda going, *_: [reduce_or(going, (0,))], [
-            typeof(going[0]), *map(typeof, carry)])
+            frozen = body.derived(("frozen", cond, nc, *b_dims),
+                                  lambda: _freeze(cond, body, nc, b_dims))
+        test = frozen.derived(("any", nc + nb), lambda: stage(
+            lambda going, *_: [reduce_or(going, (0,))], frozen.in_avals[nc + nb:]))
         out = self.bind(*c_consts, *b_consts, *going, *carry, cond_nconsts=0,
                         cond_olympuspr=test, body_nconsts=nc + nb, body_olympuspr=frozen, **params)
         return out[1:], k_dims_new

@@ -10,7 +10,7 @@ An equation binds a primitive to atoms (a `Var` or a `Literal`). Nothing here ru
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -222,6 +222,30 @@ class ClosedOlympuspr:
     @property
     def literals(self) -> list[Any]:
         return self.consts
+
+    def derived(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make()` computes of the program: once for each `key`, and kept with it.
+
+        The key says all that it depends on besides. The same program twice gives the same object
+        twice, so what is derived of that is found again, too, down to the executables.
+        """
+        key = (key, *map(id, self.consts))
+        found = self.cache.get(key)
+        if found is None:
+            found = self.cache[key] = make(), self.consts   # held, so that their ids stay theirs
+        return found[0]
+
+    def rearranged(self, inputs: Sequence[int] | None = None,
+                   outputs: Sequence[int] | None = None) -> ClosedOlympuspr:
+        """The program of some inputs and outputs: new input i is old input inputs[i]."""
+        pr = self.olympuspr
+        picked = [tuple(range(len(variables)) if order is None else order)
+                  for order, variables in ((inputs, pr.invars), (outputs, pr.outvars))]
+        if picked == [tuple(range(len(pr.invars))), tuple(range(len(pr.outvars)))]:
+            return self
+        return self.derived(("rearranged", *picked), lambda: self.replace(olympuspr=pr.replace(
+            invars=[pr.invars[i] for i in picked[0]],
+            outvars=[pr.outvars[i] for i in picked[1]])))
 
     def replace(self, *, olympuspr: Olympuspr | None = None,
                 consts: Sequence[Any] | None = None) -> ClosedOlympuspr:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..backend.eager import result_array
 from ..base.errors import UnexpectedTracerError
+from ..control.bodies import with_leading
 from ..control.call import program_uses_axis
 from ..core.context import ThreadState, ctx
 from ..core.effects import of_body
@@ -333,10 +334,8 @@ def stage_rules(rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
 def with_consts(program: ClosedOlympuspr, own: Sequence[Any], consts: Sequence[Any]
                 ) -> ClosedOlympuspr:
     """A program whose first inputs are `own`, taking all of `consts` in their place."""
-    pr = program.olympuspr
-    names = {id(t): v for t, v in zip(own, pr.invars)}
-    lead = [names.get(id(c)) or Var(c.aval) for c in consts]
-    return program.replace(olympuspr=pr.replace(invars=[*lead, *pr.invars[len(own):]]))
+    places = {id(t): i for i, t in enumerate(own)}
+    return with_leading(program, len(own), [places.get(id(c), c.aval) for c in consts])
 
 
 class ClosedOver(Primitive):

@@ -131,12 +131,16 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
       dims: per input, its mapped axis or None.
       force: per output, whether it must be mapped (along axis 0) even if it need not be.
     """
-    pr = closed.olympuspr
     if isinstance(force, bool):
-        force = (force,) * len(pr.outvars)
-    key = ("batch", axis, tuple(dims), tuple(force), tuple(map(id, closed.consts)))
-    if key in pr.cache:
-        return pr.cache[key]
+        force = (force,) * len(closed.outvars)
+    dims, force = tuple(dims), tuple(force)
+    return closed.derived(("batch", axis, dims, force),
+                          lambda: _batch_program(closed, axis, dims, force))
+
+
+def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],
+                   force: tuple[bool, ...]) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
+    pr = closed.olympuspr
     out_dims: tuple[int | None, ...] = ()
 
     def body(*args: Any) -> list[Any]:
@@ -153,5 +157,5 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
         return aval.update(shape=(*aval.shape[:dim], axis.size, *aval.shape[dim:]))
 
     avals = [batched(v.aval, d) for v, d in zip(pr.invars, dims, strict=True)]
-    pr.cache[key] = stage(body, avals, pr.debug_info), out_dims
-    return pr.cache[key]
+    program = stage(body, avals, pr.debug_info)
+    return program, out_dims

@@ -50,15 +50,16 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
 def dce_closed(closed: ClosedOlympuspr, used_out: Sequence[bool],
                keep_inputs: bool = True) -> tuple[ClosedOlympuspr, list[bool]]:
     """`dce_program` of a closed program; constants that are no longer read are dropped."""
-    source = closed.olympuspr
-    key = ("dce", tuple(used_out), keep_inputs, tuple(map(id, closed.consts)))
-    if key not in source.cache:
+    used_out = tuple(used_out)
+
+    def drop() -> tuple[ClosedOlympuspr | None, list[bool]]:
+        source = closed.olympuspr
         pr, used_consts, used_in = dce_program(source, used_out, keep_inputs)
         same = len(pr.eqns) == len(source.eqns) and all(map(operator.is_, pr.eqns, source.eqns))
         if same and all(used_out) and len(pr.invars) == len(used_in):
-            source.cache[key] = None, used_in       # nothing dropped: the same program object
-        else:
-            consts = [c for c, used in zip(closed.consts, used_consts, strict=True) if used]
-            source.cache[key] = ClosedOlympuspr(pr, consts), used_in
-    program, used_in = source.cache[key]
+            return None, used_in    # nothing dropped: the same program object
+        consts = [c for c, used in zip(closed.consts, used_consts, strict=True) if used]
+        return ClosedOlympuspr(pr, consts), used_in
+
+    program, used_in = closed.derived(("dce", used_out, keep_inputs), drop)
     return closed if program is None else program, used_in

@@ -141,12 +141,16 @@ def jvp_program(closed: ClosedOlympuspr, nonzero: Sequence[bool],
       nonzero: per input, whether it has a tangent.
       instantiate_out: per output, whether its tangent must be made even if zero.
     """
-    pr = closed.olympuspr
     if isinstance(instantiate_out, bool):
-        instantiate_out = (instantiate_out,) * len(pr.outvars)
-    key = ("jvp", tuple(nonzero), tuple(instantiate_out), tuple(map(id, closed.consts)))
-    if key in pr.cache:
-        return pr.cache[key]
+        instantiate_out = (instantiate_out,) * len(closed.outvars)
+    nonzero, instantiate_out = tuple(nonzero), tuple(instantiate_out)
+    return closed.derived(("jvp", nonzero, instantiate_out),
+                          lambda: _jvp_program(closed, nonzero, instantiate_out))
+
+
+def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
+                 instantiate_out: tuple[bool, ...]) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    pr = closed.olympuspr
     n, nonzero_out = len(pr.invars), ()
 
     def jvp_body(*args: Any) -> list[Any]:
@@ -163,5 +167,4 @@ def jvp_program(closed: ClosedOlympuspr, nonzero: Sequence[bool],
     in_avals = [v.aval for v in pr.invars]
     tangent_avals = [a.to_tangent_aval() for a, nz in zip(in_avals, nonzero, strict=True) if nz]
     program = stage(jvp_body, [*in_avals, *tangent_avals], pr.debug_info)
-    pr.cache[key] = program, nonzero_out
-    return pr.cache[key]
+    return program, nonzero_out

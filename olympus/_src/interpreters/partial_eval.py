@@ -198,16 +198,17 @@ def _narrow(split: Split) -> Split:
 def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
                          instantiate: Sequence[bool] | bool = False) -> Split:
     """Cut a program by which of its inputs are unknown; cached on the program."""
-    pr = closed.olympuspr
     if not isinstance(instantiate, bool):
         instantiate = tuple(instantiate)
-    key = ("partial_eval", tuple(unknown_in), instantiate, tuple(map(id, closed.consts)))
-    if key not in pr.cache:
-        def body(staging: Any, tape: Any, known: list, unknown: list) -> Sequence[Any]:
-            known_it, unknown_it = iter(known), iter(unknown)
-            return eval_closed(closed, *[next(unknown_it if u else known_it) for u in unknown_in])
+    unknown_in = tuple(unknown_in)
 
-        avals = [(v.aval, u) for v, u in zip(pr.invars, unknown_in, strict=True)]
-        pr.cache[key] = split_program(body, [a for a, u in avals if not u],
-                                      [a for a, u in avals if u], instantiate)
-    return pr.cache[key]
+    def body(staging: Any, tape: Any, known: list, unknown: list) -> Sequence[Any]:
+        known_it, unknown_it = iter(known), iter(unknown)
+        return eval_closed(closed, *[next(unknown_it if u else known_it) for u in unknown_in])
+
+    def split() -> Split:
+        avals = list(zip(closed.in_avals, unknown_in, strict=True))
+        return split_program(body, [a for a, u in avals if not u], [a for a, u in avals if u],
+                             instantiate)
+
+    return closed.derived(("partial_eval", unknown_in, instantiate), split)

@@ -81,11 +81,16 @@ def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
     Returns it with, per linear input, whether its cotangent is among the outputs (all are if
     `instantiate_out`). Cached on the program.
     """
+    linear_in, nonzero_ct = tuple(linear_in), tuple(nonzero_ct)
+    return closed.derived(
+        ("transpose", linear_in, nonzero_ct, instantiate_out),
+        lambda: _transpose_program(closed, linear_in, nonzero_ct, instantiate_out))
+
+
+def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
+                       nonzero_ct: tuple[bool, ...], instantiate_out: bool
+                       ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     pr = closed.olympuspr
-    key = ("transpose", tuple(linear_in), tuple(nonzero_ct), instantiate_out,
-           tuple(map(id, closed.consts)))
-    if key in pr.cache:
-        return pr.cache[key]
     nonzero_out: tuple[bool, ...] = ()
     num_known = len(linear_in) - sum(linear_in)
 
@@ -108,5 +113,4 @@ def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
                 for v, nz in zip(pr.outvars, nonzero_ct, strict=True) if nz]
     program, tracers = closure_convert(stage(body, [*known_avals, *ct_avals]))
     assert not tracers, "a program carried by a primitive closes over no tracers"
-    pr.cache[key] = program, nonzero_out
-    return pr.cache[key]
+    return program, nonzero_out

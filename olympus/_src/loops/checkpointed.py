@@ -19,7 +19,6 @@ from ..base.util import cut
 from ..control.call import program_uses_axis
 from ..control.cond import cond
 from ..control.fixpoint import carry_fixpoint
-from ..control.scan_primitive import permute_inputs
 from ..control.while_primitive import While, loop, while_p
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
@@ -83,8 +82,10 @@ class CheckpointedWhile(While):
         c_avals, b_avals = cond_olympuspr.in_avals, body_olympuspr.in_avals
         return self.bind(
             *args[:nc + nb], _int(0), *args[nc + nb:], cond_nconsts=nc, body_nconsts=nb,
-            cond_olympuspr=stage(cond_body, [*c_avals[:nc], INDEX, *c_avals[nc:]]),
-            body_olympuspr=stage(step, [*b_avals[:nb], INDEX, *b_avals[nb:]]), **params)
+            cond_olympuspr=cond_olympuspr.derived(("counting", nc), lambda: stage(
+                cond_body, [*c_avals[:nc], INDEX, *c_avals[nc:]])),
+            body_olympuspr=body_olympuspr.derived(("counting", nb), lambda: stage(
+                step, [*b_avals[:nb], INDEX, *b_avals[nb:]])), **params)
 
 
 class CountedWhile(Higher):
@@ -101,13 +102,15 @@ class CountedWhile(Higher):
     def _as_while(self, n: Any, *args: Any, olympuspr: ClosedOlympuspr, num_consts: int,
                   checkpoints: int) -> list[Any]:
         avals = [INDEX, *olympuspr.in_avals[num_consts:]]
-        test = stage(lambda n, i, *carry: [ew.lt(i, n)], [typeof(n), *avals])
+        test = olympuspr.derived(("below", num_consts), lambda: stage(
+            lambda n, i, *carry: [ew.lt(i, n)], [INDEX, *avals]))
 
         def step(*xs: Any) -> list[Any]:
             consts, (i,), carry = cut(xs, num_consts, 1)
             return [ew.add(i, _int(1)), *eval_closed(olympuspr, *consts, *carry)]
 
-        body = stage(step, [*olympuspr.in_avals[:num_consts], *avals])
+        body = olympuspr.derived(("counted", num_consts), lambda: stage(
+            step, [*olympuspr.in_avals[:num_consts], *avals]))
         return while_p.bind(n, *args[:num_consts], _int(0), *args[num_consts:], cond_nconsts=1,
                             cond_olympuspr=test, body_nconsts=num_consts, body_olympuspr=body)[1:]
 
@@ -126,8 +129,8 @@ class CountedWhile(Higher):
         t_consts = [t for t in tangents[:num_consts] if type(t) is not Zero]
         t_carry = [instantiate(t) for t, on in zip(tangents[num_consts:], nz) if on]
         n, k = len(primals), len(t_consts)
-        body = permute_inputs(body, [*range(num_consts), *range(n, n + k), *range(num_consts, n),
-                                     *range(n + k, n + k + len(t_carry))])
+        body = body.rearranged([*range(num_consts), *range(n, n + k), *range(num_consts, n),
+                                *range(n + k, n + k + len(t_carry))])
         out = self.bind(count, *primals[:num_consts], *t_consts, *primals[num_consts:], *t_carry,
                         olympuspr=body, num_consts=num_consts + k, checkpoints=checkpoints)
         out, rest = out[:len(nz)], iter(out[len(nz):])
@@ -184,39 +187,58 @@ class CountedWhile(Higher):
 
     def transpose(self, cts: Sequence[Any], n: Any, *args: Any, olympuspr: ClosedOlympuspr,
                   num_consts: int, checkpoints: int) -> list[Any]:
-        linear = [type(a) is Linear for a in args]
-        lin_consts = tuple(linear[:num_consts])
+        linear = tuple(type(a) is Linear for a in args)
+        back, lin_carry = olympuspr.derived(
+            ("walk back", linear, num_consts, checkpoints),
+            lambda: _walk_back_program(olympuspr, linear, num_consts, checkpoints))
+        lin = (*linear[:num_consts], *lin_carry)
+        known = [a for a, on in zip(args, lin) if not on]
+        ct = [instantiate(c) for c, on in zip(cts, lin_carry) if on]
+        out = iter(eval_closed(back, n, *known, *ct))
+        found = [next(out) if on else None for on in lin]
+        return [None, *(d if on else None for d, on in zip(found, linear))]
 
-        def step(flags: tuple[bool, ...]) -> Any:
-            split = partial_eval_program(olympuspr, (*lin_consts, *flags), flags)
-            return split, split.unknown_out
 
-        split, lin_carry = carry_fixpoint(tuple(linear[num_consts:]), step)
-        consts = [a for a, lin in zip(args, lin_consts) if not lin]
-        state = [a for a, lin in zip(args[num_consts:], lin_carry) if not lin]
-        num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
-        back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
-                                    [True] * sum(lin_carry))
-        forward, _ = dce_closed(split.known, [True] * len(state) + [False] * split.num_computed)
+def _walk_back_program(olympuspr: ClosedOlympuspr, linear: Sequence[bool], num_consts: int,
+                       checkpoints: int) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    """iterations, known consts, known carry, cotangents -> cotangents of linear consts and carry.
+
+    And which carries are linear.
+    """
+    lin_consts = tuple(linear[:num_consts])
+
+    def step(flags: tuple[bool, ...]) -> Any:
+        split = partial_eval_program(olympuspr, (*lin_consts, *flags), flags)
+        return split, split.unknown_out
+
+    split, lin_carry = carry_fixpoint(tuple(linear[num_consts:]), step)
+    num_known, num_state = lin_consts.count(False), lin_carry.count(False)
+    num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
+    back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
+                                [True] * sum(lin_carry))
+    forward, _ = dce_closed(split.known, [True] * num_state + [False] * split.num_computed)
+    avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry)))
+    acc_avals = [a.to_tangent_aval() for a, on in avals[:num_consts] if on]
+
+    def whole(n: Any, *values: Any) -> list[Any]:
+        consts, state, ct = cut(values, num_known, num_state)
 
         def advance(state: Sequence[Any]) -> list[Any]:
             return eval_closed(forward, *consts, *state)
 
         def take_back(state: Sequence[Any], acc: Sequence[Any], ct: Sequence[Any]) -> Any:
             known = [*consts, *state]
-            computed = eval_closed(split.known, *known)[len(state):]
+            computed = eval_closed(split.known, *known)[num_state:]
             out = eval_closed(back, *split.residual_values(known, computed), *ct)
             d_consts, d_carry = cut(out, sum(lin_consts))
             return [*map(ew.add, acc, d_consts)], d_carry
 
-        acc = [zeros_of(a.aval.to_tangent_aval())
-               for a, lin in zip(args, lin_consts) if lin]
-        ct = [instantiate(c) for c, lin in zip(cts, lin_carry) if lin]
-        acc, ct = walk_back(n, state, acc, ct, advance, take_back, checkpoints)
-        d_consts, d_carry = iter(acc), iter(ct)
-        found = [*(next(d_consts) if lin else None for lin in lin_consts),
-                 *(next(d_carry) if lin else None for lin in lin_carry)]
-        return [None, *(d if lin else None for d, lin in zip(found, linear))]
+        acc, ct = walk_back(n, state, list(map(zeros_of, acc_avals)), ct, advance, take_back,
+                            checkpoints)
+        return [*acc, *ct]
+
+    ct_avals = [a.to_tangent_aval() for a, on in avals[num_consts:] if on]
+    return stage(whole, [INDEX, *(a for a, on in avals if not on), *ct_avals]), lin_carry
 
 
 checkpointed_while_p = CheckpointedWhile("checkpointed_while")
