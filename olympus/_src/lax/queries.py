@@ -73,14 +73,16 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
 
 
 def dtype(x: Any) -> np.dtype:
-    """The dtype of an array, or the one that a Python number becomes.
+    """The dtype of an array, or the one that a Python number becomes, or that a name or type says.
 
-    Raises TypeError for what is neither.
+    Raises TypeError for what is none of these.
 
     >>> from olympus import lax
     >>> lax.dtype(1.0)
     dtype('float32')
     """
+    if isinstance(x, (str, type, np.dtype)):
+        return dtypes.canonical_dtype(x)
     return typeof(x).dtype
 
 

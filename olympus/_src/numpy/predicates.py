@@ -109,10 +109,12 @@ def iscomplex(x: Any) -> Any:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype is complex, whatever the values."""
-    if isinstance(x, (list, tuple)):
-        return bool(np.iscomplexobj(x))
-    return dtypes.is_complex(operand("iscomplexobj", x).aval.dtype)
+    """Whether the dtype is complex, whatever the values: of an array, a number, a list, a dtype."""
+    if isinstance(x, (type, np.dtype)):
+        return dtypes.issubdtype(x, np.complexfloating)
+    if hasattr(x, "aval"):
+        return dtypes.is_complex(x.aval.dtype)
+    return np.iscomplexobj(x)
 
 
 def isrealobj(x: Any) -> bool:

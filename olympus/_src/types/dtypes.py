@@ -319,14 +319,20 @@ def issubdtype(a: Any, b: Any) -> bool:
     """
     if isinstance(a, type) and issubclass(a, extended):
         return isinstance(b, type) and issubclass(a, b)
-    found = a if _is_abstract(a) else as_dtype(a)
+    found = a if _is_abstract(a) else _any_dtype(a)
     if isinstance(b, type) and issubclass(b, np.generic) and _is_abstract(b):
         if isinstance(found, type):
             return issubclass(found, b)
-        if isinstance(found, ExtendedDType):
-            return issubclass(found.type, b)
-        return issubclass(_PARENT[_KIND[found]], b)
-    return not isinstance(found, type) and found == as_dtype(b)
+        return issubclass(_PARENT[_KIND[found]] if found in _KIND else found.type, b)
+    return not isinstance(found, type) and found == _any_dtype(b)
+
+
+def _any_dtype(dtype: Any) -> Any:
+    """`as_dtype`, where NumPy's dtypes that arrays cannot hold (object, str …) may be asked for."""
+    try:
+        return as_dtype(dtype)
+    except TypeError:
+        return np.dtype(dtype)
 
 
 _ABSTRACT: Final = frozenset((
@@ -351,23 +357,23 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     >>> isdtype("bfloat16", "real floating"), isdtype("int8", ("bool", "unsigned integer"))
     (True, False)
     """
-    found = as_dtype(dtype)
+    found = _any_dtype(dtype)
     return any(_is_of_kind(found, k) for k in (kind if isinstance(kind, tuple) else (kind,)))
 
 
 def _is_of_kind(dtype: Any, kind: Any) -> bool:
     if isinstance(kind, str):
         if kind in _KINDS:
-            return scalar_kind(dtype) in _KINDS[kind]
+            return dtype in _KIND and scalar_kind(dtype) in _KINDS[kind]
         try:
             return dtype == as_dtype(kind)
         except TypeError:
             raise ValueError(f"isdtype: kind {kind!r} given; one of {', '.join(map(repr, _KINDS))} "
                              "or a dtype is required.") from None
-    if _is_abstract(kind) or not isinstance(kind, (type, np.dtype, ScalarType, ExtendedDType)):
+    if _is_abstract(kind) or not isinstance(kind, (type, np.dtype, ExtendedDType)):
         raise TypeError(f"isdtype: kind {kind!r} given; a dtype, a string or a tuple of these is "
                         "required; use issubdtype for abstract types.")
-    return dtype == as_dtype(kind)
+    return dtype == _any_dtype(kind)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
@@ -565,19 +571,25 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
 # --- scalar types -----------------------------------------------------------------------------
 
-class ScalarType:
-    """A dtype of `olympus.numpy` that makes arrays when called: `jnp.float32(72)`.
+class ScalarType(type):
+    """The class of `olympus.numpy.float32` and its kin, which make arrays when called.
 
-    Not a class but usable wherever a dtype is: `np.dtype(jnp.float32)` works, and it equals and
-    hashes like that dtype. The numpy layer sets what a call does (`set_scalar_constructor`).
+    They stand for NumPy's scalar types: they equal and hash like those, and NumPy's scalars are
+    their instances; what a call makes is an `Array`. `np.dtype` takes them. The numpy layer sets
+    what a call does (`set_scalar_constructor`).
     """
 
-    __slots__ = ("__name__", "dtype")
+    dtype: np.dtype
     construct: ClassVar[Callable[[Any, np.dtype], Any] | None] = None
 
+    def __new__(cls, name: str) -> ScalarType:
+        dtype = _DTYPE[name]
+        return super().__new__(cls, name, (), {
+            "__module__": "olympus.numpy", "__slots__": (), "dtype": dtype,
+            "__doc__": f"The dtype {name}; called, an array of it: `{name}(x)`."})
+
     def __init__(self, name: str) -> None:
-        self.__name__ = name
-        self.dtype = _DTYPE[name]
+        super().__init__(name, (), {})
 
     def __call__(self, x: Any = 0) -> Any:
         if ScalarType.construct is None:
@@ -587,23 +599,17 @@ class ScalarType:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ScalarType):
-            return self.dtype == other.dtype
-        if isinstance(other, np.dtype):
-            return self.dtype == other
-        return other is self.dtype.type
+            return self is other
+        return self.dtype == other if isinstance(other, np.dtype) else other is self.dtype.type
 
     def __hash__(self) -> int:
-        return hash(self.dtype)
+        return hash(self.dtype.type)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, self.dtype.type)
 
     def __repr__(self) -> str:
         return f"olympus.numpy.{self.__name__}"
-
-    def __reduce__(self) -> tuple:
-        return ScalarType, (self.__name__,)
-
-    def __instancecheck__(self, instance: Any) -> bool:
-        raise TypeError(f"isinstance: {self!r} given; a class is required; compare x.dtype == "
-                        f"{self.__name__}, or use isinstance(x, olympus.Array).")
 
 
 def set_scalar_constructor(construct: Callable[[Any, np.dtype], Any]) -> None:
