@@ -81,6 +81,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
                         "lax.broadcast_in_dim for arrays.")
     weak = dtype is None and aval.weak_type
     dtype = aval.dtype if dtype is None else dtypes.requested_dtype("full", dtype, True)
+    if dtypes.is_extended(dtype) and aval.dtype != dtype:       # every physical element is it
+        shape = (*shape, *dtype.physical_shape)
+        out = dtype.of_physical(full(shape, fill_value, dtype.physical_dtype))
+        return constrain("full", out, sharding)
     out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
                                   broadcast_dimensions=(), sharding=None)
     return constrain("full", out, sharding)
@@ -108,6 +112,8 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
     dtype = like.dtype if dtype is None else dtypes.requested_dtype("full_like", dtype, True)
     where = sharding_like(x) if sharding is None and shape is None else sharding
     shape = like.shape if shape is None else canonical_shape(shape, "full_like")
+    if dtypes.is_extended(dtype):
+        return full(shape, fill_value, dtype, sharding=where)
     out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
                                   broadcast_dimensions=(), sharding=None)
     return constrain("full_like", out, where)

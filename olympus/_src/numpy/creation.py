@@ -322,6 +322,8 @@ def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out
     if isinstance(fill_value, (list, tuple)):
         fill_value = asarray(fill_value)
     value = operand(name, fill_value)
+    if dtypes.is_extended(dtype) and not value.aval.shape:
+        return _place(name, lax_creation.full(shape, plain(value), dtype), device, out_sharding)
     if dtype is None:
         value = plain(value)
     else:

@@ -81,6 +81,10 @@ class KeyType(dtypes.ExtendedDType):
         """Key words uint32[*s, *key_shape] as keys of shape s."""
         return PRNGKeyArray(self, array)
 
+    def of_physical(self, words: Any) -> Any:
+        """`wrap` as an operation."""
+        return random_wrap_p.bind(words, impl=self.impl)
+
 
 def _no_numpy(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     raise TypeError(f"numpy.asarray: {self.aval} given; keys have no NumPy form; use "

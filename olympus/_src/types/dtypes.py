@@ -51,7 +51,8 @@ class ExtendedDType:
 
     A subclass gives `type` (a subclass of `extended`), `name` (as printed: `key<fry>`), `itemsize`
     (bytes of one element) and the physical form of one element, `physical_shape` and
-    `physical_dtype`: an array of shape `s` is stored as `physical_dtype[*s, *physical_shape]`.
+    `physical_dtype`: an array of shape `s` is stored as `physical_dtype[*s, *physical_shape]`, of
+    which `of_physical` makes it.
     """
 
     __slots__ = ()
@@ -61,6 +62,7 @@ class ExtendedDType:
     itemsize: int
     physical_shape: tuple[int, ...]
     physical_dtype: np.dtype
+    of_physical: Callable[[Any], Any]
 
     def __repr__(self) -> str:
         return self.name
