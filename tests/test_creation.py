@@ -8,7 +8,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus import nn
+from olympus import errors, lax, nn, random
 
 
 class Image:
@@ -68,6 +68,69 @@ def test_numbers_are_read_from_text(dtype, text, value):
 def test_what_is_no_data_is_refused(make, error, match):
     with pytest.raises(error, match=match):
         make()
+
+
+@pytest.mark.parametrize(("make", "error", "match"), [
+    *((lambda shape=shape: onp.zeros(shape), TypeError, "an int is required")
+      for shape in (b"ab", "ab", {1}, {1: 2}, [[1]], 1.5, [None])),
+    (lambda: onp.arange(3, dtype=bool), TypeError, "bool"),
+    (lambda: random.fold_in(random.key(0), np.nan), ValueError, "nan"),
+    (lambda: random.fold_in(random.key(0), -1.0), OverflowError, "-1"),
+    (lambda: random.randint(random.key(0), (2,), 2**31, 5), OverflowError, "2147483648"),
+    (lambda: random.randint(random.key(0), (2,), 0, 2**31 + 1), OverflowError, "2147483649"),
+])
+def test_no_shapes_and_bounds_are_refused(make, error, match):
+    with pytest.raises(error, match=match):
+        make()
+
+
+def test_upper_bounds_are_exclusive():
+    assert random.randint(random.key(0), (9,), 2**31 - 1, 2**31).max() == 2**31 - 1
+    assert random.randint(random.key(0), (9,), -5, 300, "uint8").shape == (9,)
+
+
+@pytest.mark.parametrize("make", [
+    onp.zeros, onp.arange, onp.eye, onp.tri, onp.identity, lambda n: onp.linspace(0, 1, n),
+    lambda n: onp.full((n, 2), 1.), lambda n: onp.ones(3).reshape(n), lambda n: onp.indices((n,)),
+    lambda n: onp.nonzero(onp.ones(2) * n), lambda n: onp.broadcast_to(1., n),
+    lambda n: random.normal(random.key(0), (n,))])
+def test_sizes_are_not_traced(make):
+    with pytest.raises((errors.ConcretizationTypeError, errors.TracerIntegerConversionError)):
+        olympus.jit(make)(3)
+
+
+def test_shapes_and_axes_are_any_sequence_or_array():
+    x = np.arange(24.).reshape(2, 3, 4)
+    for shape in (range(2, 5), np.array([-1, 6]), onp.array([4, 6]), collections.deque([24])):
+        np.testing.assert_array_equal(onp.reshape(x, shape), np.reshape(x, np.asarray(shape)))
+    for axes in (np.array([2, 0, 1]), onp.array([0, 2, 1]), range(2, -1, -1)):
+        np.testing.assert_array_equal(onp.asarray(x).transpose(axes), x.transpose(np.array(axes)))
+    for axes in (range(1), np.array([0, -1]), onp.array(1), [0, 2]):
+        np.testing.assert_array_equal(onp.expand_dims(x, axes),
+                                      np.expand_dims(x, tuple(np.atleast_1d(axes).tolist())))
+    np.testing.assert_array_equal(nn.softmax(x, axis=range(3)).sum(), 1.)
+    assert onp.zeros(onp.array([2, 3])).shape == onp.zeros(range(2, 4)).shape == (2, 3)
+    np.testing.assert_array_equal(onp.arange(2, dtype=bool), [False, True])
+
+
+def test_keys_are_made_as_other_arrays():
+    keys = random.split(random.key(0), 3)
+    for make, word in ((onp.zeros_like, 0), (onp.ones_like, 1), (onp.empty_like, 0),
+                       (lambda k: onp.zeros(k.shape, k.dtype), 0),
+                       (lambda k: lax.full_like(k, 1), 1), (lambda k: onp.full_like(k, 7), 7)):
+        for found in (make(keys), olympus.jit(make)(keys), olympus.vmap(make)(keys)):
+            assert found.dtype == keys.dtype and found.shape == (3,)
+            np.testing.assert_array_equal(random.key_data(found), np.full((3, 2), word))
+
+
+def test_likenesses_need_a_shape_and_a_dtype_only():
+    class Described:
+        shape, dtype = (2,), np.dtype("int16")
+
+    for make, value in ((onp.zeros_like, 0), (onp.ones_like, 1), (onp.empty_like, 0)):
+        found = make(Described())
+        assert found.dtype == "int16" and found.tolist() == [value, value]
+        assert make(olympus.ShapeDtypeStruct((2,), "int16")).tolist() == [value, value]
 
 
 def test_one_hot_of_a_list():

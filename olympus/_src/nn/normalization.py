@@ -28,7 +28,7 @@ from ..numpy.statistics import mean as average
 from ..numpy.statistics import var
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axes, canonical_axis, prod
+from ..types.shape import canonical_axes, canonical_axis, entries, prod
 
 __all__ = ["log1mexp", "log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax",
            "standardize"]
@@ -53,7 +53,7 @@ def _softmax(x: Any, axis: Any, where: Any) -> Any:
 
 
 def _static_axis(axis: Any) -> Any:
-    return tuple(axis) if isinstance(axis, (list, tuple)) else axis
+    return None if axis is None else entries(axis)
 
 
 @fused(static=("axis",))
@@ -123,9 +123,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False,
     if b is not None:
         a, b = promote_dtypes("logsumexp", a, b, inexact=True)
         a = choose(uf.not_equal(b, 0), a, -math.inf)
-    axes = (tuple(range(a.ndim)) if axis is None else
-            canonical_axes(axis if isinstance(axis, (list, tuple)) else (axis,), a.ndim,
-                           "logsumexp"))
+    axes = canonical_axes(axis, a.ndim, "logsumexp")
     real = ew.real(a) if dtypes.is_complex(a.dtype) else a
     top = _largest(real, axes, where)
     top = choose(el.isfinite(top), top, 0.0)
@@ -151,8 +149,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
     x = _inexact(x)
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     if where is None:
-        axes = range(x.ndim) if axis is None else canonical_axes(
-            axis if isinstance(axis, (list, tuple)) else (axis,), x.ndim, "logmeanexp")
+        axes = canonical_axes(axis, x.ndim, "logmeanexp")
         return uf.subtract(total, math.log(prod(tuple(x.shape[i] for i in axes)) or math.nan))
     mask = broadcast_in_dim(where, x.shape, range(x.ndim - typeof(where).ndim, x.ndim))
     count = reductions.sum(mask, _static_axis(axis), keepdims=keepdims)

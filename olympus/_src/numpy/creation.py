@@ -11,8 +11,9 @@ import numpy as np
 
 from ..backend.array import HOLDERS, array_from_numpy
 from ..base import lib
+from ..base.errors import ConcretizationTypeError
 from ..core.ir import Literal
-from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof
+from ..core.trace import SCALAR_TYPES, Tracer, describe, literal, typeof
 from ..lax import creation as lax_creation
 from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
@@ -319,7 +320,7 @@ def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out
             ) -> Any:
     shape = canonical_shape(shape, name)
     dtype = None if dtype is None else dtypes.requested_dtype(name, dtype, True)
-    if isinstance(fill_value, (list, tuple)):
+    if is_sequence(fill_value):
         fill_value = asarray(fill_value)
     value = operand(name, fill_value)
     if dtypes.is_extended(dtype) and not value.aval.shape:
@@ -420,13 +421,16 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         raise TypeError("arange: start is None; a number is required.")
     if any(isinstance(x, complex) for x in bounds):
         raise ValueError("arange: complex bounds given; real numbers are required.")
-    dtype = (dtypes.result_type(*[x for x in (start, stop, step) if x is not None])
+    dtype = (dtypes.result_type(int, *[x for x in (start, stop, step) if x is not None])
              if dtype is None else dtypes.requested_dtype("arange", dtype))
     first, last = (0, bounds[0]) if stop is None else (bounds[0], bounds[1])
     by = 1 if step is None else bounds[-1]
     if by == 0:
         raise ValueError("arange: step 0 given; another number is required.")
     count = max(0, math.ceil((last - first) / by))
+    if dtypes.is_bool(dtype) and count > 2:
+        raise TypeError(f"arange: dtype bool given for {count} numbers; a numeric dtype is "
+                        "required; compare the numbers with something.")
     if first == 0 and by == 1 and dtypes.is_numeric(dtype):
         return _place("arange", lax_creation.iota(dtype, count), device, out_sharding)
     wide = np.float64 if isinstance(first + by, float) else np.int64
@@ -437,10 +441,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 def _concrete(name: str, x: Any) -> Any:
     """A bound as a Python number."""
     if isinstance(x, Tracer):
-        raise TypeError(f"{name}: a traced value {x.aval} given; the number of elements must be "
-                        "known while tracing; mark the argument static, or use lax.iota with a "
-                        "fixed size.")
-    value = np.asarray(x)
+        raise ConcretizationTypeError(
+            f"{name}: {describe(x)} given; the number of elements must be known while tracing; "
+            "mark the argument static, or use lax.iota with a fixed size.")
+    value = np.asarray(x.__olympus_array__() if hasattr(x, "__olympus_array__") else x)
     if value.ndim or value.dtype.kind not in "biufcV":
         raise TypeError(f"{name}: {x!r} given; a number is required.")
     return value.item() if value.dtype.kind != "V" else float(value)

@@ -17,7 +17,15 @@ from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes as _broadcast_shapes
-from ..types.shape import canonical_axes, canonical_axis, canonical_shape, definitely_equal, prod
+from ..types.shape import (
+    canonical_axes,
+    canonical_axis,
+    canonical_dim,
+    canonical_shape,
+    definitely_equal,
+    entries,
+    prod,
+)
 from . import promote
 from .indexing import take
 from .promote import array_args
@@ -81,10 +89,8 @@ def _new_shape(a: Any, shape: Any) -> tuple[int, ...]:
 
 def canonical_sizes(shape: Any) -> tuple[int, ...]:
     """A shape whose entries may be -1, as a tuple of ints."""
-    if not isinstance(shape, (tuple, list, np.ndarray)):
-        shape = (shape,)
-    return tuple([-1 if type(n) is int and n == -1 else canonical_shape((n,), "reshape")[0]
-                  for n in shape])
+    return tuple([-1 if isinstance(n, (int, np.integer)) and n == -1 else
+                  canonical_dim(n, "reshape") for n in entries(shape)])
 
 
 @fused(static=("order", "out_sharding"), inline=True)
@@ -105,7 +111,7 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
     (1, 2, 3, 1)
     """
     a = array_args("expand_dims", a)[0]
-    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    axes = entries(axis)
     return lax_shape.expand_dims(a, canonical_axes(axes, len(a.shape) + len(axes), "expand_dims"))
 
 
@@ -168,10 +174,9 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     if axes is None:
         order = tuple(range(ndim))[::-1]
     else:
-        order = canonical_axes(axes if isinstance(axes, (tuple, list, np.ndarray)) else (axes,),
-                               ndim, "transpose")
+        order = canonical_axes(entries(axes), ndim, "transpose")
         if len(order) != ndim:
-            raise ValueError(f"transpose: axes {tuple(axes)} of {typeof(a)} given; axes don't "
+            raise ValueError(f"transpose: axes {order} of {typeof(a)} given; axes don't "
                              "match array; each axis once is required.")
     return a if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
 

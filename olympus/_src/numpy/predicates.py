@@ -14,7 +14,7 @@ from ..types import dtypes
 from ..types.shape import broadcast_shapes
 from .creation import asarray
 from .elementary import isfinite, isnan
-from .promote import BOOL, array_args, broadcast_to, inexact, operand, promote, to_array
+from .promote import BOOL, array_args, broadcast_to, inexact, promote, to_array
 
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "iscomplexobj",
            "isreal", "isrealobj", "isscalar"]

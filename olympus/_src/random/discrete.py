@@ -86,10 +86,18 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
 
 # Integers ----------------------------------------------------------------------------------------
 
-def _bound(name: str, x: Any, dtype: Any) -> Any:
-    """A bound as an integer: Python ints are limited to the dtype, +1 above, so that none wraps."""
+def _bound(name: str, x: Any, dtype: Any, beyond: int = 0) -> Any:
+    """A bound as an integer: Python ints are limited to the dtype, so that none wraps.
+
+    OverflowError for what neither the dtype nor the default int holds, `beyond` it at most.
+    """
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-        limits = dtypes.iinfo(dtype)
+        limits, default = dtypes.iinfo(dtype), dtypes.iinfo(dtypes.default_int())
+        low = min(int(limits.min), int(default.min))
+        high = max(int(limits.max), int(default.max)) + beyond
+        if not low <= int(x) <= high:
+            raise OverflowError(f"{name}: a bound {x} given for dtype {dtypes.long_name(dtype)}; "
+                                f"numbers in [{low}, {high}] are required.")
         return np.asarray(np.clip(int(x), int(limits.min), int(limits.max)), dtype)
     x = promote.plain(promote.operand(name, x))
     if not dtypes.is_integer(typeof(x).dtype):
@@ -144,6 +152,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
       shape: the result's shape.
       minval, maxval: integer bounds; arrays that broadcast to the shape. Bounds outside of the
         dtype's range are limited to it; where maxval is not above minval, the result is minval.
+        OverflowError for Python ints that neither the dtype nor the default one holds.
       dtype: an integer dtype; None is the default one.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
@@ -158,7 +167,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
                         "required; convert the result with astype.")
     shape = draw_shape("randint", shape, minval, maxval)
     beyond = isinstance(maxval, (int, np.integer)) and int(maxval) > int(dtypes.iinfo(dtype).max)
-    drawn = _randint(key, _bound("randint", minval, dtype), _bound("randint", maxval, dtype),
+    drawn = _randint(key, _bound("randint", minval, dtype), _bound("randint", maxval, dtype, 1),
                      shape=shape, dtype=dtype, beyond=bool(beyond))
     return constrain("randint", drawn, out_sharding)
 

@@ -8,6 +8,7 @@ function takes raw uint32[2] keys too, and answers a raw key with raw keys.
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -515,7 +516,8 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Any:
 def fold_in(key: Any, data: Any) -> Any:
     """A new key from a key and an integer below 2**32, such as a step or a position.
 
-    Raises OverflowError for Python ints outside of uint32; arrays are converted.
+    Raises OverflowError for Python numbers outside of uint32, ValueError for NaN and infinity;
+    arrays are converted.
 
     >>> import olympus
     >>> key = olympus.random.key(0)
@@ -523,6 +525,10 @@ def fold_in(key: Any, data: Any) -> Any:
     False
     """
     keys = typed_scalar("fold_in", key)
+    if isinstance(data, float):
+        if not math.isfinite(data):
+            raise ValueError(f"fold_in: {data} given; an integer is required.")
+        data = int(data)
     if isinstance(data, int):
         if not 0 <= data < 2**32:
             raise OverflowError(f"fold_in: {data} given; an integer from 0 to 2**32 - 1 is "

@@ -7,16 +7,18 @@ it for products, quotients and comparisons, so that symbolic dimensions need one
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from ..base.errors import ConcretizationTypeError
+
 __all__ = ["broadcast_shapes", "canonical_axes", "canonical_axis", "canonical_dim",
-           "canonical_shape", "definitely_equal", "div", "front_axes", "front_axis", "is_static",
-           "maximum", "prod"]
+           "canonical_shape", "definitely_equal", "div", "entries", "front_axes", "front_axis",
+           "is_static", "maximum", "prod"]
 
 Shape = tuple[int, ...]
 
@@ -36,9 +38,18 @@ def canonical_shape(shape: Any, what: str = "shape") -> Shape:
                 break
         else:
             return shape
-    if isinstance(shape, str) or not hasattr(shape, "__iter__") or getattr(shape, "ndim", 1) == 0:
-        shape = (shape,)
-    return tuple([canonical_dim(d, what) for d in shape])
+    return tuple([canonical_dim(d, what) for d in entries(shape)])
+
+
+def entries(given: Any) -> tuple[Any, ...]:
+    """Dimensions or axes as a tuple, given as one, as any sequence of them, or as an array.
+
+    What has no order (sets, dicts) and text are one entry, which whoever reads it refuses.
+    """
+    if (not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0
+            or isinstance(given, (str, bytes, bytearray, Set, Mapping))):
+        return (given,)
+    return tuple(given)
 
 
 def canonical_dim(d: Any, what: str = "shape") -> int:
@@ -57,8 +68,10 @@ def _static_int(d: Any, what: str, noun: str) -> int:
     try:
         return index(d)
     except Exception as err:
+        if _is_traced(d):
+            raise ConcretizationTypeError(_not_static(d, what, noun)) from err
         raise TypeError(_not_static(d, what, noun)) from (
-            None if isinstance(err, TypeError) and not _is_traced(d) else err)
+            None if isinstance(err, TypeError) else err)
 
 
 def _is_traced(d: Any) -> bool:
@@ -100,11 +113,9 @@ def canonical_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """
     if axes is None:
         return tuple(range(ndim))
-    if not isinstance(axes, Iterable):
-        return (canonical_axis(axes, ndim, what),)
-    found = tuple([canonical_axis(axis, ndim, what) for axis in axes])
+    found = tuple([canonical_axis(axis, ndim, what) for axis in entries(axes)])
     if len(set(found)) != len(found):
-        raise ValueError(f"{what}: axes {tuple(axes)} of an array of dimension {ndim} given; "
+        raise ValueError(f"{what}: axes {entries(axes)} of an array of dimension {ndim} given; "
                          "duplicate value in 'axis'; name each axis once.")
     return found
 
