@@ -11,7 +11,7 @@ from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from .bits import bitwise_and, bitwise_or
-from .comparison import eq, ge, gt, lt, select
+from .comparison import eq, ge, gt, lt, ne, select
 from .convert import convert_element_type
 from .families import (
     ANY,
@@ -26,6 +26,7 @@ from .families import (
     binary,
     check_dtypes,
     elementwise,
+    operand,
 )
 from .shape import zeros_of
 
@@ -190,11 +191,14 @@ class Extremum(Elementwise):
 
 
 def _share(t: Any, z: Any, x: Any, y: Any) -> Any:
-    """t where x is the result z, half of it where y is so too, else 0."""
+    """t where x is the result z, half of it where y is so too, else 0; NaN where z is NaN."""
     if not dtypes.is_inexact(typeof(z).dtype):
         return None
-    zeros = zeros_of(typeof(t))
-    return select(eq(x, z), select(eq(y, z), mul(t, 0.5), t), zeros)
+    one, half, nan = (operand(value, z) for value in (1.0, 0.5, float("nan")))
+    weight = select(ne(z, z), nan, select(eq(y, z), half, one))
+    # What is left out is not multiplied by 0: it may be infinite.
+    left_out = bitwise_and(ne(x, z), eq(z, z))
+    return select(left_out, zeros_of(typeof(t)), mul(t, weight))
 
 
 max_p = Extremum("max", "stablehlo.maximum", gt)
@@ -255,10 +259,12 @@ def _sign_partial(t: Any, z: Any, x: Any) -> Any:
 
 
 def _abs_partial(t: Any, z: Any, x: Any) -> Any:
-    """t with the sign of x (that of 0 is +); for complex x the part of t along x, 0 at 0."""
+    """t with the sign of x: + at 0, NaN of NaN; for complex x the part of t along x, 0 at 0."""
     if dtypes.is_complex(typeof(x).dtype):
         return real(mul(t, conj(sign(x))))
-    return select(ge(x, 0), t, neg(t)) if dtypes.is_floating(typeof(x).dtype) else None
+    if not dtypes.is_floating(typeof(x).dtype):
+        return None
+    return mul(t, select(ge(x, 0), operand(1.0, x), sign(x)))
 
 
 class Round(Elementwise):

@@ -112,9 +112,12 @@ class Extremum(Reduction):
         (x,), (t,) = primals, tangents
         out, aval = self.bind(x, axes=axes), typeof(x)
         kept = tuple([d for d in range(aval.ndim) if d not in axes])
-        at = ew.eq(x, broadcast_in_dim(out, aval.shape, kept))
+        missing = ew.ne(out, out)       # every element counts where one is NaN, for NaN
+        at = ew.bitwise_or(ew.eq(x, broadcast_in_dim(out, aval.shape, kept)),
+                           broadcast_in_dim(missing, aval.shape, kept))
         zeros = zeros_of(typeof(t))
         count = reduce_sum(ew.select_n(at, zeros, _ones(typeof(t))), axes)
+        count = ew.select(missing, ew.operand(float("nan"), count), count)
         return out, ew.div(reduce_sum(ew.select_n(at, zeros, t), axes), count)
 
 

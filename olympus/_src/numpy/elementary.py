@@ -142,11 +142,13 @@ _log_sum_real = custom_jvp(_log_sum_plainly, nondiff_argnums=(0,))
 def _log_sum_jvp(base: float, primals: Any, tangents: Any) -> Any:
     """One residual per operand: its weight, the logistic function of the difference."""
     gap, undefined = _gap(*primals)
+    both = ew.add(*primals)     # NaN, or infinite, where the difference is not defined
+    limit = choose(ew.ne(both, both), both, filled(1, both))
     slope, total = math.log(base), None
-    for t, sign in zip(tangents, (slope, -slope)):
+    for t, sign in zip(tangents, (slope, -slope), strict=True):
         if not isinstance(t, SymbolicZero):
             weight = ew.logistic(ew.mul(gap, scalar(sign, gap)))
-            term = ew.mul(t, choose(undefined, filled(1, weight), weight))
+            term = ew.mul(t, choose(undefined, limit, weight))
             total = term if total is None else ew.add(total, term)
     return _log_sum_real(base, *primals), total
 
@@ -187,15 +189,31 @@ def cbrt(x: Any, /) -> Any:
 @eager_binary(composite=True)
 def hypot(x1: Any, x2: Any, /) -> Any:
     """`sqrt(x1**2 + x2**2)` of real numbers, without overflow."""
-    x, y = (ew.abs(z) for z in _real("hypot", x1, x2))
-    high, low = ew.max(x, y), ew.min(x, y)
+    x, y = _real("hypot", x1, x2)
+    shape = broadcast_shapes(x.shape, y.shape)
+    return _hypot(broadcast_to(x, shape), broadcast_to(y, shape))
+
+
+@custom_jvp
+def _hypot(x: Any, y: Any) -> Any:
     infinite = ew.bitwise_or(isinf(x), isinf(y))
-    empty = ew.eq(high, scalar(0, high))
-    ratio = ew.div(broadcast_to(low, high.shape),
-                   choose(empty, filled(1, high), high))
+    x, y = ew.abs(x), ew.abs(y)
+    high, low = ew.max(x, y), ew.min(x, y)
+    ratio = ew.div(low, choose(ew.eq(high, scalar(0, high)), filled(1, high), high))
     length = ew.mul(high, ew.sqrt(ew.add(ew.mul(ratio, ratio), scalar(1, high))))
-    length = choose(empty, high, length)
-    return choose(broadcast_to(infinite, length.shape), filled(np.inf, length), length)
+    return choose(infinite, filled(np.inf, length), length)
+
+
+@_hypot.defjvp
+def _hypot_jvp(primals: Any, tangents: Any) -> Any:
+    """The cosines of the angles with the axes; at 0 equal shares, at infinity the limits."""
+    length, total = _hypot(*primals), None
+    for x, y, t in zip(primals, primals[::-1], tangents, strict=True):
+        share = choose(ew.eq(length, scalar(0, length)), filled(0.5, x), ew.div(x, length))
+        alone = ew.bitwise_and(isinf(x), ew.is_finite(y))
+        term = ew.mul(t, choose(alone, ew.sign(x), share))
+        total = term if total is None else ew.add(total, term)
+    return length, total
 
 
 # Trigonometry ------------------------------------------------------------------------------------
@@ -387,7 +405,32 @@ def _away_from_zero(p: Any) -> tuple[Any, Any]:
 def i0(x: Any) -> Any:
     """The modified Bessel function of the first kind and order 0, of real numbers."""
     (x,) = _real("i0", x)
+    return _i0(broadcast_to(x, x.shape))
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
     return ew.mul(ew.exp(ew.abs(x)), special.bessel_i0e(x))
+
+
+@_i0.defjvp
+def _i0_jvp(primals: Any, tangents: Any) -> Any:
+    return _i0(*primals), ew.mul(tangents[0], _i1(*primals))
+
+
+@custom_jvp
+def _i1(x: Any) -> Any:
+    """The one of order 1, the derivative of the one of order 0."""
+    return ew.mul(ew.exp(ew.abs(x)), special.bessel_i1e(x))
+
+
+@_i1.defjvp
+def _i1_jvp(primals: Any, tangents: Any) -> Any:
+    """i1' = i0 - i1 / x; at 0 it is 1/2."""
+    (x,), (t,) = primals, tangents
+    zero = ew.eq(x, scalar(0, x))
+    ratio = ew.div(_i1(x), choose(zero, filled(1, x), x))
+    return _i1(x), ew.mul(t, ew.sub(_i0(x), choose(zero, filled(0.5, x), ratio)))
 
 
 @fused(static=("deg",))
@@ -595,7 +638,7 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     x, h = broadcast_to(x, shape), broadcast_to(h, shape)
     step = convert(ew.gt(x, scalar(0, x)), x.dtype, x.aval.weak_type)
     found = choose(ew.eq(x, scalar(0, x)), h, step)
-    return choose(ew.ne(x, x), x, found)
+    return choose(ew.ne(x, x), filled(np.nan, x), found)
 
 
 def _widened(x: Any) -> Any:
@@ -645,18 +688,22 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     (x,) = _real("frexp", x)
     wide = broadcast_to(_widened(x), x.shape)
     integer, mantissa, bias = _layout(wide)
-    scale = mantissa + 1
-    tiny = ew.lt(ew.abs(wide), literal(float(np.finfo(wide.dtype).tiny), wide.dtype))
-    normal = choose(tiny, ew.mul(wide, literal(2.0 ** scale, wide.dtype)), wide)
-    bits = bitcast_convert_type(normal, integer)
-    field = ew.bitwise_and(ew.shift_right_logical(bits, literal(mantissa, integer)),
+    size = ew.bitwise_and(bitcast_convert_type(wide, integer),
+                          literal(int(dtypes.iinfo(integer).max), integer))
+    # Subnormals, which arithmetic may take for 0, are integers times the smallest one.
+    tiny = ew.lt(size, literal(1 << mantissa, integer))
+    normal = choose(tiny, copysign(convert(size, wide.dtype), wide), wide)
+    field = ew.bitwise_and(ew.shift_right_logical(bitcast_convert_type(normal, integer),
+                                                  literal(mantissa, integer)),
                            literal(2 * bias + 1, integer))
-    shift = ew.mul(convert(tiny, integer), literal(scale, integer))
-    e = ew.sub(ew.sub(field, literal(bias - 1, integer)), shift)
-    sign_and_fraction = literal(~((2 * bias + 1) << mantissa), integer)
-    m = bitcast_convert_type(ew.bitwise_or(ew.bitwise_and(bits, sign_and_fraction),
-                                           literal((bias - 1) << mantissa, integer)), wide.dtype)
-    plain = ew.bitwise_or(ew.eq(wide, literal(0, wide.dtype)), ew.bitwise_not(ew.is_finite(wide)))
+    shift = ew.mul(convert(tiny, integer), literal(mantissa + bias - 1, integer))
+    power = ew.sub(field, literal(bias - 1, integer))
+    e = ew.sub(power, shift)
+    # Divided by 2**power, by halves that both exist: unlike the bits, it has a derivative.
+    part = ew.shift_right_arithmetic(power, literal(1, integer))
+    m = ew.mul(ew.mul(normal, _power_of_two(ew.neg(part), wide)),
+               _power_of_two(ew.sub(part, power), wide))
+    plain = ew.bitwise_or(ew.eq(size, literal(0, integer)), ew.bitwise_not(ew.is_finite(wide)))
     m = choose(plain, wide, m)
     e = choose(plain, broadcast_to(literal(0, integer), e.shape), e)
     return convert(m, x.dtype), convert(e, np.dtype("int32"))
@@ -667,7 +714,8 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     """The pair (fraction, whole part), both with the sign of `x`."""
     refuse_option("modf", out=out)
     (x,) = _real("modf", x)
+    x = broadcast_to(x, x.shape)
     whole = _towards_zero(x)
-    rest = ew.sub(broadcast_to(x, whole.shape), whole)
-    infinite = ew.eq(ew.abs(whole), literal(np.inf, whole.dtype))
-    return copysign(choose(infinite, filled(0, whole), rest), x), whole
+    # -(whole - x) is -0.0 where x - whole is 0.0.
+    rest = choose(signbit(x), ew.neg(ew.sub(whole, x)), ew.sub(x, whole))
+    return choose(isinf(x), copysign(filled(0, x), x), rest), whole

@@ -92,6 +92,8 @@ def _var(x: Any, where: Any, mean: Any, correction: Any, *, axes: Axes, keepdims
     centre = (_mean(x, where, axes=axes, keepdims=True, dtype=wide) if mean is None
               else convert(mean, wide))
     gap = ew.sub(x, broadcast_to(centre, x.shape))
+    # Twice: a square that is left out may be infinite, and derivatives multiply it by 0.
+    gap = reductions.masked(gap, where, literal(0, wide))
     square = (ew.add(ew.square(ew.real(gap)), ew.square(ew.imag(gap))) if dtypes.is_complex(wide)
               else ew.square(gap))
     total = reduce_sum(reductions.masked(square, where, literal(0, square.dtype)), axes)
@@ -139,12 +141,13 @@ def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
 
 
 def _with_nan_mask(name: str, a: Any, where: Any) -> tuple[Any, Any]:
-    """The operand, and a mask of what is not NaN and in `where`; None if there is no NaN."""
+    """The operand, 0 for NaN, and a mask of what is not NaN and in `where`; None for all."""
     (x,) = array_args(name, a)
     mask = mask_arg(name, where)
     if not dtypes.is_inexact(x.dtype):
         return x, mask
     present = ew.eq(x, x)
+    x = reductions.masked(x, present, literal(0, x.dtype))      # derivatives multiply by 0
     if mask is None:
         return x, present
     shape = broadcast_shapes(x.shape, mask.shape)
@@ -259,7 +262,8 @@ def _quantile(x: Any, q: Any, w: Any, *, axes: Axes, keepdims: bool, method: str
         bad = ew.bitwise_or(_outside(wide_q), broadcast_to(
             ew.eq(present, literal(0, q.dtype)) if skip_nan else
             ew.lt(present, literal(n, q.dtype)), full))
-        found = choose(bad, literal(np.nan, found.dtype), found)
+        # A product, so that the derivative is NaN, too.
+        found = ew.mul(found, choose(bad, literal(np.nan, found.dtype), literal(1, found.dtype)))
     return lax_shape.expand_dims(found, tuple([q.ndim + i for i in axes])) if keepdims else found
 
 

@@ -10,7 +10,8 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ..accuracy import AccuracyMode, Tolerance, check_accuracy
 from ..arithmetic import abs, div, mul, neg, reciprocal, sign, square, sub
-from ..comparison import gt, select
+from ..bits import bitwise_not
+from ..comparison import gt, le, select
 from ..convert import convert_element_type
 from ..families import FLOATING, Elementwise, add, binary, elementwise
 from ..transcendental import exp, rsqrt
@@ -173,7 +174,7 @@ class Bessel(Elementwise):
 
 def _i1e_slope(t: Any, y: Any, x: Any) -> Any:
     """t (I₀ₑ - y (sign x + 1/x)), of which the limit at 0 is t / 2."""
-    away = gt(abs(x), float(dtypes.finfo(typeof(x).dtype).eps))
+    away = bitwise_not(le(abs(x), float(dtypes.finfo(typeof(x).dtype).eps)))      # NaN is, too
     safe = select(away, x, 1.0)
     slope = sub(bessel_i0e(safe), mul(y, add(sign(safe), reciprocal(safe))))
     return mul(t, select(away, slope, 0.5))

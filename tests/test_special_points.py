@@ -1,0 +1,106 @@
+"""Derivatives where functions are special: zeros, ties, integers, infinities and NaN.
+
+Wanted are one-sided limits, symmetric shares of ties, and NaN wherever the value is NaN because an
+argument is; first and second order, forward and reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus import jacfwd, jacrev, lax, nn
+from olympus import numpy as onp
+
+NAN, INF = np.nan, np.inf
+HOLES = [NAN, 1.0, 2.0]
+SOME = np.array([False, True, True])
+
+
+def fraction(x: Any) -> Any:
+    return onp.modf(x)[0]
+
+
+def mantissa(x: Any) -> Any:
+    return onp.frexp(x)[0]
+
+
+# (function, arguments, the derivative in each)
+FIRST: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = [
+    (onp.abs, (NAN,), (NAN,)), (onp.abs, (-0.0,), (1.0,)), (onp.fabs, (-2.0,), (-1.0,)),
+    *[(f, xs, (NAN, NAN)) for f in (onp.maximum, lax.min, onp.hypot, onp.logaddexp, onp.logaddexp2)
+      for xs in ((NAN, 1.0), (1.0, NAN), (NAN, NAN), (NAN, INF), (-INF, NAN)) if f is not onp.hypot
+      or INF not in np.abs(xs)],
+    (lax.max, (1.0, 1.0), (0.5, 0.5)), (lax.max, (INF, 1.0), (1.0, 0.0)),
+    (onp.hypot, (0.0, 0.0), (0.5, 0.5)), (onp.hypot, (-3.0, 0.0), (-1.0, 0.0)),
+    (onp.hypot, (0.0, -INF), (0.0, -1.0)), (onp.hypot, (3e200, 4e200), (0.6, 0.8)),
+    (onp.hypot, (-INF, 1.0), (-1.0, 0.0)),
+    (onp.logaddexp, (INF, INF), (1.0, 1.0)), (onp.logaddexp, (-INF, 2.0), (0.0, 1.0)),
+    (nn.softplus, (NAN,), (NAN,)), (nn.log_sigmoid, (NAN,), (NAN,)),
+    (lax.bessel_i1e, (NAN,), (NAN,)), (lax.bessel_i1e, (0.0,), (0.5,)),
+    *[(fraction, (x,), (1.0,)) for x in (-3.0, -2.5, -0.0, 0.0, 1.0, 1.5)],
+    (fraction, (-INF,), (0.0,)),
+    (mantissa, (3.0,), (0.25,)), (mantissa, (-0.3,), (2.0,)), (mantissa, (0.5,), (1.0,)),
+    (mantissa, (1e-300,), (2.0 ** 996,)),
+    (onp.heaviside, (NAN, 1.0), (0.0, 0.0)),
+    *[(f, (HOLES,), ([NAN] * 3,)) for f in (onp.max, onp.min, lambda x: lax.reduce_max(x, (0,)),
+                                           lambda x: onp.linalg.norm(x, INF))],
+    (onp.max, ([3.0, 1.0, 3.0],), ([0.5, 0.0, 0.5],)),
+    (onp.ptp, ([NAN, 1.0],), ([NAN, NAN],)),
+    (onp.nanvar, (HOLES,), ([0.0, -0.5, 0.5],)), (onp.nanstd, (HOLES,), ([0.0, -0.5, 0.5],)),
+    (onp.nanmean, (HOLES,), ([0.0, 0.5, 0.5],)),
+    (lambda x: onp.var(x, where=SOME), ([INF, 1.0, 2.0],), ([0.0, -0.5, 0.5],)),
+    (lambda x: onp.nanvar(x, where=SOME), ([INF, 1.0, 2.0],), ([0.0, -0.5, 0.5],)),
+    (onp.i0, (0.0,), (0.0,)), (onp.i0, (-0.0,), (0.0,)), (onp.i0, (1.0,), (0.565159103992485,)),
+]
+SECOND: list[tuple[Callable[..., Any], float, float]] = [
+    (onp.i0, 0.0, 0.5), (onp.i0, 1.0, 0.7009067737595234), (onp.sinc, 0.0, -np.pi ** 2 / 3),
+    (lambda x: onp.hypot(x, 4.0), 3.0, 0.128), (lambda x: onp.hypot(x, 2.0), 0.0, 0.5),
+    (lambda x: onp.logaddexp(x, x), 0.3, 0.0), (fraction, -2.0, 0.0), (mantissa, 3.0, 0.0),
+    (lambda x: onp.nanvar(onp.stack([x, NAN, 0.0])), 0.7, 0.5), (onp.abs, -2.0, 0.0),
+]
+
+
+@pytest.fixture(autouse=True)
+def _x64() -> Any:
+    with olympus.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize(("fun", "args", "wanted"), FIRST)
+def test_first_derivatives(fun: Any, args: tuple[Any, ...], wanted: tuple[Any, ...]) -> None:
+    args = tuple([np.asarray(x, float) for x in args])
+    for jac in (jacfwd, jacrev):
+        for got, want in zip(jac(fun, tuple(range(len(args))))(*args), wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("fun", "x", "wanted"), SECOND)
+def test_second_derivatives(fun: Any, x: float, wanted: float) -> None:
+    for inner in (jacfwd, jacrev):
+        for outer in (jacfwd, jacrev):
+            np.testing.assert_allclose(outer(inner(fun))(x), wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_no_maximum_is_not_multiplied_by_0() -> None:
+    assert olympus.jvp(lambda x: lax.max(x, 1.0), (0.0,), (INF,))[1] == 0
+
+
+def test_medians_of_nan_have_no_derivative() -> None:
+    for fun in (onp.median, lambda x: onp.quantile(x, 0.3)):
+        assert np.isnan(jacrev(fun)(np.array(HOLES))).any()
+        assert np.isnan(jacfwd(fun)(np.array(HOLES))).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_frexp_of_subnormals(dtype: str) -> None:
+    """XLA's arithmetic on CPU takes those of float32 for 0."""
+    info = np.finfo(dtype)
+    x = np.array([info.smallest_subnormal, -5 * info.smallest_subnormal, info.tiny, info.max,
+                  -0.0, INF, NAN], dtype)
+    for got, want in zip(onp.frexp(x), np.frexp(x), strict=True):
+        np.testing.assert_array_equal(got[:5], want[:5])
