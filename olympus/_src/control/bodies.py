@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from ..base import source
-from ..base.util import Memo
+from ..base import lib, source
+from ..base.util import Owned
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
@@ -53,6 +53,7 @@ class Body:
 class Derived:
     """A function made of a user's function alone (and of `key`): staged once for all that are.
 
+    key: what it is made of besides; hashed and compared, None if it cannot be.
     what: the operation that made it so, for messages. It adds to a value that is looped over: its
     own come in front.
     """
@@ -68,10 +69,6 @@ class Derived:
         return self.fun(*args)
 
 
-# Bodies by function; they hold no function, so they go when it goes.
-_bodies: weakref.WeakKeyDictionary[Any, Memo] = weakref.WeakKeyDictionary()
-
-
 def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
                finish: Callable[[list[Any]], list[Any]] | None = None,
                finish_key: Any = None) -> Body:
@@ -79,14 +76,15 @@ def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
 
     `finish_key`, hashable, says all about `finish`; without it the body is staged anew.
     """
-    of, own = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, None)
+    of, own = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, ())
+    jitted = None
+    if type(of) is lib.PjitFunction:
+        of, jitted = of.__wrapped__, weakref.ref(of)
     # Other callables may have state, and be equal to others.
-    if type(of) is not FunctionType or (finish is not None and finish_key is None):
+    if type(of) is not FunctionType or own is None or (finish is not None and finish_key is None):
         return _stage_body(fun, in_tree, in_avals, finish)
-    memo = _bodies.get(of)
-    if memo is None:
-        memo = _bodies[of] = Memo(64)
-    key = (own, finish_key, in_tree, tuple(in_avals), current_context())
+    memo = Owned.memo(of, "bodies", 64)
+    key = (own, jitted, finish_key, in_tree, tuple(in_avals), current_context())
     found = memo.get(key)
     if found is None:
         found = _stage_body(fun, in_tree, in_avals, finish)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.util import Memo
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Zero
@@ -62,9 +61,6 @@ def with_tangents(program: ClosedOlympuspr, n: int) -> tuple[ClosedOlympuspr, tu
     return jvp_program(program, active * 2, active)[0], active
 
 
-_programs = Memo(256)
-
-
 def scalar_program(what: str, fun: Callable[..., Any], tree: Any, avals: Sequence[ShapedArray],
                    args: int = 2) -> ClosedOlympuspr:
     """`fun` of `args` structures of scalars, staged; it must return such a structure.
@@ -73,13 +69,6 @@ def scalar_program(what: str, fun: Callable[..., Any], tree: Any, avals: Sequenc
     """
     check_callable(what, computation=fun)
     scalars = tuple([make_aval((), a.dtype) for a in avals])
-    try:
-        key = fun, tree, scalars, args
-        found = _programs.get(key)
-    except TypeError:       # not hashable
-        key = found = None
-    if found is not None:
-        return found
     _, in_tree = tree_flatten((tree_unflatten(tree, [0] * len(avals)),) * args)
     body = stage_body(fun, in_tree, scalars * args)
     if body.out_tree != tree:
@@ -92,13 +81,12 @@ def scalar_program(what: str, fun: Callable[..., Any], tree: Any, avals: Sequenc
         raise TypeError(f"{what}: the computation {body.name} closes over a traced value; a "
                         "function of its arguments alone is required; pass the value as one more "
                         "operand.")
-    pr = body.program.olympuspr
-    n = len(body.consts)
-    program = ClosedOlympuspr(pr.replace(constvars=pr.invars[:n], invars=pr.invars[n:]),
-                              body.consts)
-    if key is not None:
-        _programs[key] = program
-    return program
+    if not body.consts:
+        return body.program
+    pr, n = body.program.olympuspr, len(body.consts)
+    return body.program.derived(
+        ("closed", *map(id, body.consts)), lambda: ClosedOlympuspr(
+            pr.replace(constvars=pr.invars[:n], invars=pr.invars[n:]), body.consts))
 
 
 def monoid_of(program: ClosedOlympuspr) -> Any:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..base.util import bit_key
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Primitive
@@ -18,7 +19,7 @@ from ..lax.conv import conv_general_dilated_p
 from ..lax.sharding import move
 from ..types.memory import Space
 from ..types.tree import tree_map, tree_unflatten
-from .bodies import check_callable, flatten, name_of, stage_body
+from .bodies import Derived, check_callable, flatten, name_of, stage_body
 from .call import Call, call_p
 
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_p",
@@ -45,7 +46,8 @@ class Checkpoint(Call):
             olympuspr = inline_calls(olympuspr)
         split = partial_eval_program(olympuspr, unknown)
         known = [a for a, u in zip(args, unknown) if not u]
-        first, saved, again = _cut(split, policy)
+        first, saved, again = olympuspr.derived(("checkpoint", tuple(unknown), policy),
+                                                lambda: _cut(split, policy))
         out = eval_closed(first, *known)
         num_known = len(out) - len(saved)
         out[num_known:] = [x if how is Saveable else move(x, how.src, how.dst)
@@ -91,12 +93,8 @@ def inline_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program with the bodies of inner jitted functions in place of their calls."""
     if not any(eqn.primitive is call_p for eqn in closed.olympuspr.eqns):
         return closed
-    inlined = closed.olympuspr.cache.get("inline_calls")
-    if inlined is None:
-        inlined = closed.olympuspr.cache["inline_calls"] = stage(
-            lambda *args: _evaluate_inline(closed, args), closed.in_avals,
-            closed.olympuspr.debug_info)
-    return inlined
+    return closed.derived("inline calls", lambda: stage(
+        lambda *args: _evaluate_inline(closed, args), closed.in_avals, closed.debug_info))
 
 
 def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
@@ -213,12 +211,19 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
                        **fixed)
 
         leaves, avals, tree = flatten("checkpoint", dynamic)
-        staged = stage_body(functools.wraps(fun)(body), tree, avals)
+        given = {**{i: args[i] for i in static}, **fixed}
+        key = (len(args), *[(k, bit_key(v)) for k, v in given.items()]) \
+            if all(type(v) in _PLAIN for v in given.values()) else None
+        staged = stage_body(Derived(body, fun, key, "checkpoint"), tree, avals)
         out = checkpoint_p.bind(*staged.consts, *leaves, olympuspr=staged.program,
                                 prevent_cse=prevent_cse, differentiated=False, policy=policy)
         return tree_unflatten(staged.out_tree, out)
 
     return wrapped
+
+
+# Static arguments that are all that they say; others may change, or equal what they are not.
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def _positions(fun: Callable[..., Any], names: set[str]) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..control.bodies import name_of, structure_error
+from ..control.bodies import name_of, stage_body, structure_error
 from ..control.call import linearize_program, program_uses_axis
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
@@ -79,10 +79,11 @@ class custom_vmap(CustomFunction):
             out = call.run(*leaves)
         else:
             # What the function closes over becomes an operand: traces see all that it depends on.
-            closed, consts = closure_convert(stage(call.run, list(map(typeof, leaves))))
-            rule = _Shifted(call, len(consts)) if consts else call
-            out = ctx.trace.process_custom(custom_vmap_call_p, Program(closed), rule,
-                                           (*consts, *leaves), {"name": name_of(self.fun)})
+            body = stage_body(self.fun, tree, list(map(typeof, leaves)))
+            call.out_tree = body.out_tree
+            rule = _Shifted(call, len(body.consts)) if body.consts else call
+            out = ctx.trace.process_custom(custom_vmap_call_p, Program(body.program), rule,
+                                           (*body.consts, *leaves), {"name": name_of(self.fun)})
         return tree_unflatten(call.out_tree, out)
 
 
@@ -307,25 +308,25 @@ def cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Clo
 
     Cached on the program.
     """
-    cache = closed.olympuspr.cache
-    key = ("cotangent", nonzero, tuple(map(id, closed.consts)))
-    if key not in cache:
-        split, given = linearize_program(closed, nonzero)
-        n, num_linear = len(nonzero), sum(nonzero)
-        back, _ = transpose_program(
-            split.unknown, [*[False] * len(split.residuals), *[True] * num_linear],
-            [True] * sum(split.unknown_out))
-        moving, first = _moving(closed), _silent(split.known)
+    return closed.derived(("cotangent", nonzero), lambda: _cotangent_program(closed, nonzero))
 
-        def run(*args: Any) -> list[Any]:
-            known = eval_closed(first, *args[:n])
-            computed = known[len(known) - split.num_computed:]
-            cts = [ct for ct, on in zip(args[n:], [g for g, m in zip(given, moving) if m]) if on]
-            return eval_closed(back, *split.residual_values(args[:n], computed), *cts)
 
-        avals = [a.to_tangent_aval() for a, m in zip(closed.out_avals, moving) if m]
-        cache[key] = stage(run, [*closed.in_avals, *avals])
-    return cache[key]
+def _cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> ClosedOlympuspr:
+    split, given = linearize_program(closed, nonzero)
+    n, num_linear = len(nonzero), sum(nonzero)
+    back, _ = transpose_program(
+        split.unknown, [*[False] * len(split.residuals), *[True] * num_linear],
+        [True] * sum(split.unknown_out))
+    moving, first = _moving(closed), _silent(split.known)
+
+    def run(*args: Any) -> list[Any]:
+        known = eval_closed(first, *args[:n])
+        computed = known[len(known) - split.num_computed:]
+        cts = [ct for ct, on in zip(args[n:], [g for g, m in zip(given, moving) if m]) if on]
+        return eval_closed(back, *split.residual_values(args[:n], computed), *cts)
+
+    avals = [a.to_tangent_aval() for a, m in zip(closed.out_avals, moving) if m]
+    return stage(run, [*closed.in_avals, *avals])
 
 
 def _silent(closed: ClosedOlympuspr) -> ClosedOlympuspr:

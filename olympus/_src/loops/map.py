@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..control.bodies import check_callable, flatten, leaf_names
+from ..control.bodies import Derived, check_callable, flatten, leaf_names
 from ..core.primitive import Axis
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
@@ -43,7 +43,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         shown = ", ".join(f"{n}: {a.shape[0]}" for n, a in zip(leaf_names(tree, "xs"), avals))
         raise ValueError(f"map: leading sizes differ ({shown}); they must be equal.")
     if batch_size is None:
-        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+        return scan(Derived(lambda _, x: ((), f(x)), f, "map", "map"), (), xs)[1]
     if isinstance(batch_size, bool) or not hasattr(batch_size, "__index__") or batch_size < 1:
         raise ValueError(f"map: batch_size is {batch_size!r}; a positive int is required.")
     whole = size - size % batch_size
@@ -51,7 +51,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if whole or not size:
         chunks = [reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size,
                                                       *typeof(x).shape[1:])) for x in leaves]
-        out = scan(lambda _, x: ((), _batched(f, x)), (), tree_unflatten(tree, chunks))[1]
+        body = Derived(lambda _, x: ((), _batched(f, x)), f, "map in batches", "map")
+        out = scan(body, (), tree_unflatten(tree, chunks))[1]
         parts.append(tree_map(lambda y: reshape(y, (whole, *typeof(y).shape[2:])), out))
     if size > whole:
         rest = [slice_in_dim(x, whole, size) for x in leaves]

@@ -139,18 +139,15 @@ def _window_flags(insides: Sequence[np.ndarray]) -> Any:
 
 def _skipping(program: ClosedOlympuspr, n: int) -> ClosedOlympuspr:
     """The program on n values and a flag each: what is not flagged is left out; cached on it."""
-    cache = program.olympuspr.cache
-    if "skipping" not in cache:
-        def combine(*args: Any) -> list[Any]:
-            p, q = (args[:n], args[n]), (args[n + 1:-1], args[-1])
-            both = ew.bitwise_and(p[1], q[1])
-            made = eval_closed(program, *p[0], *q[0])
-            return [*(ew.select_n(both, ew.select_n(p[1], y, x), z)
-                      for x, y, z in zip(p[0], q[0], made)), ew.bitwise_or(p[1], q[1])]
+    def combine(*args: Any) -> list[Any]:
+        p, q = (args[:n], args[n]), (args[n + 1:-1], args[-1])
+        both = ew.bitwise_and(p[1], q[1])
+        made = eval_closed(program, *p[0], *q[0])
+        return [*(ew.select_n(both, ew.select_n(p[1], y, x), z)
+                  for x, y, z in zip(p[0], q[0], made)), ew.bitwise_or(p[1], q[1])]
 
-        state = [*program.in_avals[:n], make_aval((), BOOL)]
-        cache["skipping"] = stage(combine, state * 2)
-    return cache["skipping"]
+    return program.derived(("skipping", n), lambda: stage(
+        combine, [*program.in_avals[:n], make_aval((), BOOL)] * 2))
 
 
 class SelectAndScatter(Primitive):
@@ -245,19 +242,18 @@ def _flat_places(shape: Dims) -> Any:
 def _chosen(operand: Any, select: ClosedOlympuspr, places: Sequence[Any]) -> Any:
     """The flat place in the operand of the element that each window prefers; -1 if it has none."""
     aval = typeof(operand)
-    cache = select.olympuspr.cache
-    if "preferred" not in cache:
-        def preferred(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
-            first, = eval_closed(select, x, y)
-            return [ew.select_n(first, y, x), ew.select_n(first, j, i)]
 
-        state = [make_aval((), aval.dtype), make_aval((), np.dtype(np.int32))]
-        cache["preferred"] = stage(preferred, state * 2)
+    def prefer(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
+        first, = eval_closed(select, x, y)
+        return [ew.select_n(first, y, x), ew.select_n(first, j, i)]
+
+    state = [make_aval((), aval.dtype), make_aval((), np.dtype(np.int32))]
+    preferred = select.derived(("preferred", aval.dtype), lambda: stage(prefer, state * 2))
     indices = [index for index, _ in places]
     rows = [_window_elements(x, indices) for x in (operand, _flat_places(aval.shape))]
     flags = _window_flags([inside for _, inside in places])
     starts = (literal(0, aval.dtype), literal(-1, np.dtype(np.int32)), literal(False, BOOL))
-    return reduce_p.bind(*rows, flags, *starts, olympuspr=_skipping(cache["preferred"], 2),
+    return reduce_p.bind(*rows, flags, *starts, olympuspr=_skipping(preferred, 2),
                          dimensions=(0,))[1]
 
 

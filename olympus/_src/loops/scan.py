@@ -107,7 +107,9 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
 
         avals = [a.update(shape=(size, *a.shape))
                  for a in olympuspr.in_avals[num_consts + num_carry:]]
-        program = stage(run, [*olympuspr.in_avals[:num_consts + num_carry], *avals])
+        program = olympuspr.derived(("stretch", size, unroll, reverse, num_consts, num_carry),
+                                    lambda: stage(run, [
+                                        *olympuspr.in_avals[:num_consts + num_carry], *avals]))
         return functools.partial(checkpoint_p.bind, olympuspr=program, prevent_cse=False,
                                  differentiated=False, policy=None)
 
@@ -119,8 +121,10 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
     if label:
         run, show = shown_stretches(run, label, rounds, stretch, length, num_carry)
         parts.append(rev(iota(INDEX, whole), (0,)) if reverse else iota(INDEX, whole))
-    outer = stage(run, [*map(typeof, (*consts, *carry)),
-                        *(typeof(x).update(shape=typeof(x).shape[1:]) for x in parts)])
+    avals = [*map(typeof, (*consts, *carry)),
+             *(typeof(x).update(shape=typeof(x).shape[1:]) for x in parts)]
+    outer = stage(run, avals) if label else olympuspr.derived(
+        ("stretches", stretch, unroll, reverse, *avals), lambda: stage(run, avals))
     out = scan_p.bind(*consts, *carry, *parts, olympuspr=outer, length=whole, unroll=1, **params)
     done = out.pop() if label else None
     ys = [reshape(y, (whole * stretch, *typeof(y).shape[2:])) for y in out[num_carry:]]

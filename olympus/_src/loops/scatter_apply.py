@@ -140,17 +140,15 @@ def _constant(value: Any, x: Any) -> Any:
 
 def _pushing(program: ClosedOlympuspr, n: int, count: int) -> ClosedOlympuspr:
     """The program on n values followed by `count` lists of their tangents; cached on it."""
-    cache, key = program.olympuspr.cache, ("pushing", count)
-    if key not in cache:
-        tangent, _ = jvp_program(program, (True,) * n, (True,) * n)
+    tangent, _ = jvp_program(program, (True,) * n, (True,) * n)
 
-        def pushed(*args: Any) -> list[Any]:
-            made = [eval_closed(tangent, *args[:n], *args[n * g:n * (g + 1)])
-                    for g in range(1, count + 1)]
-            return [*made[0][:n], *(t for out in made for t in out[n:])]
+    def pushed(*args: Any) -> list[Any]:
+        made = [eval_closed(tangent, *args[:n], *args[n * g:n * (g + 1)])
+                for g in range(1, count + 1)]
+        return [*made[0][:n], *(t for out in made for t in out[n:])]
 
-        cache[key] = stage(pushed, program.in_avals * (count + 1))
-    return cache[key]
+    return program.derived(("pushing", count), lambda: stage(
+        pushed, program.in_avals * (count + 1)))
 
 
 scatter_apply_p = ScatterApply("scatter_apply")

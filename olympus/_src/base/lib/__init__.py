@@ -99,6 +99,7 @@ treedef_tuple: Any = _jax.pytree.treedef_tuple
 all_leaves: Any = _jax.pytree.all_leaves
 
 pjit: Any = _jax.pjit
+PjitFunction: Any = _jax.PjitFunction
 PjitFunctionCache: Any = _jax.PjitFunctionCache
 set_tracer_class: Any = _jax.set_tracer_class
 Traceback: Any = _jax.Traceback
@@ -132,6 +133,7 @@ __all__ = [
     "hold_while_running",
     "LoadedExecutable",
     "MemoryStats",
+    "PjitFunction",
     "PjitFunctionCache",
     "PyTreeDef",
     "PyTreeRegistry",
