@@ -67,7 +67,43 @@ STATISTICS: list[tuple[str, Call]] = [
     ("trapezoid over the first of two axes", lambda o: o.trapezoid(M, np.array([1.0, 4]), axis=0)),
     ("trapezoid of no points", lambda o: o.trapezoid(M[:, :0])),
 ]
-ROWS = [*SORTS, *STATISTICS]
+PLACES: list[tuple[str, Call]] = [
+    ("unravel_index of small integers",
+     lambda o: o.unravel_index(np.array([200, 0], np.uint8), (300, 30))),
+    ("ravel_multi_index of small integers", lambda o: o.ravel_multi_index(
+        (np.array([100], np.int8), np.array([5], np.uint8)), (300, 30))),
+    ("choose by small integers that wrap",
+     lambda o: o.choose(np.array([127, -1], np.int8), [X[:2], M[1, :2]], mode="wrap")),
+    ("nonzero has default integers", lambda o: o.nonzero(M > 2)),
+    ("argwhere of a scalar", lambda o: o.argwhere(np.array(3.0))),
+    ("roll by several shifts along one axis", lambda o: o.roll(M, (1, 2, -4), 0)),
+    ("roll by one shift along several axes", lambda o: o.roll(M, np.array([1]), (0, 1, 0))),
+    ("roll of all elements by several shifts", lambda o: o.roll(M, (1, 1))),
+    ("roll by no shift", lambda o: o.roll(X, [])),
+    ("reshape to an array", lambda o: o.reshape(X, np.array([2, -1]))),
+    ("tensordot over fewer than no axes", lambda o: o.tensordot(M, M, axes=-1)),
+]
+COMPLEX = np.array([0j, -0j, complex(INF, 1), complex(INF, INF), 1 + 2j, 1 - 3j])
+TINY = np.array([1e-310, 0, -0.0, 5e-324, -1e-310, 1, -1, 1.7976931348623157e308, INF, -INF, NAN,
+                 2.2250738585072014e-308, 4.5e-308, 1e-292])
+ZEROS = np.array([1.0, -1, 0, NAN, INF, 7.5])
+FLOATS: list[tuple[str, Call]] = [
+    ("log10 of complex zeros and infinities", lambda o: o.log10(COMPLEX)),
+    ("log2 of complex zeros and infinities", lambda o: o.log2(COMPLEX)),
+    ("spacing of subnormal numbers", lambda o: o.spacing(TINY)),
+    ("spacing in float32", lambda o: o.spacing(TINY.astype(np.float32))),
+    ("ldexp by exponents beyond int32",
+     lambda o: o.ldexp(np.array([1.0, -2, 3], np.float32), np.array([2**31, 2**33, -2**40]))),
+    ("floor_divide by zeros", lambda o: o.floor_divide(ZEROS[:, None], np.array([0.0, -0.0]))),
+    ("divmod by zeros", lambda o: o.divmod(ZEROS[:, None], np.array([0.0, -0.0]))),
+]
+NORMS: list[tuple[str, Call]] = [
+    *[(f"norm {k} of no numbers", lambda o, k=k: o.linalg.norm(X[:0], k))
+      for k in (None, 0, 1, 2, 3, -3, INF)],
+    *[(f"norm {k} of an empty matrix", lambda o, k=k: o.linalg.norm(M[:0], k))
+      for k in (None, "nuc", 1, -1, 2, INF)],
+]
+ROWS = [*SORTS, *STATISTICS, *PLACES, *FLOATS, *NORMS]
 
 
 @pytest.fixture(autouse=True)
@@ -148,6 +184,41 @@ def test_sets_of_fixed_size() -> None:
     check(onp.unique(a[:0], size=2, fill_value=9), np.array([9.0, 9]))
 
 
+def test_places_written_by_small_integers() -> None:
+    found = onp.put(np.zeros(600), np.array([200, 255], np.uint8), 7.0, inplace=False)
+    np.testing.assert_array_equal(np.nonzero(found)[0], [200, 255])
+    found = onp.put(np.zeros(300), np.array([-1, 100], np.int8), 7.0, mode="wrap", inplace=False)
+    np.testing.assert_array_equal(np.nonzero(found)[0], [100, 299])
+
+
+def test_axes_by_any_sequence() -> None:
+    for axes in (range(2), np.array([0, 1]), onp.array([0, 1]), [0, 1]):
+        check(onp.sum(M, axis=axes), np.sum(M))
+        check(onp.transpose(M, axes), M)
+        assert onp.expand_dims(M, axes).shape == (1, 1, 2, 3)
+    check(onp.sum(M, axis=np.array(0)), np.sum(M, 0))
+    check(onp.reshape(X, onp.array([3, 2])), X.reshape(3, 2))
+    assert onp.shape(None) == () and onp.ndim(None) == 0 and onp.size(None) == 1
+
+
+def test_logaddexp_of_complex_numbers_is_the_principal_logarithm() -> None:
+    x, y = np.array([1 + 3j, 1 + 4j, -2 - 9j, 5j]), np.array([1 + 3j, 1 + 4j, 1 + 20j, -7j])
+    check(onp.logaddexp(x, y), np.log(np.exp(x) + np.exp(y)))
+    check(onp.logaddexp2(x, y), np.log(np.exp2(x) + np.exp2(y)) / np.log(2))
+    slope = np.exp(x) / (np.exp(x) + np.exp(y))
+    check(olympus.vmap(olympus.grad(onp.logaddexp, holomorphic=True))(onp.array(x), onp.array(y)),
+          slope)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_determinants_of_small_floats(kind: str) -> None:
+    a = np.diag([2.0, -4, 1, 0.5]) + np.eye(4, k=1)
+    sign, size = onp.linalg.slogdet(onp.array(a, kind))
+    assert (sign.dtype, size.dtype) == (kind, kind)
+    np.testing.assert_allclose(size.astype(float), np.log(4), rtol=1e-2)
+    assert float(sign) == -1 and float(onp.linalg.det(onp.array(a, kind))) == -4
+
+
 def test_quantiles_outside_of_0_and_1_are_nan() -> None:
     check(onp.quantile(X, np.array([NAN, -0.1, 1.1, 1.0])), np.array([NAN, NAN, NAN, 5]))
 
@@ -163,6 +234,33 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: onp.nanmean(X, dtype=bool), TypeError, "a dtype of numbers is required"),
     (lambda: onp.quantile(X, 0.5, weights=X), ValueError, "only 'inverted_cdf' takes weights"),
     (lambda: onp.quantile(X, 1j), ValueError, "have no order"),
+    (lambda: onp.round(X, 1.5), TypeError, "round: decimals 1.5"),
+    (lambda: onp.pad(X, 1.5), TypeError, "pad: pad_width 1.5"),
+    (lambda: onp.pad(X, np.array([1.0, 2])), TypeError, "pad: pad_width np.float64"),
+    (lambda: onp.pad(X, 1, "mean", stat_length=1.5), TypeError, "pad: stat_length 1.5"),
+    (lambda: onp.pad(X, {3: 1}), ValueError, "pad: axis 3 is out of bounds"),
+    (lambda: onp.tile(X, 1j), TypeError, "tile: reps: dimension 1j"),
+    (lambda: onp.tile(X, 1.5), TypeError, "tile: reps: dimension 1.5"),
+    (lambda: onp.rot90(M, 1.5), TypeError, "rot90: k 1.5"),
+    (lambda: onp.rot90(CUBE, 1, (0, 1, 2)), ValueError, "two axes are required"),
+    (lambda: onp.roll(X, 1.5), TypeError, "an integer, or a vector"),
+    (lambda: onp.roll(M, (1, 2), (0, 1, 0)), ValueError, "2 shifts given for 3 axes"),
+    (lambda: onp.ravel([1, 2]), TypeError, "ravel: operand 0 is of type list"),
+    (lambda: onp.zeros(b"ab"), TypeError, "dimension b'ab'"),
+    (lambda: onp.zeros({1}), TypeError, "dimension {1}"),
+    (lambda: onp.repeat(2.0, 2, axis=1), ValueError, "axis 1 is out of bounds"),
+    (lambda: onp.unravel_index(np.array([1]), (2.5,)), TypeError, "dimension 2.5"),
+    (lambda: onp.ravel_multi_index(np.array([[1]] * 5), (2**13,) * 5, mode="wrap"), ValueError,
+     "cannot count as many"),
+    (lambda: onp.extract(X > -1, X, size=7), ValueError, "size 7 given for an axis of 6"),
+    (lambda: onp.einsum("ii->i", M[:1]), ValueError, "axes of several sizes"),
+    (lambda: onp.einsum("ii,i", np.ones((1, 3)), BINS), ValueError, "axes of several sizes"),
+    (lambda: onp.fft.fftfreq(4, 1j), TypeError, "a real number is required"),
+    *[(lambda f=f: getattr(onp.fft, f)(X, axis=None), TypeError, f"{f}: axis None")
+      for f in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")],
+    (lambda: onp.linalg.norm(X[:0], -INF), ValueError, "the smallest of no elements"),
+    (lambda: onp.linalg.norm(M[:0], -2), ValueError, "the smallest of no elements"),
+    (lambda: onp.linalg.norm(M[:, :0], -1), ValueError, "the smallest of no elements"),
     (lambda: onp.average(M, axis=1, weights=X), ValueError, "sizes of the axes"),
 ]
 

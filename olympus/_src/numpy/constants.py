@@ -48,6 +48,8 @@ def result_type(*args: Any) -> np.dtype:
 
 
 def _aval(a: Any) -> Any:
+    if a is None:       # one object, to NumPy
+        a = False
     return typeof(np.asarray(a)) if isinstance(a, (list, tuple)) else typeof(a)
 
 

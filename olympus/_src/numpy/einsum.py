@@ -122,7 +122,10 @@ def _check_sizes(inputs: Sequence[str], arrays: Sequence[Any]) -> None:
         if len(labels) != len(x.shape):
             raise ValueError(f"einsum: labels {labels!r} for {x.aval} given; one label per axis is "
                              "required.")
-        for label, n in zip(labels, x.shape):
+        for label, n in set(zip(labels, x.shape)):
+            if any(n != m for other, m in zip(labels, x.shape) if other == label):
+                raise ValueError(f"einsum: label {label!r} names axes of several sizes of "
+                                 f"{x.aval}; the sizes along a diagonal must be equal.")
             if sizes.setdefault(label, n) != n:
                 if 1 not in (n, sizes[label]):
                     raise ValueError(f"einsum: label {label!r} has sizes {sizes[label]} and {n}; "

@@ -18,7 +18,7 @@ from ..lax.convert import bitcast_convert_type
 from ..lax.special import classical as special
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes
+from ..types.shape import broadcast_shapes, static_int
 from .eager import eager_binary, eager_unary
 from .promote import (
     BOOL,
@@ -99,15 +99,22 @@ def log1p(x: Any, /) -> Any:
 @fused
 def log2(x: Any, /) -> Any:
     """The logarithm to base 2."""
-    (x,) = promote_inexact("log2", x)
-    return ew.div(ew.log(x), scalar(_LN2, x))
+    return _log("log2", x, _LN2)
 
 
 @fused
 def log10(x: Any, /) -> Any:
     """The logarithm to base 10."""
-    (x,) = promote_inexact("log10", x)
-    return ew.div(ew.log(x), scalar(_LN10, x))
+    return _log("log10", x, _LN10)
+
+
+def _log(name: str, x: Any, unit: float) -> Any:
+    (x,) = promote_inexact(name, x)
+    found = ew.log(x)
+    if not dtypes.is_complex(x.dtype):
+        return ew.div(found, scalar(unit, x))
+    return ew.complex(*[ew.div(part, scalar(unit, part)) for part in (
+        ew.real(found), ew.imag(found))])   # a complex quotient has NaN for infinities
 
 
 @fused(static=("name", "base"))
@@ -125,8 +132,17 @@ def _log_sum_plainly(base: float, x: Any, y: Any) -> Any:
     high, low = choose(larger, x, y), choose(larger, y, x)
     gap, undefined = _gap(low, high)
     grown = ew.log1p(ew.exp(ew.mul(gap, scalar(math.log(base), gap))))
-    return choose(undefined, ew.add(x, y),
-                  ew.add(high, ew.div(grown, scalar(math.log(base), gap))))
+    found = choose(undefined, ew.add(x, y),
+                   ew.add(high, ew.div(grown, scalar(math.log(base), gap))))
+    return _principal(found, 2 * math.pi / math.log(base)) if dtypes.is_complex(x.dtype) else found
+
+
+def _principal(z: Any, period: float) -> Any:
+    """Complex numbers with imaginary parts at most half a period from 0."""
+    part = ew.imag(z)
+    turns = _nearest_even(ew.div(part, scalar(period, part)))
+    turns = choose(ew.is_finite(turns), turns, filled(0, turns))
+    return ew.complex(ew.real(z), ew.sub(part, ew.mul(turns, scalar(period, part))))
 
 
 def _gap(x: Any, y: Any) -> tuple[Any, Any]:
@@ -497,6 +513,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     Array([0.5, 1.5, 2.2], dtype=float32)
     """
     refuse_option("round", out=out)
+    decimals = static_int(decimals, "round", "decimals")
     (x,) = array_args("round", a)
     if x.dtype == BOOL:
         raise TypeError(f"round: {x.aval} given; numbers are required; convert it with astype.")
@@ -624,10 +641,27 @@ def nextafter(x: Any, y: Any, /) -> Any:
 
 @fused
 def spacing(x: Any, /) -> Any:
-    """The distance from `x` to the next number away from zero, with the sign of `x`."""
+    """The distance from `x` to the next number away from zero, with the sign of `x`.
+
+    Made of bits, because processors may take subnormal numbers for 0. NaN of infinities.
+    """
     (x,) = _real("spacing", x)
-    x = broadcast_to(x, x.shape)
-    return ew.sub(ew.nextafter(x, copysign(filled(np.inf, x), x)), x)
+    x, integer = broadcast_to(x, x.shape), _signed_of(x.dtype)
+    info, one, zero = dtypes.finfo(x.dtype), literal(1, integer), literal(0, integer)
+    mantissa = literal(int(info.nmant), integer)
+    bits = bitcast_convert_type(x, integer)
+    size = ew.bitwise_and(bits, literal(int(dtypes.iinfo(integer).max), integer))
+    exponent = ew.shift_right_logical(size, mantissa)
+    lower = ew.sub(exponent, mantissa)      # that of the distance, if it is a normal number
+    step = choose(ew.gt(lower, zero), ew.shift_left(ew.max(lower, zero), mantissa),
+                  ew.shift_left(one, ew.max(ew.sub(exponent, one), zero)))
+    negative = ew.bitwise_and(ew.lt(bits, zero), ew.ne(size, zero))
+    sign = choose(negative, literal(int(dtypes.iinfo(integer).min), integer), zero)
+    found = bitcast_convert_type(ew.bitwise_or(step, sign), x.dtype)
+    found = choose(ew.eq(ew.abs(x), scalar(float(info.max), x)),
+                   copysign(filled(np.inf, x), x), found)
+    found = choose(ew.is_finite(x), found, filled(np.nan, x))
+    return convert(found, x.dtype, x.aval.weak_type)
 
 
 @eager_binary(composite=True)
@@ -669,6 +703,13 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
     (x,) = _real("ldexp", x1)
     dtype, weak, wide = x.dtype, x.aval.weak_type, _widened(x)
     integer, _, bias = _layout(wide)
+    e = convert(e, integer) if e.dtype == BOOL else e
+    # More than three steps only repeat zeros or infinities; a wider dtype must not wrap.
+    limits, most = dtypes.iinfo(e.dtype), 3 * (bias - 1)
+    if limits.max > most:
+        e = ew.min(e, broadcast_to(literal(most, e.dtype), e.shape))
+    if limits.min < -most:
+        e = ew.max(e, broadcast_to(literal(-most, e.dtype), e.shape))
     e = convert(e, integer)
     shape = broadcast_shapes(wide.shape, e.shape)
     wide, e = broadcast_to(wide, shape), broadcast_to(e, shape)

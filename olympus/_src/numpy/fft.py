@@ -62,7 +62,7 @@ def _axes(name: str, aval: Any, s: Any, axes: Any) -> Dims:
             raise ValueError(f"{name}: {aval}, s {tuple(s)} given; at most one size per axis is "
                              "required.")
         return tuple(range(aval.ndim - count, aval.ndim))
-    found = tuple([canonical_axis(operator.index(axis), aval.ndim, name) for axis in axes])
+    found = tuple([canonical_axis(axis, aval.ndim, name) for axis in axes])
     if len(set(found)) < len(found):
         raise ValueError(f"{name}: axes {tuple(axes)} given; different axes are required; "
                          "transform an axis again in a second call.")
@@ -137,13 +137,12 @@ def _trailing(x: Any, kind: FftType, sizes: Dims, axes: Dims) -> Any:
 
 # One axis ----------------------------------------------------------------------------------------
 
-def _one(name: str, kind: FftType, a: Any, n: int | None, axis: int | None, norm: str | None
-         ) -> Any:
+def _one(name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | None) -> Any:
     if isinstance(axis, (list, tuple)):
         raise ValueError(f"{name}: axis {axis} given; one axis is required; use fftn, or "
                          "transform one axis after the other.")
     s = None if n is None else (n,)
-    return _transform(name, kind, a, s, (-1 if axis is None else axis,), norm)
+    return _transform(name, kind, a, s, (axis,), norm)
 
 
 def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -318,6 +317,9 @@ def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any)
     (d,) = array_args(name, d)
     if typeof(d).shape != ():
         raise ValueError(f"{name}: d is {typeof(d)}; a scalar is required.")
+    if dtypes.is_complex(typeof(d).dtype):
+        raise TypeError(f"{name}: d is {typeof(d)}; a real number is required, because it is a "
+                        "distance.")
     if dtype is None:
         wanted = dtypes.default_float()
     else:

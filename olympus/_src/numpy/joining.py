@@ -14,7 +14,7 @@ from ..lax import shape as lax_shape
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, prod
+from ..types.shape import canonical_axis, canonical_shape, prod
 from . import promote
 from .indexing import take, write
 from .manipulation import (
@@ -246,9 +246,7 @@ def tile(A: Any, reps: Any) -> Any:
      [1 2 1 2]]
     """
     A = array_args("tile", A)[0]
-    counts = tuple(map(int, np.atleast_1d(np.asarray(reps))))
-    if any(n < 0 for n in counts):
-        raise ValueError(f"tile: reps {counts} given; numbers of at least 0 are required.")
+    counts = canonical_shape(reps, "tile: reps")
     rank = max(len(counts), len(A.shape))
     counts = (1,) * (rank - len(counts)) + counts
     A = lax_shape.reshape(as_array(A), (1,) * (rank - len(A.shape)) + tuple(A.shape))

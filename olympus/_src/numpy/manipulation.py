@@ -25,6 +25,7 @@ from ..types.shape import (
     definitely_equal,
     entries,
     prod,
+    static_int,
 )
 from . import promote
 from .indexing import take
@@ -99,7 +100,8 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     if order == "K":
         raise ValueError("ravel: order 'K' given; arrays have no strides here; use 'C' or "
                                   "'F'.")
-    return reshape(a, (-1,) if prod(np.shape(a)) else (0,), order, out_sharding=out_sharding)
+    a = array_args("ravel", a)[0]
+    return reshape(a, (prod(a.shape),), order, out_sharding=out_sharding)
 
 
 @fused(static=("axis",), inline=True)
@@ -125,7 +127,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
         if not all(definitely_equal(a.shape[i], 1) for i in axes):
             raise ValueError(f"squeeze: axes {axes} of {typeof(a)} given; cannot select an axis to "
                              "squeeze out which has size not equal to one.")
-    return lax_shape.squeeze(a, axes) if axes else a
+    return lax_shape.squeeze(a, axes) if axes else as_array(a)
 
 
 def atleast_1d(*arys: Any) -> Any:
@@ -178,7 +180,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
         if len(order) != ndim:
             raise ValueError(f"transpose: axes {order} of {typeof(a)} given; axes don't "
                              "match array; each axis once is required.")
-    return a if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
+    return as_array(a) if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
 
 
 def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
@@ -313,8 +315,10 @@ def _require_rank(name: str, m: Any, rank: int) -> None:
 def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     """Turned by k quarters in the plane of two axes, from the first towards the second."""
     m = array_args("rot90", m)[0]
-    i, j = canonical_axes(axes, len(m.shape), "rot90")
-    k = k % 4
+    plane = canonical_axes(axes, len(m.shape), "rot90")
+    if len(plane) != 2:
+        raise ValueError(f"rot90: axes {plane} given; two axes are required.")
+    (i, j), k = plane, static_int(k, "rot90", "k") % 4
     if k == 0:
         return m
     if k == 2:
@@ -328,7 +332,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
     Args:
       a: array.
       shift: by how much: ints, or integer arrays (then they may be traced).
-      axis: one axis or as many as shifts; the flattened array if None.
+      axis: one axis or as many as shifts, of which one is for all; the flattened array if None.
 
     Raises ValueError where the numbers of shifts and axes do not fit.
     """
@@ -340,10 +344,15 @@ def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
     if axis is None:
         flat = _roll(lax_shape.reshape(a, (prod(a.shape),)), shift, 0)
         return lax_shape.reshape(flat, a.shape)
-    axes = canonical_axes(axis, len(a.shape), "roll") if not isinstance(axis, (tuple, list)) else \
-        tuple([canonical_axis(d, len(a.shape), "roll") for d in axis])
-    shifts = _shifts(shift, len(axes))
-    for s, d in zip(shifts, axes):
+    axes = [canonical_axis(d, len(a.shape), "roll") for d in entries(axis)]
+    shifts = _shifts(shift)
+    for one, other in ((shifts, axes), (axes, shifts)):
+        if len(one) == 1:       # one shift along several axes, several along one
+            one *= len(other)
+    if len(shifts) != len(axes):
+        raise ValueError(f"roll: {len(shifts)} shifts given for {len(axes)} axes; one shift, or "
+                         "one per axis, is required.")
+    for s, d in zip(shifts, axes, strict=True):
         n = a.shape[d]
         if not n:
             continue
@@ -357,26 +366,23 @@ def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
 _roll_by = fused(_roll, static=("shift", "axis"))
 
 
-def _shifts(shift: Any, count: int) -> list[Any]:
-    if isinstance(shift, (tuple, list)):
+def _shifts(shift: Any) -> list[Any]:
+    several = isinstance(shift, (tuple, list))
+    for s in shift if several else (shift,):
+        aval = typeof(s)
+        if dtypes.scalar_kind(aval.dtype) not in "iub" or aval.ndim > (0 if several else 1):
+            raise TypeError(f"roll: shift {aval} given; an integer, or a vector or sequence of "
+                            "integers, is required.")
+    if several:
         found = list(shift)
     else:
-        aval = typeof(shift)
-        if dtypes.scalar_kind(aval.dtype) not in "iub":
-            raise TypeError(f"roll: shift {aval} given; integers are required.")
         if isinstance(shift, (int, np.ndarray, np.generic)):
             found = np.atleast_1d(shift).tolist()
         elif aval.ndim:
             found = [shift[i] for i in range(aval.shape[0])]
         else:
             found = [shift]
-    found = [int(s) if isinstance(s, (int, np.integer)) else s for s in found]
-    if len(found) == 1:
-        found *= count
-    if len(found) != count:
-        raise ValueError(f"roll: {len(found)} shifts given for {count} axes; one shift, or one per "
-                         "axis, is required.")
-    return found
+    return [int(s) if isinstance(s, (int, np.integer)) else s for s in found]
 
 
 def _roll_static(a: Any, s: int, axis: int) -> Any:

@@ -11,6 +11,7 @@ from ..core.trace import typeof
 from ..lax import creation, slicing
 from ..transforms.fused import fused
 from ..types import dtypes
+from ..types.shape import canonical_axis, static_int
 from . import promote, reductions, statistics
 from .elementary import floor
 from .elementary import round as _round
@@ -59,11 +60,11 @@ def _pad(array: Any, pad_width: Any, mode: Any, **kwargs: Any) -> Any:
     if isinstance(pad_width, dict):
         pairs = [(0, 0)] * ndim
         for axis, width in pad_width.items():
-            pairs[axis] = _pairs("pad_width", width, 1)[0]
+            pairs[canonical_axis(axis, ndim, "pad")] = _pairs("pad_width", width, 1)[0]
         widths = pairs
     else:
         widths = _pairs("pad_width", pad_width, ndim)
-    widths = [(int(a), int(b)) for a, b in widths]
+    widths = [tuple([static_int(n, "pad", "pad_width") for n in pair]) for pair in widths]
     if any(a < 0 or b < 0 for a, b in widths):
         raise ValueError(f"pad: pad_width {pad_width} given; index can't contain negative values.")
     if callable(mode):
@@ -214,7 +215,8 @@ def _pad_statistic(fun: Callable[..., Any], rounded: bool) -> Callable[..., Any]
             [(None, None)] * len(widths)
         for axis, ((before, after), (left, right)) in enumerate(zip(widths, lengths)):
             n = array.shape[axis]
-            left, right = [n if k is None else min(int(k), n) for k in (left, right)]
+            left, right = [n if k is None else min(static_int(k, "pad", "stat_length"), n)
+                           for k in (left, right)]
             values = []
             for part in (slicing.slice_in_dim(array, 0, left, axis=axis),
                          slicing.slice_in_dim(array, n - right, n, axis=axis)):

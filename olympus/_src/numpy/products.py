@@ -177,8 +177,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
     elif isinstance(axes, (tuple, list)):
         raise TypeError(f"tensordot: axes {axes} given; an int or a pair is required.")
     else:
-        n = operator.index(axes)
-        if not 0 <= n <= builtins.min(x.ndim, y.ndim):
+        n = builtins.max(operator.index(axes), 0)      # NumPy sums over nothing below 0
+        if n > builtins.min(x.ndim, y.ndim):
             raise TypeError(f"tensordot: axes {n} for {x.aval} and {y.aval} given; both must have "
                             "as many axes.")
         left, right = tuple(range(x.ndim - n, x.ndim)), tuple(range(n))

@@ -7,7 +7,6 @@ follows, so that an eager call is one compiled program.
 from __future__ import annotations
 
 import builtins
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -40,8 +39,6 @@ def reduction_args(name: str, a: Any, axis: Any, out: Any = None) -> tuple[Any, 
     """The operand as an array, and its axes counted from the front."""
     refuse_option(name, out=out)
     (x,) = array_args(name, a)
-    if axis is not None and not isinstance(axis, (int, tuple, list)):
-        axis = operator.index(axis)
     return x, canonical_axes(axis, len(x.shape), name)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.trace import typeof
 from ..lax import creation, cumulative
 from ..types import dtypes
-from ..types.shape import canonical_axis, prod
+from ..types.shape import canonical_axis, canonical_dim, canonical_shape, prod
 from . import promote
 from .conditions import where as choose_elements
 from .indexing import concrete, nonzero, take, write
@@ -63,6 +63,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
     a = array_args("choose", a)[0]
     if dtypes.scalar_kind(typeof(a).dtype) not in "iu":
         raise ValueError(f"choose: indices {typeof(a)} given; integers are required.")
+    a = _wide(a)
     arrays = promote.promote_dtypes("choose", *choices)
     n = len(arrays)
     a, *arrays = broadcast_arrays(a, *arrays)
@@ -75,7 +76,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
         a = a % n
     elif mode != "clip":
         raise ValueError(f"choose: mode {mode!r} given; 'raise', 'wrap' or 'clip' is required.")
-    a = promote.convert(a, _INT32).clip(0, n - 1)
+    a = promote.convert(a.clip(0, n - 1), _INT32)
     grid = [creation.broadcasted_iota(_INT32, a.shape, d) for d in range(len(a.shape))]
     return stack(arrays)[(a, *grid)]
 
@@ -88,11 +89,11 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
 
 
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The places of elements that are not zero as rows: int32[n, ndim]."""
+    """The places of elements that are not zero as rows [n, ndim]."""
     a = array_args("argwhere", a)[0]
     if not a.shape:
         count = len(nonzero(ravel(a), size=size, fill_value=fill_value)[0])
-        return creation.full((count, 0), 0, _INT32)
+        return creation.full((count, 0), 0, dtypes.default_int())
     return stack(nonzero(a, size=size, fill_value=fill_value), axis=1)
 
 
@@ -100,7 +101,8 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
              fill_value: Any = 0, out: None = None) -> Any:
     """The elements along an axis (of the flattened array if None) where the condition holds.
 
-    `size` fixes how many there are; where there are fewer the rest is `fill_value`.
+    `size`, at most that of the axis, fixes how many there are; where there are fewer the rest is
+    `fill_value`.
     """
     refuse_option("compress", out=out)
     if isinstance(condition, (list, tuple)):
@@ -120,6 +122,10 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     if size is None:
         places = np.flatnonzero(concrete("compress", condition, "condition", "pass size=..."))
         return take(a, places.astype(np.int32), axis, mode="clip")
+    size = canonical_dim(size, "compress: size")
+    if size > n:
+        raise ValueError(f"compress: size {size} given for an axis of {n} elements; at most as "
+                         "many are required; pad the result.")
     places = flatnonzero(condition, size=size, fill_value=n)
     return take(a, places, axis, mode="fill", fill_value=fill_value)
 
@@ -157,7 +163,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     """
     _refuse_inplace("put", inplace)
     a, ind, v = array_args("put", a, ind, v)
-    ind, v, total = ravel(ind), ravel(v), prod(a.shape)
+    ind, v, total = _wide(ravel(ind)), ravel(v), prod(a.shape)
     if not ind.shape[0] or not v.shape[0]:
         return a
     v = take(v, np.arange(ind.shape[0]) % v.shape[0], 0, mode="clip")
@@ -178,6 +184,13 @@ def _refuse_inplace(name: str, inplace: bool) -> None:
 
 # Places ------------------------------------------------------------------------------------------
 
+def _wide(places: Any) -> Any:
+    """Integers as default ones if theirs are narrower: sizes and flat places fit those."""
+    dtype = dtypes.default_int()
+    narrow = dtypes.itemsize_bits(places.dtype) < dtypes.itemsize_bits(dtype)
+    return as_array(promote.convert(places, dtype) if narrow else places)
+
+
 def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """Places in the flattened array as places per axis; those outside are brought inside.
 
@@ -189,8 +202,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     if dtypes.scalar_kind(indices.dtype) not in "iu":
         raise TypeError(f"unravel_index: indices {typeof(indices)} given; an integer dtype is "
                         "required.")
-    sizes = tuple(map(int, shape)) if isinstance(shape, (tuple, list, np.ndarray)) else (
-        int(shape),)
+    indices, sizes = _wide(indices), canonical_shape(shape, "unravel_index")
     total = prod(sizes)
     indices = where(indices < 0, indices + total, indices).clip(0, max(0, total - 1))
     return tuple([indices // max(1, prod(sizes[axis + 1:])) % max(1, n)
@@ -206,8 +218,9 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
       dims: the array's shape.
       mode: "wrap" or "clip" for places outside; "raise" needs concrete places.
       order: "C" (last axis fastest) or "F".
-      dtype: of the result; that of the places by default.
+      dtype: of the result; that of the places, but at least default integers, if not given.
     """
+    dims = canonical_shape(dims, "ravel_multi_index")
     if len(multi_index) != len(dims):
         raise ValueError(f"ravel_multi_index: {len(multi_index)} index arrays given for {dims}; "
                          "one per axis is required.")
@@ -219,7 +232,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
     parts = [as_array(p) for p in array_args("ravel_multi_index", *multi_index)]
     out: Any = 0
     for axis in range(len(dims)) if order == "C" else range(len(dims) - 1, -1, -1):
-        part, n = parts[axis], int(dims[axis])
+        part, n = parts[axis], dims[axis]
         if dtypes.scalar_kind(part.dtype) not in "iu":
             raise TypeError(f"ravel_multi_index: indices {typeof(part)} given; an integer dtype is "
                             "required.")
@@ -229,6 +242,10 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
             if value.size and not (value.min() >= 0 and value.max() < n):
                 raise ValueError(f"ravel_multi_index: an index outside of [0, {n}) given; invalid "
                                  "entry in coordinates array; use mode='wrap' or 'clip'.")
+        part = _wide(part)
+        if prod(dims) > int(dtypes.iinfo(part.dtype).max) + 1:
+            raise ValueError(f"ravel_multi_index: dims {dims} given for indices of dtype "
+                             f"{part.dtype}, which cannot count as many elements; enable x64.")
         part = part % n if mode == "wrap" else part.clip(0, n - 1)
         out = part + out * n
     return (out if dtype is None

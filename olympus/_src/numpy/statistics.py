@@ -222,7 +222,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 # Order statistics --------------------------------------------------------------------------------
 
 # Where the quantile q of n ranks lies, counted from 0: (n + 1 - a - b) q + a - 1.
-_PLACES = {
+METHODS = {
     "linear": (1, 1), "lower": (1, 1), "higher": (1, 1), "midpoint": (1, 1), "nearest": (1, 1),
     "inverted_cdf": (0, 1), "averaged_inverted_cdf": (0, 1), "closest_observation": (-0.5, 1.5),
     "interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0),
@@ -300,7 +300,7 @@ def _weighted_rank(w: Any, q: Any, lead: int) -> Any:
 
 def _between(x: Any, q: Any, count: Any, method: str, lead: int) -> Any:
     """The quantiles q[*qs, ...] of x[..., n], whose first count[*qs, ...] elements are sorted."""
-    a, b = _PLACES[method]
+    a, b = METHODS[method]
     zero, one, half = (literal(v, q.dtype) for v in (0, 1, 0.5))
     place = ew.mul(q, ew.add(count, literal(1 - a - b, q.dtype)))
     if method in _STEPS:    # 0.2 of 5 ranks is 1 rank, though 0.2 is rounded
@@ -334,8 +334,8 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
     refuse_option(name, out=out)
     if overwrite_input:
         raise ValueError(f"{name}: overwrite_input=True given; arrays are never overwritten.")
-    if method not in _PLACES:
-        raise ValueError(f"{name}: method {method!r} given; one of {', '.join(_PLACES)} is "
+    if method not in METHODS:
+        raise ValueError(f"{name}: method {method!r} given; one of {', '.join(METHODS)} is "
                          "required.")
     if weights is not None and method != "inverted_cdf":
         raise ValueError(f"{name}: weights with method {method!r} given; only 'inverted_cdf' takes "

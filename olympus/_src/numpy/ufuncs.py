@@ -168,12 +168,17 @@ def floor_divide(x1: Any, x2: Any, /) -> Any:
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    """Quotient rounded down, and the remainder with the sign of `y`: CPython's float divmod."""
+    """Quotient rounded down, and the remainder with the sign of `y`: CPython's float divmod.
+
+    The quotient by zero is that of `x / y`: infinite, or NaN.
+    """
     rest = ew.rem(x, y)
     quotient = ew.div(ew.sub(x, rest), y)
     adjust = ew.bitwise_and(ew.ne(rest, _zero(x)), ew.ne(ew.sign(y), ew.sign(rest)))
     one = convert(adjust, x.dtype, x.aval.weak_type and y.aval.weak_type)
     quotient = ew.round(ew.sub(quotient, one), ew.RoundingMethod.TO_NEAREST_EVEN)
+    by_zero = broadcast_to(ew.eq(y, _zero(y)), quotient.shape)
+    quotient = choose(by_zero, broadcast_to(ew.div(x, y), quotient.shape), quotient)
     return quotient, _signed_rest(rest, y)
 
 

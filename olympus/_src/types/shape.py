@@ -18,7 +18,7 @@ from ..base.errors import ConcretizationTypeError
 
 __all__ = ["broadcast_shapes", "canonical_axes", "canonical_axis", "canonical_dim",
            "canonical_shape", "definitely_equal", "div", "entries", "front_axes", "front_axis",
-           "is_static", "maximum", "prod"]
+           "is_static", "maximum", "prod", "static_int"]
 
 Shape = tuple[int, ...]
 
@@ -55,13 +55,13 @@ def entries(given: Any) -> tuple[Any, ...]:
 def canonical_dim(d: Any, what: str = "shape") -> int:
     """One dimension as a non-negative int; errors as `canonical_shape`."""
     if type(d) is not int:
-        d = _static_int(d, what, "dimension")
+        d = static_int(d, what, "dimension")
     if d < 0:
         raise ValueError(f"{what}: dimension {d} given; dimensions are not negative.")
     return d
 
 
-def _static_int(d: Any, what: str, noun: str) -> int:
+def static_int(d: Any, what: str, noun: str) -> int:
     """`operator.index`, with bool refused and errors that say what to do."""
     if isinstance(d, (bool, np.bool_)):
         raise TypeError(f"{what}: {noun} {d!r} given; an int is required; write {int(d)}.")
@@ -99,7 +99,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     2
     """
     if type(axis) is not int:
-        axis = _static_int(axis, what, "axis")
+        axis = static_int(axis, what, "axis")
     if not -ndim <= axis < ndim:
         raise ValueError(f"{what}: axis {axis} is out of bounds for array of dimension {ndim}; "
                          f"an int in [{-ndim}, {ndim}) is required.")

@@ -66,15 +66,26 @@ def _vector(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
         raise ValueError(f"norm: order {ord!r} for a vector given; a number is required.")
     if isinstance(ord, (int, float)):
         if ord == np.inf:
-            return reductions.max(absolute(x), axes, keepdims=keepdims)
+            return _extreme(x, absolute(x), axes, True, keepdims)
         if ord == -np.inf:
-            return reductions.min(absolute(x), axes, keepdims=keepdims)
+            return _extreme(x, absolute(x), axes, False, keepdims)
         if ord == 0:
             dtype = dtypes.to_real_dtype(x.dtype)
             return reductions.sum(not_equal(x, 0), axes, dtype, keepdims=keepdims)
         if ord == 1:
             return reductions.sum(absolute(x), axes, keepdims=keepdims)
     return _power_norm(x, ord, axes, keepdims)
+
+
+def _extreme(x: Any, sizes: Any, axes: tuple[int, ...], largest: bool, keepdims: bool) -> Any:
+    """The largest of numbers that are not negative, 0 of none; or the smallest, of `x` or of it."""
+    empty = any(definitely_equal(sizes.shape[i], 0) for i in axes)
+    if empty and not largest:
+        raise ValueError(f"norm: {x.aval} given; the smallest of no elements is asked for; at "
+                         "least one element is required.")
+    if not largest:
+        return reductions.min(sizes, axes, keepdims=keepdims)
+    return reductions.max(sizes, axes, keepdims=keepdims, initial=0 if empty else None)
 
 
 def _matrix(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -88,7 +99,7 @@ def _matrix(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
                          "or -inf is required.")
     summed, compared = (rows, columns) if ord in (1, -1) else (columns, rows)
     sums = reductions.sum(absolute(x), summed, keepdims=True)
-    found = (reductions.max if ord > 0 else reductions.min)(sums, compared, keepdims=True)
+    found = _extreme(x, sums, (compared,), ord > 0, True)
     return found if keepdims else lax_shape.squeeze(found, axes)
 
 
@@ -97,8 +108,10 @@ def _spectral(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     kept = tuple([d for d in range(len(x.shape)) if d not in axes])
     s = svd(lax_shape.transpose(x, (*kept, *axes)), compute_uv=False)
     last = len(kept)
-    if ord == "nuc" or definitely_equal(s.shape[last], 0):
+    if ord == "nuc":
         found = lax_shape.reduce_sum(s, (last,))
+    elif definitely_equal(s.shape[last], 0):
+        found = _extreme(x, s, (last,), ord == 2, False)
     else:
         found = index_in_dim(s, 0 if ord == 2 else -1, last, keepdims=False)
     return lax_shape.expand_dims(found, sorted(axes)) if keepdims else found

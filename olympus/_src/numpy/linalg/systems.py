@@ -33,7 +33,8 @@ from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, definitely_equal, prod
 from .. import products
-from ..promote import array_args, inexact, promote_dtypes
+from ..promote import array_args, convert, inexact, promote_dtypes
+from ..reductions import wide_dtype
 
 __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power", "multi_dot",
            "qr", "slogdet", "solve", "tensorinv", "tensorsolve"]
@@ -162,7 +163,9 @@ def det(a: Any) -> Any:
     n = a.shape[-1]
     if definitely_equal(n, 0):
         return full_like(a, 1, shape=a.shape[:-2])
-    return _minor(a, tuple(range(n))) if n <= 3 else _det(a)
+    if n <= 3:
+        return _minor(a, tuple(range(n)))
+    return convert(_det(convert(a, wide_dtype(a.dtype))), a.dtype)
 
 
 def _minor(a: Any, left: tuple[int, ...]) -> Any:
@@ -270,9 +273,9 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     a = _square("slogdet", a)
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method {method!r} given; 'lu' or 'qr' is required.")
-    if method == "qr":
-        return _slogdet_qr(a)
-    return _slogdet(a)
+    found = (_slogdet_qr if method == "qr" else _slogdet)(convert(a, wide_dtype(a.dtype)))
+    real = dtypes.to_real_dtype(a.dtype)
+    return SlogdetResult(convert(found.sign, a.dtype), convert(found.logabsdet, real))
 
 
 @custom_jvp
