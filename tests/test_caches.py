@@ -1,12 +1,25 @@
 """What programs are kept for, and for how long: no cache gives one caller another's program."""
 
+import ast
+import copy
+import dataclasses
+import functools
+import gc
+import math
+import pickle
 import re
+import weakref
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus._src.base import config, lib, util
+from olympus._src.core import context
+from olympus._src.core.context import current_context
 
 x3 = onp.array([0.5, 1.5, 2.5])
 
@@ -67,3 +80,390 @@ def test_scopes_inside_a_program_that_is_differentiated_keep_their_names():
 
     text = olympus.jit(olympus.grad(f)).lower(1.0).as_text(debug_info=True)
     assert "inner/" in text
+
+
+# A function is traced anew where anything else that programs depend on has changed.
+
+OTHER = {"olympus_enable_x64": True, "olympus_debug_nans": True, "olympus_debug_infs": True,
+         "olympus_check_tracer_leaks": True, "olympus_enable_checks": True,
+         "olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn",
+         "olympus_default_matmul_precision": "highest", "olympus_default_prng_impl": "rbg",
+         "olympus_threefry_partitionable": False, "olympus_softmax_custom_jvp": True,
+         "olympus_random_seed_offset": 1, "olympus_default_device": "cpu"}
+told = [0.0]
+
+
+def tell(x):
+    """Reads what no cache knows of: whoever calls it again has traced it again."""
+    return x + told[0]
+
+
+def carry(c, x):
+    return tell(c), x
+
+
+def tell_sum(x, y):
+    return x + y + told[0]
+
+
+@olympus.custom_jvp
+def tell_jvp(x):
+    return tell(x)
+
+
+tell_jvp.defjvp(lambda primals, tangents: (tell(primals[0]), tangents[0] * told[0]))
+
+
+@olympus.custom_vjp
+def tell_vjp(x):
+    return tell(x)
+
+
+tell_vjp.defvjp(lambda x: (tell(x), None), lambda _, ct: (ct * told[0],))
+tell_jit = olympus.jit(tell)
+TELLERS = {
+    "jit": tell_jit,
+    "vmap of jit": lambda x: olympus.vmap(tell_jit)(x[None])[0],
+    "jvp of jit": lambda x: olympus.jvp(tell_jit, (x,), (x,))[0],
+    "jit of jit": olympus.jit(lambda x: tell_jit(x)),
+    "scan": lambda x: lax.scan(carry, x, None, length=1)[0],
+    "fori_loop": lambda x: lax.fori_loop(0, 1, lambda i, c: tell(c), x),
+    "cond": lambda x: lax.cond(True, tell, tell, x),
+    "map": lambda x: lax.map(tell, x),
+    "checkpoint": olympus.checkpoint(tell),
+    "reduce": lambda x: lax.reduce(onp.zeros((2, 2), x.dtype), x[0] * 0, tell_sum, (0,))[:1] * 0 + x
+    + told[0],
+    "custom_jvp": lambda x: olympus.grad(lambda y: tell_jvp(y).sum())(x) + x,
+    "custom_vjp": lambda x: olympus.grad(lambda y: tell_vjp(y).sum())(x) + x,
+}
+
+
+def test_all_options_that_programs_depend_on_are_tried():
+    text = Path(config.__file__).read_text()
+    rows = [row.split("doc=")[0] for row in re.split(r"= _option\(", text)[1:]]
+    keys = {re.search(r'"(\w+)"', row)[1] for row in rows if "trace_key=True" in row}
+    assert len(keys) > 10
+    assert keys - {"olympus_disable_jit"} <= set(OTHER)     # under that, nothing is traced
+
+
+@pytest.mark.parametrize("call", TELLERS.values(), ids=TELLERS)
+def test_a_program_belongs_to_its_context(call):
+    x = onp.ones(2)
+    told[0] = 0.0
+    call(x)
+    for i, (name, value) in enumerate(OTHER.items()):
+        told[0] = i + 1.0
+        with config._options[name](value):
+            assert call(x).tolist() == [i + 2.0] * 2, name
+
+
+def test_a_program_belongs_to_its_named_axes():
+    def size(x):
+        return tell_jit(x) + lax.axis_size("i") * 0
+
+    for n in (1, 2, 3):
+        told[0] = float(n)
+        out = olympus.vmap(size, axis_name="i")(onp.zeros(n))
+        assert out.tolist() == [n] * n
+
+
+def test_a_context_is_one_object_and_is_dropped():
+    with config.random_seed_offset(7):
+        first = current_context()
+        assert current_context() is first
+        with config.random_seed_offset(8):
+            assert current_context() is not first
+        assert current_context() is first
+    kept = weakref.ref(first)
+    del first
+    assert current_context() is current_context()
+    assert kept() is None
+
+
+def test_named_scopes_are_dropped():
+    before = len(context._scopes)
+    for i in range(100):
+        with olympus.named_scope(f"scope {i}"):
+            olympus.make_olympuspr(onp.sin)(1.0)
+    gc.collect()
+    assert len(context._scopes) <= before + 1
+
+
+# Callables are told apart by identity, values by their bits.
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Equal ones may be different functions: 1 == 1.0 == True, 0.0 == -0.0."""
+
+    k: object
+
+    def __call__(self, x):
+        return x * self.k
+
+    def add(self, c, x):
+        return self(c), x
+
+
+NUMBERS = (1, 1.0, True, 0.0, -0.0, math.nan, 0, False)
+APPLIED = {
+    "jit": lambda f, x: olympus.jit(f)(x),
+    "jit of method": lambda f, x: olympus.jit(f.__call__)(x),
+    "scan": lambda f, x: lax.scan(lambda c, _: (c, f(c)), x, None, length=1)[1][0],
+    "map": lambda f, x: lax.map(f, x),
+    "cond": lambda f, x: lax.cond(True, f, f, x),
+    "checkpoint": lambda f, x: olympus.checkpoint(f)(x),
+    "vmap": lambda f, x: olympus.vmap(f)(x),
+    "named_call": lambda f, x: olympus.named_call(f, name="f")(x),
+    "static": lambda f, x: olympus.jit(lambda k, x: x * k, static_argnums=0)(f.k, x),
+    "static, one function": lambda f, x: times(f.k, x),
+    "argument": lambda f, x: jitted_times(f.k, x),
+    "eager": lambda f, x: x * f.k,
+    "eager, swapped": lambda f, x: f.k * x,
+    "eager function": lambda f, x: onp.multiply(x, f.k),
+    "pure_callback": lambda f, x: olympus.jit(lambda x: olympus.pure_callback(
+        lambda x: np.asarray(np.asarray(x) * f.k, onp.result_type(x, f.k)),
+        olympus.ShapeDtypeStruct(x.shape, onp.result_type(x, f.k)), x))(x),
+}
+times = olympus.jit(lambda k, x: x * k, static_argnums=0)
+jitted_times = olympus.jit(lambda k, x: x * k)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("apply", APPLIED.values(), ids=APPLIED)
+def test_what_is_equal_is_not_the_same(apply, dtype):
+    for _ in range(2):
+        for k in NUMBERS:
+            x = np.array([2, 3], dtype)
+            # A Python number takes the dtype of the array, unless it is of a higher kind.
+            higher = isinstance(k, float) and dtype == "int32"
+            wanted = np.dtype("float32" if higher else dtype)
+            expected = x.astype(wanted) * wanted.type(k)
+            found = np.asarray(apply(Scale(k), onp.asarray(x)))
+            assert found.dtype == expected.dtype, k
+            np.testing.assert_array_equal(found, expected)
+            assert np.signbit(found).tolist() == np.signbit(expected).tolist(), k
+
+
+def test_a_function_made_anew_is_traced_anew_and_not_compiled_again(monkeypatch):
+    traced, compiles, compile_ = [], [], lib.compile
+    monkeypatch.setattr(lib, "compile", lambda *a, **k: compiles.append(1) or compile_(*a, **k))
+
+    def make():
+        def f(x):
+            traced.append(1)
+            return onp.sin(x) * 1.625
+
+        return olympus.jit(f)
+
+    expected = float(make()(2.0))
+    before = len(compiles)
+    for _ in range(5):
+        assert float(make()(2.0)) == expected
+        gc.collect()
+    assert len(traced) == 6
+    assert len(compiles) == before
+
+
+# Everything goes when its user lets go of it.
+
+class Model:
+    """Reaches itself through the programs of its own jitted method."""
+
+    def __init__(self, body):
+        self.w, self.body = onp.ones(3), body
+        self.step = olympus.jit(self.run)
+
+    def run(self, x):
+        return self.body(self, x)
+
+    def host(self, x):
+        return np.asarray(x) * np.asarray(self.w)
+
+    def call_host(self, x):
+        return olympus.pure_callback(self.host, olympus.ShapeDtypeStruct(x.shape, x.dtype), x,
+                                     vmap_method="sequential")
+
+
+def with_jvp(self, x):
+    f = olympus.custom_jvp(lambda x: x * self.w)
+    f.defjvp(lambda p, t: (p[0] * self.w, t[0] * self.w))
+    return f(x)
+
+
+def with_vjp(self, x):
+    f = olympus.custom_vjp(lambda x: x * self.w)
+    f.defvjp(lambda x: (x * self.w, None), lambda _, ct: (ct * self.w,))
+    return f(x)
+
+
+def with_print(self, x):
+    olympus.debug.callback(self.host, x)
+    return x
+
+
+BODIES = {
+    "array": lambda self, x: x * self.w,
+    "callback": Model.call_host,
+    "debug": with_print,
+    "custom_jvp": with_jvp,
+    "custom_vjp": with_vjp,
+    "scan": lambda self, x: lax.scan(lambda c, _: (c * self.w, None), x, None, length=2)[0],
+    "callback in scan": lambda self, x: lax.scan(
+        lambda c, _: (self.call_host(c), None), x, None, length=2)[0],
+    "while": lambda self, x: lax.while_loop(
+        lambda c: c.sum() < 9, lambda c: c + self.w, x),
+    "cond": lambda self, x: lax.cond(x[0] > 0, lambda x: x * self.w, lambda x: x, x),
+    "checkpoint": lambda self, x: olympus.checkpoint(lambda x: x * self.w)(x),
+    "jit in jit": lambda self, x: olympus.jit(lambda x: x * self.w)(x),
+    "reduce": lambda self, x: x + lax.reduce(x, np.float32(0), lambda a, b: a + b, (0,)) * self.w,
+}
+
+
+NO_REVERSE = (BODIES["callback"], BODIES["callback in scan"], BODIES["while"])
+
+
+def use(call, how):
+    if "grad" in how:
+        olympus.grad(lambda x: call(x).sum())(onp.ones(3))
+    elif how == "vmap":
+        olympus.vmap(call)(onp.ones((2, 3)))
+    else:
+        call(onp.ones(3))
+
+
+@pytest.mark.parametrize("how", ["jit", "eager", "grad", "eager grad", "vmap"])
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_an_object_goes_that_its_programs_lead_back_to(body, how):
+    if "grad" in how and body in NO_REVERSE:
+        pytest.skip("has no reverse derivative")
+    model = Model(body)
+    use(model.run if how.startswith("eager") else model.step, how)
+    olympus.effects_barrier()
+    left = weakref.ref(model)
+    del model
+    gc.collect()
+    assert left() is None
+
+
+def test_a_callback_runs_though_the_function_that_calls_it_is_gone():
+    seen = []
+    for i in range(8):
+        def say(x, i=i):
+            olympus.debug.callback(lambda x: seen.append(float(x) + i), x)
+
+        olympus.jit(say)(1.0)
+        del say
+        gc.collect()
+    olympus.effects_barrier()
+    assert sorted(seen) == [i + 1.0 for i in range(8)]
+
+
+def test_wraps_does_not_carry_programs_along():
+    def f(x):
+        return x + 1
+
+    assert olympus.jit(f)(1) == 2
+
+    @functools.wraps(f)
+    def g(x):
+        return x + 2
+
+    assert olympus.jit(g)(1) == 3
+    assert olympus.jit(f)(1) == 2
+    assert copy.copy(f) is f
+    assert pickle.loads(pickle.dumps(util.Owned(f))).memos == {}
+
+
+# Every cache there is: what it is looked up by, whose it is, and what bounds it.
+
+CACHES = {
+    # programs and code
+    ("transforms/jit.py", "_programs_of"): "types, tree, statics by bits, Context | the function "
+        "| 4096, code by _make_room",
+    ("control/bodies.py", "stage_body"): "types, tree, what is done with it, Context | the "
+        "function | 64",
+    ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",
+    ("backend/dispatch.py", "_programs"): "primitive and params | process | 16384",
+    ("backend/compile.py", "_executables"): "digest, devices, options | process | see its two",
+    ("backend/compile.py", "known"): "digest, devices, options | weak",
+    ("backend/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
+    ("lax/special/series.py", "program"): "shape, dtype, params | the primitive | 256",
+    ("lax/indexing.py", "_update_body"): "primitive, dtype | process | 256",
+    ("control/platform.py", "platform_cond"): "platforms | process | as many as there are",
+    # what lowering makes again and again
+    ("backend/attributes.py", "_types"): "aval or dtype | process | 65536, the context 64 MiB",
+    ("backend/attributes.py", "_attrs"): "text or ints | process | 65536, the context 64 MiB",
+    ("backend/attributes.py", "_locations"): "name, line | process | 65536, the context 64 MiB",
+    ("backend/attributes.py", "_grown"): "none | process | 64 MiB of what the context holds",
+    ("base/lib/mlir.py", "_current"): "none | process | one context",
+    # constants
+    ("backend/eager.py", "scalars"): "aval, type, bits, device | process | 4096 scalars",
+    # types and plans
+    ("core/context.py", "_contexts"): "options, axes | weak",
+    ("core/context.py", "_scopes"): "names | weak",
+    ("types/avals.py", "_table"): "shape, dtype … | weak",
+    ("core/primitive.py", "_inferred"): "avals, params | the primitive | 8192",
+    ("types/shape.py", "_broadcast_shapes"): "shapes | process | 4096",
+    ("types/dtypes.py", "_AS_DTYPE"): "spelling of a dtype | process | as many as there are",
+    ("types/dtypes.py", "_PROMOTED"): "dtypes, x64, mode | process | as many as there are",
+    ("lax/families.py", "_range"): "dtype | process | 256",
+    ("numpy/promote.py", "_plans"): "avals, x64, mode | process | 16384",
+    ("numpy/promote.py", "scalar_plan"): "aval, type, x64, mode | process | 4096",
+    ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",
+    ("numpy/index_plan.py", "_plans"): "shape, kinds of entries | process | 16384",
+    ("numpy/indexing.py", "_hows"): "options by type and text | process | 1024",
+    # what there is once
+    ("backend/devices.py", "_clients"): "platform | process | as many as there are",
+    ("backend/devices.py", "_gpu_plugin_installed"): "none | process | one",
+    ("base/lib/arrays.py", "single_device_sharding"): "device, memory | process | 4096",
+    ("base/lib/calls.py", "_lapack_names"): "none | process | one",
+    ("base/lib/clients.py", "_load_cuda_plugin"): "none | process | one",
+    ("base/lib/mlir.py", "_register_passes"): "none | process | one",
+    ("base/config.py", "_options"): "name | process | the options",
+    ("base/source.py", "_internal"): "file | process | files that code was written in",
+    ("base/util.py", "_caches"): "the caches | weak",
+    ("core/trace.py", "FOREIGN_AVALS"): "type | process | filled at import",
+    ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
+    # what is under way
+    ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",
+    ("base/lib/host.py", "_waiting"): "none | process | one thread",
+    ("core/effects.py", "_last_ordered"): "none | process | one",
+    ("core/effects.py", "_pending"): "none | process | 64 tokens",
+}
+
+
+def mutable_caches():
+    """(file, name) of each cache in the package, by what makes one."""
+    makers = {"Memo", "memoize", "lru_cache", "cache", "WeakValueDictionary", "WeakKeyDictionary",
+              "WeakSet", "OrderedDict", "deque", "weakref_lru_cache", "Executables", "_Grown"}
+    root = Path(olympus.__file__).parent
+
+    def maker(node):
+        while isinstance(node, ast.Call):
+            node = node.func
+        return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+
+    for path in sorted(root.rglob("*.py")):
+        where = str(path.relative_to(root / "_src")) if "_src" in path.parts else path.name
+        tree = ast.parse(path.read_text())
+        top = {id(node) for node in tree.body}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                if any(maker(d) in makers for d in node.decorator_list) and id(node) in top:
+                    yield where, node.name
+                if any(isinstance(n, ast.Call) and ast.unparse(n.func) == "Owned.memo"
+                       for n in ast.walk(node)):
+                    yield where, node.name
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                kept = id(node) in top or isinstance(targets[0], ast.Attribute)
+                empty = isinstance(node.value, (ast.Dict, ast.List)) and not (
+                    getattr(node.value, "keys", None) or getattr(node.value, "elts", None))
+                made = isinstance(node.value, ast.Call) and maker(node.value) in makers
+                if kept and (made or (empty and id(node) in top)):
+                    yield where, getattr(targets[0], "attr", None) or targets[0].id
+
+
+def test_every_cache_has_its_row():
+    found = set(mutable_caches())
+    assert found == set(CACHES), (sorted(found - set(CACHES)), sorted(set(CACHES) - found))

@@ -18,10 +18,9 @@ from ..base import lib
 from ..control.bodies import check_callable, flatten, name_of, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects
-from ..core.context import ThreadState, ctx
 from ..core.introspection import valid_olympustype
 from ..core.primitive import Axis, Primitive
-from ..core.trace import Tracer, typeof
+from ..core.trace import typeof
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..types import dtypes
@@ -72,14 +71,12 @@ class HostCall(Primitive, abstract=True):
     def infer(self, *avals: Any, result_avals: Sequence[Any] = (), **params: Any) -> list[Any]:
         return list(result_avals)
 
-    def bind(self, *args: Any, **params: Any) -> Any:
-        if ctx.trace is ThreadState.trace and not any(isinstance(a, Tracer) for a in args):
-            if any(e.ordered for e in self.effects((), params)):
-                effects.wait_for_ordered()
-            arrays = map(argument_array, args)      # of keys their data, as in programs
-            out = self.host(params)(*[lib.to_numpy(stored(a)) for a in arrays])
-            return list(map(argument_array, out))
-        return ctx.trace.process(self, args, params)
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """Call at once: a compiled program would be kept, and the callback with it."""
+        if any(e.ordered for e in self.effects((), params)):
+            effects.wait_for_ordered()
+        out = self.host(params)(*[lib.to_numpy(stored(a)) for a in args])   # of keys their data
+        return list(map(argument_array, out))
 
     def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
         """The function of NumPy arrays that runs on the host, its results checked."""

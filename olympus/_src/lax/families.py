@@ -7,12 +7,12 @@ one shape, or are rank-0 literals.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base.util import memoize
 from ..core.ir import Literal
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
@@ -205,7 +205,7 @@ def comparison(name: str, direction: str, kinds: str, total: bool = False) -> Co
     return Comparison(name, direction, kinds, total)
 
 
-@functools.cache
+@memoize(256)
 def _range(dtype: np.dtype) -> tuple[int, int]:
     """The smallest and the largest integer of a dtype."""
     limits = dtypes.iinfo(dtype)

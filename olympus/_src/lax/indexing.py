@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.util import memoize
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Linear, Zero
 from ..core.staging import stage
@@ -551,7 +551,7 @@ def _window_sizes(ndim: int, updates: ShapedArray, dn: ScatterDimensionNumbers) 
     return tuple([1 if d in dropped else next(sizes) for d in range(ndim)])
 
 
-@lru_cache(maxsize=256)
+@memoize(256)
 def _update_body(prim: Scatter, dtype: Any) -> Any:
     """The scalar program (old, new) -> element; None keeps the new."""
     if prim.combine is None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from functools import lru_cache
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import ConcretizationTypeError
+from ..base.util import memoize
 
 __all__ = ["broadcast_shapes", "canonical_axes", "canonical_axis", "canonical_dim",
            "canonical_shape", "definitely_equal", "div", "entries", "front_axes", "front_axis",
@@ -183,7 +183,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     return _broadcast_shapes(shapes)
 
 
-@lru_cache(maxsize=4096)
+@memoize(4096)
 def _broadcast_shapes(shapes: tuple[Shape, ...]) -> Shape:
     rank = max(map(len, shapes), default=0)
     padded = [(1,) * (rank - len(s)) + s for s in shapes]

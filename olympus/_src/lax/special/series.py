@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base import config
+from ...base.util import memoize
 from ...core.ir import ClosedOlympuspr
 from ...core.primitive import Primitive
 from ...core.staging import stage
@@ -122,7 +123,7 @@ class Computed(Elementwise):
 
     def __init__(self, name: str, fun: Callable[..., Any], partials: Sequence[Partial]) -> None:
         super().__init__(name, name, FLOATING, partials)
-        self.program = functools.cache(functools.partial(_program, fun))
+        self.program = memoize(256)(functools.partial(_program, fun))
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
         out = b.avals_out[0]
