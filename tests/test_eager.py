@@ -61,7 +61,9 @@ def test_params_that_python_calls_equal_are_different_programs(how):
 
 @pytest.mark.parametrize("make", [
     lambda: onp.asarray(2.0), lambda: onp.array(2), lambda: onp.positive(2.0),
-    lambda: onp.real(2.0), lambda: olympus.grad(lambda x: x)(2.0),
+    lambda: onp.real(2.0), lambda: onp.squeeze(2.0), lambda: onp.transpose(2),
+    lambda: onp.fft.fftshift(2.0), lambda: onp.roll(1.5, (), ()),
+    lambda: olympus.grad(lambda x: x)(2.0),
     lambda: olympus.vjp(lambda x: x, 2.0)[0], lambda: olympus.jvp(lambda x: x, (2.0,), (1.0,))[1],
     lambda: lax.stop_gradient(onp.abs(2.0)), lambda: olympus.device_put(2.0),
 ])
@@ -79,3 +81,26 @@ def test_nan_keeps_its_sign_and_zero_too():
     for number in (math.nan, -math.nan, 0.0, -0.0, -math.nan, math.nan):
         want = np.copysign(x, number)
         assert np.array_equal(np.signbit(want), np.signbit(onp.copysign(x, number)))
+
+
+@pytest.mark.parametrize("number", [2**31, -2**40, 2**62, 10**25])
+def test_a_number_beyond_int32_is_a_number_beside_floats(number):
+    """Eagerly it was one; jit refused it."""
+    x = np.asarray([1.5, 2.0], "float32")
+    for fun in ("add", "copysign", "logaddexp2", "float_power", "maximum", "where"):
+        def call(x, fun=fun):
+            args = (x > 0, x, number) if fun == "where" else (x, number)
+            return getattr(onp, fun)(*args)
+
+        with np.errstate(all="ignore"):
+            wide = np.float32(number)
+            want = np.where(x > 0, x, wide) if fun == "where" else getattr(np, fun)(x, wide)
+            want = want.astype("float32")
+        for got in (call(onp.asarray(x)), olympus.jit(call)(x)):
+            assert got.dtype == "float32"
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+    np.testing.assert_allclose(onp.hypot(number, 3), np.hypot(float(number), 3), rtol=1e-6)
+    for fun in (lambda: onp.add(onp.arange(3), number), lambda: lax.neg(number)):
+        for refused in (fun, olympus.jit(fun)):
+            with pytest.raises(OverflowError, match="fit"):
+                refused()

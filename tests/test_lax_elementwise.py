@@ -239,3 +239,11 @@ def test_accuracy() -> None:
             _, tangent = jvp(lambda v, fun=fun, a=accuracy: fun(v, accuracy=a), (x,), (x,))
             np.testing.assert_allclose(tangent, jvp(fun, (x,), (x,))[1], rtol=1e-14)
     assert lax.Tolerance(1e-3) == lax.Tolerance(1e-3) != lax.Tolerance(ulps=1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32"])
+def test_negative_constants_have_no_leading_zeros(dtype):
+    """XLA folds count-leading-zeros of a signed constant to a negative number."""
+    x = np.asarray([-1, -100, 5, 0]).astype(dtype)
+    bits = x.itemsize * 8
+    assert olympus.jit(lambda: lax.clz(x))().tolist() == [0, 0, bits - 3, bits]

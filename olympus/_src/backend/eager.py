@@ -93,9 +93,9 @@ def argument_array(x: Any) -> Any:
         raise errors.UnexpectedTracerError(
             f"leaked tracer: {x!r} is used where its transformation is not the current one; a "
             "traced value may be used only by the function that is traced; return it instead.")
+    aval = typeof(x)    # raises the teaching error for what is no array
     if kind in SCALAR_TYPES:
-        return array_from_numpy(np.asarray(x, dtypes.python_scalar_dtype(kind)), kind is not bool)
-    typeof(x)   # raises the teaching error for what is no array
+        return array_from_numpy(np.asarray(x, aval.dtype), aval.weak_type)
     if hasattr(x, "__olympus_array__"):
         return argument_array(x.__olympus_array__())
     return array_from_numpy(np.asarray(x))

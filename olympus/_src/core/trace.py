@@ -243,7 +243,13 @@ def _foreign_aval(x: Any) -> Any:
     """The aval of a value that has no `aval` attribute."""
     kind = type(x)
     if kind in SCALAR_TYPES:
-        return scalar_aval(kind)
+        aval = scalar_aval(kind)
+        bits = 8 * aval.dtype.itemsize - 1
+        if kind is int and not -1 << bits <= x < 1 << bits:
+            raise OverflowError(f"typeof: the Python int {x} given; it does not fit {aval.dtype}, "
+                                "the dtype of ints; use a float, a NumPy array of a wider dtype, "
+                                "or enable x64.")
+        return aval
     lookup = FOREIGN_AVALS.get(kind)
     if lookup is not None:
         return lookup(x)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .families import BITS, INTEGER, binary, elementwise
+from ..types import dtypes
+from .families import BITS, INTEGER, Elementwise, binary, elementwise
 
 __all__ = ["and_p", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clz", "clz_p",
            "not_p", "or_p", "population_count", "population_count_p", "shift_left",
@@ -20,7 +21,19 @@ shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_righ
 shift_right_arithmetic_p = elementwise("shift_right_arithmetic",
                                        "stablehlo.shift_right_arithmetic", INTEGER)
 population_count_p = elementwise("population_count", "stablehlo.popcnt", INTEGER)
-clz_p = elementwise("clz", "stablehlo.count_leading_zeros", INTEGER)
+
+
+class CountLeadingZeros(Elementwise):
+    """Of unsigned integers: XLA folds those of negative constants to negative numbers."""
+
+    def lower(self, b: Any, *xs: Any, accuracy: Any = None) -> Any:
+        (aval,) = b.avals_in
+        unsigned = aval.update(dtype=dtypes.as_dtype(f"uint{dtypes.itemsize_bits(aval.dtype)}"))
+        x = b.op("stablehlo.bitcast_convert", xs, None, unsigned)
+        return b.op("stablehlo.bitcast_convert", [b.op(self.op, [x], None, unsigned)])
+
+
+clz_p = CountLeadingZeros("clz", "stablehlo.count_leading_zeros", INTEGER, None)
 
 
 def bitwise_and(x: Any, y: Any) -> Any:

@@ -24,7 +24,7 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axes, canonical_axis, canonical_dim, prod
 from . import manipulation
-from .promote import array_args
+from .promote import array_args, to_array
 from .ufuncs import divide
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn",
@@ -48,7 +48,7 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | 
                          "None is required.")
     axes = _axes(name, aval, s, axes)
     if not axes:
-        return x if kind == FftType.RFFT else convert_element_type(
+        return to_array(x) if kind == FftType.RFFT else convert_element_type(
             x, dtypes.to_complex_dtype(aval.dtype))
     sizes = _sizes(name, kind, aval, s, axes)
     return _run(x, kind=kind, sizes=sizes, axes=axes, norm=norm or "backward")

@@ -360,7 +360,7 @@ def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
             a = _roll_static(a, s % n, d)
         else:
             a = _roll_traced(a, s, axis=d)
-    return a
+    return as_array(a)
 
 
 _roll_by = fused(_roll, static=("shift", "axis"))

@@ -31,6 +31,7 @@ __all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "ch
            "promote_inexact", "refuse_option", "scalar_plan", "to_array", "unary", "unary_inexact"]
 
 BOOL = dtypes.as_dtype(bool)
+_WIDE = make_aval((), dtypes.as_dtype("int64"), True)   # of Python ints, where int64 is no dtype
 
 _x64, _mode = config.enable_x64, config.numpy_dtype_promotion
 _rank_mode = config.numpy_rank_promotion
@@ -231,10 +232,21 @@ def warn_complex(name: str, aval: Any, dtype: Any) -> None:
 
 def _plan(name: str, avals: tuple, inexact: bool) -> tuple[Any, bool, tuple[int, ...]]:
     """(dtype, weak type, shape) of the result; errors name the operation."""
+    return *_result_type(avals, inexact), result_shape(name, avals)
+
+
+def _result_type(avals: Sequence[Any], inexact: bool) -> tuple[Any, bool]:
     dtype, weak = dtypes.promote_many(tuple([(a.dtype, a.weak_type) for a in avals]))
     if inexact and not dtypes.is_extended(dtype):
         dtype = dtypes.to_inexact_dtype(dtype)
-    return dtype, weak, result_shape(name, avals)
+    return (dtypes.canonical_dtype(dtype) if _WIDE in avals else dtype), weak
+
+
+def _promotable(name: str, x: Any, position: int) -> Any:
+    """`operand`, and Python ints beyond the default dtype, which floats and wide dtypes take."""
+    if type(x) is int and not _x64.value and not -2**31 <= x < 2**31:
+        return Literal(x, _WIDE)
+    return operand(name, x, position)
 
 
 def result_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
@@ -266,7 +278,7 @@ def promote(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     Raises TypeError for operands that are no arrays or do not broadcast, TypePromotionError for
     dtypes without a join.
     """
-    xs = tuple([operand(name, x, i) for i, x in enumerate(xs)])
+    xs = tuple([_promotable(name, x, i) for i, x in enumerate(xs)])
     avals = tuple([x.aval for x in xs])
     rank_mode = _rank_mode.value
     key = (avals, inexact, _x64.value, _mode.value)
@@ -295,10 +307,8 @@ def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None) -> Any:
 
 def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     """Operands with one dtype, each with its own shape."""
-    xs = tuple([operand(name, x, i) for i, x in enumerate(xs)])
-    dtype, weak = dtypes.promote_many(tuple([(x.aval.dtype, x.aval.weak_type) for x in xs]))
-    if inexact and not dtypes.is_extended(dtype):
-        dtype = dtypes.to_inexact_dtype(dtype)
+    xs = tuple([_promotable(name, x, i) for i, x in enumerate(xs)])
+    dtype, weak = _result_type([x.aval for x in xs], inexact)
     return [_fit(x, dtype, weak, None) for x in xs]
 
 
