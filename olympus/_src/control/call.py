@@ -56,7 +56,8 @@ class Call(Higher):
                   olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         """jvp and the cut in one pass over the body, unless tangents are partly known."""
         active = [t for t in tangents if type(t) is not Zero]
-        if not all(map(tape.owns, active)) or any(map(tape.owns, primals)):
+        if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or \
+                tape.must_wait(self, primals, {"olympuspr": olympuspr, **params}):
             return self.jvp(primals, tangents, olympuspr=olympuspr, **params)
         nonzero = tuple(type(t) is not Zero for t in tangents)
         split, nonzero_out = linearize_program(olympuspr, nonzero)

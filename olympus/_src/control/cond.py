@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import jit_disabled
-from ..core.effects import OrderedIOEffect, of_body
+from ..core.effects import OrderedIOEffect, input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Zero
@@ -141,6 +141,10 @@ class Cond(Higher):
             raise ValueError("cond: mapped over its predicate with an ordered io_callback in a "
                              "branch; elements have no order; use lax.map or lax.scan, or "
                              "ordered=False.")
+        if any(input_effects(b.effects) for b in branches):
+            raise ValueError("cond: mapped over its predicate with a branch that changes an "
+                             "operand in place; all branches are computed then; use lax.map or "
+                             "lax.scan over the elements.")
         if any(map(per_element, branches)):
             if axis.name is not None and self.uses_axis(axis.name, {"branches": branches}):
                 raise ValueError(

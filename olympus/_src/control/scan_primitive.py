@@ -120,8 +120,13 @@ class Scan(Higher):
                                          (*uk_carry, *(False,) * num_ys))
             return split, split.unknown_out[:nk]
 
-        split, uk_carry = carry_fixpoint(uk_start, step)
-        uk = (*uk_consts, *uk_carry, *uk_xs)
+        while True:
+            split, uk_carry = carry_fixpoint(uk_start, step)
+            uk = (*uk_consts, *uk_carry, *uk_xs)
+            touched = [i for i in split.touched(uk) if i < nc]
+            if not touched:
+                break
+            uk_consts = tuple(u or i in touched for i, u in enumerate(uk_consts))
         known = [a for a, u in zip(args, uk) if not u]
         kc, kk = nc - sum(uk_consts), nk - sum(uk_carry)
         known_body, res_kinds, once = split.known.derived(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.util import cut
-from ..core.effects import of_body
+from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Zero
@@ -112,8 +112,8 @@ class While(Higher):
         """Run what is known; the unknown part repeats the whole loop, which has no fixed length."""
         whole = tape.record(self, args, params)
         known, uk = self.known_loop(args, unknown, **params)
-        if known is None:
-            return whole
+        if known is None or input_effects(self.effects([typeof(a) for a in args], params)):
+            return whole    # what it changes is changed once
         out = iter(known())
         return [w if u else next(out) for w, u in zip(whole, uk)]
 
@@ -175,6 +175,10 @@ class While(Higher):
             out = self.bind(*c_consts, *b_consts, *carry, cond_nconsts=nc, cond_olympuspr=cond,
                             body_nconsts=nb, body_olympuspr=body, **params)
             return out, k_dims_new
+        if input_effects(cond_olympuspr.effects | body_olympuspr.effects):
+            raise ValueError("while_loop: mapped with a condition that differs by element, and a "
+                             "body that changes an operand in place; elements that have stopped "
+                             "would change it; use lax.map or lax.scan over the elements.")
         # Which elements go on is carried: the condition is evaluated once for each value.
         going = eval_closed(cond, *c_consts, *carry)
         if any(map(per_element, (cond_olympuspr, body_olympuspr))) and not (

@@ -11,7 +11,8 @@ from typing import Any
 from ..base import lib
 
 __all__ = ["DebugEffect", "Effect", "IOEffect", "InputEffect", "OrderedDebugEffect",
-           "OrderedIOEffect", "add_pending", "debug_effect", "effects_barrier", "io_effect",
+           "OrderedIOEffect", "add_pending", "debug_effect", "effects_barrier", "input_effects",
+           "io_effect",
            "of_body", "of_equations", "ordered_debug_effect", "ordered_io_effect",
            "wait_for_ordered"]
 
@@ -69,13 +70,18 @@ class InputEffect(Effect):
         return hash((type(self), self.kind, self.index))
 
 
+def input_effects(effects: frozenset[Any]) -> list[InputEffect]:
+    """Those that name an input."""
+    return [e for e in effects if isinstance(e, InputEffect)]
+
+
 def of_equations(inputs: Sequence[Any], eqns: Sequence[Any]) -> frozenset[Any]:
     """The effects of a program: those of its equations; an input's by its place among `inputs`.
 
     What an equation does to a value that another equation made is the program's own affair.
     """
     effects = frozenset().union(*(eqn.effects for eqn in eqns if eqn.effects))
-    if not any(isinstance(e, InputEffect) for e in effects):
+    if not input_effects(effects):
         return effects
     place = {v: i for i, v in enumerate(inputs)}
     return frozenset([moved for eqn in eqns for e in eqn.effects

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.context import ROOT
+from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import NO_EFFECTS, ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Primitive
@@ -33,13 +34,18 @@ class TapeTracer(StagingTracer):
 
 
 class TapeTrace(StagingTrace):
-    """Records operations on unknowns; passes the others on to `parent`."""
+    """Records operations on unknowns; passes the others on to `parent`.
 
-    __slots__ = ("parent",)
+    What is recorded runs after all that is passed on. So once something is recorded that reads or
+    changes an input (`InputEffect`), all that does so later is recorded, too.
+    """
+
+    __slots__ = ("parent", "touched")
 
     def __init__(self, parent: Trace) -> None:
         super().__init__()
         self.parent = parent
+        self.touched: set[int] = set()      # by id; the records keep the values alive
 
     def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
         tracer = super().new_input(aval, name)
@@ -51,6 +57,9 @@ class TapeTrace(StagingTrace):
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         unknown = [type(a) is TapeTracer and a._trace is self for a in args]
+        if self.touched:
+            for i in self.must_wait(prim, args, params):
+                unknown[i] = True
         if True in unknown and not isinstance(prim, Higher):
             return self.record(prim, args, params)
         ctx.trace = self.parent
@@ -71,6 +80,13 @@ class TapeTrace(StagingTrace):
         finally:
             ctx.trace = self
 
+    def must_wait(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[int]:
+        """The operands that it reads or changes after something that is recorded."""
+        if not self.touched or not prim.effectful:
+            return []
+        effects = prim.effects(tuple(map(typeof, args)), params)
+        return [e.index for e in input_effects(effects) if id(args[e.index]) in self.touched]
+
     def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Append one equation whose outputs are all unknown."""
         for a in args:
@@ -79,6 +95,8 @@ class TapeTrace(StagingTrace):
         avals = tuple([typeof(a) for a in args])
         result = prim.result_avals(avals, params)
         effects = prim.effects(avals, params) if prim.effectful else NO_EFFECTS
+        if effects:
+            self.touched.update([id(args[e.index]) for e in input_effects(effects)])
         if prim.multiple_results:
             out: Any = [TapeTracer(self, aval) for aval in result]
         else:
@@ -101,6 +119,17 @@ class Split:
                  unknown_out: tuple[bool, ...], residuals: tuple[int | None, ...]) -> None:
         self.known, self.unknown = known, unknown
         self.unknown_out, self.residuals = unknown_out, residuals
+
+    def touched(self, unknown_in: Sequence[bool]) -> list[int]:
+        """The known inputs that the unknown half reads or changes.
+
+        In a loop it does so before the known half of the next iteration: all must be in one half.
+        """
+        inputs = [i for i, u in enumerate(unknown_in) if not u]
+        lead = len(self.unknown.consts)
+        places = [e.index - lead for e in input_effects(self.unknown.effects)]
+        found = [self.residuals[i] for i in places if 0 <= i < len(self.residuals)]
+        return [inputs[r] for r in found if r is not None]
 
     @property
     def num_computed(self) -> int:

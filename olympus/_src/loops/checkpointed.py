@@ -20,7 +20,7 @@ from ..control.call import program_uses_axis
 from ..control.cond import cond
 from ..control.fixpoint import carry_fixpoint
 from ..control.while_primitive import While, loop, while_p
-from ..core.effects import of_body
+from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
@@ -53,7 +53,7 @@ class CheckpointedWhile(While):
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      checkpoints: int, **params: Any) -> list[Any]:
         known, uk = self.known_loop(args, unknown, checkpoints=checkpoints, **params)
-        if known is None:
+        if known is None or input_effects(self.effects([typeof(a) for a in args], params)):
             return tape.record(self, args, {**params, "checkpoints": checkpoints})
         count, *out = self._counting(*known.args, **known.keywords)
         nc = params["cond_nconsts"]
@@ -141,7 +141,7 @@ class CountedWhile(Higher):
                      ) -> list[Any]:
         """Run what is known; the unknown part repeats the whole loop: it keeps nothing of it."""
         whole = tape.record(self, args, params)
-        if unknown[0]:
+        if unknown[0] or input_effects(self.effects([typeof(a) for a in args], params)):
             return whole
         num_consts, closed = params["num_consts"], params["olympuspr"]
         uk_consts, uk_start = map(tuple, cut(unknown[1:], num_consts))
