@@ -34,7 +34,7 @@ def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
         consts, elements = iter(xs[:len(fixed)]), iter(xs[len(fixed):])
         return fun(*[next(consts if d is None else elements) for d in dims])
 
-    slices = [a.update(shape=a.shape[1:]) for a in map(typeof, mapped)]
+    slices = [typeof(x).without_axis(0) for x in mapped]
     return scan_p.bind(*fixed, *mapped, olympuspr=stage(body, [*map(typeof, fixed), *slices]),
                        length=size, reverse=False, unroll=1, num_consts=len(fixed), num_carry=0)
 

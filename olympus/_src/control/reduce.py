@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Zero
@@ -130,13 +131,12 @@ class Reduce(Primitive):
     The program takes what was combined so far and an element of each operand.
     """
 
+    spread = staticmethod(tags.reduce)
     multiple_results = True
     programs = ("olympuspr",)
     transpose = None
 
-    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
-        """Not memoised: the key would keep programs alive."""
-        return self.infer(*avals, **params)
+    result_avals = Primitive.inferred   # not memoised: the key would keep programs alive
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, dimensions: Dims
               ) -> list[ShapedArray]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.util import bit_key
+from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Primitive
@@ -238,6 +239,8 @@ def _positions(fun: Callable[..., Any], names: set[str]) -> set[int]:
 
 class Name(Primitive):
     """The operand, under a name that checkpoint policies see."""
+
+    spread = staticmethod(tags.same)
 
     def infer(self, x: Any, *, name: str) -> Any:
         return x

@@ -47,14 +47,14 @@ class Scan(Higher):
               **params: Any) -> list[Any]:
         outs = olympuspr.out_avals
         return [*outs[:num_carry],
-                *(a.update(shape=(length, *a.shape)) for a in outs[num_carry:])]
+                *(a.with_axis(0, length) for a in outs[num_carry:])]
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         return of_body(params["olympuspr"])
 
     def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
         whole = params["num_consts"] + params["num_carry"]
-        rows = [a.update(shape=a.shape[1:]) for a in avals[whole:]]
+        rows = [a.without_axis(0) for a in avals[whole:]]
         return [("the body", params["olympuspr"], [*avals[:whole], *rows])]
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, length: int, reverse: bool,

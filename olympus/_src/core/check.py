@@ -117,7 +117,7 @@ def _shape_problems(eqn: Any) -> Iterator[str]:
 def _type_problems(eqn: Any) -> Iterator[str]:
     avals = tuple(a.aval for a in eqn.invars)
     try:
-        inferred = eqn.primitive.infer(*avals, **eqn.params)
+        inferred = eqn.primitive.inferred(avals, eqn.params)
     except (TypeError, ValueError) as error:
         yield f"is refused by its primitive: {error}"
         return

@@ -16,6 +16,7 @@ from ..base.errors import RuleMissingError
 from ..base.util import Memo
 from ..types.avals import AbstractValue
 from .ir import NO_EFFECTS, ClosedOlympuspr, Olympuspr
+from .tags import body, tagged
 from .trace import ctx
 
 __all__ = ["Axis", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleTable", "RuleView",
@@ -140,6 +141,10 @@ class Primitive:
     jvp: Any
     transpose: Any
     vmap: Any
+    # Of tags, which `infer` knows nothing of; see `core.tags`.
+    spread: Any = None      # (operands, outs, params) -> entries per result
+    varying: Any = None     # (axes along which an operand varies, params) -> those of the results
+    memory: Any = None      # params -> the space of the results
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         if "effectful" not in cls.__dict__:
@@ -169,13 +174,17 @@ class Primitive:
         """Apply an equation's operation to new operands in the current trace."""
         return ctx.trace.process(self, tuple(args), params)
 
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The avals of results, with their tags."""
+        return tagged(self, avals, self.infer(*avals, **params), params)
+
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
-        """`infer`, memoised: avals are interned and params hashable."""
+        """`inferred`, memoised: avals are interned and params hashable."""
         key = (avals, *params.items()) if params else avals
         try:
             return self._inferred[key]
         except KeyError:
-            out = self._inferred[key] = self.infer(*avals, **params)
+            out = self._inferred[key] = self.inferred(avals, params)
             return out
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
@@ -259,9 +268,8 @@ class OpenPrimitive(Primitive):
                                "rule; give one with olympus.interpreters.mlir."
                                f"register_lowering({self.name}_p, rule).")
 
-    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
-        """Not memoised: 1 and True are equal keys, and an outsider's params are his own."""
-        return self.infer(*avals, **params)
+    # Not memoised: 1 and True are equal keys, and an outsider's params are his own.
+    result_avals = Primitive.inferred
 
 
 def missing_rule(prim: Primitive, message: str) -> Exception:
@@ -279,6 +287,7 @@ class Higher(Primitive, abstract=True):
 
     RULES = (*Primitive.RULES, "partial_eval", "dce")
     multiple_results = True
+    spread = staticmethod(body)
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
     dce: Any
@@ -292,9 +301,7 @@ class Higher(Primitive, abstract=True):
         """
         return self.jvp(primals, tangents, **params)
 
-    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
-        """Not memoised: the key would keep bodies alive."""
-        return self.infer(*avals, **params)
+    result_avals = Primitive.inferred   # not memoised: the key would keep bodies alive
 
 
 class RuleTable(dict):

@@ -65,8 +65,7 @@ class HostCall(Primitive, abstract=True):
 
     multiple_results = True
 
-    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
-        return self.infer(*avals, **params)     # not memoised: the callback would be kept alive
+    result_avals = Primitive.inferred   # not memoised: the callback would be kept alive
 
     def infer(self, *avals: Any, result_avals: Sequence[Any] = (), **params: Any) -> list[Any]:
         return list(result_avals)

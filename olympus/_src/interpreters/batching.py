@@ -24,8 +24,7 @@ class BatchTracer(Tracer):
     def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
         self._trace = trace
         aval = typeof(val)
-        shape = aval.shape
-        self.aval = aval.update(shape=(*shape[:dim], *shape[dim + 1:]))
+        self.aval = aval.without_axis(dim)
         self.val, self.dim = val, dim
 
     def origin(self) -> str:
@@ -154,7 +153,7 @@ def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, 
     def batched(aval: Any, dim: int | None) -> Any:
         if dim is None:
             return aval
-        return aval.update(shape=(*aval.shape[:dim], axis.size, *aval.shape[dim:]))
+        return aval.with_axis(dim, axis.size)
 
     avals = [batched(v.aval, d) for v, d in zip(pr.invars, dims, strict=True)]
     program = stage(body, avals, pr.debug_info)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
@@ -51,6 +52,7 @@ def kept_size(size: int, rank: int, k: int, recall: float, override: int) -> int
 class ApproxTopK(Primitive):
     """The `size` best elements along an axis, best first, and their indices."""
 
+    spread = staticmethod(tags.along("reduction_dimension"))
     multiple_results = True
     transpose = None
 

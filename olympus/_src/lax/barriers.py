@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
@@ -16,6 +17,8 @@ __all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "
 
 class Same(Primitive, abstract=True):
     """The operand as it is."""
+
+    spread = staticmethod(tags.same)
 
     def infer(self, x: Any) -> Any:
         return x
@@ -51,6 +54,7 @@ class StopGradient(Same):
 class OptimizationBarrier(Primitive):
     """The same values, none of them available to the compiler before all are computed."""
 
+    spread = staticmethod(tags.same)
     multiple_results = True
 
     def infer(self, *avals: Any) -> list[Any]:

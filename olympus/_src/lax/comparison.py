@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
@@ -117,6 +118,8 @@ def le_to(x: Any, y: Any) -> Any:
 class SelectN(Primitive):
     """The case that `which` (bool or int32; rank 0 or of the cases' shape) names."""
 
+    spread = staticmethod(tags.elementwise)
+
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]
         given = ", ".join(map(str, (which, *cases)))
@@ -221,6 +224,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 class Clamp(Primitive):
     """min, x or max, whichever lies in the middle; bounds of rank 0 or of the shape of x."""
 
+    spread = staticmethod(tags.elementwise)
     transpose = None
 
     def infer(self, low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
@@ -33,6 +34,8 @@ class DotGeneral(Primitive):
 
     Result axes: batch axes, then free axes of lhs, then free axes of rhs.
     """
+
+    spread = staticmethod(tags.contract)
 
     def shown(self, eqn: Any) -> dict[str, Any]:
         params = eqn.params

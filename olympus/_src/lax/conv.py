@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
@@ -49,6 +50,8 @@ def _out_size(size: int, window: int, stride: int, pads: tuple[int, int]) -> int
 
 class ConvGeneralDilated(Primitive):
     """A bilinear map of image (lhs) and kernel (rhs); XLA's convolution (no kernel flip)."""
+
+    spread = staticmethod(tags.convolve)
 
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
               padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import source
+from ..core import tags
 from ..core.ir import Literal
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import literal, typeof
@@ -24,6 +25,8 @@ __all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_ty
 
 class ConvertElementType(Primitive):
     """Elements as the nearest values of another dtype; complex to real keeps the real part."""
+
+    spread = staticmethod(tags.elementwise)
 
     def shown(self, eqn: Any) -> dict[str, Any]:
         return {k: v for k, v in eqn.params.items() if k != "sharding" or v is not None}
@@ -102,6 +105,11 @@ class BitcastConvertType(Primitive):
     """The same bits as elements of another dtype; a last axis appears or goes with their width."""
 
     transpose = None
+
+    def spread(self, operands: Any, outs: Any, params: dict[str, Any]) -> list[Any]:
+        (x,), ndim = operands, outs[0].ndim
+        tags.whole(x, range(ndim, len(x.shape)))    # the bytes of an element stay together
+        return [(*x.entries, None)[:ndim]]
 
     def infer(self, x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
         if new_dtype != x.dtype and not (dtypes.scalar_kind(x.dtype) in "iuf"

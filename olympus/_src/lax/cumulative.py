@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.trace import literal, typeof
@@ -61,6 +62,7 @@ def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
 class Cumulative(Primitive):
     """Prefixes along `axis`, suffixes if `reverse`, combined by a binary operation."""
 
+    spread = staticmethod(tags.along("axis"))
     transpose = None
 
     def __init__(self, name: str, combine: Callable[[Any, Any], Any],

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.util import memoize
+from ..core import tags
 from ..core.ir import Literal
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
@@ -108,6 +109,7 @@ def to_front(axis: Axis, x: Any, dim: int | None) -> Any:
 class Elementwise(Primitive):
     """Same-shape operands; one StableHLO op; the tangent is the sum of the partials."""
 
+    spread = staticmethod(tags.elementwise)
     elementwise = True
 
     def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import literal, typeof
 from ..types import dtypes
@@ -43,6 +44,9 @@ class FftType(enum.IntEnum):
 
 class Fft(Primitive):
     """params: fft_type, fft_lengths (one to three sizes of the real side's trailing axes)."""
+
+    def spread(self, operands: Any, outs: Any, params: dict[str, Any]) -> list[Any]:
+        return tags.matrix(operands, outs, [len(params["fft_lengths"])])
 
     def infer(self, x: ShapedArray, *, fft_type: FftType, fft_lengths: Dims) -> ShapedArray:
         n = len(fft_lengths)

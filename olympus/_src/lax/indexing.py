@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.util import memoize
+from ..core import tags
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Linear, Zero
 from ..core.staging import stage
@@ -134,6 +135,8 @@ def _per_component(b: Any, values: np.ndarray, index: ShapedArray) -> Any:
 
 class Gather(Physical):
     """Windows of `slice_sizes` read at `indices`."""
+
+    spread = staticmethod(tags.gather)
 
     def infer(self, x: ShapedArray, indices: ShapedArray, *,
               dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
@@ -338,6 +341,7 @@ def take_along(x: Any, indices: Any, axis: int) -> Any:
 class Scatter(Physical):
     """Windows of `updates` written at `indices`: the last written stays. Base of the others."""
 
+    spread = staticmethod(tags.scatter)
     programs = ("update_olympuspr",)
 
     def __init__(self, name: str, combine: Any = None) -> None:

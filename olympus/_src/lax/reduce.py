@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
@@ -72,6 +73,7 @@ def _infinity(dtype: Any, sign: int) -> float:
 class Reduction(Primitive, abstract=True):
     """Combine the elements along axes, in any order, starting from an identity."""
 
+    spread = staticmethod(tags.reduce)
     transpose = None
 
     def __init__(self, name: str, combine: Callable[[Any, Any], Any],
@@ -176,6 +178,7 @@ def _all_bits(dtype: Any) -> int:
 class ArgExtremum(Primitive):
     """The index of the largest or smallest element along one axis: the first NaN, or the first."""
 
+    spread = staticmethod(tags.reduce)
     transpose = None
 
     def __init__(self, name: str, better: Callable[[Any, Any], Any], identity: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.ir import Literal
 from ..core.primitive import Axis, Primitive
 from ..core.trace import literal, typeof
@@ -66,6 +67,8 @@ class Structural(Physical, abstract=True):
 class BroadcastInDim(Structural):
     """Put operand axis i at result axis broadcast_dimensions[i]; repeat along the others."""
 
+    spread = staticmethod(tags.broadcast)
+
     def shown(self, eqn: Any) -> dict[str, Any]:
         dims = eqn.params["broadcast_dimensions"]
         return {"broadcast_dimensions": dims} if dims else {}
@@ -110,6 +113,8 @@ class BroadcastInDim(Structural):
 class Transpose(Structural):
     """Permute axes: result axis i is operand axis permutation[i]."""
 
+    spread = staticmethod(tags.transpose)
+
     def infer(self, x: ShapedArray, *, permutation: Dims) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
             raise TypeError(f"transpose: operand {x}, permutation {permutation} given; a "
@@ -136,6 +141,8 @@ class Transpose(Structural):
 class Reshape(Structural):
     """The same elements in row-major order under another shape."""
 
+    spread = staticmethod(tags.reshape)
+
     def infer(self, x: ShapedArray, *, new_sizes: Dims, dimensions: None,
               sharding: Any) -> ShapedArray:
         if prod(new_sizes) != x.size:
@@ -157,6 +164,8 @@ class Reshape(Structural):
 
 class Squeeze(Structural):
     """Drop axes of size 1."""
+
+    spread = staticmethod(tags.squeeze)
 
     def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
         if not all(definitely_equal(x.shape[d], 1) for d in dimensions):
@@ -182,6 +191,8 @@ class Squeeze(Structural):
 class Rev(Structural):
     """Reverse the order of elements along axes."""
 
+    spread = staticmethod(tags.as_first)
+
     def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
         return x
 
@@ -198,6 +209,8 @@ class Rev(Structural):
 
 class Tile(Structural):
     """Repeat the whole array reps[i] times along axis i."""
+
+    spread = staticmethod(tags.as_first)
 
     def infer(self, x: ShapedArray, *, reps: Dims) -> ShapedArray:
         if len(reps) != x.ndim:
@@ -224,6 +237,8 @@ class Tile(Structural):
 
 class ReduceSum(Structural):
     """Sum over axes. Here and not in `reduce`, as the transpose of broadcasting."""
+
+    spread = staticmethod(tags.reduce)
 
     def infer(self, x: ShapedArray, *, axes: Dims, out_sharding: Any) -> ShapedArray:
         if dtypes.scalar_kind(x.dtype) not in "iufc":

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import lib
+from ..core import tags
 from ..core.context import ThreadState, ctx
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.memory import Space
 from ..types.mesh import AbstractMesh, current_mesh
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of, sharding_in_types
 from ..types.tree import flatten_axes, tree_flatten
 
 __all__ = ["constrain", "device_put_p", "move", "resolve_sharding", "sharding_constraint_p",
@@ -20,6 +21,10 @@ __all__ = ["constrain", "device_put_p", "move", "resolve_sharding", "sharding_co
 
 class ShardingConstraint(Primitive):
     """params: sharding. Values stay; tangents and cotangents are spread alike."""
+
+    def spread(self, operands: Any, outs: Any, params: dict[str, Any]) -> list[Any]:
+        demanded = sharding_in_types(params["sharding"], outs[0].ndim)
+        return [operands[0].entries if demanded is None else demanded.spec.partitions]
 
     def infer(self, x: Any, *, sharding: Any) -> Any:
         return x
@@ -61,6 +66,11 @@ sharding_constraint_p = ShardingConstraint("sharding_constraint")
 
 class DevicePut(Primitive):
     """params: source, target, both `Space`. Values stay; the derivative moves back."""
+
+    spread = staticmethod(tags.same)
+
+    def memory(self, params: dict[str, Any]) -> Space:
+        return params["target"]
 
     def infer(self, x: Any, *, source: Space, target: Space) -> Any:
         return x

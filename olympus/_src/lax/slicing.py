@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
@@ -55,6 +56,8 @@ PaddingConfig = tuple[tuple[int, int, int], ...]
 
 class Slice(Structural):
     """operand[start:limit:stride, …]."""
+
+    spread = staticmethod(tags.as_first)
 
     def infer(self, x: ShapedArray, *, start_indices: Dims, limit_indices: Dims,
               strides: Dims | None) -> ShapedArray:
@@ -170,6 +173,8 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 class Pad(Primitive):
     """Put padding before, after and between elements; negative amounts cut off."""
 
+    spread = staticmethod(tags.as_first)
+
     def infer(self, x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
               ) -> ShapedArray:
         if x.dtype != value.dtype or value.ndim:
@@ -262,6 +267,8 @@ _TWO_BITS = (dtypes.as_dtype("int2"), dtypes.as_dtype("uint2"))
 class Concatenate(Physical):
     """Operands one after another along an axis."""
 
+    spread = staticmethod(tags.concatenate)
+
     def infer(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
         first, given = avals[0], ", ".join(map(str, avals))
         if not 0 <= dimension < first.ndim:
@@ -313,6 +320,7 @@ def inserted_out(shape: Dims, axis: int) -> Dims:
 class Split(Physical):
     """Consecutive pieces of the given sizes along an axis."""
 
+    spread = staticmethod(tags.as_first)
     multiple_results = True
 
     def infer(self, x: ShapedArray, *, sizes: Dims, axis: int) -> list[ShapedArray]:
@@ -386,6 +394,8 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 class DynamicSlice(Physical):
     """A window of static size at computed starts, moved inside of the operand if need be."""
 
+    spread = staticmethod(tags.as_first)
+
     def infer(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Dims) -> ShapedArray:
         _check_starts("dynamic_slice", x, starts)
         if len(slice_sizes) != x.ndim or any(s > n for s, n in zip(slice_sizes, x.shape)):
@@ -426,6 +436,8 @@ class DynamicSlice(Physical):
 
 class DynamicUpdateSlice(Physical):
     """The operand with a window at computed starts replaced."""
+
+    spread = staticmethod(tags.update_slice)
 
     def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         _check_starts("dynamic_update_slice", x, starts)

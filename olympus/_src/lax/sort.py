@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
@@ -27,6 +28,7 @@ BOOL, INT32, UINT32 = map(dtypes.as_dtype, ("bool", "int32", "uint32"))
 class Sort(Primitive):
     """All operands permuted along `dimension`, so that the first `num_keys` of them ascend."""
 
+    spread = staticmethod(tags.along("dimension"))
     multiple_results = True
     transpose = None
 
@@ -107,6 +109,7 @@ def _lexicographic(b: Any, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
 class TopK(Primitive):
     """The k largest elements along the last axis, descending, and their indices."""
 
+    spread = staticmethod(tags.along("axis"))
     multiple_results = True
     transpose = None
 

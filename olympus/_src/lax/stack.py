@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
@@ -18,6 +19,8 @@ __all__ = ["stack", "stack_p", "unstack", "unstack_p"]
 
 class Stack(Primitive):
     """Operands side by side along a new axis."""
+
+    spread = staticmethod(tags.stack)
 
     def infer(self, *avals: ShapedArray, axis: int) -> ShapedArray:
         first = avals[0]
@@ -46,6 +49,7 @@ class Stack(Primitive):
 class Unstack(Primitive):
     """The slices along an axis, which they lack."""
 
+    spread = staticmethod(tags.unstack)
     multiple_results = True
 
     def infer(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
@@ -170,6 +171,7 @@ def _cropped(b: Any, xs: Sequence[Any], avals: Sequence[ShapedArray],
 class WindowReduction(Primitive, abstract=True):
     """Every window combined by one monoid, from its identity."""
 
+    spread = staticmethod(tags.as_first)
     transpose: Any = None
 
     def __init__(self, name: str, combine: Callable[[Any, Any], Any],

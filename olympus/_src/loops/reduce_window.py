@@ -54,9 +54,7 @@ class ReduceWindow(Primitive):
     programs = ("olympuspr",)
     transpose = None
 
-    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
-        """Not memoised: the key would keep programs alive."""
-        return self.infer(*avals, **params)
+    result_avals = Primitive.inferred   # not memoised: the key would keep programs alive
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, **params: Any
               ) -> list[ShapedArray]:
@@ -162,9 +160,7 @@ class SelectAndScatter(Primitive):
     flat_in = (0,)
     programs = ("select_olympuspr", "scatter_olympuspr")
 
-    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
-        """Not memoised: the key would keep programs alive."""
-        return self.infer(*avals, **params)
+    result_avals = Primitive.inferred   # not memoised: the key would keep programs alive
 
     def infer(self, operand: ShapedArray, source: ShapedArray, init: ShapedArray, *,
               select_olympuspr: ClosedOlympuspr, scatter_olympuspr: ClosedOlympuspr,

@@ -67,7 +67,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
         x_leaves, x_avals, x_tree = flatten("scan: xs", (xs, order))
     if jit_disabled.value and n:
         return _loop(f, init, x_leaves, x_tree, n, reverse)
-    slices = [a.update(shape=a.shape[1:]) for a in x_avals]
+    slices = [a.without_axis(0) for a in x_avals]
     in_tree = tree_flatten((init, x_tree.unflatten(slices)))[1]
     body, avals = stage_loop_body("scan", f, in_tree, tree, avals, slices, _carry_of)
     leaves = [cast(x, a) for x, a in zip(leaves, avals)]
@@ -105,8 +105,7 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
             return scan_p.bind(*args, olympuspr=olympuspr, length=size, unroll=min(unroll, size),
                                **params)
 
-        avals = [a.update(shape=(size, *a.shape))
-                 for a in olympuspr.in_avals[num_consts + num_carry:]]
+        avals = [a.with_axis(0, size) for a in olympuspr.in_avals[num_consts + num_carry:]]
         program = olympuspr.derived(("stretch", size, unroll, reverse, num_consts, num_carry),
                                     lambda: stage(run, [
                                         *olympuspr.in_avals[:num_consts + num_carry], *avals]))
@@ -121,8 +120,7 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
     if label:
         run, show = shown_stretches(run, label, rounds, stretch, length, num_carry)
         parts.append(rev(iota(INDEX, whole), (0,)) if reverse else iota(INDEX, whole))
-    avals = [*map(typeof, (*consts, *carry)),
-             *(typeof(x).update(shape=typeof(x).shape[1:]) for x in parts)]
+    avals = [*map(typeof, (*consts, *carry)), *(typeof(x).without_axis(0) for x in parts)]
     outer = stage(run, avals) if label else olympuspr.derived(
         ("stretches", stretch, unroll, reverse, *avals), lambda: stage(run, avals))
     out = scan_p.bind(*consts, *carry, *parts, olympuspr=outer, length=whole, unroll=1, **params)

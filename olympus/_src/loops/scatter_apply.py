@@ -49,9 +49,7 @@ class ScatterApply(Primitive):
     programs = ("olympuspr",)
     transpose = None
 
-    def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
-        """Not memoised: the key would keep programs alive."""
-        return self.infer(*avals, **params)
+    result_avals = Primitive.inferred   # not memoised: the key would keep programs alive
 
     def infer(self, indices: ShapedArray, *xs: ShapedArray, olympuspr: ClosedOlympuspr,
               update_shape: tuple[int, ...], **params: Any) -> list[ShapedArray]:

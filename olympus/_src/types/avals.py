@@ -6,13 +6,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from . import dtypes
+from .memory import Space
+from .mesh import NO_MESH
 from .shape import canonical_shape, prod
+from .sharding import NamedSharding, PartitionSpec, axes_of, sharding_in_types
 
 __all__ = ["AbstractToken", "AbstractValue", "ShapeDtypeStruct", "ShapedArray", "Token",
            "abstract_token", "make_aval", "physical_aval", "scalar_aval"]
@@ -24,6 +28,7 @@ class AbstractValue:
     """Base of all avals: arrays, typed keys, references and tokens."""
 
     __slots__ = ("__weakref__",)
+    tagged: Any = False
 
     def to_tangent_aval(self) -> AbstractValue:
         """The aval of a tangent of such a value."""
@@ -43,15 +48,16 @@ class ShapedArray(AbstractValue):
       weak_type: whether the dtype gives way to any other in promotion, as a Python scalar's does.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding", "vma", "memory_space", "ndim", "size",
-                 "_tangent")
+    __slots__ = ("shape", "dtype", "weak_type", "_sharding", "vma", "_memory_space", "tagged",
+                 "ndim", "size", "_tangent")
 
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
-    sharding: Any
+    _sharding: NamedSharding | None     # None: along no axis that types speak of
     vma: frozenset[str]
-    memory_space: Any
+    _memory_space: Space | None         # None: the device's
+    tagged: bool                        # whether any of those three says something
     ndim: int
     size: int
 
@@ -61,11 +67,45 @@ class ShapedArray(AbstractValue):
                          sharding, frozenset(vma), memory_space)
 
     def update(self, **changes: Any) -> ShapedArray:
-        """The aval with the named fields changed: the one way to derive an aval from another."""
+        """The aval with the named fields changed: the one way to derive an aval from another.
+
+        Another shape is of another sharding, which is none unless given.
+        """
         get = changes.get
+        sharding = get("sharding", None if "shape" in changes else self._sharding)
         return make_aval(get("shape", self.shape), get("dtype", self.dtype),
-                         get("weak_type", self.weak_type), get("sharding", self.sharding),
-                         get("vma", self.vma), get("memory_space", self.memory_space))
+                         get("weak_type", self.weak_type), sharding,
+                         get("vma", self.vma), get("memory_space", self._memory_space))
+
+    def with_axis(self, axis: int, size: int) -> ShapedArray:
+        """The aval with one axis more, which is not cut."""
+        shape = (*self.shape[:axis], size, *self.shape[axis:])
+        return make_aval(shape, self.dtype, self.weak_type, self._sharding and _respecified(
+            self._sharding, lambda p: (*p[:axis], None, *p[axis:])), self.vma, self._memory_space)
+
+    def without_axis(self, axis: int) -> ShapedArray:
+        """The aval with one axis less."""
+        shape = (*self.shape[:axis], *self.shape[axis + 1:])
+        return make_aval(shape, self.dtype, self.weak_type, self._sharding and _respecified(
+            self._sharding, lambda p: (*p[:axis], *p[axis + 1:])), self.vma, self._memory_space)
+
+    @property
+    def sharded(self) -> bool:
+        """Whether the type says how the array is spread over a mesh."""
+        return self._sharding is not None
+
+    @property
+    def sharding(self) -> NamedSharding:
+        """How the array is spread over a mesh, as far as types say it.
+
+        The mesh is abstract; it has no axes where XLA decides along all of them.
+        """
+        return self._sharding or NamedSharding(NO_MESH, PartitionSpec(*[None] * self.ndim))
+
+    @property
+    def memory_space(self) -> Space:
+        """In which memory of its device the array is."""
+        return self._memory_space or Space.Device
 
     def strong(self) -> ShapedArray:
         """The aval without weak type."""
@@ -82,11 +122,13 @@ class ShapedArray(AbstractValue):
 
     def str_short(self, short_dtypes: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.long_name(self.dtype)
-        dims = ",".join(map(str, self.shape))
-        space = "" if self.memory_space is None else f"<{self.memory_space}>"
-        where = "" if self.sharding is None else f"@{self.sharding}"
-        vma = "" if not self.vma else "{" + ",".join(sorted(self.vma)) + "}"
-        return f"{name}{space}[{dims}]{vma}{where}"
+        if not self.tagged:
+            return f"{name}[{','.join(map(str, self.shape))}]"
+        dims = ",".join([f"{n}{_cut(e)}" for n, e in
+                         zip(self.shape, self.sharding.spec, strict=True)])
+        space = "" if self._memory_space is None else f"<{self._memory_space.name.lower()}>"
+        vma = "" if not self.vma else "{V:" + ",".join(sorted(map(str, self.vma))) + "}"
+        return f"{name}{space}[{dims}]{vma}"
 
     def __str__(self) -> str:
         return self.str_short()
@@ -101,7 +143,8 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
     def _key(self) -> tuple:
-        return (self.shape, self.dtype, self.weak_type, self.sharding, self.vma, self.memory_space)
+        return (self.shape, self.dtype, self.weak_type, self._sharding, self.vma,
+                self._memory_space)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -116,6 +159,15 @@ class ShapedArray(AbstractValue):
         return make_aval, self._key()
 
 
+def _respecified(sharding: NamedSharding, change: Callable[[Any], Any]) -> NamedSharding:
+    return sharding.update(spec=PartitionSpec(*change(sharding.spec.partitions)))
+
+
+def _cut(entry: Any) -> str:
+    names = axes_of(entry)
+    return "" if not names else f"@{names[0]}" if len(names) == 1 else f"@({','.join(names)})"
+
+
 _table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()
 
 
@@ -123,13 +175,18 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
               sharding: Any = None, vma: frozenset[str] = _EMPTY,
               memory_space: Any = None) -> ShapedArray:
     """The interned aval of fields that are canonical already (the constructor canonicalises)."""
+    if sharding is not None:
+        sharding = sharding_in_types(sharding, len(shape))
+    if memory_space is Space.Device:
+        memory_space = None
     key = (shape, dtype, weak_type, sharding, vma, memory_space)
     aval = _table.get(key)
     if aval is not None:
         return aval
     self = object.__new__(ShapedArray)
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
-    self.sharding, self.vma, self.memory_space = sharding, vma, memory_space
+    self._sharding, self.vma, self._memory_space = sharding, vma, memory_space
+    self.tagged = sharding is not None or bool(vma) or memory_space is not None
     self.ndim, self.size = len(shape), prod(shape)
     self._tangent = None
     return _table.setdefault(key, self)
@@ -166,7 +223,7 @@ class AbstractToken(AbstractValue):
     __slots__ = ()
     shape: tuple[int, ...] = ()
     dtype: Any = TokenType()
-    weak_type, ndim, size, sharding = False, 0, 1, None
+    weak_type, ndim, size, sharding, sharded = False, 0, 1, None, False
 
     def update(self, **changes: Any) -> AbstractToken:
         return self
@@ -240,7 +297,7 @@ class ShapeDtypeStruct:
     @property
     def aval(self) -> ShapedArray:
         dtype = dtypes.canonical_dtype(self.dtype)
-        return make_aval(self.shape, dtype, self.weak_type)
+        return make_aval(self.shape, dtype, self.weak_type, self.sharding, self.vma)
 
     @property
     def size(self) -> int:

@@ -282,8 +282,8 @@ class set_mesh:
     >>> import olympus
     >>> from olympus.sharding import PartitionSpec as P
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))) as mesh:
-    ...     x = olympus.device_put([1.0], P("x"))
-    >>> x[0].sharding.mesh == mesh
+    ...     x = olympus.device_put(olympus.numpy.ones(2), P("x"))
+    >>> x.sharding.mesh == mesh
     True
     """
 

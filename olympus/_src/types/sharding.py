@@ -18,7 +18,8 @@ from .mesh import AbstractMesh, Mesh
 from .shape import prod
 
 __all__ = ["UNCONSTRAINED", "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding",
-           "axes_of", "device_tuple", "entry_of", "make_single_device_sharding"]
+           "axes_of", "device_tuple", "entry_of", "make_single_device_sharding",
+           "sharding_in_types"]
 
 Sharding = lib.Sharding
 SingleDeviceSharding = lib.SingleDeviceSharding
@@ -232,12 +233,31 @@ class NamedSharding(lib.GSPMDSharding):
         return self._hash       # asked in each call of a jitted function
 
     def __reduce__(self) -> Any:
+        if isinstance(self.mesh, AbstractMesh):
+            return NamedSharding, (self.mesh, self.spec)
         raise TypeError(f"pickle: {self} given; it names devices of this process; pickle the "
                         "names and sizes of the mesh.")
 
     def __repr__(self) -> str:
         kind = f", memory_kind={self.memory_kind}" if isinstance(self.mesh, Mesh) else ""
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
+
+
+def sharding_in_types(sharding: Any, ndim: int) -> NamedSharding | None:
+    """What a type of `ndim` axes says of a sharding: None where XLA decides along all axes.
+
+    Only explicit axes are named; so a type never names a device, and types do not multiply with
+    the ways in which XLA spreads arrays.
+    """
+    if type(sharding) is not NamedSharding or sharding.mesh.are_all_axes_auto:
+        return None
+    if len(sharding.spec) > ndim:
+        raise ValueError(f"ShapedArray: {sharding} given for {ndim} axes; at most {ndim} entries "
+                         "are required; shorten the PartitionSpec.")
+    explicit = sharding.mesh.explicit_axes
+    entries = [entry_of([n for n in axes_of(e) if n in explicit]) for e in sharding.spec]
+    spec = PartitionSpec(*entries, *[None] * (ndim - len(entries)))
+    return NamedSharding(sharding.mesh.abstract_mesh, spec)
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:

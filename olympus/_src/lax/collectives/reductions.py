@@ -51,6 +51,9 @@ class Reduction(Primitive):
         if name != "psum":
             self.transpose = None
 
+    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return vma - frozenset(params["axes"])
+
     def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
 

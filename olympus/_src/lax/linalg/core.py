@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from ...core import tags
 from ...core.primitive import Axis, Primitive, Zero
 from ...core.staging import stage
 from ...core.trace import literal, typeof
@@ -65,6 +66,9 @@ class MatrixOperation(Primitive, abstract=True):
         found = [make_aval((*batch, *shape), dtype, weak and dtype != INT32)
                  for shape, dtype in self.results(avals[0].dtype, *shapes, **params)]
         return found if self.multiple_results else found[0]
+
+    def spread(self, operands: Any, outs: Any, params: dict[str, Any]) -> list[Any]:
+        return tags.matrix(operands, outs, self.ranks)
 
     def _check(self, avals: Sequence[ShapedArray]) -> Shape:
         """The batch that all operands have; raises on dtypes and ranks that do not fit."""

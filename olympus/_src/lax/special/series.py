@@ -15,6 +15,7 @@ import numpy as np
 
 from ...base import config
 from ...base.util import memoize
+from ...core import tags
 from ...core.ir import ClosedOlympuspr
 from ...core.primitive import Primitive
 from ...core.staging import stage
@@ -41,6 +42,7 @@ class Iterate(Primitive):
     Operands are (active, state ..., constants ...) of one shape; results are the state.
     """
 
+    spread = staticmethod(tags.elementwise)
     multiple_results = True
     jvp = transpose = vmap = None
 

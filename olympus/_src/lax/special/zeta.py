@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import tags
 from ...core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
 from ...types import dtypes
@@ -200,6 +201,8 @@ class Polynomial(Primitive):
 
     Horner's rule, in a loop of `unroll` steps at a time; None: all at once up to 64 terms.
     """
+
+    spread = staticmethod(tags.elementwise)
 
     def infer(self, x: ShapedArray, coeffs: ShapedArray, *, unroll: int | None) -> ShapedArray:
         check_dtypes("polynomial", (x, coeffs), NUMERIC)

@@ -1,0 +1,130 @@
+"""Tags of types: shardings, varying axes and memory spaces on their way through operations."""
+
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import tag_cases
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+from olympus._src.base.errors import ShardingTypeError
+from olympus._src.core.check import check_olympuspr
+from olympus._src.core.primitive import Primitive
+from olympus._src.types.avals import ShapedArray
+from olympus.memory import Space
+from olympus.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
+
+P = PartitionSpec
+MESH = AbstractMesh((4, 2), ("x", "y"), AxisType.Explicit)
+DEVICE = olympus.devices()[0]
+ROWS = tag_cases.rows(lax) + [(name, make(lax), *rest) for name, make, *rest in tag_cases.BEYOND]
+
+
+def aval(shape, entries, dtype="float32", mesh=MESH, **tags):
+    return ShapedArray(shape, dtype, sharding=NamedSharding(mesh, P(*entries)), **tags)
+
+
+@pytest.mark.parametrize(("fun", "operands", "want"), [pytest.param(*row[1:], id=row[0])
+                                                       for row in ROWS])
+def test_specifications_are_those_of_explicit_mode(fun, operands, want):
+    avals = [aval(*operand) for operand in operands]
+    if want is tag_cases.REFUSED:
+        with pytest.raises(ShardingTypeError, match="operands .*reshard"):
+            olympus.make_olympuspr(fun)(*avals)
+        return
+    program = olympus.make_olympuspr(fun)(*avals)
+    assert [a.sharding for a in program.out_avals] == [NamedSharding(MESH, P(*e)) for e in want]
+    check_olympuspr(program)
+    plain = olympus.make_olympuspr(fun)(*[ShapedArray(a.shape, a.dtype) for a in avals])
+    assert [a.update(sharding=None) for a in program.out_avals] == plain.out_avals
+    assert all(not a.tagged for a in plain.out_avals)
+
+
+def outs(fun, *avals):
+    return olympus.make_olympuspr(fun)(*avals).out_avals
+
+
+def specs(fun, *avals):
+    return [a.sharding.spec for a in outs(fun, *avals)]
+
+
+def test_transformations_carry_specifications():
+    a = aval((8, 4), ("x", "y"))
+    assert specs(olympus.vmap(onp.sin), a) == [P("x", "y")]
+    assert specs(olympus.vmap(lambda r: r.sum(), in_axes=1, out_axes=0), a) == [P("y")]
+    assert specs(olympus.jit(lambda a: a.T), a) == [P("y", "x")]
+    assert specs(olympus.checkpoint(lambda a: a * 2), a) == [P("x", "y")]
+    assert specs(olympus.grad(lambda a: (onp.sin(a) * a).sum()), a) == [P("x", "y")]
+    assert specs(lambda a: lax.map(onp.sin, a), aval((3, 8), (None, "x"))) == [P(None, "x")]
+
+
+def test_types_of_arrays_that_xla_spreads_say_nothing():
+    auto = AbstractMesh((4, 2), ("x", "y"))
+    plain = ShapedArray((8, 4), "float32")
+    assert aval((8, 4), ("x", "y"), mesh=auto) is plain and not plain.tagged
+    assert plain.sharding == NamedSharding(AbstractMesh((), ()), P(None, None))
+    mesh = Mesh([[DEVICE]], ("x", "y"))
+    x = olympus.device_put(np.ones((8, 4), "f"), NamedSharding(mesh, P("x")))
+    assert olympus.typeof(x) is plain and x.aval.sharding.mesh.empty
+    half = AbstractMesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    mixed = aval((8, 4), ("x", "y"), mesh=half)
+    assert mixed.sharding == NamedSharding(half, P("x", None)) and str(mixed) == "float32[8@x,4]"
+    assert specs(lax.neg, mixed) == [P("x", None)]
+
+
+def test_types_are_printed_and_pickled_with_their_tags():
+    tagged = aval((8, 4, 2), (("x", "y"), None), vma={"i"}, memory_space=Space.Host)
+    assert str(tagged) == "float32<host>[8@(x,y),4,2]{V:i}"
+    assert pickle.loads(pickle.dumps(tagged)) is tagged is copy.deepcopy(tagged)
+    assert tagged.update(dtype=np.dtype("int32")).sharding == tagged.sharding
+    assert not tagged.update(shape=(8, 4)).sharded
+    assert tagged.with_axis(1, 3).sharding.spec == P(("x", "y"), None, None, None)
+    assert tagged.without_axis(0).sharding.spec == P(None, None)
+    assert str(ShapedArray((2,), "float32")) == "float32[2]"
+    assert olympus.ShapeDtypeStruct((8,), "float32", sharding=NamedSharding(MESH, P("x"))
+                                    ).aval == aval((8,), ("x",))
+
+
+def test_what_a_type_cannot_say():
+    with pytest.raises(ValueError, match="at most 1 entries"):
+        aval((8,), ("x", "y"))
+    other = AbstractMesh((2, 4), ("x", "y"), AxisType.Explicit)
+    with pytest.raises(ShardingTypeError, match="one mesh is required"):
+        outs(lax.add, aval((8,), ("x",)), aval((8,), ("x",), mesh=other))
+    ruleless = Primitive("ruleless")
+    ruleless.def_abstract_eval(lambda x: x)
+    assert specs(ruleless.bind, aval((8,), (None,))) == [P(None)]
+    with pytest.raises(ShardingTypeError, match="does not say how its result is spread"):
+        outs(ruleless.bind, aval((8,), ("x",)))
+
+
+def test_results_vary_where_an_operand_does():
+    def varying(*axes):
+        return ShapedArray((4,), "float32", vma=frozenset(axes))
+
+    def vma(fun, *avals):
+        return [set(a.vma) for a in outs(fun, *avals)]
+
+    assert vma(lax.add, varying("i"), varying("j")) == [{"i", "j"}]
+    assert vma(lambda x: lax.dot_general(x, x, (((0,), (0,)), ((), ()))), varying("i")) == [{"i"}]
+    assert vma(lambda x: lax.scan(lambda c, y: (c, c + y), x.sum(), x)[1], varying("i")) == [{"i"}]
+    assert vma(lambda x: lax.cond(True, onp.sin, onp.cos, x), varying("i")) == [{"i"}]
+    summed = lax.psum_p.inferred([varying("i", "j")], {"axes": ("i",)})
+    assert set(summed.vma) == {"j"}
+
+
+def test_results_are_in_the_memory_of_their_operands():
+    host = ShapedArray((4,), "float32", memory_space=Space.Host)
+    assert host.memory_space is Space.Host and ShapedArray((4,), "float32",
+                                                           memory_space=Space.Device) != host
+
+    def spaces(fun):
+        return [a.memory_space for a in outs(fun, host)]
+
+    assert spaces(lambda x: onp.sin(x) * 2) == [Space.Host]
+    assert spaces(lambda x: lax.scan(lambda c, y: (c, y * 2), 0.0, x)[1]) == [Space.Host]
+    assert spaces(lambda x: olympus.device_put(x, Space.Device) + 1) == [Space.Device]
