@@ -11,18 +11,8 @@ REFUSED = None
 F = "float32"
 
 
-def rows(lax, np=np):
+def rows(lax):
     """(name, function, [(shape, entries[, dtype])], entries of each result or REFUSED)."""
-    dot = lambda contract, batch=((), ()): lambda a, b: lax.dot_general(a, b, (contract, batch))
-    take = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,),
-                                      start_index_map=(0,))
-    batched = lax.GatherDimensionNumbers(
-        offset_dims=(1,), collapsed_slice_dims=(1,), start_index_map=(1,),
-        operand_batching_dims=(0,), start_indices_batching_dims=(0,))
-    put = lax.ScatterDimensionNumbers(update_window_dims=(1,), inserted_window_dims=(0,),
-                                      scatter_dims_to_operand_dims=(0,))
-    window = lambda dims: lambda x: lax.reduce_window(x, -np.inf, lax.max, dims, (1, 1), "VALID")
-    nchw = ("NCHW", "OIHW", "NCHW")
     x, y, xy, n = "x", "y", ("x", "y"), None
     return [
         ("sin", lax.sin, [((8, 4), (x, y))], [(x, y)]),
@@ -72,6 +62,23 @@ def rows(lax, np=np):
         ("update slice badly", lambda a, b: lax.dynamic_update_slice(a, b, (0, 0)),
          [((8, 4), (x, y)), ((4, 4), (n, n))], REFUSED),
         ("split", lambda a: lax.split(a, (4, 4), 0), [((8, 4), (x, y))], [(x, y), (x, y)]),
+    ] + reducing(lax)
+
+
+def reducing(lax):
+    """Rows of operations that reduce, contract, index or carry a body."""
+    dot = lambda contract, batch=((), ()): lambda a, b: lax.dot_general(a, b, (contract, batch))
+    take = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,),
+                                      start_index_map=(0,))
+    batched = lax.GatherDimensionNumbers(
+        offset_dims=(1,), collapsed_slice_dims=(1,), start_index_map=(1,),
+        operand_batching_dims=(0,), start_indices_batching_dims=(0,))
+    put = lax.ScatterDimensionNumbers(update_window_dims=(1,), inserted_window_dims=(0,),
+                                      scatter_dims_to_operand_dims=(0,))
+    window = lambda dims: lambda x: lax.reduce_window(x, -np.inf, lax.max, dims, (1, 1), "VALID")
+    nchw = ("NCHW", "OIHW", "NCHW")
+    x, y, n = "x", "y", None
+    return [
         ("sum", lambda a: lax.reduce_sum(a, (1,)), [((8, 4, 2), (x, y, n))], [(x, n)]),
         ("max", lambda a: lax.reduce_max(a, (0,)), [((8, 4), (x, y))], [(y,)]),
         ("argmax", lambda a: lax.argmax(a, 0, "int32"), [((8, 4), (x, y))], [(y,)]),

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..base.errors import ShardingTypeError
 from ..types.avals import ShapedArray
 from ..types.mesh import AbstractMesh
-from ..types.shape import prod
+from ..types.shape import definitely_equal, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
 
 __all__ = ["Operand", "along", "as_first", "body", "broadcast", "concatenate", "contract",
@@ -276,7 +276,7 @@ def gather(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, A
            ) -> list[Entries]:
     """Axes that are taken whole keep their entries; batches are cut as in either operand."""
     (x, indices), dims, sizes = operands, params["dimension_numbers"], params["slice_sizes"]
-    whole(x, [i for i in dims.start_index_map if sizes[i] != x.shape[i]])
+    whole(x, [i for i in dims.start_index_map if not definitely_equal(sizes[i], x.shape[i])])
     rest = iter(_index_entries(x, indices, dims.operand_batching_dims,
                                dims.start_indices_batching_dims))
     windows = iter(without(x.entries, (*dims.collapsed_slice_dims, *dims.operand_batching_dims)))
@@ -305,7 +305,7 @@ def scatter(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, 
     window = [i for i in range(len(x.shape)) if i not in inserted]
     entries = list(x.entries)
     for i, d in zip(window, dims.update_window_dims, strict=True):
-        if updates.shape[d] != x.shape[i]:
+        if not definitely_equal(updates.shape[d], x.shape[i]):
             whole(x, [i])
             whole(updates, [d])
         (entries[i],) = merged([Operand((), (e,), x.mesh)
