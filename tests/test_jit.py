@@ -496,3 +496,13 @@ assert (free * 2.0).device is first
 """
     environ = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     subprocess.run([sys.executable, "-c", script], env=environ, check=True)
+
+
+def test_a_list_two_thousand_deep_is_refused_by_its_name():
+    deep = 1.0
+    for _ in range(2000):
+        deep = [deep]
+    with pytest.raises(RecursionError, match="PyTree|tree"):
+        olympus.jit(lambda x: x)(deep)
+    with pytest.raises(RecursionError, match="PyTree|tree"):
+        olympus.jit(lambda x: x).lower(deep)

@@ -38,6 +38,33 @@ print([c for c in codes if c])
 """
 
 
+FORK = """
+import os, warnings
+import olympus.numpy as onp
+
+def fork():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        os.waitpid(pid, 0)
+    return [(w.category.__name__, "fork" in str(w.message), os.path.basename(w.filename))
+            for w in seen]
+
+before = fork()
+onp.ones(3)
+print(before, fork(), fork())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_after_computing_warns_once_at_the_users_line():
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, cwd=ROOT,
+                          timeout=120, check=False)
+    assert done.stdout.strip() == "[] [('RuntimeWarning', True, '<string>')] []", done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_threads_that_compile_first_do_not_end_the_process():

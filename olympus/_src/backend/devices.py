@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 import threading
 from typing import Any
 
-from ..base import config, lib
+from ..base import config, lib, source
 
 __all__ = ["client", "default_backend", "default_device", "device_count", "devices",
            "host_count", "local_device_count", "local_devices", "process_count", "process_index"]
@@ -16,6 +17,20 @@ _clients: dict[str, Any] = {}
 _lock = threading.RLock()
 _MAKERS = {"cpu": lib.make_cpu_client, "gpu": lib.make_gpu_client, "cuda": lib.make_gpu_client}
 _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
+_warned: list[bool] = []
+
+
+def _warn_at_fork() -> None:
+    if _clients and not _warned:
+        _warned.append(True)
+        source.warn("os.fork() called in a process that has run Olympus: its threads are not in "
+                    "the child, which may wait for them for ever once it computes or compiles; "
+                    "start processes with multiprocessing's 'spawn' or 'forkserver', or fork "
+                    "before anything is computed.", RuntimeWarning)
+
+
+if hasattr(os, "register_at_fork"):     # not on Windows
+    os.register_at_fork(before=_warn_at_fork)
 
 
 @functools.cache

@@ -473,6 +473,8 @@ class JitFunction:
             return self._miss(args, kwargs)
         except Exception as error:
             source.filter_traceback(error)
+            if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
+                raise error.__cause__ from None     # C++'s, which calls us with it still set
             raise
 
     def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:

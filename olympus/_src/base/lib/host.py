@@ -6,6 +6,7 @@ error arrives in Python, in whatever thread and call.
 
 import collections
 import contextlib
+import os
 import queue
 import threading
 import weakref
@@ -79,6 +80,17 @@ def _let_go() -> None:
 def _wait(token: Any, functions: Any) -> None:
     with contextlib.suppress(Exception):    # who reads the results is told
         token.block_until_ready()
+
+
+def _begin_anew() -> None:
+    """In a child process there is no thread that waits."""
+    global _running
+    _running = queue.Queue()
+    _waiting.clear()
+
+
+if hasattr(os, "register_at_fork"):     # not on Windows
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def raised_by_host(error: Exception) -> Exception:
