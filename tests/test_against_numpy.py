@@ -74,6 +74,10 @@ PLACES: list[tuple[str, Call]] = [
         (np.array([100], np.int8), np.array([5], np.uint8)), (300, 30))),
     ("choose by small integers that wrap",
      lambda o: o.choose(np.array([127, -1], np.int8), [X[:2], M[1, :2]], mode="wrap")),
+    *[(f"take by small integers that {m}", lambda o, m=m: o.take(
+        np.arange(300), np.array([100, -1, 127, -128], np.int8), mode=m)) for m in (
+            "clip", "wrap")],
+    ("take of one place that is clipped", lambda o: o.take(X, -3, mode="clip")),
     ("nonzero has default integers", lambda o: o.nonzero(M > 2)),
     ("argwhere of a scalar", lambda o: o.argwhere(np.array(3.0))),
     ("roll by several shifts along one axis", lambda o: o.roll(M, (1, 2, -4), 0)),
@@ -199,6 +203,14 @@ def test_axes_by_any_sequence() -> None:
     check(onp.sum(M, axis=np.array(0)), np.sum(M, 0))
     check(onp.reshape(X, onp.array([3, 2])), X.reshape(3, 2))
     assert onp.shape(None) == () and onp.ndim(None) == 0 and onp.size(None) == 1
+
+
+@pytest.mark.parametrize(("kind", "to"), [
+    ("?", "uint8"), ("?", "int16"), ("uint8", "?"), ("int16", "?"), ("c16", "f8"), ("f8", "c16"),
+    ("c8", "uint16"), ("c16", "c8"), ("f4", "c16")])
+def test_view_of_booleans_and_complex_numbers(kind: str, to: str) -> None:
+    x = (np.arange(8).reshape(2, 4) % 3).astype(kind)
+    check(onp.array(x).view(to), x.view(to))
 
 
 def test_logaddexp_of_complex_numbers_is_the_principal_logarithm() -> None:

@@ -23,7 +23,7 @@ from .conditions import clip as limit
 from .eager import array_operator
 from .elementary import round as rounded
 from .indexing import getitem, nonzero, take
-from .joining import repeat, unstack
+from .joining import repeat, stack, unstack
 from .manipulation import reshape, transpose
 from .updates import at, setitem
 
@@ -163,18 +163,27 @@ def _byteswap(self: Any) -> Any:
 
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
-    """The bits read as another dtype; of another width, the last axis shrinks or grows."""
+    """The bits read as another dtype; of another width, the last axis shrinks or grows.
+
+    Booleans are bytes of 0 and 1, of which all but 0 are read as True; complex numbers are pairs.
+    """
     if type is not None:
         raise TypeError("view: type given; only None is accepted; arrays have no subclasses.")
     to = self.dtype if dtype is None else dtypes.requested_dtype("view", dtype)
     if to == self.dtype:
         return self
     old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(to)
-    if dtypes.is_bool(self.dtype) or dtypes.is_bool(to) or dtypes.is_complex(self.dtype) or \
-            dtypes.is_complex(to):
-        raise TypeError(f"view: {self.aval} as {dtypes.long_name(to)} given; numbers that are "
-                        "neither bool nor complex are required; use astype.")
-    if old == new:
+    if dtypes.is_bool(self.dtype):
+        return _view(lax_convert.convert_element_type(self, np.uint8), to)
+    if dtypes.is_bool(to):
+        return ufuncs.not_equal(_view(self, np.uint8), 0)
+    if dtypes.is_complex(self.dtype) and self.shape:
+        pairs = stack([self.real, self.imag], -1)
+        return _view(reshape(pairs, (*self.shape[:-1], -1)), to)
+    if dtypes.is_complex(to) and self.shape and self.shape[-1] * old % new == 0:
+        pairs = _view(self, dtypes.to_real_dtype(to))
+        return elementwise.complex(pairs[..., ::2], pairs[..., 1::2])
+    if old == new and not dtypes.is_complex(self.dtype):
         return lax_convert.bitcast_convert_type(self, to)
     shape = self.shape
     if not shape or (new > old and shape[-1] * old % new):

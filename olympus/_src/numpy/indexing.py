@@ -315,7 +315,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
 
     Args:
       a: array.
-      indices: integers; negative ones count from the end.
+      indices: integers; negative ones count from the end, but with mode "clip" read the first.
       axis: the axis to index; the flattened array if None.
       out: must be None.
       mode: "fill" (the default: outside reads `fill_value`), "clip" or "wrap".
@@ -339,11 +339,15 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     if dtypes.scalar_kind(typeof(indices).dtype) not in "iu":
         raise TypeError(f"take: indices {typeof(indices)} given; an integer dtype is required; "
                         "convert them with astype.")
+    negative_is_outside = mode == "clip"
     if mode == "wrap":
         indices, mode = _modulo(indices, a.shape[axis]), "clip"
     index = (slice(None),) * axis + (indices if indices.shape else _scalar_index(indices),)
-    return read(a, index, mode="fill" if mode is None else mode, fill_value=fill_value,
-                unique_indices=unique_indices, indices_are_sorted=indices_are_sorted)
+    if mode is None:
+        mode = "clip" if dtypes.is_extended(a.dtype) else "fill"
+    return read(a, index, mode=mode, fill_value=fill_value,
+                unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
+                wrap_negative_indices=not negative_is_outside)
 
 
 def _scalar_index(index: Any) -> Any:
@@ -353,6 +357,8 @@ def _scalar_index(index: Any) -> Any:
 
 
 def _modulo(indices: Any, n: int) -> Any:
+    if typeof(indices).dtype.itemsize < 4:      # n may not fit
+        indices = promote.convert(indices, _INT32)
     if not isinstance(indices, Tracer) and not hasattr(indices, "aval"):
         return np.asarray(indices) % max(n, 1)
     if hasattr(indices, "val"):

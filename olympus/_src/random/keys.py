@@ -174,7 +174,7 @@ class PRNGKeyArray(lib.Array):
 
     def take(self, indices: Any, axis: int | None = None, mode: str | None = None) -> Any:
         """The keys at indices along an axis; reads outside of it take the nearest key."""
-        return indexing.take(self, indices, axis, mode="clip" if mode is None else mode)
+        return indexing.take(self, indices, axis, mode=mode)
 
     def repeat(self, repeats: Any, axis: int | None = None, *,
                total_repeat_length: int | None = None) -> Any:
