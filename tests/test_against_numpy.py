@@ -40,6 +40,7 @@ SORTS: list[tuple[str, Call]] = [
     ("bincount has default integers", lambda o: o.bincount(np.array([1, 1, 3], np.uint8))),
     ("searchsorted has default integers", lambda o: o.searchsorted(BINS[::-1], 2)),
 ]
+INTS = np.array([[1, 2, 3], [4, 5, 0]])
 METHODS = [
     "linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf",
     "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
@@ -233,6 +234,32 @@ def test_determinants_of_small_floats(kind: str) -> None:
 
 def test_quantiles_outside_of_0_and_1_are_nan() -> None:
     check(onp.quantile(X, np.array([NAN, -0.1, 1.1, 1.0])), np.array([NAN, NAN, NAN, 5]))
+
+
+STRICT: list[tuple[str, Call]] = [
+    ("average of integers", lambda o: o.average(INTS)),
+    ("average with integer weights", lambda o: o.average(INTS, axis=1, weights=INTS[0])),
+    ("average with weights", lambda o: o.average(INTS, axis=1, weights=o.sum(M, 0))),
+    ("var of complex numbers", lambda o: o.var(M + 1j)),
+    ("nanstd of complex numbers", lambda o: o.nanstd(M + 1j, axis=0)),
+    ("unravel_index", lambda o: o.unravel_index(INTS.astype(np.int8), (2, 3))),
+    ("ldexp", lambda o: o.ldexp(M, INTS)), ("trace", lambda o: o.trace(INTS)),
+    ("quantile of integers", lambda o: o.quantile(INTS, 0.3)),
+    ("isin by pairs", lambda o: o.isin(M, np.arange(12.0))),
+    ("searchsorted", lambda o: o.searchsorted(X, M)),
+    ("trapezoid with coordinates", lambda o: o.trapezoid(M, M[0])),
+    ("array_equiv", lambda o: o.array_equiv(M, M[0])),
+    ("pad by mean", lambda o: o.pad(INTS, 1, "mean")),
+    ("gradient", lambda o: o.gradient(M, 2.0, axis=1)), ("polyval", lambda o: o.polyval(X, M)),
+]
+
+
+@pytest.mark.parametrize("call", [c for _, c in STRICT], ids=[name for name, _ in STRICT])
+def test_strict_promotion_of_dtypes_and_ranks(call: Call) -> None:
+    """What a function needs inside must not be asked of the user."""
+    with olympus.numpy_dtype_promotion("strict"), olympus.numpy_rank_promotion("raise"):
+        found = call(onp)
+    check(found, call(np))
 
 
 REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [

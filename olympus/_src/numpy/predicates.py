@@ -84,10 +84,10 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     """Whether all elements are equal after broadcasting: bool[]; False if shapes do not fit."""
     a, b = asarray(a1), asarray(a2)
     try:
-        broadcast_shapes(a.shape, b.shape)
+        shape = broadcast_shapes(a.shape, b.shape)
     except ValueError:
         return asarray(False)
-    return _equal(a, b, False)
+    return _equal(broadcast_to(a, shape), broadcast_to(b, shape), False)
 
 
 @fused

@@ -193,21 +193,24 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     element, tests = [as_array(x) for x in promote.promote_dtypes("isin", element, test_elements)]
     tests = ravel(tests)
     few = tests.shape[0] <= 32 or dtypes.is_complex(tests.dtype)
-    pairs = method == "compare_all" or (method == "auto" and few)
-    return _isin(element, tests, invert=bool(invert), pairs=pairs)
+    by_pairs = method == "compare_all" or (method == "auto" and few)
+    return _isin(element, tests, invert=bool(invert), by_pairs=by_pairs)
 
 
-@fused(static=("invert", "pairs"))
-def _isin(element: Any, tests: Any, *, invert: bool, pairs: bool) -> Any:
+@fused(static=("invert", "by_pairs"))
+def _isin(element: Any, tests: Any, *, invert: bool, by_pairs: bool) -> Any:
     n = tests.shape[0]
     if not n:
         return creation.full(element.shape, invert, np.bool_)
-    if pairs:
+    if by_pairs:
         found: Any = element == tests[0]
         for k in range(1, min(n, 8)):
             found = found | (element == tests[k])
         if n > 8:
-            found = found | (element[..., None] == tests[8:]).any(-1)
+            shape = (*element.shape, n - 8)
+            pairs = (lax_shape.broadcast_in_dim(element, shape, tuple(range(element.ndim)))
+                     == promote.broadcast_to(tests[8:], shape))
+            found = found | pairs.any(-1)
     else:
         tests = sort(tests)
         found = take(tests, searchsorted(tests, element), 0, mode="clip") == element

@@ -86,8 +86,10 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 @fused(static=("axes", "keepdims", "dtype", "root"))
 def _var(x: Any, where: Any, mean: Any, correction: Any, *, axes: Axes, keepdims: bool, dtype: Any,
          root: bool) -> Any:
-    wide = reductions.wide_dtype(dtypes.to_inexact_dtype(
-        dtypes.promote_types(dtypes.to_inexact_dtype(x.dtype), dtype)[0]))
+    wide = dtypes.to_inexact_dtype(x.dtype)
+    if dtype not in (wide, dtypes.to_real_dtype(wide)):
+        wide = dtypes.to_inexact_dtype(dtypes.promote_types(wide, dtype)[0])
+    wide = reductions.wide_dtype(wide)
     x = convert(x, wide)
     centre = (_mean(x, where, axes=axes, keepdims=True, dtype=wide) if mean is None
               else convert(mean, wide))
@@ -204,7 +206,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
                                   found.shape)
         return (found, total) if returned else found
     (w,) = array_args("average", weights)
-    x, w = promote_dtypes("average", inexact(x), w)
+    x, w = promote_dtypes("average", inexact(x), inexact(w))
     w = _spread_weights("average", w, x, axis, axes)
     total = reductions.sum(w, axis, keepdims=keepdims)
     found = divide(reductions.sum(multiply(x, w), axis, keepdims=keepdims), total)
