@@ -26,6 +26,7 @@ from . import (
     tree_util,
     typing,
 )
+from ._src.base.util import publish
 from ._src.backend.array import Array, Shard
 from ._src.backend.devices import (
     default_backend,
@@ -118,3 +119,5 @@ __all__ = [
     "set_mesh", "sharding", "softmax_custom_jvp", "stages", "threefry_partitionable", "tree",
     "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
 ]
+
+publish(__name__)

@@ -1,5 +1,6 @@
 """Programs and what they are made of, for those who write transformations or read programs."""
 
+from ._src.base.util import publish
 from ._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeError
 from ._src.core.check import check_olympuspr
 from ._src.core.effects import Effect
@@ -17,3 +18,5 @@ __all__ = [
     "check_olympuspr", "ensure_compile_time_eval", "eval_context", "eval_olympuspr", "max_dim",
     "min_dim", "no_effects",
 ]
+
+publish(__name__)

@@ -1,5 +1,8 @@
 """Functions with their own rule under vmap: names only."""
 
+from ._src.base.util import publish
 from ._src.custom.vmap import custom_vmap, sequential_vmap
 
 __all__ = ["custom_vmap", "sequential_vmap"]
+
+publish(__name__)

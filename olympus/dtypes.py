@@ -1,5 +1,6 @@
 """Dtypes: promotion, predicates and the dtypes that NumPy does not know."""
 
+from ._src.base.util import publish
 from ._src.base.errors import TypePromotionError
 from ._src.types.dtypes import (
     bfloat16,
@@ -29,3 +30,5 @@ __all__ = [
     "result_type",
     "scalar_type_of",
 ]
+
+publish(__name__)

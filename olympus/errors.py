@@ -1,5 +1,6 @@
 """The exceptions that users catch; their tree is drawn in `olympus._src.base.errors`."""
 
+from ._src.base.util import publish
 from ._src.base.errors import (
     ConcretizationTypeError,
     InconclusiveDimensionOperation,
@@ -29,3 +30,5 @@ __all__ = [
     "TracerIntegerConversionError",
     "UnexpectedTracerError",
 ]
+
+publish(__name__)

@@ -1,5 +1,6 @@
 """Random numbers from explicit keys: the same key gives the same numbers, everywhere."""
 
+from ._src.base.util import publish
 from ._src.random.continuous import (
     bits,
     cauchy,
@@ -51,3 +52,5 @@ __all__ = [
     "poisson", "rademacher", "randint", "random_gamma_p", "rayleigh", "split", "t", "triangular",
     "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]
+
+publish(__name__)

@@ -1,5 +1,6 @@
 """Where the parts of arrays are: meshes, specifications and shardings; names only."""
 
+from ._src.base.util import publish
 from ._src.types.mesh import (
     AbstractMesh,
     AxisType,
@@ -19,3 +20,5 @@ from ._src.types.sharding import (
 __all__ = ["AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
            "SingleDeviceSharding", "get_abstract_mesh", "get_mesh", "make_single_device_sharding",
            "set_mesh"]
+
+publish(__name__)

@@ -1,5 +1,6 @@
 """Ahead of time: what `jit(f).trace(…)`, `.lower()` and `.compile()` return."""
 
+from ._src.base.util import publish
 from ._src.transforms.stages import (
     ArgInfo,
     Compiled,
@@ -10,3 +11,5 @@ from ._src.transforms.stages import (
 )
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
+
+publish(__name__)

@@ -1,5 +1,6 @@
 """The pytree functions under short names (`olympus.tree.map`): names only."""
 
+from ._src.base.util import publish
 from ._src.types.tree import (
     static as static,
 )
@@ -59,3 +60,5 @@ __all__ = [
     "transpose",
     "unflatten",
 ]
+
+publish(__name__)

@@ -2,6 +2,7 @@
 only.
 """
 
+from ._src.base.util import publish
 from ._src.types.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -81,3 +82,5 @@ __all__ = [
     "treedef_is_leaf",
     "treedef_tuple",
 ]
+
+publish(__name__)

@@ -1,5 +1,8 @@
 """Types for annotations: `ArrayLike` and `DTypeLike`."""
 
+from ._src.base.util import publish
 from ._src.base.typing import ArrayLike, DTypeLike
 
 __all__ = ["ArrayLike", "DTypeLike"]
+
+publish(__name__)

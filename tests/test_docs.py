@@ -42,13 +42,13 @@ def test_page(page):
 
 
 def docstrings():
-    """Every docstring with an example, wherever it is defined under olympus."""
+    """Every docstring with an example, found in the module that it says it is from."""
     finder = doctest.DocTestFinder(exclude_empty=True)
-    for module in pkgutil.walk_packages(olympus.__path__, "olympus."):
-        if "._src." in module.name:
-            for test in finder.find(importlib.import_module(module.name)):
-                if test.examples:
-                    yield pytest.param(test, id=test.name.removeprefix("olympus._src."))
+    names = [module.name for module in pkgutil.walk_packages(olympus.__path__, "olympus.")]
+    for name in ("olympus", *names):
+        for test in finder.find(importlib.import_module(name)):
+            if test.examples:
+                yield pytest.param(test, id=test.name.removeprefix("olympus."))
 
 
 @pytest.mark.parametrize("test", list(docstrings()))

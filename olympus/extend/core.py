@@ -1,5 +1,6 @@
 """What programs are made of, and `Primitive("name")`, an operation of one's own."""
 
+from .._src.base.util import publish
 from .._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeError
 from .._src.core.check import check_olympuspr
 from .._src.core.effects import Effect
@@ -28,3 +29,5 @@ __all__ = [
     "new_olympuspr_eqn", "no_effects", "olympuspr_as_fun", "olympusprs_in_params",
     "primal_dtype_to_tangent_dtype", "subolympusprs", "unmapped_aval", "valid_olympustype",
 ]
+
+publish(__name__)

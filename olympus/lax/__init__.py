@@ -1,6 +1,7 @@
 """Operations on arrays without NumPy's conveniences, one primitive each, and control flow."""
 
 from . import linalg
+from .._src.base.util import publish
 from .._src.loops.associative_scan import associative_scan
 from .._src.custom.composite import composite
 from .._src.control.cond import cond, cond_p, switch
@@ -236,3 +237,5 @@ __all__ = [
     "transpose_p", "unstack", "unstack_p", "while_loop", "while_p", "with_sharding_constraint",
     "xor_p", "zeta", "zeta_p",
 ]
+
+publish(__name__)

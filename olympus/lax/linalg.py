@@ -1,5 +1,6 @@
 """Matrix factorisations and solvers, one primitive each, batched over leading axes."""
 
+from .._src.base.util import publish
 from .._src.matrix.hessenberg import hessenberg, hessenberg_p, tridiagonal, tridiagonal_p
 from .._src.matrix.polar import qdwh
 from .._src.matrix.schur import schur, schur_p
@@ -25,3 +26,5 @@ __all__ = [
     "triangular_solve", "triangular_solve_p", "tridiagonal", "tridiagonal_p", "tridiagonal_solve",
     "tridiagonal_solve_p"
 ]
+
+publish(__name__)

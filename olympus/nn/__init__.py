@@ -1,5 +1,6 @@
 """Functions of neural networks: activations, softmax and its kin, initial values of weights."""
 
+from .._src.base.util import publish
 from .._src.nn.activations import (
     celu,
     elu,
@@ -44,3 +45,5 @@ __all__ = [
     "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus",
     "standardize", "swish", "tanh",
 ]
+
+publish(__name__)

@@ -1,5 +1,6 @@
 """Initial values of weights: functions of (key, shape, dtype), and functions that make those."""
 
+from .._src.base.util import publish
 from .._src.nn.initializers import (
     Initializer,
     constant,
@@ -26,3 +27,5 @@ __all__ = [
     "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones",
     "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
 ]
+
+publish(__name__)

@@ -7,6 +7,7 @@ from numpy import (
     signedinteger, unsignedinteger
 )
 
+from .._src.base.util import publish
 from .._src.backend.array import Array as ndarray
 from .._src.numpy import array_methods as _array_methods  # installs operators and methods
 from .._src.numpy.conditions import (
@@ -155,3 +156,5 @@ __all__ = [
     "var", "vdot", "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros",
     "zeros_like",
 ]
+
+publish(__name__)

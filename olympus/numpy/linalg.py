@@ -1,5 +1,6 @@
 """Linear algebra on matrices and stacks of them."""
 
+from .._src.base.util import publish
 from .._src.numpy.linalg.decompositions import (
     cond,
     eig,
@@ -44,3 +45,5 @@ __all__ = [
     "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
     "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm"
 ]
+
+publish(__name__)

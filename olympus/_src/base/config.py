@@ -286,7 +286,7 @@ def disable_jit(disable: bool = True) -> Override:
     """Context manager under which jitted functions and control flow run as plain Python.
 
     >>> with disable_jit():
-    ...     jit_disabled.value
+    ...     config.olympus_disable_jit
     True
     """
     return jit_disabled(disable)

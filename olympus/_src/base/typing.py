@@ -6,11 +6,14 @@ NumPy's own typing module is not imported: it takes longer to load than this lay
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from .lib import Array
+if TYPE_CHECKING:
+    from .array_type import Array  # what its methods are, which jaxlib's C++ class does not tell
+else:
+    from .lib import Array
 
 __all__ = ["Array", "ArrayLike", "Axes", "Axis", "DType", "DTypeLike", "DimSize", "DuckTypedArray",
            "PyTree", "Shape", "StaticScalar", "SupportsDType"]
@@ -21,7 +24,7 @@ class SupportsDType(Protocol):
     """Anything with a `dtype`: arrays and scalar types such as `olympus.numpy.float32`."""
 
     @property
-    def dtype(self) -> np.dtype: ...
+    def dtype(self) -> np.dtype[Any]: ...
 
 
 @runtime_checkable
@@ -35,10 +38,10 @@ class DuckTypedArray(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
-StaticScalar: TypeAlias = np.bool_ | np.number | bool | int | float | complex
-ArrayLike: TypeAlias = Array | np.ndarray | StaticScalar  # pyright: ignore[reportInvalidTypeForm]
-DType: TypeAlias = np.dtype
-DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
+StaticScalar: TypeAlias = np.bool_ | np.number[Any] | bool | int | float | complex
+ArrayLike: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | StaticScalar
+DType: TypeAlias = np.dtype[Any]
+DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | SupportsDType
 DimSize: TypeAlias = int
 Shape: TypeAlias = Sequence[int]
 Axis: TypeAlias = int | Sequence[int] | None

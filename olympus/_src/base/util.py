@@ -8,6 +8,7 @@ alive for long.
 import functools
 import importlib
 import struct
+import sys
 import threading
 import types
 import weakref
@@ -22,6 +23,22 @@ R = TypeVar("R")
 
 _pack_float = struct.Struct("<d").pack
 _pack_complex = struct.Struct("<dd").pack
+
+
+def publish(facade: str) -> None:
+    """Let the functions and classes that a public module names say that they are from there.
+
+    Where several name one, the module nearest to the package's root holds: `help`, `repr` and
+    pickles speak of `olympus.numpy.sum`, not of the file that defines it.
+    """
+    module = sys.modules[facade]
+    for name in module.__all__:
+        value = getattr(module, name)
+        home = getattr(value, "__module__", None)
+        if callable(value) and getattr(value, "__name__", None) == name and hasattr(
+                value, "__dict__") and (home.startswith("olympus._src.") or (
+                    home.startswith("olympus.") and home.count(".") > facade.count("."))):
+            value.__module__ = facade
 
 
 class _LazyModule(types.ModuleType):

@@ -316,6 +316,7 @@ def itemsize_bits(dtype: Any) -> int:
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether dtype or abstract type `a` is `b` or below it; `np.issubdtype` with every dtype.
 
+    >>> import numpy as np
     >>> issubdtype("bfloat16", np.floating), issubdtype("int32", np.inexact)
     (True, False)
     """
@@ -557,6 +558,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     Operands are arrays, scalars, dtypes or their names; `int`, `float` and `complex` count as
     weakly typed. Raises ValueError without operands, TypePromotionError where there is no join.
 
+    >>> import numpy as np
     >>> result_type(1, np.float16), result_type("int8", "uint8"), result_type(1.0)
     (dtype('float16'), dtype('int16'), dtype('float32'))
     """

@@ -180,7 +180,7 @@ def register_pytree_node_class(cls: Typ) -> Typ:
     ...     @classmethod
     ...     def tree_unflatten(cls, aux, children):
     ...         return cls(*children)
-    >>> registry.flatten(Span(1, 2))[0]
+    >>> tree_flatten(Span(1, 2))[0]
     [1, 2]
     """
     what = "register_pytree_node_class"
@@ -212,7 +212,7 @@ def register_static(cls: Typ) -> Typ:
     >>> @register_static
     ... class Mode(str):
     ...     pass
-    >>> registry.flatten([Mode("train"), 1])[0]
+    >>> tree_flatten([Mode("train"), 1])[0]
     [1]
     """
     _register(
@@ -249,12 +249,13 @@ def register_dataclass(
     field is data, but for those made by `field(metadata=dict(static=True))`. ValueError where the
     lists are not exactly the dataclass's `init` fields.
 
+    >>> import dataclasses
     >>> @register_dataclass
     ... @dataclasses.dataclass
     ... class State:
     ...     x: float
-    ...     name: str = static(default="s")
-    >>> registry.flatten(State(1.0))
+    ...     name: str = dataclasses.field(default="s", metadata={"static": True})
+    >>> tree_flatten(State(1.0))
     ([1.0], PyTreeDef(CustomNode(State[('s',)], [*])))
     """
     what = "register_dataclass"
@@ -355,7 +356,7 @@ class Partial(functools.partial[Any]):
     given as `func` is kept whole, with its arguments as structure.
 
     >>> scale = Partial(max, 1, 5)
-    >>> registry.flatten(scale)[0], scale(3)
+    >>> tree_flatten(scale)[0], scale(3)
     ([1, 5], 5)
     """
 
