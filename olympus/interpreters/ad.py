@@ -1,6 +1,5 @@
 """Differentiation: forward mode's trace, the marks that rules meet, and the tables of rules."""
 
-from .._src.base.util import publish
 from .._src.core.primitive import Linear as UndefinedPrimal
 from .._src.core.primitive import Zero
 from .._src.interpreters.jvp import JVPTrace, JVPTracer
@@ -26,5 +25,3 @@ __all__ = [
     "instantiate_zeros", "is_undefined_primal", "primitive_jvps", "primitive_transposes",
     "zeros_like_aval",
 ]
-
-publish(__name__)

@@ -1,6 +1,5 @@
 """vmap: the tables of rules, and what rules are written with."""
 
-from .._src.base.util import publish
 from .._src.interpreters.tables import (
     axis_primitive_batchers,
     bdim_at_front,
@@ -16,5 +15,3 @@ __all__ = [
     "axis_primitive_batchers", "bdim_at_front", "broadcast", "defbroadcasting", "defreducer",
     "defvectorized", "fancy_primitive_batchers", "primitive_batchers",
 ]
-
-publish(__name__)

@@ -1,6 +1,5 @@
 """Lowering: how a primitive becomes StableHLO. Importing this module loads MLIR."""
 
-from .._src.base.util import publish
 from .._src.backend.lowering import Builder as LoweringRuleContext
 from .._src.backend.registration import (
     LoweringRule,
@@ -33,5 +32,3 @@ __all__ = [
     "ir_constants", "lower_fun", "make_ir_context", "module_to_bytecode", "module_to_string",
     "register_lowering", "token_type",
 ]
-
-publish(__name__)

@@ -1,6 +1,5 @@
 """Programs as the interpreters pass them on: recorded, closed, cut."""
 
-from .._src.base.util import publish
 from .._src.core.staging import StagingTracer as DynamicOlympusprTracer
 from .._src.interpreters.tables import (
     close_olympuspr,
@@ -13,5 +12,3 @@ __all__ = [
     "DynamicOlympusprTracer", "close_olympuspr", "convert_constvars_olympuspr", "dce_olympuspr",
     "dce_olympuspr_consts",
 ]
-
-publish(__name__)
