@@ -19,7 +19,7 @@ from ..types.shape import (
     front_axis,
 )
 from . import elementwise as ew
-from .convert import convert_element_type
+from .convert import convert_element_type_p
 from .indexing import (
     CLIP,
     GatherDimensionNumbers,
@@ -527,8 +527,9 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
     if dtypes.scalar_kind(dtype) not in "iu":
         raise TypeError(f"{name}: start indices {', '.join(str(typeof(i)) for i in indices)} "
                         "given; integers are required; convert them with astype.")
-    if dtypes.iinfo(dtype).max < max(shape, default=0):
-        dtype = dtypes.as_dtype("int32")
+    size = max(shape, default=0)
+    if dtypes.iinfo(dtype).max < size:      # whatever x64 says: the program is wrong with less
+        dtype = dtypes.as_dtype("int64" if size > dtypes.iinfo("int32").max else "int32")
     return [_start(i, n, dtype, wrap) for i, n, wrap in zip(indices, shape, negatives)]
 
 
@@ -537,7 +538,7 @@ def _start(index: Any, size: int, dtype: Any, wrap: bool) -> Any:
         value = int(getattr(index, "val", index))
         return literal(value + size if wrap and value < 0 else value, dtype)
     if typeof(index).dtype != dtype:
-        index = convert_element_type(index, dtype)
+        index = convert_element_type_p.bind(index, new_dtype=dtype, weak_type=False, sharding=None)
     if not wrap or dtypes.scalar_kind(dtype) == "u":
         return index
     return ew.select_n(ew.lt(index, literal(0, dtype)), index,

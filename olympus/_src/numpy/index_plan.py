@@ -26,7 +26,7 @@ from ..types import dtypes
 from ..types.shape import broadcast_shapes, prod
 from .creation import from_sequence
 
-__all__ = ["Component", "Plan", "parse"]
+__all__ = ["Component", "Plan", "halves", "parse", "refuse_empty"]
 
 Shape = tuple[int, ...]
 
@@ -63,11 +63,12 @@ class Plan:
         `packed` is `out_shape` without the axes that None made.
       inserted: where only None changes the shape, the result's axes that are the operand's.
       empty: an axis without elements of which some are asked for, or None.
+      wide: whether an indexed axis has more elements than int32 can count.
     """
 
     __slots__ = ("out_shape", "basic", "spans", "sizes", "strides", "flips", "unit", "scalars",
                  "batch", "components", "offset_dims", "collapsed", "index_map", "slice_sizes",
-                 "packed", "whole", "squeezed", "inserted", "empty")
+                 "packed", "whole", "squeezed", "inserted", "empty", "wide")
 
     def __init__(self, shape: Shape, tokens: tuple) -> None:
         axes, items = [], []
@@ -166,6 +167,7 @@ class Plan:
         self.whole = not components
         self.inserted = (tuple([d for d, item in enumerate(items) if item != "new"])
                          if "new" in items and "adv" not in items and not self.squeezed else None)
+        self.wide = any(c.size >= 2**31 for c in components)
         taken = "IA" if prod(adv_shape) else ""
         self.empty = next((a for a in self.collapsed if not shape[a] and axes[a][0][0] in taken),
                           None)
@@ -225,7 +227,21 @@ def parse(shape: Shape, index: Any, wrap: bool = True) -> tuple[Plan, list[Any],
     plan = _plans.get(key)
     if plan is None:
         plan = _plans[key] = Plan(*key)
+    if plan.wide:
+        operands = [halves(o) if type(o) is int or isinstance(o, np.ndarray) else o
+                    for o in operands]
     return plan, operands, outside
+
+
+def halves(index: Any) -> tuple[Any, Any]:
+    """An int or NumPy's integers as the int32 pair (high, low), `high * 2**31 + low`.
+
+    Constants and operands of 64 bits are narrowed unless x64 is on.
+    """
+    if type(index) is int:
+        return divmod(index, 2**31)
+    high, low = np.divmod(index, np.int64(2**31))
+    return high.astype(np.int32), low.astype(np.int32)
 
 
 def _clamp(i: int, n: int, wrap: bool) -> tuple[int, bool]:
@@ -291,7 +307,10 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, tokens: list, op
         operands.append(value)
         return axis + 1, bad
     if isinstance(entry, np.ndarray):
-        entry = entry.astype(aval.dtype, copy=False)
+        if axis < len(shape) and entry.dtype != aval.dtype:     # narrowing must not wrap around
+            entry = np.clip(entry, -shape[axis] - 1 if kind == "i" else 0, shape[axis])
+        if axis >= len(shape) or shape[axis] < 2**31 - 1:
+            entry = entry.astype(aval.dtype, copy=False)
     tokens.append(("A", aval.shape))
     operands.append(entry)
     return axis + 1, False
@@ -299,7 +318,10 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, tokens: list, op
 
 def _from_sequence(entry: Any) -> Any:
     """A list or tuple inside an index is an index array; an empty one has integers."""
-    found = from_sequence("indexing", entry)
+    try:
+        found = from_sequence("indexing", entry)
+    except OverflowError:       # ints beyond the default dtype
+        found = np.asarray(entry, np.int64)
     return found if found.size else np.zeros(found.shape, np.int32)
 
 

@@ -16,10 +16,11 @@ import numpy as np
 from ..backend.array import array_from_numpy
 from ..base import errors, source
 from ..base.util import Memo
-from ..core.trace import Tracer, describe, typeof
+from ..core.trace import Tracer, describe, literal, typeof
 from ..lax import creation, cumulative, shape, slicing
 from ..lax import elementwise as ew
 from ..lax import indexing as lax_indexing
+from ..lax.convert import convert_element_type_p
 from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..lax.scatter_product import scatter_mul
 from ..lax.sharding import constrain
@@ -28,13 +29,13 @@ from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axis, prod
 from . import promote
 from .creation import asarray, is_sequence
-from .index_plan import Component, Plan, parse, refuse_empty
+from .index_plan import Component, Plan, halves, parse, refuse_empty
 
 __all__ = ["concrete", "getitem", "nonzero", "put_along_axis", "read", "take", "take_along_axis",
            "write"]
 
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
-_INT32 = dtypes.as_dtype("int32")
+_INT32, _INT64 = dtypes.as_dtype("int32"), dtypes.as_dtype("int64")
 
 
 class How:
@@ -104,6 +105,8 @@ def read(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None,
 def _slice(x: Any, *operands: Any, plan: Plan, wrap: bool) -> Any:
     """A basic read: a window, then strides, then the result's shape."""
     # Hot while tracing: loops instead of comprehensions, primitives instead of functions.
+    if plan.wide:
+        operands = _joined(operands)
     old, sizes = x.aval.shape, plan.sizes
     if sizes != old or not plan.unit:
         starts, limits, static = [], [], True
@@ -141,6 +144,8 @@ def _slice(x: Any, *operands: Any, plan: Plan, wrap: bool) -> Any:
 @fused(static=("plan", "how"))
 def _gather(x: Any, *operands: Any, plan: Plan, how: How) -> Any:
     """An advanced read."""
+    if plan.wide:
+        operands = _joined(operands)
     if not prod(plan.out_shape):
         return creation.full(plan.out_shape, 0, x.dtype)
     if plan.whole:
@@ -154,19 +159,39 @@ def _gather(x: Any, *operands: Any, plan: Plan, how: How) -> Any:
     return x if plan.packed == plan.out_shape else shape.reshape(x, plan.out_shape)
 
 
+def _joined(operands: tuple) -> tuple:
+    """The operands of a wide plan in int64 where they came in halves; ints stay ints."""
+    return tuple([o if type(o) is not tuple else
+                  o[0] * 2**31 + o[1] if type(o[0]) is int else _int64(*o) for o in operands])
+
+
+def _int64(high: Any, low: Any) -> Any:
+    """`high * 2**31 + low`: constants and operands of 64 bits are narrowed unless x64 is on."""
+    high, low = (_convert(x, _INT64) for x in (high, low))
+    scale = shape.broadcast_in_dim(literal(2**31, _INT64), high.shape, ())
+    return ew.add(ew.mul(high, scale), low)
+
+
+def _convert(x: Any, dtype: Any) -> Any:
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+
+
 def _index_vectors(plan: Plan, operands: tuple, wrap: bool) -> Any:
-    """The integers int32[batch..., k] that gather and scatter take."""
+    """The integers int32[batch..., k] that gather and scatter take; int64 if the plan is wide."""
     values = [_component(c, operands, wrap) for c in plan.components]
-    if all(isinstance(v, (int, np.ndarray)) for v in values):
+    if not plan.wide and all(isinstance(v, (int, np.ndarray)) for v in values):
         return np.stack([np.broadcast_to(_spread(v, c, plan.batch), plan.batch)
                          for v, c in zip(values, plan.components)], axis=-1).astype(np.int32)
-    wide = any(typeof(v).dtype.itemsize == 8 for v in values if not isinstance(v, int))
-    dtype = dtypes.as_dtype("int64") if wide else _INT32
+    wide = plan.wide or any(typeof(v).dtype.itemsize == 8 for v in values
+                            if not isinstance(v, int))
+    dtype = _INT64 if wide else _INT32
     full = (*plan.batch, 1)
     parts = []
     for v, c in zip(values, plan.components):
-        if isinstance(v, (int, np.ndarray)):
-            v = np.asarray(v, dtype)
+        if isinstance(v, int):
+            v = literal(v, dtype)
+        elif isinstance(v, np.ndarray):
+            v = _int64(*halves(v)) if plan.wide else np.asarray(v, dtype)
         elif typeof(v).dtype != dtype:
             v = promote.convert(v, dtype)
         parts.append(shape.broadcast_in_dim(v, full, c.dims))
@@ -186,10 +211,13 @@ def _component(c: Component, operands: tuple, wrap: bool) -> Any:
     """One component: an int, a NumPy array, or a traced array; counted from the front."""
     value = 0 if c.operand is None else operands[c.operand]
     if c.steps is not None:
-        steps = np.array(c.steps, np.int32)
+        steps = np.array(c.steps, np.int64)
         if type(value) is int:
             return steps + value
-        start = promote.convert(value, _INT32)
+        if c.size >= 2**31:
+            steps, start = _int64(*halves(steps)), _convert(value, _INT64)
+        else:
+            steps, start = steps.astype(np.int32), promote.convert(value, _INT32)
         return ew.add(shape.broadcast_in_dim(start, steps.shape, ()), steps)
     if c.array and (wrap or typeof(value).dtype.itemsize < 4):
         return _from_front(value, c.size, wrap)
@@ -199,21 +227,23 @@ def _component(c: Component, operands: tuple, wrap: bool) -> Any:
 def _from_front(index: Any, size: int, wrap: bool = True) -> Any:
     """An index array with its negative entries counted from the end."""
     dtype = typeof(index).dtype
-    if isinstance(index, np.ndarray):
+    if size >= 2**31:
+        index = _int64(*halves(index)) if isinstance(index, np.ndarray) else _convert(index, _INT64)
+    elif isinstance(index, np.ndarray):
         index = index.astype(np.int64) if dtype.itemsize < 8 else index
         if dtypes.scalar_kind(dtype) == "i" and wrap:
             index = np.where(index < 0, index + size, index)
         return np.clip(index, -1, 2**31 - 1).astype(np.int32)
-    if dtypes.scalar_kind(dtype) == "u":
+    elif dtypes.scalar_kind(dtype) == "u":
         if dtype.itemsize >= 4:     # what int32 cannot hold is outside, and must stay so
             most = 2**31 - 1
             over = ew.gt(index, shape.broadcast_in_dim(np.array(most, dtype), index.shape, ()))
             index = ew.select_n(over, index,
                                 shape.broadcast_in_dim(np.array(most, dtype), index.shape, ()))
         return promote.convert(index, _INT32)
-    if dtype.itemsize < 4:
+    elif dtype.itemsize < 4:
         index = promote.convert(index, _INT32)
-    if not wrap:
+    if not wrap or dtypes.scalar_kind(dtype) == "u":
         return index
     return ew.select_n(ew.lt(index, 0), index, ew.add(index, size))
 
@@ -277,6 +307,8 @@ def _fit_values(op: str, x: Any, values: Any, plan: Plan) -> Any:
 @fused(static=("plan", "how"))
 def _write(x: Any, values: Any, *operands: Any, plan: Plan, how: How) -> Any:
     """A scatter, or a simpler operation that writes the same elements."""
+    if plan.wide:
+        operands = _joined(operands)
     if not prod(plan.out_shape) or plan.empty is not None:
         return x
     op = how.op
@@ -363,7 +395,9 @@ def _modulo(indices: Any, n: int) -> Any:
         return np.asarray(indices) % max(n, 1)
     if hasattr(indices, "val"):
         return np.asarray(indices.val) % max(n, 1)
-    size = shape.broadcast_in_dim(np.array(max(n, 1), typeof(indices).dtype), indices.shape, ())
+    if n > int(dtypes.iinfo(typeof(indices).dtype).max):
+        indices = _convert(indices, _INT64 if n >= 2**31 else _INT32)
+    size = shape.broadcast_in_dim(literal(max(n, 1), typeof(indices).dtype), indices.shape, ())
     rest = ew.rem(indices, size)
     if dtypes.scalar_kind(typeof(indices).dtype) == "u":
         return rest
