@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import olympus
 import olympus.numpy as onp
+from olympus import lax
 from olympus.errors import NonConcreteBooleanIndexError
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
@@ -208,3 +209,36 @@ def test_updates_lower_to_updates():
     assert "dynamic_update_slice" in text and "scatter" not in text
     text = olympus.jit(lambda x, i: x.at[i].add(1.0)).lower(x, I).as_text()
     assert text.count('"stablehlo.scatter"') == 1
+
+
+LONG = 2**31 + 5
+WIDE = {
+    "int": (lambda x: x[LONG - 2], lambda x: x.at[LONG - 2].set(1)),
+    "list": (lambda x: x[[LONG - 2, -1]], lambda x: x.at[[LONG - 2, -1]].add(1)),
+    "array": (lambda x: x[np.array([LONG - 2])], lambda x: x.at[np.array([LONG - 2])].mul(2)),
+    "slice": (lambda x: x[LONG - 2:], lambda x: x.at[LONG - 2:].min(1)),
+    "step": (lambda x: x[::-2**30], lambda x: x.at[::2**30].set(1)),
+    "traced": (lambda x: x[onp.arange(2)], lambda x: x.at[onp.uint8(1)].max(1)),
+    "window": (lambda x: lax.dynamic_slice_in_dim(x, LONG - 2, 2),
+               lambda x: lax.dynamic_update_slice_in_dim(x, x[:2], LONG - 2, 0)),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_axes_beyond_int32(name):
+    """Lowered only: an array would take 2 GB. The starts are those that the program names."""
+    like = olympus.ShapeDtypeStruct((LONG,), "float16")
+    read, write = WIDE[name]
+    for f in (read, write, olympus.grad(lambda x: read(x).sum().astype("float32"))):
+        text = olympus.jit(f).lower(like).as_text()
+        assert "-2147483" not in text       # no index has wrapped around
+        assert "tensor<i32>" not in text or name in ("int", "slice", "step", "traced")
+
+
+def test_wide_indices_outside_of_a_small_axis_do_not_wrap_around():
+    x, far = onp.arange(5.), np.array([2**32 + 1, -2**32 - 4, 2**31, 1])
+    np.testing.assert_array_equal(x[far], [4, 0, 4, 1])
+    np.testing.assert_array_equal(x.at[far].get(mode="fill", fill_value=7), [7, 7, 7, 1])
+    np.testing.assert_array_equal(x.at[far].add(1), [0, 2, 2, 3, 4])
+    np.testing.assert_array_equal(onp.take(onp.arange(300), onp.array([-5], "int8"), mode="wrap"),
+                                  [295])

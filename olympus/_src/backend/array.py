@@ -27,7 +27,7 @@ ArrayImpl = lib.ArrayImpl
 
 
 def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = None,
-                     copy: bool = True) -> Any:
+                     copy: bool = True, narrow: bool = True) -> Any:
     """Put a NumPy array on a device; its dtype is narrowed if x64 is off.
 
     Args:
@@ -35,9 +35,10 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
       weak_type: whether the result's dtype is weak.
       device: where to put it (then the array is committed there); the default device if None.
       copy: whether later writes to `value` must not show.
+      narrow: False for operands of the library's own, such as indices of an axis beyond int32.
     """
     value = np.asarray(value)
-    dtype = dtypes.canonicalize_dtype(value.dtype)
+    dtype = dtypes.canonicalize_dtype(value.dtype) if narrow else value.dtype
     if dtype != value.dtype:
         value, copy = value.astype(dtype), False
     target = devices.default_device() if device is None else device

@@ -50,7 +50,7 @@ def scalar(aval: Any, number: Any) -> Any:
     found = scalars.get(key)
     if found is None:
         value = np.asarray(number).astype(aval.dtype)
-        found = scalars[key] = array_from_numpy(value, aval.weak_type)
+        found = scalars[key] = array_from_numpy(value, aval.weak_type, narrow=False)
     return found
 
 

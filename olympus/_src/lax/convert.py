@@ -83,14 +83,14 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     >>> olympus.lax.convert_element_type(olympus.numpy.array([-1.7, 2.5, 3e9]), "int32")
     Array([        -1,          2, 2147483647], dtype=int32)
     """
-    aval = typeof(operand)
     if new_dtype is None:
-        raise ValueError(f"convert_element_type: {aval} to None given; a dtype is required; pass "
-                         "operand.dtype to keep its own.")
+        raise ValueError(f"convert_element_type: {typeof(operand)} to None given; a dtype is "
+                         "required; pass operand.dtype to keep its own.")
     dtype = dtypes.requested_dtype("convert_element_type", new_dtype)
     if type(operand) is int and not -2**31 <= operand < 2**31 and not dtypes.is_extended(dtype):
         # The default integer may not hold what the dtype that is asked for does.
         operand = as_literal(dtypes.scalar_type_of(dtype)(operand), literal(0, dtype))
+    aval = typeof(operand)
     if (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)
             and not dtypes.is_bool(dtype)):
         source.warn(f"convert_element_type: {aval} to {dtype} drops the imaginary part; use "
