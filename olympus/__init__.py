@@ -56,6 +56,10 @@ from ._src.base.config import (
     numpy_rank_promotion,
     softmax_custom_jvp,
     threefry_partitionable,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
 )
 from ._src.base.lib import Device
 from ._src.host.callbacks import pure_callback
@@ -117,7 +121,9 @@ __all__ = [
     "make_olympuspr", "memory", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion",
     "numpy_rank_promotion", "process_count", "process_index", "pure_callback", "random", "remat",
     "set_mesh", "sharding", "softmax_custom_jvp", "stages", "threefry_partitionable", "tree",
-    "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap",
+    "transfer_guard", "transfer_guard_device_to_device", "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device", "tree_util", "typeof", "typing", "value_and_grad", "vjp",
+    "vmap",
 ]
 
 publish(__name__)

@@ -5,8 +5,10 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
+import olympus
 from olympus._src.base import config as table
 from olympus._src.base import lib
 from olympus._src.base.config import config
@@ -16,7 +18,7 @@ BOOLS = [name for name in NAMES if isinstance(config.read(name), bool)]
 
 
 def test_every_option_has_its_prefix_doc_and_legal_default():
-    assert len(NAMES) == len(table._options) == 19
+    assert len(NAMES) == len(table._options) == 24
     for option in table._options.values():
         assert option.doc.endswith(".")
         assert option.check(option.default) == option.default
@@ -103,7 +105,9 @@ OTHER = {"olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotio
 OTHER |= {"olympus_default_matmul_precision": "high", "olympus_default_device": "cpu"}
 OTHER |= {"olympus_default_prng_impl": "rbg", "olympus_random_seed_offset": 1}
 OTHER |= {"olympus_platforms": "cpu", "olympus_traceback_filtering": "off"}
-OTHER |= {"olympus_traceback_depth": 2}
+OTHER |= {"olympus_traceback_depth": 2, "olympus_num_cpu_devices": -1}
+GUARDS = [name for name in NAMES if "transfer_guard" in name]
+OTHER |= dict.fromkeys(GUARDS, "log")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -129,6 +133,8 @@ ILLEGAL = [
     ("olympus_traceback_depth", True, TypeError, "an int from 1 to 4"),
     ("olympus_random_seed_offset", 1.5, TypeError, "an int"),
     ("olympus_traceback_filtering", "on", ValueError, "'auto', 'off', 'remove_frames'"),
+    ("olympus_transfer_guard", "forbid", ValueError, "'allow', 'log', 'disallow'"),
+    ("olympus_num_cpu_devices", 0, ValueError, "-1 or a positive int"),
     ("olympus_default_prng_impl", "philox", ValueError, "'threefry2x32', 'rbg', 'unsafe_rbg'"),
 ]
 
@@ -179,8 +185,65 @@ def test_default_device_takes_a_device():
         hash(table.trace_key())
 
 
-def environment(**variables):
-    code = "from olympus._src.base.config import config as c; print(c)"
+def moves():
+    """Which transfers raise now: (one that the user asks for, one that he does not)."""
+    calls = [lambda: olympus.device_put(np.ones(3, "f")), lambda: olympus.jit(abs)(np.ones(3))]
+    raised = []
+    for move in calls:
+        try:
+            move()
+        except RuntimeError as error:
+            assert "Disallowed host-to-device transfer" in str(error)
+            raised.append(True)
+        else:
+            raised.append(False)
+    return tuple(raised)
+
+
+def test_transfer_guards():
+    assert moves() == (False, False)
+    with olympus.transfer_guard("disallow"):
+        assert moves() == (False, True)
+        with olympus.transfer_guard_host_to_device("allow"):
+            assert moves() == (False, False)
+            with olympus.transfer_guard("disallow_explicit"):
+                assert moves() == (True, True)
+            assert moves() == (False, False)
+        assert moves() == (False, True)
+        assert olympus.device_get(olympus.jit(abs)(olympus.device_put(-1.0))) == 1
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(moves()))
+        thread.start()
+        thread.join()
+        assert seen == [(False, False)]
+    with olympus.transfer_guard_device_to_device("disallow"):
+        assert moves() == (False, False)
+    try:
+        config.update("olympus_transfer_guard", "disallow")
+        assert moves() == (False, True)
+    finally:
+        config.update("olympus_transfer_guard", None)
+    assert moves() == (False, False)
+
+
+def test_the_number_of_cpu_devices():
+    done = environment("""import olympus, pytest
+olympus.config.update("olympus_num_cpu_devices", 4)
+print(len(olympus.devices("cpu")))
+with pytest.raises(RuntimeError, match="the CPU backend has started"):
+    olympus.config.update("olympus_num_cpu_devices", 2)
+with pytest.raises(RuntimeError, match="Disallowed"):
+    olympus.jit(abs)(__import__("numpy").ones(3))""", OLYMPUS_NUM_CPU_DEVICES="3",
+                       OLYMPUS_TRANSFER_GUARD="disallow")  # fmt: skip
+    assert done.stdout == "4\n", done.stderr
+    done = environment("import olympus; print(len(olympus.devices()))", OLYMPUS_NUM_CPU_DEVICES="3")
+    assert done.stdout == "3\n", done.stderr
+
+
+SHOW = "from olympus._src.base.config import config as c; print(c)"
+
+
+def environment(code=SHOW, **variables):
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
         env={**os.environ, **variables},

@@ -15,7 +15,15 @@ __all__ = ["client", "default_backend", "default_device", "device_count", "devic
 
 _clients: dict[str, Any] = {}
 _lock = threading.RLock()
-_MAKERS = {"cpu": lib.make_cpu_client, "gpu": lib.make_gpu_client, "cuda": lib.make_gpu_client}
+
+
+def _make_cpu_client() -> Any:
+    count = config.num_cpu_devices.value
+    config.num_cpu_devices.fixed = "the CPU backend has started"
+    return lib.make_cpu_client(None if count == -1 else count)
+
+
+_MAKERS = {"cpu": _make_cpu_client, "gpu": lib.make_gpu_client, "cuda": lib.make_gpu_client}
 _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
 _warned: list[bool] = []
 

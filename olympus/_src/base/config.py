@@ -124,7 +124,7 @@ class Override(contextlib.ContextDecorator):
 class Option(lib.Config):
     """One option. `.value` is what holds in this thread now; calling it gives a context manager."""
 
-    __slots__ = ("default", "doc", "kind", "name")
+    __slots__ = ("default", "doc", "fixed", "kind", "name")
 
     def __init__(
         self, name: str, default: Any, kind: Kind, *, trace_key: bool, jit_key: bool, doc: str
@@ -137,6 +137,7 @@ class Option(lib.Config):
         self.default = default
         self.kind = kind
         self.doc = doc
+        self.fixed = ""  # since when it may not change any more
 
     @staticmethod
     def _from_environment(name: str, default: Any, kind: Kind) -> Any:
@@ -150,6 +151,11 @@ class Option(lib.Config):
 
     def check(self, value: Any) -> Any:
         """Return `value` if it is legal here; else TypeError or ValueError says what is."""
+        if self.fixed and value != self.value:
+            raise RuntimeError(
+                f"{self.name}: got {value!r} when {self.fixed}; set it before, or by the "
+                f"environment variable {self.name.upper()}."
+            )
         if self.kind.accepts(value):
             return value
         wrong_type = type(value) is not type(self.default) and self.default is not None
@@ -167,18 +173,76 @@ class Option(lib.Config):
         return f"<option {self.name} = {self.value!r}>"
 
 
+class TransferGuard(Option):
+    """What is done with transfers in one direction: C++ looks it up in a state of its own."""
+
+    __slots__ = ()
+
+    @property
+    def direction(self) -> str:
+        return self.name.removeprefix("olympus_transfer_guard_")
+
+    def swap_local(self, value: Any) -> Any:
+        """Set the value of this thread; return what was set before."""
+        previous = super().swap_local(value)
+        self._tell(value, everywhere=False)
+        return previous
+
+    def set_local(self, value: Any) -> None:
+        """Set the value of this thread."""
+        super().set_local(value)
+        self._tell(value, everywhere=False)
+
+    def set_global(self, value: Any) -> None:
+        """Set the value of the process."""
+        super().set_global(value)
+        self._tell(value, everywhere=True)
+
+    def _tell(self, value: Any, *, everywhere: bool) -> None:
+        level = value if isinstance(value, str) else None
+        lib.guard_transfers(self.direction, level, everywhere=everywhere)
+
+
+class TransferGuards(Option):
+    """The guards of all directions at once."""
+
+    __slots__ = ("guards",)
+    guards: tuple[TransferGuard, ...]
+
+    def __call__(self, new_val: Any) -> Override:
+        return super().__call__(new_val)
+
+    def swap_local(self, value: Any) -> Any:
+        """Set all for this thread; return what was set before."""
+        return super().swap_local(value), *[g.swap_local(value) for g in self.guards]
+
+    def set_local(self, value: Any) -> None:
+        """Set all for this thread to what `swap_local` returned."""
+        mine, *others = value
+        super().set_local(mine)
+        for guard, previous in zip(self.guards, others, strict=True):
+            guard.set_local(previous)
+
+    def set_global(self, value: Any) -> None:
+        """Set all for the process."""
+        super().set_global(value)
+        for guard in self.guards:
+            guard.set_global(value)
+
+
 _options: dict[str, Option] = {}
 
 
 def _option(
-    name: str, default: Any, kind: Kind, *, trace_key: bool = False, jit_key: bool = False, doc: str
-) -> Option:
+    name: str, default: Any, kind: Kind, *, trace_key: bool = False, jit_key: bool = False,
+    doc: str, option: type[Option] = Option,
+) -> Any:  # fmt: skip
     """Add a row to the table.
 
     `trace_key`: traced programs depend on it. `jit_key`: compiled calls do, so that C++ looks them
     up by it.
     """
-    made = _options[name] = Option(
+    made = _options[name] = option(
         name, default, kind, trace_key=trace_key, jit_key=jit_key, doc=doc
     )
     return made
@@ -273,6 +337,38 @@ random_seed_offset = _option(
     "olympus_random_seed_offset", 0, _INT, trace_key=True, jit_key=True,
     doc="Added to every integer seed that makes a random key.",
 )  # fmt: skip
+
+num_cpu_devices = _option(
+    "olympus_num_cpu_devices", -1,
+    Kind("-1 or a positive int", lambda value: _is_int(value) and (value == -1 or value > 0),
+         _parse_int),
+    doc="How many devices the CPU backend has; -1 is as XLA_FLAGS says, or one. Set it before the "
+    "backend starts.",
+)  # fmt: skip
+_LEVEL = _optional(_choice("allow", "log", "disallow", "log_explicit", "disallow_explicit"))
+transfer_guard_host_to_device = _option(
+    "olympus_transfer_guard_host_to_device", None, _LEVEL, option=TransferGuard,
+    doc="What is done with transfers from host to device: 'log' and 'disallow' are for those that "
+    "`device_put` does not ask for, 'log_explicit' and 'disallow_explicit' for all.",
+)  # fmt: skip
+transfer_guard_device_to_device = _option(
+    "olympus_transfer_guard_device_to_device", None, _LEVEL, option=TransferGuard,
+    doc="What is done with transfers between devices; levels as from host to device.",
+)  # fmt: skip
+transfer_guard_device_to_host = _option(
+    "olympus_transfer_guard_device_to_host", None, _LEVEL, option=TransferGuard,
+    doc="What is done with transfers to the host; `device_get` asks for them. On CPU, reading an "
+    "array is no transfer.",
+)  # fmt: skip
+transfer_guard = _option(
+    "olympus_transfer_guard", None, _LEVEL, option=TransferGuards,
+    doc="What is done with transfers in every direction; levels as from host to device.",
+)  # fmt: skip
+transfer_guard.guards = (transfer_guard_host_to_device, transfer_guard_device_to_device,
+                         transfer_guard_device_to_host)  # fmt: skip
+for _guard in (transfer_guard, *transfer_guard.guards):
+    if _guard.value is not None:  # from the environment
+        _guard.set_global(_guard.value)
 
 # Not an option of users: a function that C++ calls after each jitted call that needs no Python.
 post_hook: Any = lib.Config("olympus_post_hook", None, include_in_jit_key=True)

@@ -59,8 +59,9 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
     leaves, tree = tree_flatten(x)
     targets = map(_target, flatten_axes("device_put device", tree, device))
     copy = donate is False and may_alias is False
-    return tree.unflatten([_put(x, leaf, i, target, donate, copy)
-                           for i, (leaf, target) in enumerate(zip(leaves, targets))])
+    with lib.explicit_transfers():
+        return tree.unflatten([_put(x, leaf, i, target, donate, copy)
+                               for i, (leaf, target) in enumerate(zip(leaves, targets))])
 
 
 class _Target(NamedTuple):
@@ -156,8 +157,9 @@ def device_get(x: Any) -> Any:
     >>> olympus.device_get({"a": onp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
     """
-    copy_to_host_async(x)       # all copies run while the first is waited for
-    return tree_map(lambda leaf: numpy_value(leaf) if type(leaf) is ArrayImpl else leaf, x)
+    with lib.explicit_transfers():
+        copy_to_host_async(x)       # all copies run while the first is waited for
+        return tree_map(lambda leaf: numpy_value(leaf) if type(leaf) is ArrayImpl else leaf, x)
 
 
 @api_boundary

@@ -62,6 +62,7 @@ from olympus._src.base.lib.executables import (
     serialize_executable,
     shardings,
 )
+from olympus._src.base.lib.guards import explicit_transfers, guard_transfers
 from olympus._src.base.lib.host import (
     HostFunction,
     WeakCall,
@@ -157,8 +158,10 @@ __all__ = [
     "device_put_parts",
     "execute",
     "execute_with_tokens",
+    "explicit_transfers",
     "fastpath",
     "from_dlpack",
+    "guard_transfers",
     "hlo_cost_analysis",
     "hlo_text",
     "install_config_slots",

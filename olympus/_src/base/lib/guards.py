@@ -1,0 +1,32 @@
+"""Transfer guards: what C++ does when arrays move between host and devices."""
+
+from typing import Any
+
+from olympus._src.base.lib.loading import _jax
+
+_guards: Any = _jax.guard_lib
+
+
+def guard_transfers(direction: str, level: str | None, *, everywhere: bool) -> None:
+    """Set the level of a direction ("host_to_device" …) for the process, or for this thread.
+
+    `level` is "allow", "log", "disallow", "log_explicit" or "disallow_explicit"; None is no level:
+    that of the process, or "allow".
+    """
+    state = _guards.global_state() if everywhere else _guards.thread_local_state()
+    value = None if level is None else getattr(_guards.TransferGuardLevel, level.upper())
+    setattr(state, direction, value)
+
+
+class explicit_transfers:
+    """Context manager: transfers of this thread are those that the user asked for by name."""
+
+    __slots__ = ("_previous", "_state")
+
+    def __enter__(self) -> None:
+        state = self._state = _guards.thread_local_state()
+        self._previous = state.explicit_device_put, state.explicit_device_get
+        state.explicit_device_put = state.explicit_device_get = True
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._state.explicit_device_put, self._state.explicit_device_get = self._previous
