@@ -3,6 +3,6 @@
 `olympus.extend.mlir` is imported by name: it loads MLIR.
 """
 
-from . import core
+from . import core, linear_util
 
-__all__ = ["core"]
+__all__ = ["core", "linear_util"]

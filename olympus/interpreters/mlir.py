@@ -24,10 +24,12 @@ from .._src.backend.registration import (
     register_lowering,
     token_type,
 )
+from .._src.host.callbacks import emit_python_callback
 
 __all__ = [
     "LoweringRule", "LoweringRuleContext", "Value", "aval_to_ir_type", "aval_to_ir_types",
-    "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types",
+    "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "emit_python_callback",
+    "flatten_ir_types",
     "flatten_ir_values", "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant",
     "ir_constants", "lower_fun", "make_ir_context", "module_to_bytecode", "module_to_string",
     "register_lowering", "token_type",

@@ -27,6 +27,9 @@ class Scope:
         self.names = names
         self.path = "".join([f"{name}/" for name in names])
 
+    def __str__(self) -> str:
+        return "/".join(self.names)
+
     def extend(self, *names: str) -> Scope:
         """The scope of `named_scope`s inside this one."""
         inner = (*self.names, *names)

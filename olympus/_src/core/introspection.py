@@ -61,7 +61,8 @@ def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: 
                       params: dict[str, Any], effects: Effects, source_info: Any = None,
                       ctx: Any = None) -> OlympusprEqn:
     """An equation; `source_info` and `ctx` are those of another one, or None."""
-    return OlympusprEqn(primitive, invars, outvars, params, frozenset(effects), source_info,
+    source = None if source_info is None else source_info.traceback
+    return OlympusprEqn(primitive, invars, outvars, params, frozenset(effects), source,
                         ROOT if ctx is None else ctx)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,6 +103,13 @@ class Literal:
 Atom = Var | Literal
 
 
+class SourceInfo(NamedTuple):
+    """Where an equation comes from: the user's line, and the named scopes around it."""
+
+    traceback: Any
+    name_stack: Any
+
+
 class OlympusprEqn:
     """`outs = primitive[params] ins`, with effects, the user's line and the naming context."""
 
@@ -120,8 +127,8 @@ class OlympusprEqn:
         self.ctx = ctx
 
     @property
-    def source_info(self) -> Any:
-        return self.source
+    def source_info(self) -> SourceInfo:
+        return SourceInfo(self.source, self.ctx)
 
     def replace(self, **changes: Any) -> OlympusprEqn:
         """A copy with the named fields changed."""

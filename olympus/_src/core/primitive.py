@@ -15,6 +15,7 @@ from weakref import WeakSet
 from ..base.errors import RuleMissingError
 from ..base.util import Memo
 from ..types.avals import AbstractValue
+from ..types.tree_registry import register_pytree_node
 from .ir import NO_EFFECTS, ClosedOlympuspr, Olympuspr
 from .tags import body, tagged
 from .trace import ctx
@@ -52,6 +53,11 @@ class Linear:
 
     def __repr__(self) -> str:
         return f"Linear({self.aval})"
+
+
+for _mark in (Zero, Linear):    # in pytrees, nodes without leaves
+    register_pytree_node(_mark, lambda mark: ((), mark.aval),
+                         lambda aval, _, kind=_mark: kind(aval))
 
 
 def not_linear(name: str, where: str, instead: str = "") -> TypeError:

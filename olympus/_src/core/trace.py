@@ -37,6 +37,11 @@ class Trace:
     def __init__(self) -> None:
         self.alive, self.thread = True, threading.get_ident()
 
+    @property
+    def main(self) -> Trace:
+        """The trace itself: what libraries tell traces apart by."""
+        return self
+
     def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
         """The result (or list of results) of binding `prim` under this trace."""
         raise NotImplementedError

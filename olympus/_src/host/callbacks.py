@@ -87,27 +87,51 @@ class HostCall(Primitive, abstract=True):
         return call
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
-        ordered = any(e.ordered for e in self.effects((), params))
-        call = self.host(params)
-        host = lib.HostFunction(_pass_token(call) if ordered else call)
-        index = len(b.module.host_callbacks)
-        b.module.host_callbacks.append(host)
-        attributes = {
-            "backend_config": b.attr(f"{{index = {index} : ui64}}"),
-            "has_side_effect": b.attr("true" if self.effects((), params) else "false")}
-        types = [b.type(a) for a in b.avals_out]
-        target = lib.python_callback_target(b.platform)
-        if not ordered:
-            return b.custom_call(target, xs, types, attributes, on_host=True)
-        token = b.take_token()
-        token, *out = b.custom_call(target, [token, *xs], [token.type, *types], attributes,
-                                     on_host=True)
-        b.constants["token"] = token
+        effects = self.effects((), params)
+        ordered = any(e.ordered for e in effects)
+        out, token, _ = emit_python_callback(
+            b, self.host(params), b.take_token() if ordered else None, xs, b.avals_in, b.avals_out,
+            has_side_effect=bool(effects), returns_token=ordered)
+        if ordered:
+            b.constants["token"] = token
         return out
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         raise ValueError(f"{self.name}: transposed; Python code has no transpose; wrap "
                          "the call in a function with custom_vjp.")
+
+
+def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
+                         operands: Sequence[Any], operand_avals: Sequence[Any],
+                         result_avals: Sequence[Any], *, has_side_effect: bool,
+                         returns_token: bool = True, partitioned: bool = False,
+                         sharding: Any = None) -> tuple[list[Any], Any, Any]:
+    """Write a call of a Python function into the module that is being lowered.
+
+    Args:
+      ctx: what lowering rules get.
+      callback: takes NumPy arrays and returns a tuple of them.
+      token: that of the ordered effects before it, or None.
+      operands, operand_avals, result_avals: MLIR values, and types.
+      has_side_effect: whether it must be called even if nothing reads its results.
+      returns_token: whether a token is wanted, for the ordered effects behind it.
+      partitioned, sharding: accepted; one device makes the call.
+
+    Returns:
+      The results, the token or None, and None: the module keeps the function alive.
+    """
+    host = lib.HostFunction(callback if token is None else _pass_token(callback))
+    index = len(ctx.module.host_callbacks)
+    ctx.module.host_callbacks.append(host)
+    attributes = {"backend_config": ctx.attr(f"{{index = {index} : ui64}}"),
+                  "has_side_effect": ctx.attr("true" if has_side_effect else "false")}
+    types = [ctx.type(a) for a in result_avals]
+    target = lib.python_callback_target(ctx.platform)
+    if token is None:
+        return ctx.custom_call(target, operands, types, attributes, on_host=True), None, None
+    token, *out = ctx.custom_call(target, [token, *operands], [token.type, *types], attributes,
+                                  on_host=True)
+    return out, token if returns_token else None, None
 
 
 def _pass_token(host: Callable[..., tuple]) -> Callable[..., tuple]:

@@ -174,7 +174,30 @@ def _show_batcher(prim: Primitive, rule: Any) -> Callable[..., Any]:
 
 primitive_batchers = RuleView("vmap", _show_batcher, _Batcher)
 fancy_primitive_batchers = RuleView("vmap")     # rule(axis, args, dims, **params)
-axis_primitive_batchers = fancy_primitive_batchers
+
+
+class _AxisBatcher:
+    """A rule that gets the axis in parts, in the form that primitives have."""
+
+    __slots__ = ("rule",)
+
+    def __init__(self, rule: Callable[..., Any]) -> None:
+        self.rule = rule
+
+    def __call__(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any],
+                 **params: Any) -> Any:
+        return self.rule(axis.size, axis.name, None, args, dims, **params)
+
+
+def _show_axis_batcher(prim: Primitive, rule: Any) -> Callable[..., Any]:
+    if type(rule) is _AxisBatcher:
+        return rule.rule
+    return lambda size, name, trace_type, args, dims, **params: rule(
+        Axis(size, name), args, dims, **params)
+
+
+# rule(axis_size, axis_name, trace_type, args, dims, **params)
+axis_primitive_batchers = RuleView("vmap", _show_axis_batcher, _AxisBatcher)
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:

@@ -1,0 +1,220 @@
+"""Functions with transformations around them: what libraries with interpreters of their own write
+wrappers in, instead of closures.
+
+A transformation is a generator function: it yields the arguments for the function inside, gets its
+result, and yields its own. Those called `2` are plain functions that take the function inside.
+What one has to say besides (the tree of the results) goes to a `Store`, read through a thunk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..base.util import Memo
+
+__all__ = ["StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation",
+           "transformation2", "transformation_with_aux", "transformation_with_aux2", "wrap_init"]
+
+_NOTHING: Any = object()
+
+
+class StoreException(Exception):
+    """A store was read before it was filled, or filled twice."""
+
+
+class Store:
+    """A place for one value, filled while a function runs."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self) -> None:
+        self._value = _NOTHING
+
+    def store(self, value: Any) -> None:
+        if self._value is not _NOTHING:
+            raise StoreException("linear_util: a store is filled a second time; a wrapped function "
+                                 "may be called once; wrap it again for each call.")
+        self._value = value
+
+    def reset(self) -> None:
+        self._value = _NOTHING
+
+    @property
+    def val(self) -> Any:
+        if self._value is _NOTHING:
+            raise StoreException("linear_util: a store is read before the function ran; call the "
+                                 "wrapped function first.")
+        return self._value
+
+
+class WrappedFun:
+    """A function, the transformations around it, outermost first, and their stores."""
+
+    __slots__ = ("f", "f_transformed", "transforms", "stores", "params", "in_type", "debug_info")
+
+    def __init__(self, f: Callable[..., Any], f_transformed: Callable[..., Any],
+                 transforms: tuple[Any, ...], stores: tuple[Store | None, ...],
+                 params: tuple[Any, ...], in_type: Any, debug_info: Any) -> None:
+        self.f, self.f_transformed, self.transforms = f, f_transformed, transforms
+        self.stores, self.params = stores, params
+        self.in_type, self.debug_info = in_type, debug_info
+
+    @property
+    def __name__(self) -> str:
+        return getattr(self.f, "__name__", "<unnamed wrapped function>")
+
+    def wrap(self, gen: Callable[..., Any], gen_static_args: tuple[Any, ...],
+             out_store: Store | None) -> WrappedFun:
+        """This function inside one transformation more, of the kind called `2`."""
+        given = gen_static_args if out_store is None else (out_store, *gen_static_args)
+        return WrappedFun(self.f, functools.partial(gen, self.f_transformed, *given),
+                          ((gen, gen_static_args), *self.transforms), (out_store, *self.stores),
+                          self.params, None, self.debug_info)
+
+    def populate_stores(self, stores: tuple[Store | None, ...]) -> None:
+        """Fill the stores with what those of an equal function hold."""
+        for mine, other in zip(self.stores, stores, strict=True):
+            if mine is not None and other is not None:
+                mine.store(other.val)
+
+    def replace_debug_info(self, dbg: Any) -> WrappedFun:
+        return WrappedFun(self.f, self.f_transformed, self.transforms, self.stores, self.params,
+                          self.in_type, dbg)
+
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function with all that is around it."""
+        return self.f_transformed(*args, **kwargs)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.transforms, self.f, self.params, self.in_type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WrappedFun) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"WrappedFun({self.__name__}, {len(self.transforms)} transformations)"
+
+
+def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *,
+              debug_info: Any = None) -> WrappedFun:
+    """A function without transformations around it, given keyword arguments for good.
+
+    >>> wrap_init(lambda x, y: x + y, {"y": 2}).call_wrapped(1)
+    3
+    """
+    if not params:
+        return WrappedFun(f, f, (), (), (), None, debug_info)
+    return WrappedFun(f, functools.partial(f, **params), (), (), tuple(sorted(params.items())),
+                      None, debug_info)
+
+
+def _driven(gen: Callable[..., Any], f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The last thing that a generator yields, which gets the result of `f` in between."""
+    steps = gen(*args, **kwargs)
+    inner_args, inner_kwargs = next(steps)
+    return steps.send(f(*inner_args, **inner_kwargs))
+
+
+def _driven_with_aux(gen: Callable[..., Any], f: Callable[..., Any], store: Store, *args: Any,
+                     **kwargs: Any) -> Any:
+    out, aux = _driven(gen, f, *args, **kwargs)
+    store.store(aux)
+    return out
+
+
+class _Of:
+    """A generator as a transformation of the kind called `2`; equal for equal generators."""
+
+    __slots__ = ("drive", "gen")
+
+    def __init__(self, drive: Callable[..., Any], gen: Callable[..., Any]) -> None:
+        self.drive, self.gen = drive, gen
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.drive(self.gen, *args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Of) and (self.drive, self.gen) == (other.drive, other.gen)
+
+    def __hash__(self) -> int:
+        return hash((self.drive, self.gen))
+
+
+def _transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
+    """`fun` inside the generator `gen(*gen_static_args, *args, **kwargs)`."""
+    return fun.wrap(_Of(_driven, gen), gen_static_args, None)
+
+
+def _transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any) -> WrappedFun:
+    """`fun` inside `gen(fun, *gen_static_args, *args, **kwargs)`."""
+    return fun.wrap(gen, gen_static_args, None)
+
+
+def _transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any
+                             ) -> tuple[WrappedFun, Callable[[], Any]]:
+    """`fun` inside a generator that yields (result, aux) at the end; and a thunk of aux."""
+    store = Store()
+    return fun.wrap(_Of(_driven_with_aux, gen), gen_static_args, store), lambda: store.val
+
+
+def _transformation_with_aux2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any,
+                              use_eq_store: bool = False, unk_names: bool = False
+                              ) -> tuple[WrappedFun, Callable[[], Any]]:
+    """`fun` inside `gen(fun, store, *gen_static_args, *args, **kwargs)`; and a thunk of what it
+    stores.
+    """
+    store = Store()
+    return fun.wrap(gen, gen_static_args, store), lambda: store.val
+
+
+def _decorator(apply: Callable[..., Any]) -> Callable[..., Any]:
+    return functools.wraps(apply)(functools.partial(functools.partial, apply))
+
+
+transformation = _decorator(_transformation)
+transformation2 = _decorator(_transformation2)
+transformation_with_aux = _decorator(_transformation_with_aux)
+transformation_with_aux2 = _decorator(_transformation_with_aux2)
+
+
+def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
+    """Which of two stores was filled: (True, value of the first) or (False, of the second)."""
+    found = []
+    for first, thunk in ((True, aux1), (False, aux2)):
+        with contextlib.suppress(StoreException):
+            found.append((first, thunk()))
+    if len(found) != 1:
+        raise StoreException(f"merge_linear_aux: {len(found)} of two stores are filled; exactly "
+                             "one is required.")
+    return found[0]
+
+
+def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
+          ) -> Callable[..., Any]:
+    """`call(fun, *args)` with its results kept for equal functions and arguments.
+
+    `explain`, if given, is called with what `call` is called with, whenever it is called.
+    """
+    memo = Memo(4096)
+
+    @functools.wraps(call)
+    def cached(fun: WrappedFun, *args: Any) -> Any:
+        key = fun, *args
+        found = memo.get(key)
+        if found is None:
+            if explain is not None:
+                explain(fun, *args)
+            out = call(fun, *args)
+            found = memo[key] = out, fun.stores
+        else:
+            fun.populate_stores(found[1])
+        return found[0]
+
+    cached.cache_clear = memo.cache_clear  # type: ignore[attr-defined]
+    return cached

@@ -1,0 +1,147 @@
+"""Pytrees of arguments as flat ones, and back: what libraries with transformations of their own
+write their front ends with.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.ir import DebugInfo
+from ..core.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
+from ..core.trace import typeof
+from ..types.avals import AbstractValue
+from ..types.tree import (
+    PyTreeDef,
+    keystr,
+    tree_flatten,
+    tree_leaves_with_path,
+    treedef_children,
+)
+from ..types.tree import (
+    flatten_axes as axes_of_leaves,
+)
+from .arguments import argument_name, name_of
+
+__all__ = ["argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
+           "flatten_fun_nokwargs", "rebase_donate_argnums", "shaped_abstractify"]
+
+
+@transformation_with_aux2
+def flatten_fun(f: Callable[..., Any], store: Store, in_tree: PyTreeDef, *args_flat: Any
+                ) -> list[Any]:
+    """A function of flat arguments, of whose structure (args, kwargs) `in_tree` is; the thunk gives
+    the structure of its results.
+    """
+    args, kwargs = in_tree.unflatten(args_flat)
+    out, tree = tree_flatten(f(*args, **kwargs))
+    store.store(tree)
+    return out
+
+
+@transformation_with_aux2
+def flatten_fun_nokwargs(f: Callable[..., Any], store: Store, in_tree: PyTreeDef, *args_flat: Any
+                         ) -> list[Any]:
+    """`flatten_fun` of positional arguments alone: `in_tree` is the structure of `args`."""
+    out, tree = tree_flatten(f(*in_tree.unflatten(args_flat)))
+    store.store(tree)
+    return out
+
+
+class _Fixed:
+    """An argument that is fixed: hashed and compared by type and value, or else by identity."""
+
+    __slots__ = ("val", "by_value")
+
+    def __init__(self, val: Any, by_value: bool) -> None:
+        self.val, self.by_value = val, by_value
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not _Fixed or type(other.val) is not type(self.val):
+            return False
+        return self.val == other.val if self.by_value else self.val is other.val
+
+    def __hash__(self) -> int:
+        return hash(self.val) if self.by_value else id(self.val)
+
+
+def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence[Any],
+                    require_static_args_hashable: bool = True) -> tuple[WrappedFun, tuple]:
+    """The function of some of the arguments, the others fixed; and those arguments.
+
+    ValueError if an argument that is fixed is not hashable and must be.
+    """
+    nums = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    if any(not -len(args) <= n < len(args) for n in nums):
+        raise ValueError(f"argnums_partial: dyn_argnums {nums} given for {len(args)} arguments; "
+                         "positions within them are required.")
+    dynamic = {n % len(args) for n in nums}
+    fixed = [None if i in dynamic else _Fixed(a, require_static_args_hashable)
+             for i, a in enumerate(args)]
+    for i, a in enumerate(fixed):
+        try:
+            hash(a)
+        except TypeError as error:
+            raise ValueError(f"argnums_partial: argument {i} is {args[i]!r}, which is fixed; a "
+                             "hashable value is required; make it one, or an argument that is "
+                             "traced.") from error
+    return _with_fixed(f, tuple(fixed)), tuple(args[i] for i in sorted(dynamic))
+
+
+@transformation2
+def _with_fixed(f: Callable[..., Any], fixed: tuple[_Fixed | None, ...], *dynamic: Any,
+                **kwargs: Any) -> Any:
+    rest = iter(dynamic)
+    return f(*[next(rest) if x is None else x.val for x in fixed], **kwargs)
+
+
+def donation_vector(donate_argnums: Sequence[int], donate_argnames: Sequence[str],
+                    in_tree: PyTreeDef, kws: bool = True) -> tuple[bool, ...]:
+    """Per leaf of the arguments, whether it is donated; `in_tree` is that of (args, kwargs), or of
+    args alone without `kws`.
+    """
+    children = treedef_children(in_tree)
+    args, kwargs = (children if kws else (in_tree, None))
+    flags = [(i in donate_argnums, tree) for i, tree in enumerate(treedef_children(args))]
+    if kwargs is not None:
+        names = kwargs.node_data()[1] if kwargs.node_data() else ()
+        flags += [(name in donate_argnames, tree)
+                  for name, tree in zip(names, treedef_children(kwargs), strict=True)]
+    return tuple(flag for flag, tree in flags for _ in range(tree.num_leaves))
+
+
+def rebase_donate_argnums(donate_argnums: Sequence[int], static_argnums: Sequence[int]
+                          ) -> tuple[int, ...]:
+    """The donated positions, counted without the static ones.
+
+    >>> rebase_donate_argnums((3, 4), (0, 1))
+    (1, 2)
+    """
+    if set(donate_argnums) & set(static_argnums):
+        raise ValueError(f"rebase_donate_argnums: {tuple(donate_argnums)} and static "
+                         f"{tuple(static_argnums)} given; no position may be in both.")
+    return tuple(sorted(d - sum(s < d for s in static_argnums) for d in donate_argnums))
+
+
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False,
+                 tupled_args: bool = False) -> list[Any]:
+    """One entry of `axis_tree`, a prefix of `treedef` in which None is a leaf, for each leaf."""
+    return axes_of_leaves(name, treedef, axis_tree)
+
+
+def shaped_abstractify(x: Any) -> AbstractValue:
+    """The aval of an array or a Python number."""
+    return typeof(x)
+
+
+def debug_info(traced_for: str, fun: Callable[..., Any], args: Sequence[Any],
+               kwargs: dict[str, Any], *, static_argnums: Sequence[int] = (),
+               static_argnames: Sequence[str] = (), result_paths_thunk: Any = None,
+               sourceinfo: str | None = None, signature: inspect.Signature | None = None
+               ) -> DebugInfo:
+    """What a program made of `fun(*args, **kwargs)` is called, and its leaves."""
+    given = [(argument_name(fun, i), a) for i, a in enumerate(args) if i not in static_argnums]
+    given += [(k, v) for k, v in kwargs.items() if k not in static_argnames]
+    names = [name + keystr(path) for name, a in given for path, _ in tree_leaves_with_path(a)]
+    return DebugInfo(name_of(fun), tuple(names))
