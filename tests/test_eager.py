@@ -104,3 +104,69 @@ def test_a_number_beyond_int32_is_a_number_beside_floats(number):
         for refused in (fun, olympus.jit(fun)):
             with pytest.raises(OverflowError, match="fit"):
                 refused()
+
+
+def _reciprocals(x):
+    return 1 / x                                                        # here
+
+
+def _rows(x):
+    return lax.scan(lambda c, a: (c + 1, onp.log(a)), 0, x)[1]          # here
+
+
+def _until(x):
+    return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, onp.log(c[1])), (0, x))  # here
+
+
+def _counted(x):
+    return lax.fori_loop(0, 4, lambda i, c: onp.sqrt(c - 1), x)         # here
+
+
+@olympus.custom_jvp
+def _ruled(x):
+    return onp.sqrt(x)                                                  # here
+
+
+_ruled.defjvp(lambda x, t: (_ruled(*x), *t))
+
+
+def _chosen(x):
+    return lax.cond(x[0] > 0, onp.exp, lambda x: onp.sqrt(x), x)        # here
+
+
+def _remat(x):
+    return olympus.checkpoint(lambda x: onp.arcsin(x * 2))(x)           # here
+
+
+NAN_PROGRAMS = {
+    "inner jit": (olympus.jit(lambda x: olympus.jit(_counted)(x) + 1), "sqrt", 1.5),
+    "scan": (olympus.jit(_rows), "log", -1.0), "while": (olympus.jit(_until), "log", 0.5),
+    "loop": (olympus.jit(_counted), "sqrt", 1.5), "rule": (olympus.jit(_ruled), "sqrt", -1.0),
+    "branch": (olympus.jit(_chosen), "sqrt", -1.0), "remat": (olympus.jit(_remat), "asin", 3.0),
+    "vmap": (olympus.jit(olympus.vmap(_counted)), "sqrt", 1.5),
+    "donated": (olympus.jit(_counted, donate_argnums=0), "sqrt", 1.5),
+    "compiled": (lambda x: olympus.jit(_counted).lower(x).compile()(x), "sqrt", 1.5),
+    "eager loop": (_rows, "log", -1.0),
+}
+
+
+@pytest.mark.parametrize("case", NAN_PROGRAMS)
+def test_debug_nans_names_the_operation_and_the_users_line(case):
+    fun, operation, value = NAN_PROGRAMS[case]
+    with olympus.debug_nans(True), pytest.raises(FloatingPointError) as caught:
+        fun(onp.asarray([value, value], "float32"))
+    text = str(caught.value)
+    assert f" of {operation} at " in text and "test_eager.py" in text, text
+    assert "# here" in text and "a NaN, and debug_nans is on" in text, text
+
+
+def test_debug_infs_names_it_too_and_counts_no_operand():
+    def f(x):
+        return x + 1
+
+    with olympus.debug_infs(True):
+        with pytest.raises(FloatingPointError, match=r"of div at .*1 / x"):
+            olympus.jit(_reciprocals)(onp.zeros(2))
+        with pytest.raises(FloatingPointError, match=r"^jit\(f\): the result float32\[2\] has"):
+            olympus.jit(f)(np.full(2, np.inf, "float32"))
+    assert olympus.jit(_reciprocals)(onp.zeros(2))[0] == np.inf

@@ -24,6 +24,7 @@ from ..types.sharding import NamedSharding, PartitionSpec
 from .array import put_parts
 from .devices import client
 from .lowering import ModuleContext, lower_program
+from .nans import debugging
 from .spreading import named
 
 __all__ = ["Executable", "Placement", "compile_module", "compile_program", "drop_programs",
@@ -175,7 +176,7 @@ class Executable:
 
         None where Python is needed.
         """
-        if self.effects or self.hosts or any(a is not p and dtypes.is_float0(a.dtype)
+        if debugging() or self.effects or self.hosts or any(a is not p and dtypes.is_float0(a.dtype)
                                for a, p in zip(self.out_avals, self.physical_out)):
             return None
         ins = [s for s in self.in_shardings if s is not None]

@@ -9,24 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..base import lib
-from ..base.config import debug_infs, debug_nans
 from ..base.util import Memo, bit_key
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, install_base_trace, typeof
-from ..types import dtypes
 from ..types.avals import ShapeDtypeStruct
 from ..types.sharding import NamedSharding, device_tuple
 from ..types.tree_registry import dispatch_registry
 from . import devices
 from .array import stored
 from .compile import Placement, compile_program
-from .eager import argument_array, check_deleted, shard_fallback, wrap_results
+from .eager import argument_array, check_deleted, run_program, shard_fallback
 
-__all__ = ["BASE", "EvalTrace", "apply_primitive", "check_nans", "placement_of", "sharding_of"]
+__all__ = ["BASE", "EvalTrace", "apply_primitive", "placement_of", "sharding_of"]
 
 ArrayImpl = lib.ArrayImpl
 
@@ -77,9 +73,10 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
             out = prim.bind(*xs, **params)
             return list(out) if several else [out]
 
-        executable = compile_program(stage(program, avals), prim.name, placement)
-        leaves = dispatch_registry.flatten(values)[0]
-        outs = wrap_results(executable(leaves), executable.out_avals)
+        closed = stage(program, avals)
+        executable = compile_program(closed, prim.name, placement)
+        leaves = list(map(stored, values))
+        outs = run_program(executable, leaves, prim.name, closed if prim.programs != () else None)
         result = outs if several else outs[0]
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], leaves), False
 
@@ -111,13 +108,10 @@ class EvalTrace(Trace):
         if call is None:
             call = cache[key] = _eager(prim, params)
         try:
-            out = call(*args)
+            return call(*args)
         except (ValueError, lib.XlaRuntimeError):
             check_deleted(prim.name, args)
             raise
-        if debug_nans.value or debug_infs.value:
-            check_nans(prim.name, out if prim.multiple_results else [out])
-        return out
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:
@@ -131,21 +125,6 @@ def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
     if call is None:
         call = _programs[key] = _eager(prim, params)
     return call(*map(argument_array, args))
-
-
-def check_nans(name: str, outs: Any) -> None:
-    """Raise FloatingPointError if a result has a NaN (or an infinity, if so configured)."""
-    nans, infs = debug_nans.value, debug_infs.value
-    for x in outs:
-        if type(x) is not ArrayImpl or not dtypes.is_inexact(x.dtype) or not (nans or infs):
-            continue
-        value = lib.to_numpy(x)
-        if nans and np.isnan(value).any():
-            raise FloatingPointError(f"{name}: the result {x.aval} has a NaN, and debug_nans is "
-                                     "on; look at the operands at this line.")
-        if infs and np.isinf(value).any():
-            raise FloatingPointError(f"{name}: the result {x.aval} has an infinity, and debug_infs "
-                                     "is on; look at the operands at this line.")
 
 
 BASE = EvalTrace()

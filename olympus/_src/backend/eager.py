@@ -3,7 +3,7 @@
     scalar                    Python numbers on the device: once per type, bits and device
     argument_array            any operand as an array
     FAILURES, check_deleted   what a compiled call raises, and what it means
-    wrap_results              result arrays in the classes of their dtypes
+    run_program               an executable's results in the classes of their dtypes, checked
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64
 from ..base.util import Memo, bit_key
-from ..core.ir import Literal
+from ..core.ir import ClosedOlympuspr, Literal
 from ..core.trace import SCALAR_TYPES, Tracer, check_usable, typeof
 from ..types import dtypes
 from ..types.avals import make_aval
 from .array import HOLDERS, array_from_numpy
+from .compile import Executable
+from .nans import check_results, debugging
 
 __all__ = ["FAILURES", "argument_array", "check_deleted", "fits", "literal_array",
-           "number_array", "result_array", "scalar", "scalars", "shard_fallback", "wrap_results"]
+           "number_array", "result_array", "run_program", "scalar", "scalars",
+           "shard_fallback"]
 
 ArrayImpl = lib.ArrayImpl
 
@@ -116,10 +119,22 @@ def check_deleted(name: str, args: Any) -> None:
                 "be used again; use the result of the call that it was donated to.") from None
 
 
-def wrap_results(outs: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """Result arrays: of extended dtypes in the class of the dtype, of float0 as NumPy arrays."""
+def run_program(executable: Executable, args: Sequence[Any], name: str,
+                closed: ClosedOlympuspr | None = None) -> list[Any]:
+    """Results, as users have them, of an executable of flat device arrays.
+
+    Where they are looked at for NaN, `name` is what was called, and `closed` the user's program.
+    """
+    outs = _wrapped(executable(args), executable.out_avals)
+    if debugging():
+        check_results(name, closed, _wrapped(args, executable.in_avals), outs)
+    return outs
+
+
+def _wrapped(arrays: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+    """Arrays of extended dtypes in the class of the dtype, of float0 as NumPy arrays."""
     return [_wrap(x, a.dtype) if hasattr(a, "dtype") else x
-            for x, a in zip(outs, avals, strict=True)]
+            for x, a in zip(arrays, avals, strict=True)]
 
 
 def _wrap(x: Any, dtype: Any) -> Any:

@@ -5,7 +5,7 @@ Interpreters never name it: they read its rules like any other primitive's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.effects import of_body
@@ -40,6 +40,10 @@ class Call(Higher):
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str,
               **params: Any) -> list[Any]:
         return b.call(olympuspr, args, name)
+
+    def step_through(self, run: Callable[..., list[Any]], *args: Any, olympuspr: ClosedOlympuspr,
+                     **params: Any) -> None:
+        run(olympuspr, *args)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
             **params: Any) -> Any:
@@ -166,6 +170,8 @@ class Defined(Higher, abstract=True):
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         return of_body(params["olympuspr"])
+
+    step_through = Call.step_through
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
             name: str, **params: Any) -> Any:

@@ -74,6 +74,10 @@ class Cond(Higher):
 
         return b.case(index, [functools.partial(emit, body) for body in branches], types)
 
+    def step_through(self, run: Callable[..., list[Any]], index: Any, *args: Any,
+                     branches: Sequence[ClosedOlympuspr]) -> None:
+        run(branches[int(index)], *args)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
             branches: Sequence[ClosedOlympuspr]) -> Any:
         nonzero = tuple(type(t) is not Zero for t in tangents[1:])

@@ -6,7 +6,7 @@ carry, then ys (stacked). The body takes consts, carry and one slice of each x.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.util import cut
@@ -22,6 +22,7 @@ from ..interpreters.jvp import instantiate, jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..interpreters.transpose import transpose_program
 from ..lax.elementwise import add
+from ..lax.slicing import index_in_dim
 from .call import program_uses_axis
 from .fixpoint import carry_fixpoint
 
@@ -72,6 +73,14 @@ class Scan(Higher):
             return [*out[:num_carry], *new_ys]
 
         return b.counted_loop(length, [*carry, *ys], body, unroll)
+
+    def step_through(self, run: Callable[..., list[Any]], *args: Any, olympuspr: ClosedOlympuspr,
+                     length: int, reverse: bool, num_consts: int, num_carry: int, **params: Any
+                     ) -> None:
+        consts, carry, xs = cut(args, num_consts, num_carry)
+        for i in range(length)[::-1 if reverse else 1]:
+            rows = [index_in_dim(x, i, keepdims=False) for x in xs]
+            carry = run(olympuspr, *consts, *carry, *rows)[:num_carry]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
             num_consts: int, num_carry: int, **params: Any) -> Any:

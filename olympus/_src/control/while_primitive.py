@@ -77,6 +77,13 @@ class While(Higher):
 
         return b.while_loop([test(*carry), *carry], lambda going, *_: going, step_and_test)[1:]
 
+    def step_through(self, run: Callable[..., list[Any]], *args: Any, cond_nconsts: int,
+                     cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
+                     body_olympuspr: ClosedOlympuspr) -> None:
+        c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
+        while run(cond_olympuspr, *c_consts, *carry)[0]:
+            carry = run(body_olympuspr, *b_consts, *carry)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, cond_nconsts: int,
             cond_olympuspr: ClosedOlympuspr, body_nconsts: int, body_olympuspr: ClosedOlympuspr,
             **params: Any) -> Any:

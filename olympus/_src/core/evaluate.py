@@ -10,7 +10,7 @@ from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
 from .staging import StagingTrace
 from .trace import Trace
 
-__all__ = ["eval_closed", "eval_olympuspr"]
+__all__ = ["bind", "eval_closed", "eval_olympuspr", "evaluate"]
 
 
 def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
@@ -27,23 +27,24 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
     Returns:
       The list of output values.
     """
-    return _evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else _bind)
+    return evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else bind)
 
 
 def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:
     """Run a program that has its constants, as if its operations were the caller's own."""
-    return _evaluate(closed.olympuspr, closed.consts, args, _bind)
+    return evaluate(closed.olympuspr, closed.consts, args, bind)
 
 
-def _evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
-              bind: Callable[[OlympusprEqn, list[Any]], Any]) -> list[Any]:
+def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
+              step: Callable[[OlympusprEqn, list[Any]], Any]) -> list[Any]:
+    """Run the program, each equation by `step(eqn, operands)`."""
     if len(args) != len(pr.invars):
         raise TypeError(f"eval_olympuspr: {len(args)} arguments given; the program takes "
                         f"{len(pr.invars)}; pass one value per input.")
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
     env.update(zip(pr.invars, args, strict=True))
     for eqn in pr.eqns:
-        out = bind(eqn, [a if type(a) is Literal else env[a] for a in eqn.invars])
+        out = step(eqn, [a if type(a) is Literal else env[a] for a in eqn.invars])
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outvars, out, strict=True))
         else:
@@ -51,7 +52,7 @@ def _evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
     return [a if type(a) is Literal else env[a] for a in pr.outvars]
 
 
-def _bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
+def bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
     """Bind inside the equation's named scopes, which are relative to its program."""
     if eqn.ctx is None or eqn.ctx is ROOT:
         return eqn.primitive.bind_eqn(ins, eqn.params)
@@ -67,7 +68,7 @@ def _bind_as(eqn: OlympusprEqn, ins: list[Any]) -> Any:
     """The same; what is recorded meanwhile gets the equation's line."""
     recorders = [(trace, len(trace.records)) for trace in _enclosing(ctx.trace)
                  if isinstance(trace, StagingTrace)]
-    out = _bind(eqn, ins)
+    out = bind(eqn, ins)
     if eqn.source is not None:
         for trace, start in recorders:
             trace.relocate(start, eqn.source)

@@ -307,6 +307,12 @@ class Higher(Primitive, abstract=True):
         """
         return self.jvp(primals, tangents, **params)
 
+    def step_through(self, run: Callable[..., list[Any]], *args: Any, **params: Any) -> None:
+        """Evaluate the bodies, by `run(closed, *args)`, in the order and as often as the operation.
+
+        For whoever looks for the equation that a NaN comes from.
+        """
+
     result_avals = Primitive.inferred   # not memoised: the key would keep bodies alive
 
 

@@ -174,6 +174,11 @@ class LinearCall(Higher):
         f_consts, _, rest = cut(args, num_callee_consts, num_transpose_consts)
         return b.call_inline(callee, [*f_consts, *rest])
 
+    def step_through(self, run: Callable[..., list[Any]], *args: Any, callee: ClosedOlympuspr,
+                     num_callee_consts: int, num_transpose_consts: int, **params: Any) -> None:
+        f_consts, _, rest = cut(args, num_callee_consts, num_transpose_consts)
+        run(callee, *f_consts, *rest)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         nf, nt, nr = (params[k] for k in ("num_callee_consts", "num_transpose_consts", "num_res"))
         f_consts, _, res, lin = cut(primals, nf, nt, nr)

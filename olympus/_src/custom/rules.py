@@ -401,6 +401,10 @@ class CustomCall(Higher, abstract=True):
     def lower(self, b: Any, *args: Any, call_olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         return b.call_inline(call_olympuspr, args)
 
+    def step_through(self, run: Callable[..., list[Any]], *args: Any,
+                     call_olympuspr: ClosedOlympuspr, **params: Any) -> None:
+        run(call_olympuspr, *args)
+
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         return program_uses_axis(params["call_olympuspr"], name)
 

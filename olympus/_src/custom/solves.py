@@ -58,6 +58,11 @@ class LinearSolve(Higher):
         _, consts, _, rhs = cut(args, *const_lengths)
         return b.call_inline(olympusprs[1], [*consts, *rhs])
 
+    def step_through(self, run: Callable[..., list[Any]], *args: Any, const_lengths: tuple,
+                     olympusprs: tuple) -> None:
+        _, consts, _, rhs = cut(args, *const_lengths)
+        run(olympusprs[1], *consts, *rhs)
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, const_lengths: tuple,
             olympusprs: tuple) -> Any:
         """A dx = db - dA x."""

@@ -114,6 +114,12 @@ class CountedWhile(Higher):
         return while_p.bind(n, *args[:num_consts], _int(0), *args[num_consts:], cond_nconsts=1,
                             cond_olympuspr=test, body_nconsts=num_consts, body_olympuspr=body)[1:]
 
+    def step_through(self, run: Callable[..., list[Any]], n: Any, *args: Any,
+                     olympuspr: ClosedOlympuspr, num_consts: int, **params: Any) -> None:
+        consts, carry = cut(args, num_consts)
+        for _ in range(int(n)):
+            carry = run(olympuspr, *consts, *carry)
+
     def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
         return b.inline(self._as_while, *args, **params)
 

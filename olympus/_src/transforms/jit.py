@@ -20,15 +20,16 @@ import numpy as np
 from ..backend import devices
 from ..backend.array import stored
 from ..backend.compile import Executable, Placement, compile_module
-from ..backend.dispatch import check_nans, placement_of, sharding_of
+from ..backend.dispatch import placement_of, sharding_of
 from ..backend.eager import (
     argument_array,
     check_deleted,
     literal_array,
+    run_program,
     shard_fallback,
-    wrap_results,
 )
 from ..backend.lowering import lower_program
+from ..backend.nans import debugging
 from ..base import config, errors, lib, source
 from ..base.util import Memo, Owned, bit_key
 from ..control.call import call_p
@@ -179,7 +180,8 @@ class Program:
         names = tuple(n for n, k in zip(self.arg_names, kept) if k)
         pr = pr.replace(invars=[v for v, k in zip(pr.invars, kept) if k],
                         debug_info=DebugInfo(info.func_name, names, info.result_paths))
-        donated = tuple(d for d, k in zip(self.donated, kept) if k)
+        # A program that may be run again, to find a NaN, keeps its arguments.
+        donated = tuple(d and not debugging() for d, k in zip(self.donated, kept) if k)
         program = ClosedOlympuspr(pr, closed.consts)
         aliases = _aliases(program, donated) if any(donated) else ()
         self.all_reused = not any(d and a is None for d, a in zip(donated, aliases))
@@ -496,14 +498,12 @@ class JitFunction:
             self._check_donated(program, arrays)
         executable = program.executable(self._placement(call, arrays))
         flat = [stored(x) for x in arrays]
-        outs = wrap_results(executable(flat), executable.out_avals)
+        outs = (run_program(executable, flat, self.name) if self.library else
+                run_program(executable, flat, f"jit({self.name})", program.closed))
         result = tree_unflatten(program.out_tree, outs)
         for x, donated in zip(arrays, program.donated):
             if donated:     # C++ passes arrays that were deleted so on to `miss`, which explains
                 stored(x).delete()
-        if config.debug_nans.value or config.debug_infs.value:
-            check_nans(self.name if self.library else f"jit({self.name})", outs)
-            return result, None, False
         if not call.cacheable or not program.all_reused or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]

@@ -14,7 +14,7 @@ import numpy as np
 from ..backend.array import stored
 from ..backend.compile import Executable, Placement, compile_module
 from ..backend.devices import client
-from ..backend.eager import argument_array, shard_fallback, wrap_results
+from ..backend.eager import argument_array, run_program, shard_fallback
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..core.trace import Tracer, typeof
@@ -290,8 +290,8 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         try:
             flat = _checked_leaves(program, args, kwargs)
-            result = tree_unflatten(program.out_tree,
-                                    wrap_results(executable(flat), executable.out_avals))
+            result = tree_unflatten(program.out_tree, run_program(
+                executable, flat, program.name, program.closed))
         except Exception as error:
             source.filter_traceback(error)
             raise
