@@ -61,6 +61,8 @@ STATISTICS: list[tuple[str, Call]] = [
         M, 30.0, axis=1, method="inverted_cdf", weights=np.array([1, 0, 2]))),
     ("nanquantile with weights", lambda o: o.nanquantile(
         np.where(M == 3, NAN, M), FRACTIONS, axis=1, method="inverted_cdf", weights=WEIGHTS)),
+    ("nanmin over no axes", lambda o: o.nanmin(EDGES, axis=())),
+    ("nanmax over no axes from an initial value", lambda o: o.nanmax(EDGES, axis=(), initial=2.0)),
     ("average by weights of several axes",
      lambda o: o.average(CUBE, axis=(2, 0), weights=np.abs(CUBE[:, 0].T))),
     ("trapezoid with steps that broadcast", lambda o: o.trapezoid(M, dx=np.ones((5, 1, 1)))),
@@ -102,13 +104,17 @@ FLOATS: list[tuple[str, Call]] = [
     ("floor_divide by zeros", lambda o: o.floor_divide(ZEROS[:, None], np.array([0.0, -0.0]))),
     ("divmod by zeros", lambda o: o.divmod(ZEROS[:, None], np.array([0.0, -0.0]))),
 ]
+EMPTY_PADS: list[tuple[str, Call]] = [
+    (f"pad of an empty array by {m}", lambda o, m=m: o.pad(M[:0], ((0, 0), (1, 1)), m))
+    for m in ("edge", "reflect", "symmetric", "wrap", "linear_ramp", "maximum", "minimum", "mean",
+              "median")]
 NORMS: list[tuple[str, Call]] = [
     *[(f"norm {k} of no numbers", lambda o, k=k: o.linalg.norm(X[:0], k))
       for k in (None, 0, 1, 2, 3, -3, INF)],
     *[(f"norm {k} of an empty matrix", lambda o, k=k: o.linalg.norm(M[:0], k))
       for k in (None, "nuc", 1, -1, 2, INF)],
 ]
-ROWS = [*SORTS, *STATISTICS, *PLACES, *FLOATS, *NORMS]
+ROWS = [*SORTS, *STATISTICS, *PLACES, *FLOATS, *EMPTY_PADS, *NORMS]
 
 
 @pytest.fixture(autouse=True)
@@ -214,6 +220,14 @@ def test_view_of_booleans_and_complex_numbers(kind: str, to: str) -> None:
     check(onp.array(x).view(to), x.view(to))
 
 
+def test_scalars_come_back_as_arrays() -> None:
+    for scalar in (1.5, np.float32(2), np.array(3)):
+        for found in (onp.fft.fftshift(scalar), onp.fft.ifftshift(scalar), onp.squeeze(scalar),
+                      onp.transpose(scalar), onp.permute_dims(scalar, ()), onp.roll(scalar, 1)):
+            assert isinstance(found, olympus.Array)
+            assert float(found) == scalar
+
+
 def test_logaddexp_of_complex_numbers_is_the_principal_logarithm() -> None:
     x, y = np.array([1 + 3j, 1 + 4j, -2 - 9j, 5j]), np.array([1 + 3j, 1 + 4j, 1 + 20j, -7j])
     check(onp.logaddexp(x, y), np.log(np.exp(x) + np.exp(y)))
@@ -268,6 +282,11 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: onp.unique(X, size=1.5), TypeError, "unique: size: dimension 1.5"),
     (lambda: onp.unique(X[:0], size=2), ValueError, "pass fill_value"),
     (lambda: onp.ediff1d(X > 2), TypeError, "booleans have no differences"),
+    (lambda: onp.ediff1d(INTS, to_end=1.5), TypeError, "a dtype that it holds"),
+    (lambda: onp.linalg.cross(1.0, X), ValueError, "axis -1 is out of bounds"),
+    *[(lambda m=m: onp.pad(M[:0], 1, m), ValueError, f"mode '{m}' given; can't extend empty axis")
+      for m in ("edge", "linear_ramp", "maximum", "mean")],
+    (lambda: onp.pad(M[:0], 1, "reflect", reflect_type="odd"), ValueError, "can't extend empty"),
     (lambda: onp.std(X, dtype=bool), ValueError, "variances are real"),
     (lambda: onp.var(X, dtype=bool), ValueError, "variances are real"),
     (lambda: onp.nanmean(X, dtype=bool), TypeError, "a dtype of numbers is required"),

@@ -345,7 +345,7 @@ def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
         flat = _roll(lax_shape.reshape(a, (prod(a.shape),)), shift, 0)
         return lax_shape.reshape(flat, a.shape)
     axes = [canonical_axis(d, len(a.shape), "roll") for d in entries(axis)]
-    shifts = _shifts(shift)
+    a, shifts = as_array(a), _shifts(shift)
     for one, other in ((shifts, axes), (axes, shifts)):
         if len(one) == 1:       # one shift along several axes, several along one
             one *= len(other)

@@ -106,6 +106,12 @@ def _pairs(what: str, given: Any, ndim: int) -> list[tuple[Any, Any]]:
                      "axis is required; operands could not be broadcast together.")
 
 
+def _not_empty(array: Any, axis: int, mode: str) -> None:
+    if not array.shape[axis]:
+        raise ValueError(f"pad: {typeof(array)} and mode {mode!r} given; can't extend empty axis "
+                         f"{axis} using modes other than 'constant' or 'empty'.")
+
+
 def _block(array: Any, axis: int, width: int, value: Any) -> Any:
     shape = (*array.shape[:axis], width, *array.shape[axis + 1:])
     return broadcast_to(value, shape)
@@ -132,13 +138,10 @@ def _pad_by_places(mode: str) -> Callable[..., Any]:
     """Modes that copy elements: NumPy pads the places, a gather reads them."""
     def padder(array: Any, widths: list) -> Any:
         for axis, width in enumerate(widths):
-            n = array.shape[axis]
             if any(width):
-                if not n:
-                    raise ValueError(f"pad: {typeof(array)} and mode {mode!r} given; can't extend "
-                                     f"empty axis {axis} using modes other than 'constant' or "
-                                     "'empty'.")
-                places = np.pad(np.arange(n, dtype=np.int32), width, mode)  # type: ignore
+                _not_empty(array, axis, mode)
+                places = np.pad(np.arange(array.shape[axis], dtype=np.int32), width,
+                                mode)  # type: ignore[call-overload]
                 array = take(array, places, axis, mode="clip")
         return array
     return padder
@@ -155,6 +158,7 @@ def _pad_mirrored(mode: str) -> Callable[..., Any]:
                              "required.")
         for axis, width in enumerate(widths):
             if any(width):
+                _not_empty(array, axis, mode)
                 array = _pad_odd(array, axis, width, mode)
         return array
     return padder
@@ -186,6 +190,9 @@ def _pad_ramp(array: Any, widths: list, end_values: Any = 0) -> Any:
     ends = _pairs("end_values", end_values, len(widths))
     for axis, ((before, after), (left, right)) in enumerate(zip(widths, ends)):
         n = array.shape[axis]
+        if not before and not after:
+            continue
+        _not_empty(array, axis, "linear_ramp")
         first = slicing.slice_in_dim(array, 0, 1, axis=axis)
         last = slicing.slice_in_dim(array, n - 1, n, axis=axis)
         array = concatenate([_ramp(left, first, before, axis, False), array,
@@ -209,12 +216,15 @@ def _ramp(end: Any, edge: Any, width: int, axis: int, flipped: bool) -> Any:
     return promote.convert(out, edge.dtype)
 
 
-def _pad_statistic(fun: Callable[..., Any], rounded: bool) -> Callable[..., Any]:
+def _pad_statistic(mode: str, fun: Callable[..., Any], rounded: bool) -> Callable[..., Any]:
     def padder(array: Any, widths: list, stat_length: Any = None) -> Any:
         lengths = _pairs("stat_length", stat_length, len(widths)) if stat_length is not None else \
             [(None, None)] * len(widths)
         for axis, ((before, after), (left, right)) in enumerate(zip(widths, lengths)):
             n = array.shape[axis]
+            if not before and not after:
+                continue
+            _not_empty(array, axis, mode)
             left, right = [n if k is None else min(static_int(k, "pad", "stat_length"), n)
                            for k in (left, right)]
             values = []
@@ -243,8 +253,8 @@ _PADDERS: dict[str, Callable[..., Any]] = {
     "constant": _pad_constant, "empty": _pad_empty, "linear_ramp": _pad_ramp,
     "edge": _pad_by_places("edge"), "wrap": _pad_by_places("wrap"),
     "reflect": _pad_mirrored("reflect"), "symmetric": _pad_mirrored("symmetric"),
-    "maximum": _pad_statistic(reductions.max, False),
-    "minimum": _pad_statistic(reductions.min, False),
-    "mean": _pad_statistic(statistics.mean, True),
-    "median": _pad_statistic(statistics.median, True),
+    "maximum": _pad_statistic("maximum", reductions.max, False),
+    "minimum": _pad_statistic("minimum", reductions.min, False),
+    "mean": _pad_statistic("mean", statistics.mean, True),
+    "median": _pad_statistic("median", statistics.median, True),
 }

@@ -385,14 +385,15 @@ def _nan_extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: boo
                       keepdims=keepdims, largest=largest)
     if initial is not None:
         return found
-    none = expand(reduce.reduce_and(is_nan(x), axes), axes, keepdims)
+    missing = is_nan(x)
+    none = expand(reduce.reduce_and(missing, axes) if axes else missing, axes, keepdims)
     return choose(none, literal(np.nan, x.dtype, x.aval.weak_type), found)
 
 
 def _nan_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool,
                  initial: Any, where: Any) -> Any:
     x, axes = reduction_args(name, a, axis, out)
-    if not dtypes.is_inexact(x.dtype) or not axes:
+    if not dtypes.is_inexact(x.dtype):
         return _extreme(name[3:], largest, x, axis, out, keepdims, initial, where)
     _check_extremum(name, x, axes, initial, where)
     return _nan_extremum(x, _scalar_initial(name, initial), mask_arg(name, where), axes=axes,

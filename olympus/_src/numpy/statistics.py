@@ -463,7 +463,10 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 @fused
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """The differences of neighbours in row-major order, with elements put before and after."""
+    """The differences of neighbours in row-major order, with elements put before and after.
+
+    Raises TypeError for booleans, and for elements whose dtype the array's does not hold.
+    """
     (x,) = array_args("ediff1d", ary)
     if x.dtype == BOOL:
         raise TypeError(f"ediff1d: {x.aval} given; numbers are required, because booleans have no "
@@ -472,6 +475,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
     def flat(e: Any) -> Any:
         (e,) = array_args("ediff1d", e)
+        if dtypes.promote_types(e.dtype, x.dtype, e.aval.weak_type)[0] != x.dtype:
+            raise TypeError(f"ediff1d: {e.aval} given beside differences of dtype {x.dtype}; a "
+                            "dtype that it holds is required; convert one with astype.")
         e = convert(e, found.dtype)
         return lax_shape.reshape(broadcast_to(e, e.shape or (1,)), (size_of(e.shape),))
 

@@ -347,7 +347,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     x = inexact(array_args("matrix_rank", M)[0])
     aval = typeof(x)
     if aval.ndim < 2:
-        return astype(reductions.any(not_equal(x, 0)), "int32")
+        return astype(reductions.any(not_equal(x, 0)), dtypes.default_int())
     if aval.size == 0:
         return zeros(aval.shape[:-2], dtypes.default_int())
     s = ew.abs(lax_eigh.eigh(x)[1]) if hermitian else lax_svd.svd(x, compute_uv=False)

@@ -12,7 +12,7 @@ from ...lax.linalg.svd import svd
 from ...lax.slicing import index_in_dim
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axes, definitely_equal
+from ...types.shape import canonical_axes, canonical_axis, definitely_equal
 from .. import products, reductions
 from ..promote import array_args, inexact
 from ..ufuncs import absolute, divide, not_equal, power
@@ -177,6 +177,8 @@ def outer(x1: Any, x2: Any, /) -> Any:
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """The cross product of vectors of 3 numbers along an axis."""
     x, y = array_args("cross", x1, x2)
+    for z in (x, y):
+        canonical_axis(axis, len(z.shape), "cross")
     if not (definitely_equal(x.shape[axis], 3) and definitely_equal(y.shape[axis], 3)):
         raise ValueError(f"cross: {x.aval} and {y.aval} given; vectors of 3 numbers are required.")
     return products.cross(x, y, axis=axis)
