@@ -379,7 +379,7 @@ def test_wraps_does_not_carry_programs_along():
 CACHES = {
     # programs and code
     ("transforms/jit.py", "_programs_of"): "types, tree, statics by bits, Context | the function "
-        "| 4096, code by _make_room",
+        "| 4096, code in all 2 GiB",
     ("control/bodies.py", "stage_body"): "types, tree, what is done with it, Context | the "
         "function | 64",
     ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",
@@ -391,10 +391,10 @@ CACHES = {
     ("lax/indexing.py", "_update_body"): "primitive, dtype | process | 256",
     ("control/platform.py", "platform_cond"): "platforms | process | as many as there are",
     # what lowering makes again and again
-    ("backend/attributes.py", "_types"): "aval or dtype | process | 65536, the context 64 MiB",
-    ("backend/attributes.py", "_attrs"): "text or ints | process | 65536, the context 64 MiB",
-    ("backend/attributes.py", "_locations"): "name, line | process | 65536, the context 64 MiB",
-    ("backend/attributes.py", "_grown"): "none | process | 64 MiB of what the context holds",
+    ("backend/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",
+    ("backend/attributes.py", "_attrs"): "text or ints | process | 65536, the context 32 MiB",
+    ("backend/attributes.py", "_locations"): "name, line | process | 65536, the context 32 MiB",
+    ("backend/attributes.py", "_grown"): "none | process | 32 MiB of what the context holds",
     ("base/lib/mlir.py", "_current"): "none | process | one context",
     # constants
     ("backend/eager.py", "scalars"): "aval, type, bits, device | process | 4096 scalars",

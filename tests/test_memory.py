@@ -71,6 +71,105 @@ def test_memory_does_not_grow(name, count, whole, second):
     assert end - half < second, figures
 
 
+LIFETIMES = """
+import ctypes, gc, json, os, weakref
+import numpy as np
+import olympus, olympus.numpy as onp
+from olympus import lax
+
+class Model:
+    def __init__(self):
+        self.w = 2.0
+        self.step = olympus.jit(self.run)
+    def run(self, x):
+        return onp.sin(x) * self.w
+    def host(self, x):
+        return np.asarray(x)
+
+class WithCallback(Model):
+    def run(self, x):
+        return olympus.pure_callback(self.host, olympus.ShapeDtypeStruct((), "float32"), x)
+
+class WithRule(Model):
+    def run(self, x):
+        f = olympus.custom_vjp(lambda x: x * self.w)
+        f.defvjp(lambda x: (x * self.w, None), lambda _, g: (g * self.w,))
+        return f(x)
+
+def arrays(i):
+    c = onp.asarray(np.random.default_rng(i).random((250, 250), np.float32))
+    olympus.jit(lambda x: x + c)(1.0)
+    return c
+def numbers(i):
+    olympus.jit(lambda x: onp.sin(x) * (i + 0.5))(1.0)
+    return Model()
+def methods(i):
+    m = Model()
+    m.step(1.0)
+    return m
+def callbacks(i):
+    m = WithCallback()
+    m.step(1.0)
+    return m
+def rules(i):
+    m = WithRule()
+    olympus.grad(m.step)(1.0)
+    return m
+def loops(i):
+    m = Model()
+    lax.while_loop(lambda c: c < 3.0, lambda c: (m, c + 1.0)[1], 0.0)
+    lax.scan(lambda c, _: (m, (c * 2.0, None))[1], 1.0, None, length=3)
+    return m
+static = olympus.jit(lambda x, n: x * 1.5, static_argnums=1)
+def statics(i):
+    static(2.0, i)
+    return Model()
+
+def state():
+    olympus.effects_barrier()
+    gc.collect()
+    if hasattr(ctypes.CDLL(None), "malloc_trim"):
+        ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/statm") as file:
+        size = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return size, len(olympus.devices()[0].client.live_executables())
+
+kinds = dict(methods=1000, rules=1000, statics=1000, loops=200, callbacks=60, numbers=140,
+             arrays=140)
+for run in map(globals().get, kinds):
+    run(10**6)
+figures = {}
+for name, count in kinds.items():
+    run = globals()[name]
+    olympus.clear_caches()
+    start = state()
+    left = [weakref.ref(run(i)) for i in range(count)]
+    end = state()
+    alive = sum(r() is not None for r in left)
+    olympus.clear_caches()
+    figures[name] = count, alive, start, end, state()
+print(json.dumps(figures))
+"""
+KEPT, MEGABYTES = 128, 128      # executables that nobody has, and all that may stay
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+@pytest.mark.slow
+def test_what_dead_functions_made_is_gone():
+    done = subprocess.run([sys.executable, "-c", LIFETIMES], capture_output=True, text=True,
+                          cwd=ROOT, env=os.environ, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    for name, (count, alive, start, end, cleared) in json.loads(done.stdout).items():
+        figures = (f"{count} {name}: {start[0]:.0f} -> {end[0]:.0f} -> {cleared[0]:.0f} MB, "
+                   f"{start[1]} -> {end[1]} -> {cleared[1]} executables, {alive} objects alive")
+        print(figures)
+        assert alive == 0, figures
+        assert end[1] <= start[1] + KEPT + 2, figures
+        assert end[0] < start[0] + MEGABYTES, figures
+        assert cleared[1] <= start[1], figures
+        assert cleared[0] < start[0] + 16, figures
+
+
 @pytest.fixture
 def mappings(tmp_path, monkeypatch, clear_caches):
     """Sets the limit of memory mappings so that some more than now are a part of it."""
@@ -103,3 +202,13 @@ def test_without_free_mappings_an_error_says_so(mappings):
     mappings(0, 0.95)
     with pytest.raises(ResourceExhaustedError, match=r"compiling <lambda>.*vm\.max_map_count"):
         olympus.jit(lambda x: x + 3)(2.0)
+
+
+def test_compiled_programs_have_a_bound_in_bytes(monkeypatch, clear_caches, caplog):
+    monkeypatch.setattr(compile, "_LOOK_EVERY", 1)
+    monkeypatch.setattr(compile, "_MOST_BYTES", 3 << 20)
+    f = olympus.jit(lambda x: x * 2)
+    for n in range(1, 40):
+        assert f(np.ones(n)).sum() == 2 * n
+        assert compile._executables.held() < 5 << 20
+    assert "compiled programs took about" in caplog.text

@@ -26,7 +26,7 @@ _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
 _locations: Memo = Memo(65536)
 _ITEM = 1024        # bytes of a type, attribute or location with what leads to it, about
-_MOST_BYTES = 64 << 20
+_MOST_BYTES = 32 << 20
 
 
 class _Grown:
@@ -40,8 +40,19 @@ class _Grown:
         known_cache(self)
 
     def cache_clear(self) -> None:
+        """Give the context up; where modules are being made in it, once they are."""
+        with self.lock:
+            if self.modules:
+                self.bytes = _MOST_BYTES + 1
+            elif self.bytes:
+                self.renew()
+
+    def renew(self) -> None:
         """Let the next module be made in a new context."""
-        self.bytes = _MOST_BYTES + 1
+        for memo in (_types, _attrs, _locations):
+            memo.cache_clear()
+        mlir.renew_context()
+        self.bytes = 0
 
 
 _grown = _Grown()
@@ -52,10 +63,7 @@ def module_context() -> Iterator[None]:
     """The MLIR context in which a module is made: the last one, until it has grown too large."""
     with _grown.lock:
         if not _grown.modules and _grown.bytes > _MOST_BYTES:
-            for memo in (_types, _attrs, _locations):
-                memo.cache_clear()
-            mlir.renew_context()
-            _grown.bytes = 0
+            _grown.renew()
         _grown.modules += 1
     try:
         with mlir.context(), mlir.ir.Location.unknown():

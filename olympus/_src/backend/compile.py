@@ -33,6 +33,7 @@ __all__ = ["Executable", "Placement", "compile_module", "compile_program", "drop
 logger = logging.getLogger("olympus")
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
+_MOST_BYTES = 2 << 30   # of all compiled programs
 _MAPPINGS = Path("/proc/self/maps")
 _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 
@@ -82,6 +83,10 @@ class Executables:
             while len(self.recent) > self.MOST or (
                     self.bytes > self.MOST_BYTES and len(self.recent) > 1):
                 self.bytes -= self.recent.popitem(last=False)[1].bytes
+
+    def held(self) -> int:
+        """The bytes of all, those that only programs hold too."""
+        return sum(loaded.bytes for loaded in list(self.known.values()))
 
     def cache_clear(self) -> None:
         """Hold none any more, and find none of those that programs hold."""
@@ -270,10 +275,15 @@ def drop_programs() -> None:
 
 
 def _make_room(name: str) -> None:
-    """Drop programs before the process has as many memory mappings as Linux allows.
+    """Drop programs before they are too large, or as many memory mappings as Linux allows.
 
     Each compiled program takes about ten; XLA's compiler ends the process where it gets no more.
     """
+    held = _executables.held()
+    if held > _MOST_BYTES:
+        drop_programs()
+        logger.warning("compile: compiled programs took about %d MB; they are dropped, and "
+                       "compiled again when next needed.", held >> 20)
     try:
         most = int(_MOST_MAPPINGS.read_text())
         taken = _MAPPINGS.read_bytes().count(b"\n")
