@@ -96,6 +96,25 @@ def test_medians_of_nan_have_no_derivative() -> None:
         assert np.isnan(jacfwd(fun)(np.array(HOLES))).any()
 
 
+EDGE = [0.0, -0.0, 1.0, -1.0, 2.5, INF, -INF]
+AXES = np.array([complex(a, b) for a in EDGE for b in EDGE])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["log", "log2", "log10", "exp2", "sqrt", "sin", "cos"])
+def test_complex_zeros_and_infinities(name: str, dtype: str) -> None:
+    z = AXES.astype(dtype)
+    with np.errstate(all="ignore"):
+        want = getattr(np, name)(z)
+    defined = ~np.isnan(want)       # the C standard leaves the others open
+    if name == "exp2":
+        defined &= np.isfinite(z.real) | np.isfinite(z.imag)
+    got = np.asarray(getattr(onp, name)(z))[defined]
+    for part in ("real", "imag"):
+        g, w = getattr(got, part), getattr(want[defined], part)
+        np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-7)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_frexp_of_subnormals(dtype: str) -> None:
     """XLA's arithmetic on CPU takes those of float32 for 0."""

@@ -34,8 +34,8 @@ __all__ = ["RoundingMethod", "abs", "abs_p", "ceil", "ceil_p", "complex", "compl
            "conj_p", "div", "div_p", "floor", "floor_p", "imag", "imag_p", "integer_pow",
            "integer_pow_p", "is_finite", "is_finite_p", "max", "max_p", "min", "min_p", "mul",
            "mul_p", "neg", "neg_p", "nextafter", "nextafter_p", "one_minus_square",
-           "one_minus_square_p", "real", "real_p", "reciprocal", "rem", "rem_p", "round",
-           "round_p", "sign", "sign_p", "square", "square_p", "sub", "sub_p"]
+           "one_minus_square_p", "over_real", "real", "real_p", "reciprocal", "rem", "rem_p",
+           "round", "round_p", "sign", "sign_p", "square", "square_p", "sub", "sub_p"]
 
 # Sums and products -------------------------------------------------------------------------------
 
@@ -395,6 +395,13 @@ def complex(x: Any, y: Any) -> Any:
     Array(1.+2.j, dtype=complex64, weak_type=True)
     """
     return binary(complex_p, x, y)
+
+
+def over_real(x: Any, y: float) -> Any:
+    """x / y, of complex numbers by their parts: an infinite one leaves the other as it is."""
+    if dtypes.is_complex(typeof(x).dtype):
+        return complex(div(real(x), y), div(imag(x), y))
+    return div(x, y)
 
 
 def conj(x: Any) -> Any:

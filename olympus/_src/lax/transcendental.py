@@ -12,10 +12,11 @@ from typing import Any
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from .arithmetic import div, integer_pow, mul, neg, square, sub
+from .arithmetic import div, integer_pow, mul, neg, over_real, square, sub
 from .comparison import eq, select
 from .convert import convert_element_type_p
 from .families import (
+    BOOL,
     FLOATING,
     INEXACT,
     Elementwise,
@@ -40,7 +41,26 @@ _LN2 = math.log(2.0)
 
 # Roots and powers --------------------------------------------------------------------------------
 
-sqrt_p = elementwise("sqrt", "stablehlo.sqrt", INEXACT, lambda t, y, x, **_: mul(t, div(0.5, y)))
+class Sqrt(Elementwise):
+    """Square roots; below the cut along the negative numbers, at -0.0 i, they are conjugates."""
+
+    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
+        out, aval = super().lower(b, x, accuracy=accuracy), b.avals_out[0]
+        if not dtypes.is_complex(aval.dtype):
+            return out
+        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
+        flag = part.update(dtype=BOOL)
+        below, real, imag = [b.op(f"stablehlo.{name}", [z], None, part) for name, z in (
+            ("imag", x), ("real", out), ("imag", out))]
+        inverse = b.op("stablehlo.divide", [b.full(part, 1), below], None, part)
+        minus_zero = b.compare("EQ", inverse, b.full(part, -math.inf), "FLOAT", flag)
+        size = b.op("stablehlo.abs", [imag], None, part)
+        conjugate = b.op("stablehlo.negate", [size], None, part)
+        imag = b.op("stablehlo.select", [minus_zero, conjugate, imag], None, part)
+        return b.op("stablehlo.complex", [real, imag], None, aval)
+
+
+sqrt_p = Sqrt("sqrt", "stablehlo.sqrt", INEXACT, [lambda t, y, x, **_: mul(t, div(0.5, y))])
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", INEXACT,
                       lambda t, y, x, **_: mul(t, mul(-0.5, div(y, x))))
 cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
@@ -120,16 +140,16 @@ class Exp2(Elementwise):
 
     def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
         aval = b.avals_out[0]
-        if accuracy is None:
+        if accuracy is None and not dtypes.is_complex(aval.dtype):
             return b.op("stablehlo.power", [b.full(aval, 2), x])
-        return b.inline(lambda x: exp(mul(_LN2, x), accuracy=accuracy), x)
+        return b.inline(lambda x: exp(over_real(x, 1 / _LN2), accuracy=accuracy), x)
 
 
 class Log2(Elementwise):
     """log(x) / log(2)."""
 
     def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
-        return b.inline(lambda x: div(log(x, accuracy=accuracy), _LN2), x)
+        return b.inline(lambda x: over_real(log(x, accuracy=accuracy), _LN2), x)
 
 
 exp_p = elementwise("exp", "stablehlo.exponential", INEXACT, lambda t, y, x, **_: mul(t, y))
@@ -191,8 +211,43 @@ def _asin_slope(x: Any) -> Any:
     return mul(rsqrt(sub(1.0, x)), rsqrt(add(1.0, x)))
 
 
-sin_p = elementwise("sin", "stablehlo.sine", INEXACT, lambda t, y, x, **_: mul(t, cos(x)))
-cos_p = elementwise("cos", "stablehlo.cosine", INEXACT, lambda t, y, x, **_: neg(mul(t, sin(x))))
+class Circular(Elementwise):
+    """sin and cos. On the imaginary axis one part of theirs is 0, which XLA multiplies by infinity.
+
+    That part is the real one of sin(a + bi), sin a cosh b, and the imaginary one of cos(a + bi),
+    -sin a sinh b: `vanishing(a, b)` has their values where a is 0.
+    """
+
+    def __init__(self, name: str, op: str, vanishing: Any, partial: Any) -> None:
+        super().__init__(name, op, INEXACT, [partial])
+        self.vanishing = vanishing
+
+    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
+        out, aval = super().lower(b, x, accuracy=accuracy), b.avals_out[0]
+        if not dtypes.is_complex(aval.dtype):
+            return out
+        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
+        parts = [b.op(f"stablehlo.{name}", [z], None, part)
+                 for z in (x, out) for name in ("real", "imag")]
+        on_axis = b.compare("EQ", parts[0], b.full(part, 0), "FLOAT", part.update(dtype=BOOL))
+        at, value = self.vanishing(b, part, *parts[:2])
+        parts[at] = b.op("stablehlo.select", [on_axis, value, parts[at]], None, part)
+        return b.op("stablehlo.complex", parts[2:], None, aval)
+
+
+def _real_of_sine(b: Any, part: ShapedArray, x: Any, y: Any) -> tuple[int, Any]:
+    return 2, x
+
+
+def _imag_of_cosine(b: Any, part: ShapedArray, x: Any, y: Any) -> tuple[int, Any]:
+    sign = b.op("stablehlo.sign", [y], None, part)
+    return 3, b.op("stablehlo.negate", [b.op("stablehlo.multiply", [x, sign], None, part)], None,
+                   part)
+
+
+sin_p = Circular("sin", "stablehlo.sine", _real_of_sine, lambda t, y, x, **_: mul(t, cos(x)))
+cos_p = Circular("cos", "stablehlo.cosine", _imag_of_cosine,
+                 lambda t, y, x, **_: neg(mul(t, sin(x))))
 tan_p = elementwise("tan", "stablehlo.tan", INEXACT,
                     lambda t, y, x, **_: mul(t, add(1.0, square(y))))
 asin_p = elementwise("asin", "chlo.asin", INEXACT, lambda t, y, x: mul(t, _asin_slope(x)))

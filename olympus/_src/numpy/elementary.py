@@ -42,7 +42,7 @@ __all__ = [
     "round", "signbit", "sin", "sinc", "sinh", "spacing", "sqrt", "tan", "tanh", "trunc",
 ]
 
-_LN2, _LN10 = math.log(2), math.log(10)
+_LN10 = math.log(10)
 
 
 def scalar(value: Any, like: Any) -> Any:
@@ -96,25 +96,17 @@ def log1p(x: Any, /) -> Any:
     return unary_inexact(ew.log1p, x)
 
 
-@fused
+@eager_unary
 def log2(x: Any, /) -> Any:
     """The logarithm to base 2."""
-    return _log("log2", x, _LN2)
+    return unary_inexact(ew.log2, x)
 
 
 @fused
 def log10(x: Any, /) -> Any:
     """The logarithm to base 10."""
-    return _log("log10", x, _LN10)
-
-
-def _log(name: str, x: Any, unit: float) -> Any:
-    (x,) = promote_inexact(name, x)
-    found = ew.log(x)
-    if not dtypes.is_complex(x.dtype):
-        return ew.div(found, scalar(unit, x))
-    return ew.complex(*[ew.div(part, scalar(unit, part)) for part in (
-        ew.real(found), ew.imag(found))])   # a complex quotient has NaN for infinities
+    (x,) = promote_inexact("log10", x)
+    return ew.over_real(ew.log(x), _LN10)
 
 
 @fused(static=("name", "base"))
