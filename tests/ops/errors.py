@@ -134,6 +134,9 @@ STRUCTURE = [
     (lambda x: lax.sort((x, x[0])), TypeError, "equal shapes"),
     (lambda x: lax.sort(x, num_keys=3), ValueError, "1 to 1 is required"),
     (lambda x: lax.top_k(x, 9), ValueError, "at most the axis's size"),
+    (lambda x: olympus.eval_shape(lambda v: lax.top_k(v, 2), olympus.ShapeDtypeStruct(
+        (2 ** 31,), "float32")), ValueError, "an axis of at most 2147483647 elements"),
+    (lambda x: lax.padtype_to_pads((4, 4), (2,), (1, 1), "SAME"), ValueError, "one entry per axis"),
     (lambda x: linear_transpose(lambda u: lax.scatter_mul(V.astype("f4"), ints([1]), u, PUT),
                                 np.ones(1, "f4"))(V.astype("f4")), TypeError, "in its updates"),
 ]

@@ -70,7 +70,7 @@ class OptimizationBarrier(Primitive):
     def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
         made = iter(self.bind(*(ct for ct in cts if type(ct) is not Zero)))
         cts = [ct if type(ct) is Zero else next(made) for ct in cts]
-        return [ct if type(x) is Linear else None for ct, x in zip(cts, args)]
+        return [ct if type(x) is Linear else None for ct, x in zip(cts, args, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
         return self.bind(*args), list(dims)

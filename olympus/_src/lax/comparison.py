@@ -50,7 +50,7 @@ class Equality(Comparison):
         axes = range(len(shape), len(shape) + len(words))
         physical = make_aval((*shape, *words), dtype.physical_dtype)
         x, y = (x if a.shape == shape else b.broadcast(x, physical, axes)
-                for x, a in zip(xs, b.avals_in))
+                for x, a in zip(xs, b.avals_in, strict=True))
         each = b.compare(self.op, x, y, "UNSIGNED", physical.update(dtype=BOOL))
         combiner, init = ("stablehlo.and", True) if self.op == "EQ" else ("stablehlo.or", False)
         return b.reduce(combiner, each, init, axes)
@@ -176,7 +176,7 @@ class SelectN(Primitive):
         if typeof(which).ndim == 0 and dims[0] is None:
             cases, dim = map_elementwise(axis, cases, dims[1:])
             return self.bind(which, *cases), dim
-        cases = [to_front(axis, c, d) for c, d in zip(cases, dims[1:])]
+        cases = [to_front(axis, c, d) for c, d in zip(cases, dims[1:], strict=True)]
         which, shape = to_front(axis, which, dims[0]), typeof(cases[0]).shape
         if typeof(which).ndim == 1:
             which = broadcast_in_dim(which, shape, (0,))
@@ -243,7 +243,7 @@ class Clamp(Primitive):
         shape, total = typeof(x).shape, None
         # On a bound the derivative in x is 0, as beyond it; low above high yields high.
         inside = ((gt(low, x), lt(low, high)), (gt(x, low), lt(x, high)), (lt(high, x),))
-        for t, flags in zip(tangents, inside):
+        for t, flags in zip(tangents, inside, strict=True):
             if type(t) is Zero:
                 continue
             t = broadcast_in_dim(t, shape, ()) if typeof(t).shape == () else t

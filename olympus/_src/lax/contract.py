@@ -104,7 +104,7 @@ class DotGeneral(Primitive):
             params = {**params, "preferred_element_type": x.dtype}
         out = self.bind(ct, y, dimension_numbers=numbers, **params)
         # Axis k of out belongs at axis axes[k] of x.
-        axes = [*xb, *x_free, *[c for _, c in sorted(zip(yc, xc))]]
+        axes = [*xb, *x_free, *[c for _, c in sorted(zip(yc, xc, strict=True))]]
         return transpose(out, tuple([axes.index(i) for i in range(x.ndim)]))
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
@@ -130,7 +130,7 @@ def _check_axes(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Dims, right
     if len(left) != len(right):
         raise TypeError(f"dot_general: {what} axes {left} of {lhs} and {right} of {rhs} given; as "
                         "many of one as of the other are required.")
-    for i, j in zip(left, right):
+    for i, j in zip(left, right, strict=True):
         if not (0 <= i < lhs.ndim and 0 <= j < rhs.ndim):
             raise TypeError(f"dot_general: {what} axes {left} of {lhs} and {right} of {rhs} given; "
                             "each must be an axis of its operand.")

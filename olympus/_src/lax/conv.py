@@ -79,9 +79,10 @@ class ConvGeneralDilated(Primitive):
                 f"conv_general_dilated: {o} output features and batch {n} given with "
                 f"feature_group_count {groups} and batch_group_count {batches}; the counts must "
                 "divide the features, and the batch count the batch.")
-        out = [_out_size(dilated(s, dl), dilated(w, dr), stride, pads) for s, w, stride, pads, dl,
-               dr in zip(space, window, window_strides, padding, lhs_dilation, rhs_dilation)]
-        sizes = dict(zip(spec.out_spec, (n // batches, o, *out)))
+        out = [_out_size(dilated(s, dl), dilated(w, dr), stride, pads)
+               for s, w, stride, pads, dl, dr in zip(space, window, window_strides, padding,
+                                                     lhs_dilation, rhs_dilation, strict=True)]
+        sizes = dict(zip(spec.out_spec, (n // batches, o, *out), strict=True))
         dtype = lhs.dtype if preferred_element_type is None else preferred_element_type
         return make_aval(tuple(sizes[k] for k in range(lhs.ndim)), dtype,
                          lhs.weak_type and rhs.weak_type)
@@ -95,7 +96,7 @@ class ConvGeneralDilated(Primitive):
             return b.full(wanted, 0)
         lhs, rhs, b.avals_out[0] = unmixed(b, lhs, rhs)
         numbers = "x".join(f"[{', '.join(_letters(spec, names))}]" for spec, names in zip(
-            dimension_numbers[:2], (("b", "f"), ("o", "i"))))
+            dimension_numbers[:2], (("b", "f"), ("o", "i")), strict=True))
         numbers += f"->[{', '.join(_letters(dimension_numbers.out_spec, ('b', 'f')))}]"
         pads = ", ".join(f"[{lo}, {hi}]" for lo, hi in padding)
         rank = len(padding)
@@ -189,7 +190,7 @@ def _transpose_lhs(prim: ConvGeneralDilated, ct: Any, lhs: ShapedArray, rhs: Any
     out = typeof(ct).shape
     pads = []
     for k, (stride, pad, dl, dr) in enumerate(zip(window_strides, padding, lhs_dilation,
-                                                  rhs_dilation)):
+                                                  rhs_dilation, strict=True)):
         window = dilated(kernel[spec.rhs_spec[2 + k]], dr)
         grown = dilated(out[spec.out_spec[2 + k]], stride)
         low = window - pad[0] - 1
@@ -221,7 +222,7 @@ def _transpose_rhs(prim: ConvGeneralDilated, ct: Any, lhs: Any, rhs: ShapedArray
     image, out = typeof(lhs).shape, typeof(ct).shape
     pads = []
     for k, (stride, pad, dl, dr) in enumerate(zip(window_strides, padding, lhs_dilation,
-                                                  rhs_dilation)):
+                                                  rhs_dilation, strict=True)):
         window = dilated(rhs.shape[spec.rhs_spec[2 + k]], dr)
         grown = dilated(out[spec.out_spec[2 + k]], stride)
         size = dilated(image[spec.lhs_spec[2 + k]], dl)
@@ -265,7 +266,7 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                         "(lhs, rhs, out), or a ConvDimensionNumbers is required.")
     specs = []
     order = [c for c in dimension_numbers[1] if c not in "OI"]
-    for spec, (first, second) in zip(dimension_numbers, (("N", "C"), ("O", "I"), ("N", "C"))):
+    for spec, (first, second) in zip(dimension_numbers, ("NC", "OI", "NC"), strict=True):
         if not isinstance(spec, str):
             specs.append(tuple(spec))
             continue

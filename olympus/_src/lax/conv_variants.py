@@ -39,7 +39,8 @@ def _transposed_pads(name: str, padding: Any, sizes: Sequence[int], window: Sequ
     if not isinstance(padding, str):
         pads = canonical_pads(name, padding, window)
         if consistent:
-            pads = tuple([(k - 1 - low, k - 1 - high) for (low, high), k in zip(pads, window)])
+            pads = tuple([(k - 1 - low, k - 1 - high)
+                          for (low, high), k in zip(pads, window, strict=True)])
         return pads
     kind = padding.upper()
     if kind == "SAME_LOWER" and all(s == 1 for s in strides):
@@ -48,7 +49,7 @@ def _transposed_pads(name: str, padding: Any, sizes: Sequence[int], window: Sequ
         raise ValueError(f"{name}: padding {padding!r}, strides {tuple(strides)} given; 'SAME', "
                          "'VALID' or pairs of ints are required ('SAME_LOWER' with strides 1).")
     pads = []
-    for k, s in zip(window, strides):
+    for k, s in zip(window, strides, strict=True):
         total = k + s - 2 + (max(k - s, 0) if kind == "VALID" else 0)
         low = k - 1 if kind == "VALID" or s > k - 1 else -(-total // 2)
         pads.append((low, total - low))
@@ -92,8 +93,8 @@ def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int], padding: Any,
     space = spec.rhs_spec[2:]
     spread = (1,) * len(space) if rhs_dilation is None else tuple(rhs_dilation)
     pads = _transposed_pads("conv_transpose", padding, [x.shape[d] for d in spec.lhs_spec[2:]],
-                            [dilated(k.shape[d], s) for d, s in zip(space, spread)], strides,
-                            use_consistent_padding)
+                            [dilated(k.shape[d], s) for d, s in zip(space, spread, strict=True)],
+                            strides, use_consistent_padding)
     if transpose_kernel:
         rhs = rev(rhs, space)
         spec = spec._replace(rhs_spec=(spec.rhs_spec[1], spec.rhs_spec[0], *space))
@@ -172,7 +173,7 @@ def conv_general_dilated_local(
     out = dot_general(patches, rhs, (((spec.out_spec[1],), (spec.rhs_spec[1],)),
                                      (spec.out_spec[2:], spec.rhs_spec[2:])), precision)
     n = len(seen) - 1                   # spatial axes, then batch and feature
-    order = {axis: k for k, axis in zip((n, n + 1, *range(n)), spec.out_spec)}
+    order = {axis: k for k, axis in zip((n, n + 1, *range(n)), spec.out_spec, strict=True)}
     return transpose(out, tuple([order[d] for d in range(n + 2)]))
 
 

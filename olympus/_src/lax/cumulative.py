@@ -40,12 +40,12 @@ def scan_pairs(combine: Combine, elements: Elements, axis: int) -> Elements:
     seconds = tuple([slice_in_dim(x, 1, n, 2, axis) for x in elements])
     odd = scan_pairs(combine, combine(firsts, seconds), axis)
     if n == 2:
-        return tuple([concatenate([x, y], axis) for x, y in zip(firsts, odd)])
+        return tuple([concatenate([x, y], axis) for x, y in zip(firsts, odd, strict=True)])
     before = tuple([slice_in_dim(x, 0, (n - 1) // 2, 1, axis) for x in odd])
     after = tuple([slice_in_dim(x, 1, None, 1, axis) for x in evens])
     even = [concatenate([slice_in_dim(x, 0, 1, 1, axis), y], axis)
-            for x, y in zip(evens, combine(before, after))]
-    return tuple([_interleave(x, y, axis, n) for x, y in zip(even, odd)])
+            for x, y in zip(evens, combine(before, after), strict=True)]
+    return tuple([_interleave(x, y, axis, n) for x, y in zip(even, odd, strict=True)])
 
 
 def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:

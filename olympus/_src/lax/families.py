@@ -77,23 +77,24 @@ def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None]
                     ) -> tuple[list[Any], int]:
     """Operands aligned on one mapped axis; literals stay as they are."""
     dim = next(d for d in dims if d is not None)
-    ranks = {typeof(x).ndim - (d is not None) for x, d in zip(args, dims)
+    ranks = {typeof(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)
              if d is not None or not is_literal(x)}
     if len(ranks) > 1:
         return _map_ranks(axis, args, dims, max(ranks))
     return [x if d == dim or (d is None and is_literal(x)) else
             broadcast_axis(x, axis.size, dim) if d is None else move_axis(x, d, dim)
-            for x, d in zip(args, dims)], dim
+            for x, d in zip(args, dims, strict=True)], dim
 
 
 def _map_ranks(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], rank: int
                ) -> tuple[list[Any], int]:
     """`map_elementwise` where rank-0 operands that are no literals meet operands of `rank`."""
-    whole = next((x, d) for x, d in zip(args, dims) if typeof(x).ndim - (d is not None) == rank)
+    whole = next((x, d) for x, d in zip(args, dims, strict=True)
+                 if typeof(x).ndim - (d is not None) == rank)
     aligned = to_front(axis, *whole)
     shape = typeof(aligned).shape
     out = []
-    for x, d in zip(args, dims):
+    for x, d in zip(args, dims, strict=True):
         if typeof(x).ndim - (d is not None) == rank:
             out.append(to_front(axis, x, d))
         else:
@@ -135,7 +136,7 @@ class Elementwise(Primitive):
         out = self.bind(*primals, **params)
         total = None
         if self.partials is not None:
-            for partial, t in zip(self.partials, tangents):
+            for partial, t in zip(self.partials, tangents, strict=True):
                 if type(t) is not Zero:
                     term = partial(t, out, *primals, **params)
                     total = term if total is None else total if term is None else add(total, term)
@@ -181,7 +182,7 @@ class Comparison(Elementwise):
             _COMPARE_TYPES.get(kind, "UNSIGNED")
         shape = b.avals_out[0].shape
         x, y = (x if a.shape == shape else b.broadcast(x, a.update(shape=shape), ())
-                for x, a in zip(xs, b.avals_in))
+                for x, a in zip(xs, b.avals_in, strict=True))
         return b.compare(self.op, x, y, compare, b.avals_out[0])
 
 

@@ -146,7 +146,7 @@ class Gather(Physical):
                        dn.start_indices_batching_dims)
         dropped = (*dn.collapsed_slice_dims, *dn.operand_batching_dims)
         if len(slice_sizes) != x.ndim or any(
-                not 0 <= s <= n for s, n in zip(slice_sizes, x.shape)):
+                not 0 <= s <= n for s, n in zip(slice_sizes, x.shape, strict=True)):
             raise TypeError(f"gather: operand {x}, slice_sizes {slice_sizes} given; one size per "
                             "axis, at most the axis's, is required.")
         if any(slice_sizes[d] > 1 for d in dropped):
@@ -235,7 +235,7 @@ class Gather(Physical):
 
 def _weave(batch: Sequence[int], window: Sequence[int], offset_dims: Dims) -> Dims:
     """The result's shape: window sizes at offset_dims, batch sizes at the other axes in order."""
-    sizes, offsets = iter(batch), dict(zip(offset_dims, window))
+    sizes, offsets = iter(batch), dict(zip(offset_dims, window, strict=True))
     ndim = len(batch) + len(window)
     if len(offsets) != len(window) or any(not 0 <= d < ndim for d in offsets):
         raise TypeError(f"gather: offset_dims {offset_dims} given for a result of rank {ndim}; "
@@ -311,6 +311,9 @@ def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionN
       fill_value: what "fill" reads outside of the operand; None is NaN, the lowest signed
         integer, the highest unsigned one, or True.
 
+    The derivative is that of the value: with "clip", of the element that a place outside of the
+    operand is moved to; with "fill" and, where the promise is broken, "promise_in_bounds", none.
+
     Raises TypeError where ranks, sizes or dtypes do not fit together.
     """
     if mode is None:
@@ -359,7 +362,7 @@ class Scatter(Physical):
             raise TypeError(f"{self.name}: operand {x}, updates {updates} given; one dtype is "
                             "required; convert the updates with astype.")
         window = _window_sizes(x.ndim, updates, dn)
-        if window is None or any(s > n for s, n in zip(window, x.shape)):
+        if window is None or any(s > n for s, n in zip(window, x.shape, strict=True)):
             raise TypeError(f"{self.name}: operand {x}, updates {updates}, update_window_dims "
                             f"{dn.update_window_dims} given; per operand axis that is neither "
                             "inserted nor batching one window axis, not larger, is required.")

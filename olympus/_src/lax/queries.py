@@ -116,7 +116,8 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
     """
     aval, like = typeof(arr), typeof(like_arr)
     first = like.ndim - aval.ndim
-    if first < 0 or any(n not in (1, m) for n, m in zip(aval.shape, like.shape[max(first, 0):])):
+    if first < 0 or any(n not in (1, m)
+                        for n, m in zip(aval.shape, like.shape[first:], strict=True)):
         raise ValueError(f"broadcast_like: array {aval} given to be broadcast like {like}; sizes, "
                          "aligned at the right, must be equal or 1; reshape the array.")
     return broadcast_in_dim(arr, like.shape, tuple(range(first, like.ndim)))

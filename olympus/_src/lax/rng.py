@@ -52,14 +52,14 @@ def _looped(b: Any, batch: Dims, xs: Sequence[Any], avals: Sequence[ShapedArray]
         return b.op("stablehlo.reshape", [x], None,
                     aval.update(shape=(*lead, *aval.shape[len(batch):])))
 
-    rows = [flat(x, a, (n,)) for x, a in zip(xs, avals)]
+    rows = [flat(x, a, (n,)) for x, a in zip(xs, avals, strict=True)]
     init = [b.full(a.update(shape=(n, *a.shape[len(batch):])), 0) for a in outs]
 
     def body(i: Any, values: Sequence[Any]) -> list[Any]:
         made = emit([b.slice_at(row, i) for row in rows])
-        return [b.update_at(v, i, m) for v, m in zip(values, made)]
+        return [b.update_at(v, i, m) for v, m in zip(values, made, strict=True)]
 
-    return [flat(x, a, batch) for x, a in zip(b.counted_loop(n, init, body), outs)]
+    return [flat(x, a, batch) for x, a in zip(b.counted_loop(n, init, body), outs, strict=True)]
 
 
 class RngBitGenerator(Primitive):
@@ -141,7 +141,7 @@ class RngUniform(Primitive):
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, shape: Dims
              ) -> Any:
         aligned = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
-                   for x, d in zip(args, dims)]
+                   for x, d in zip(args, dims, strict=True)]
         return self.bind(*aligned, shape=shape), 0
 
 

@@ -38,12 +38,13 @@ def _scaled(x: Any, scale: Any, contracting: Any) -> Any:
     given = typeof(scale)
     fits = given.ndim == aval.ndim and all(
         n == m or (d in contracting and m and n % m == 0)
-        for d, (n, m) in enumerate(zip(aval.shape, given.shape)))
+        for d, (n, m) in enumerate(zip(aval.shape, given.shape, strict=True)))
     if not fits or not dtypes.is_floating(given.dtype):
         raise TypeError(f"scaled_dot: operand {aval}, scale {given}, contracting axes "
                         f"{contracting} given; a floating scale of the operand's rank is required, "
                         "whose sizes are the operand's or, on contracting axes, divide them.")
-    blocks = [k for n, m in zip(aval.shape, given.shape) for k in (m, n // m if m else 1)]
+    blocks = [k for n, m in zip(aval.shape, given.shape, strict=True)
+              for k in (m, n // m if m else 1)]
     pairs = broadcast_in_dim(ew.convert_element_type(scale, BFLOAT16), blocks,
                              tuple(range(0, 2 * aval.ndim, 2)))
     return ew.mul(x, reshape(pairs, aval.shape))

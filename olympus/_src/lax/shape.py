@@ -8,6 +8,7 @@ whose trailing axes it leaves alone (`Structural.lower`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from ..core import tags
@@ -77,8 +78,8 @@ class BroadcastInDim(Structural):
               sharding: Any) -> ShapedArray:
         dims = broadcast_dimensions
         ok = (len(dims) == x.ndim and all(0 <= d < len(shape) for d in dims)
-              and all(d < e for d, e in zip(dims, dims[1:])))
-        if not ok or any(n not in (1, shape[d]) for n, d in zip(x.shape, dims)):
+              and all(d < e for d, e in pairwise(dims)))
+        if not ok or any(n not in (1, shape[d]) for n, d in zip(x.shape, dims, strict=True)):
             raise TypeError(f"broadcast_in_dim: operand {x}, shape {shape}, broadcast_dimensions "
                             f"{dims} given; one increasing result axis per operand axis is "
                             "required, each of size 1 or the result's size; reshape the operand, "
@@ -98,7 +99,7 @@ class BroadcastInDim(Structural):
     def transpose(self, ct: Any, x: Any, *, shape: Dims, broadcast_dimensions: Dims,
                   sharding: Any) -> list[Any]:
         dims = broadcast_dimensions
-        ones = [i for i, (n, d) in enumerate(zip(x.aval.shape, dims)) if n != shape[d]]
+        ones = [i for i, (n, d) in enumerate(zip(x.aval.shape, dims, strict=True)) if n != shape[d]]
         repeated = [d for d in range(len(shape)) if d not in dims]
         ct = reduce_sum(ct, sorted([*repeated, *(dims[i] for i in ones)]))
         return [reshape(ct, x.aval.shape)]
@@ -216,7 +217,8 @@ class Tile(Structural):
         if len(reps) != x.ndim:
             raise TypeError(f"tile: operand {x}, reps {reps} given; one number of repeats per axis "
                             "is required; pass 1 for axes that stay.")
-        return make_aval(tuple([n * r for n, r in zip(x.shape, reps)]), x.dtype, x.weak_type)
+        return make_aval(tuple([n * r for n, r in zip(x.shape, reps, strict=True)]), x.dtype,
+                         x.weak_type)
 
     def physical(self, element: Dims, avals: Sequence[Any], *, reps: Dims) -> dict[str, Any]:
         return {"reps": (*reps, *[1] * len(element))}
@@ -279,7 +281,7 @@ def _inverse(permutation: Sequence[int]) -> Dims:
 
 
 def _interleaved(xs: Sequence[int], ys: Sequence[int]) -> Dims:
-    return tuple([n for pair in zip(xs, ys) for n in pair])
+    return tuple([n for pair in zip(xs, ys, strict=True) for n in pair])
 
 
 def is_array(x: Any) -> bool:
@@ -492,7 +494,7 @@ def align(axis: Axis, args: Sequence[Any], dims: Sequence[Any], dst: int | None 
     """Every operand with the mapped axis at `dst` (else where the first mapped one has it)."""
     dim = next(d for d in dims if d is not None) if dst is None else dst
     return [broadcast_axis(x, axis.size, dim) if d is None else move_axis(x, d, dim)
-            for x, d in zip(args, dims)], dim
+            for x, d in zip(args, dims, strict=True)], dim
 
 
 def zeros_of(aval: ShapedArray) -> Any:

@@ -122,7 +122,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     leaves, tree = tree_flatten(x)
     entries = flatten_axes("with_sharding_constraint shardings", tree, shardings)
     return tree.unflatten([constrain("with_sharding_constraint", leaf, entry)
-                           for leaf, entry in zip(leaves, entries)])
+                           for leaf, entry in zip(leaves, entries, strict=True)])
 
 
 def constrain(what: str, x: Any, sharding: Any) -> Any:

@@ -67,7 +67,7 @@ class Slice(Structural):
                             f"{limit_indices}, strides {strides} given; one entry per axis is "
                             "required.")
         sizes = []
-        for n, start, limit, step in zip(x.shape, start_indices, limit_indices, steps):
+        for n, start, limit, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
             if not 0 <= start <= limit <= n or step < 1:
                 raise TypeError(f"slice: operand {x}, start_indices {start_indices}, limit_indices "
                                 f"{limit_indices}, strides {strides} given; 0 <= start <= limit <= "
@@ -93,7 +93,7 @@ class Slice(Structural):
         steps = strides or (1,) * len(shape)
         config = tuple([
             (start, n - start - (m - 1) * step - 1 if m else n - start, step - 1)
-            for n, m, start, step in zip(shape, sizes, start_indices, steps)])
+            for n, m, start, step in zip(shape, sizes, start_indices, steps, strict=True)])
         return [pad_p.bind(ct, literal(0, x.aval.dtype), padding_config=config)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
@@ -184,7 +184,7 @@ class Pad(Primitive):
             raise TypeError(f"pad: operand {x}, padding_config {padding_config} given; one (low, "
                             "high, interior) per axis is required.")
         shape = tuple([lo + hi + (n + (n - 1) * mid if n else 0)
-                       for n, (lo, hi, mid) in zip(x.shape, padding_config)])
+                       for n, (lo, hi, mid) in zip(x.shape, padding_config, strict=True)])
         if any(mid < 0 for _, _, mid in padding_config) or any(n < 0 for n in shape):
             raise ValueError(f"pad: operand {x}, padding_config {padding_config} given, result "
                              f"{shape}; interior padding and sizes that are not negative are "
@@ -192,7 +192,7 @@ class Pad(Primitive):
         return make_aval(shape, x.dtype, x.weak_type and value.weak_type)
 
     def lower(self, b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> Any:
-        low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
+        low, high, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
         return b.op("stablehlo.pad", [x, value], {
             "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high),
             "interior_padding": b.i64s(interior)})
@@ -332,7 +332,7 @@ class Split(Physical):
 
     def emit(self, b: Any, x: Any, *, sizes: Dims, axis: int) -> Any:
         shape, outs, at = b.avals_in[0].shape, [], 0
-        for n, aval in zip(sizes, b.avals_out):
+        for n, aval in zip(sizes, b.avals_out, strict=True):
             starts, limits = [0] * len(shape), list(shape)
             starts[axis], limits[axis] = at, at + n
             at += n
@@ -398,7 +398,8 @@ class DynamicSlice(Physical):
 
     def infer(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Dims) -> ShapedArray:
         _check_starts("dynamic_slice", x, starts)
-        if len(slice_sizes) != x.ndim or any(s > n for s, n in zip(slice_sizes, x.shape)):
+        if len(slice_sizes) != x.ndim or any(
+                s > n for s, n in zip(slice_sizes, x.shape, strict=True)):
             raise TypeError(f"dynamic_slice: operand {x}, slice_sizes {slice_sizes} given; one "
                             "size per axis, at most the axis's, is required.")
         return make_aval(slice_sizes, x.dtype, x.weak_type)
@@ -442,7 +443,7 @@ class DynamicUpdateSlice(Physical):
     def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         _check_starts("dynamic_update_slice", x, starts)
         if (update.ndim != x.ndim or update.dtype != x.dtype
-                or any(s > n for s, n in zip(update.shape, x.shape))):
+                or any(s > n for s, n in zip(update.shape, x.shape, strict=True))):
             raise TypeError(f"dynamic_update_slice: operand {x}, update {update} given; an update "
                             "of the operand's dtype and rank, not larger on any axis, is required.")
         return x.update(weak_type=False)
@@ -503,7 +504,7 @@ def _zero_like(starts: Sequence[Any]) -> Any:
 def _stack_starts(axis: Axis, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
     """The starts of all mapped elements: integers[axis.size, len(starts)]."""
     columns = [reshape(broadcast_axis(s, axis.size, 0) if d is None else s, (axis.size, 1))
-               for s, d in zip(starts, dims)]
+               for s, d in zip(starts, dims, strict=True)]
     return concatenate(columns, 1)
 
 
@@ -530,7 +531,7 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
     size = max(shape, default=0)
     if dtypes.iinfo(dtype).max < size:      # whatever x64 says: the program is wrong with less
         dtype = dtypes.as_dtype("int64" if size > dtypes.iinfo("int32").max else "int32")
-    return [_start(i, n, dtype, wrap) for i, n, wrap in zip(indices, shape, negatives)]
+    return [_start(i, n, dtype, wrap) for i, n, wrap in zip(indices, shape, negatives, strict=True)]
 
 
 def _start(index: Any, size: int, dtype: Any, wrap: bool) -> Any:
@@ -650,7 +651,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
         raise TypeError(f"index_take: {len(idxs)} index vectors, axes {axes} given; one vector per "
                         "axis is required.")
     indices = concatenate([reshape(_wrapped(i, shape[a]), (typeof(i).shape[0], 1))
-                           for i, a in zip(idxs, axes)], 1)
+                           for i, a in zip(idxs, axes, strict=True)], 1)
     numbers = GatherDimensionNumbers(tuple(range(1, 1 + len(shape) - len(axes))),
                                      tuple(sorted(axes)), axes)
     sizes = tuple([1 if d in axes else n for d, n in enumerate(shape)])

@@ -106,6 +106,9 @@ def _lexicographic(b: Any, pairs: Sequence[tuple[Any, Any, str]]) -> Any:
     return result
 
 
+_LARGEST_INT32 = 2 ** 31 - 1
+
+
 class TopK(Primitive):
     """The k largest elements along the last axis, descending, and their indices."""
 
@@ -118,6 +121,10 @@ class TopK(Primitive):
         if not 0 <= k <= x.shape[axis]:
             raise ValueError(f"top_k: operand {x}, k {k}, axis {axis} given; 0 <= k <= "
                              f"{x.shape[axis]} is required; k is at most the axis's size.")
+        if x.shape[axis] > _LARGEST_INT32:
+            raise ValueError(f"top_k: operand {x}, axis {axis} given; an axis of at most "
+                             f"{_LARGEST_INT32} elements is required, because the indices are "
+                             "int32; take the largest of parts first.")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1:])
         return [make_aval(shape, x.dtype, x.weak_type), make_aval(shape, INT32)]
 

@@ -39,7 +39,7 @@ class Stack(Primitive):
 
     def transpose(self, ct: Any, *xs: Any, axis: int) -> list[Any]:
         return [y if type(x) is Linear else None
-                for x, y in zip(xs, unstack_p.bind(ct, axis=axis))]
+                for x, y in zip(xs, unstack_p.bind(ct, axis=axis), strict=True)]
 
     def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int) -> Any:
         xs, _ = align(axis_, args, dims, 0)

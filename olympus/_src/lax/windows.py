@@ -56,8 +56,11 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
     if kind not in ("VALID", "SAME", "SAME_LOWER"):
         raise ValueError(f"padding {padding!r} given; 'VALID', 'SAME', 'SAME_LOWER' or pairs of "
                          "ints are required.")
+    if not len(in_shape) == len(window_shape) == len(window_strides):
+        raise ValueError(f"padtype_to_pads: in_shape {in_shape}, window_shape {window_shape}, "
+                         f"window_strides {window_strides} given; one entry per axis is required.")
     pairs = []
-    for size, window, stride in zip(in_shape, window_shape, window_strides):
+    for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         total = 0 if kind == "VALID" else max((-(-size // stride) - 1) * stride + window - size, 0)
         small, large = total // 2, total - total // 2
         pairs.append((small, large) if kind == "SAME" else (large, small))
@@ -107,7 +110,7 @@ def windowed_shape(shape: Sequence[int], *, window_dimensions: Dims, window_stri
     """How many windows fit along each axis."""
     sizes = []
     for n, w, s, (low, high), base, spread in zip(shape, window_dimensions, window_strides, padding,
-                                                  base_dilation, window_dilation):
+                                                  base_dilation, window_dilation, strict=True):
         room = dilated(n, base) + low + high - dilated(w, spread)
         sizes.append(0 if room < 0 else room // s + 1)
     return tuple(sizes)
@@ -137,13 +140,15 @@ def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequenc
     outs = [make_aval(shape, a.dtype) for a in avals]
     # Cutting into dilated elements may leave some of the room between two.
     cuts = [[max(-(pad // base), 0) for pad in pair]
-            for pair, base in zip(padding, base_dilation)]
-    if 0 in shape or any(n <= low + high for n, (low, high) in zip(avals[0].shape, cuts)):
-        return [b.broadcast(init, out, ()) for init, out in zip(inits, outs)]
+            for pair, base in zip(padding, base_dilation, strict=True)]
+    if 0 in shape or any(n <= low + high
+                         for n, (low, high) in zip(avals[0].shape, cuts, strict=True)):
+        return [b.broadcast(init, out, ()) for init, out in zip(inits, outs, strict=True)]
     if any(map(any, cuts)):
         xs = _cropped(b, xs, avals, cuts)
         padding = tuple([(low + cut[0] * base, high + cut[1] * base)
-                         for (low, high), cut, base in zip(padding, cuts, base_dilation)])
+                         for (low, high), cut, base in zip(padding, cuts, base_dilation,
+                                                           strict=True)])
     pads = [list(pair) for pair in padding]
     op = b.ops("stablehlo.reduce_window", [*xs, *inits], {
         "window_dimensions": b.i64s(window_dimensions), "window_strides": b.i64s(window_strides),
@@ -160,12 +165,12 @@ def _cropped(b: Any, xs: Sequence[Any], avals: Sequence[ShapedArray],
 
     XLA's simplifier (jaxlib 0.10.2) aborts the process on some windows with negative padding.
     """
-    limits = [n - high for n, (_, high) in zip(avals[0].shape, cuts)]
-    sizes = tuple([limit - low for limit, (low, _) in zip(limits, cuts)])
+    limits = [n - high for n, (_, high) in zip(avals[0].shape, cuts, strict=True)]
+    sizes = tuple([limit - low for limit, (low, _) in zip(limits, cuts, strict=True)])
     attributes = {"start_indices": b.i64s([low for low, _ in cuts]),
                   "limit_indices": b.i64s(limits), "strides": b.i64s([1] * len(sizes))}
     return [b.op("stablehlo.slice", [x], attributes, make_aval(sizes, a.dtype))
-            for x, a in zip(xs, avals)]
+            for x, a in zip(xs, avals, strict=True)]
 
 
 class WindowReduction(Primitive, abstract=True):
@@ -206,7 +211,7 @@ class ReduceWindowSum(WindowReduction):
         pads = []
         for n, out, w, s, (low, _), base, spread in zip(
                 x.aval.shape, typeof(ct).shape, window_dimensions, window_strides, padding,
-                base_dilation, window_dilation):
+                base_dilation, window_dilation, strict=True):
             reach = dilated(w, spread) - 1
             pads.append((reach - low, dilated(n, base) + low - dilated(out, s)))
         return [self.bind(ct, window_dimensions=window_dimensions, window_strides=base_dilation,

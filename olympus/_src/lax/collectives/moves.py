@@ -454,7 +454,8 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
 
 def _pairs(perm: Any, size: int) -> tuple[tuple[int, int], ...]:
     pairs = tuple([(int(src), int(dst)) for src, dst in perm])
-    for what, places in zip(("sources", "destinations"), zip(*pairs)):
+    for what, places in (("sources", [src for src, _ in pairs]),
+                         ("destinations", [dst for _, dst in pairs])):
         if len(set(places)) < len(places) or not all(0 <= i < size for i in places):
             raise ValueError(f"ppermute: perm {perm} given; different {what} in [0, {size}) are "
                              "required.")

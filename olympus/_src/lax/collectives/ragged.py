@@ -66,7 +66,7 @@ class RaggedAllToAll(Primitive):
                             "arrays of one dtype that differ in their first axis only are "
                             "required.")
         n = axis_sizes[0] if axis_index_groups is None else len(axis_index_groups[0])
-        for name, aval in zip(INDEX_OPERANDS, indices):
+        for name, aval in zip(INDEX_OPERANDS, indices, strict=True):
             if aval.shape != (n,) or not dtypes.is_integer(aval.dtype):
                 raise TypeError(f"ragged_all_to_all: {name} is {aval}; integers, one for each of "
                                 f"{n} positions, are required.")
@@ -102,7 +102,7 @@ class RaggedAllToAll(Primitive):
                    axis_index_groups: Groups | None, **params: Any) -> Any:
         groups = axis_index_groups or (tuple(range(axis.size)),)
         which, place = group_tables(groups)
-        rows = [rows_of(axis, x, d) for x, d in zip(args, dims)]
+        rows = [rows_of(axis, x, d) for x, d in zip(args, dims, strict=True)]
         members = np.array(groups, np.int32)[which]
         return _received(rows[0], rows[1], rows[2:5], members, place), 0
 
@@ -111,9 +111,9 @@ class RaggedAllToAll(Primitive):
         if all(d is None for d in dims[2:]):
             # The rows are exchanged whatever is in them: the mapped axis becomes part of a row.
             operand, output = [broadcast_axis(x, axis.size, 1) if d is None else move_axis(x, d, 1)
-                               for x, d in zip(args[:2], dims)]
+                               for x, d in zip(args[:2], dims[:2], strict=True)]
             return self.bind(operand, output, *args[2:], **params), 1
-        rows = [rows_of(axis, x, d) for x, d in zip(args, dims)]
+        rows = [rows_of(axis, x, d) for x, d in zip(args, dims, strict=True)]
         outs = [self.bind(*[index_in_dim(x, i, 0, False) for x in rows], **params)
                 for i in range(axis.size)]
         return concatenate([expand_dims(out, (0,)) for out in outs], 0), 0

@@ -105,7 +105,7 @@ def reduced_groups(prim: Reduction, rows: Any, groups: Groups) -> Any:
         return prim.reduce(reshape(rows, (len(groups), sizes[0], *shape)), (1,))
     starts = np.cumsum([0, *sizes]).tolist()
     parts = [prim.reduce(slice_in_dim(rows, start, start + size), (0,))
-             for start, size in zip(starts, sizes)]
+             for start, size in zip(starts, sizes, strict=True)]
     return concatenate([expand_dims(part, (0,)) for part in parts], 0)
 
 
@@ -227,7 +227,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     places = np.unravel_index(source, sizes) if names else ()
 
     def broadcast(leaf: Any) -> Any:
-        for name, place in zip(names, places):
+        for name, place in zip(names, places, strict=True):
             leaf = pbroadcast_p.bind(leaf, axis_name=(name,), source=int(place))
         return leaf
 

@@ -84,10 +84,10 @@ class MatrixOperation(Primitive, abstract=True):
             if aval.ndim < rank:
                 axes = "axis is" if rank == 1 else "axes are"
                 raise TypeError(f"{given}at least {rank} {axes} required of {aval}; reshape it.")
-        batches = [a.shape[:a.ndim - rank] for a, rank in zip(avals, self.ranks)]
+        batches = [a.shape[:a.ndim - rank] for a, rank in zip(avals, self.ranks, strict=True)]
         for other in batches[1:]:
             if len(other) != len(batches[0]) or not all(
-                    definitely_equal(m, n) for m, n in zip(other, batches[0])):
+                    definitely_equal(m, n) for m, n in zip(other, batches[0], strict=True)):
                 raise TypeError(f"{given}equal leading (batch) axes are required, but they have "
                                 f"{', '.join(map(str, batches))}; broadcast them.")
         return batches[0]

@@ -247,7 +247,8 @@ def lu_solve(a: Any, b: Any) -> Any:
         x = lu_solve_p.bind(a, factors, order, flat, transpose_a=False)
         return transpose(reshape(x, shape), (*range(1, n - 1), 0, n - 1))
     shape = broadcast_shapes(batch, other)
-    xs = [broadcast_batch(x, shape, rank) for x, rank in zip((a, factors, order, b), (2, 2, 1, 2))]
+    xs = [broadcast_batch(x, shape, rank)
+          for x, rank in ((a, 2), (factors, 2), (order, 1), (b, 2))]
     return lu_solve_p.bind(*xs, transpose_a=False)
 
 

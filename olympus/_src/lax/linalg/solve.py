@@ -156,7 +156,7 @@ class TridiagonalSolve(MatrixOperation):
         x = self.bind(*primals, **params)
         *outer, tb = tangents
         change = total(*(None if type(t) is Zero else _diagonal_product(t, x, place)
-                         for t, place in zip(outer, (-1, 0, 1))))
+                         for t, place in zip(outer, (-1, 0, 1), strict=True)))
         right = total(tb, None if change is None else ew.neg(change))
         return x, self.bind(*primals[:3], right, **params)
 

@@ -64,7 +64,7 @@ class Iterate(Primitive):
             state, constants = xs[:states], xs[states:]
             again, new = step(i, state, constants)
             return [add(i, 1.0), bitwise_and(active, again),
-                    *(select(active, n, s) for n, s in zip(new, state))]
+                    *(select(active, n, s) for n, s in zip(new, state, strict=True))]
 
         with config.enable_x64(True):
             cond_program = stage(go_on, (count, avals[0]))

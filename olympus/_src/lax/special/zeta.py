@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,10 +101,10 @@ def _tail_slope(s: Any, w: Any, order: int) -> Any:
     # Derivatives of (s)₂ₖ₋₁ w¹⁻²ᵏ, from those of one factor less.
     parts = [mul(t, inverse), inverse, *[full_like(s, 0.0)] * order][:order + 1]
     for k, coefficient in enumerate(_BERNOULLI, 1):
-        sums = [add(total, mul(part, coefficient)) for total, part in zip(sums, parts)]
+        sums = [add(total, mul(part, coefficient)) for total, part in zip(sums, parts, strict=True)]
         for factor in (2 * k - 1, 2 * k):
             grown = [add(mul(part, add(t, float(factor))), mul(before, float(i)))
-                     for i, (part, before) in enumerate(zip(parts, [full_like(s, 0.0), *parts]))]
+                     for i, (before, part) in enumerate(pairwise([full_like(s, 0.0), *parts]))]
             parts = [mul(part, inverse) for part in grown]
     size, log_w = pow(w, neg(s)), neg(log(w))
     terms = [mul(mul(_power(log_w, order - i), part), float(math.comb(order, i)))
