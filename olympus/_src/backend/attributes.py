@@ -19,8 +19,8 @@ from ..base.util import Memo, known_cache
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 
-__all__ = ["attr", "constant_attr", "element_type", "i64s", "location", "matrix_layouts",
-           "module_context", "solver_config", "tensor_type"]
+__all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "element_type",
+           "i64s", "location", "module_context", "tensor_type"]
 
 _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
@@ -133,19 +133,22 @@ def i64s(values: Any) -> Any:
     return found
 
 
-def matrix_layouts(ranks: Sequence[int], batch: int) -> Any:
-    """Layouts of LAPACK's arrays: matrices, after `batch` leading axes, are column-major."""
-    texts = []
-    for n in ranks:
-        order = list(range(n))[::-1]
-        if n == batch + 2:
-            order[:2] = n - 2, n - 1
-        texts.append(f"dense<{order if n else ''}> : tensor<{n}xindex>")
-    return attr("[" + ", ".join(texts) + "]")
+def call_layouts(orders: Sequence[Sequence[int]]) -> Any:
+    """Layouts of a custom call's arrays: of each, its axes from the innermost one."""
+    return attr("[" + ", ".join([f"dense<{list(order) if order else ''}> : "
+                                 f"tensor<{len(order)}xindex>" for order in orders]) + "]")
 
 
-def solver_config(config: dict[str, Any]) -> Any:
-    """The parameters of a LAPACK kernel: characters are unsigned bytes, ints have 32 bits."""
+def call_aliases(aliases: Sequence[int | None], results: int) -> Any:
+    """Which result of a custom call (of `results`) overwrites each operand."""
+    return attr("[" + ", ".join([
+        "#stablehlo.output_operand_alias<output_tuple_indices = "
+        f"{[out] if results > 1 else []}, operand_index = {i}, operand_tuple_indices = []>"
+        for i, out in enumerate(aliases) if out is not None]) + "]")
+
+
+def call_config(config: dict[str, Any]) -> Any:
+    """The parameters of a custom call: characters are unsigned bytes, ints have 32 bits."""
     def spell(value: Any) -> str:
         if isinstance(value, str):
             return f"{ord(value)} : ui8"

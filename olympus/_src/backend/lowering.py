@@ -25,13 +25,14 @@ from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from .attributes import (
     attr,
+    call_aliases,
+    call_config,
+    call_layouts,
     constant_attr,
     element_type,
     i64s,
     location,
-    matrix_layouts,
     module_context,
-    solver_config,
     tensor_type,
 )
 
@@ -420,13 +421,30 @@ class Builder:
             self.ip).result
 
     def custom_call(self, target: str, operands: Sequence[Any], types: Sequence[Any],
-                    attributes: dict[str, Any], on_host: bool = False) -> list[Any]:
+                    attributes: dict[str, Any] | None = None, *,
+                    config: dict[str, Any] | None = None,
+                    layouts: tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]] | None = None,
+                    aliases: Sequence[int | None] | None = None, on_host: bool = False
+                    ) -> list[Any]:
         """stablehlo.custom_call of an FFI target (api_version 4 unless given).
 
-        `on_host`: of many devices one makes the call, with the whole operands.
+        Args:
+          target: its registered name.
+          operands, types: MLIR values, and the types of the results.
+          attributes: further attributes of the operation.
+          config: the parameters of the target: a character, a bool or an int each.
+          layouts: of operands and of results, each one's axes from the innermost one.
+          aliases: operand i is overwritten by result aliases[i], unless that is None.
+          on_host: of many devices one makes the call, with the whole operands.
         """
-        attributes = {"api_version": attr("4 : i32"), **attributes,
+        attributes = {"api_version": attr("4 : i32"), **(attributes or {}),
                       "call_target_name": mlir.ir.StringAttr.get(target)}
+        if config is not None:
+            attributes["backend_config"] = call_config(config)
+        if layouts is not None:
+            attributes["operand_layouts"], attributes["result_layouts"] = map(call_layouts, layouts)
+        if aliases is not None:
+            attributes["output_operand_aliases"] = call_aliases(aliases, len(types))
         op = self.ops("stablehlo.custom_call", operands, attributes, types)
         if on_host:
             self.module.host_calls.append(op)
@@ -439,49 +457,6 @@ class Builder:
             "mhlo.frontend_attributes": attr(f'{{_xla_buffer_placement = "{kind}"}}')})[0]
         self.module.memories[out] = kind
         return out
-
-    def solver(self, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
-               config: dict[str, Any] | None = None, aliases: Sequence[int | None] = ()
-               ) -> list[Any]:
-        """Call a kernel of LAPACK (of cuSOLVER on a GPU), batched; nothing may be empty.
-
-        Args:
-          kernel: its LAPACK name without the letter of the dtype, as for real numbers: "potrf".
-          xs: operands; those with two axes after the batch are passed column-major.
-          outs: avals of the results, laid out likewise; the first has the kernel's dtype.
-          batch: the number of leading axes that are batches.
-          config: the kernel's parameters: a character, a bool or an int each.
-          aliases: operand i is overwritten by result aliases[i], unless that is None.
-        """
-        ir = mlir.ir
-        target = lib.solver_target(kernel, outs[0].dtype, self.platform)
-        ranks = [ir.RankedTensorType(x.type).rank for x in xs]
-        attributes = {
-            "operand_layouts": matrix_layouts(ranks, batch),
-            "result_layouts": matrix_layouts([a.ndim for a in outs], batch),
-            "backend_config": solver_config(config or {}),
-            "output_operand_aliases": attr("[" + ", ".join(
-                "#stablehlo.output_operand_alias<output_tuple_indices = "
-                f"{[out] if len(outs) > 1 else []}, operand_index = {i}, "
-                "operand_tuple_indices = []>" for i, out in enumerate(aliases) if out is not None)
-                + "]")}
-        return self.custom_call(target, xs, [tensor_type(a) for a in outs], attributes)
-
-    def nan_unless(self, ok: Any, xs: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
-        """Per batch element, the arrays where `ok` (i1[batch]) holds, else NaN."""
-        outs = []
-        for x, aval in zip(xs, avals):
-            flags = aval.update(dtype=BOOL)
-            rank = mlir.ir.RankedTensorType(ok.type).rank
-            wide = ok if rank == aval.ndim else self.broadcast(ok, flags, range(rank))
-            nan = complex("nan+nanj") if aval.dtype.kind == "c" else float("nan")
-            outs.append(self.op("stablehlo.select", [wide, x, self.full(aval, nan)], None, aval))
-        return outs
-
-    def succeeded(self, info: Any, aval: ShapedArray, direction: str = "EQ") -> Any:
-        """Whether LAPACK's `info` says so, per batch element: 0; "GE": not negative."""
-        return self.compare(direction, info, self.full(aval, 0), "SIGNED",
-                            aval.update(dtype=BOOL))
 
     # Programs
 

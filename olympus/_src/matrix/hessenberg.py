@@ -15,6 +15,7 @@ from ..core.trace import typeof
 from ..interpreters.jvp import jvp_program
 from ..lax import elementwise as ew
 from ..lax.creation import broadcasted_iota, full_like
+from ..lax.linalg import kernels
 from ..lax.linalg.core import (
     INT32,
     MatrixOperation,
@@ -31,7 +32,6 @@ from ..lax.linalg.spectra import as_dtype, diagonal
 from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, rev
 from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, slice_in_dim
 from ..loops.while_loop import fori_loop
-from ..types.avals import make_aval
 
 __all__ = ["hessenberg", "hessenberg_p", "tridiagonal", "tridiagonal_p"]
 
@@ -59,10 +59,9 @@ class Hessenberg(Reduction):
 
     def emit(self, b: Any, x: Any) -> list[Any]:
         n, outs = self.batch(b), list(b.avals_out)
-        info = make_aval(outs[0].shape[:n], INT32)
-        *found, code = b.solver("gehrd", [x], [*outs, info], n,
-                                {"low": 1, "high": outs[0].shape[-1]}, (0,))
-        return b.nan_unless(b.succeeded(code, info), found, outs)
+        *found, info = kernels.reported(b, "gehrd", [x], outs, n,
+                                        {"low": 1, "high": outs[0].shape[-1]}, (0,))
+        return kernels.nan_unless(b, "EQ", info, n, found, outs)
 
     def algorithm(self, x: Any) -> list[Any]:
         return _reduced(x)
@@ -79,10 +78,9 @@ class Tridiagonal(Reduction):
 
     def emit(self, b: Any, x: Any, *, lower: bool) -> list[Any]:
         n, outs = self.batch(b), list(b.avals_out)
-        info = make_aval(outs[0].shape[:n], INT32)
-        *found, code = b.solver("sytrd", [x], [*outs, info], n, {"uplo": "L" if lower else "U"},
-                                (0,))
-        return b.nan_unless(b.succeeded(code, info), found, outs)
+        *found, info = kernels.reported(b, "sytrd", [x], outs, n, {"uplo": "L" if lower else "U"},
+                                        (0,))
+        return kernels.nan_unless(b, "EQ", info, n, found, outs)
 
     def algorithm(self, x: Any, *, lower: bool) -> list[Any]:
         """By the Hessenberg form of the Hermitian matrix; from the other end for the upper one."""

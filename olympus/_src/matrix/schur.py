@@ -12,6 +12,7 @@ from typing import Any
 from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.creation import broadcasted_iota, full_like
+from ..lax.linalg import kernels
 from ..lax.linalg.core import (
     INT32,
     MatrixOperation,
@@ -50,14 +51,14 @@ class Schur(MatrixOperation):
     def emit(self, b: Any, x: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool,
              select_callable: Any) -> list[Any]:
         n, (aval,), outs = self.batch(b), b.avals_in, list(b.avals_out)
-        info = make_aval(aval.shape[:n], INT32)
+        count = make_aval(aval.shape[:n], INT32)
         values = [aval.update(shape=aval.shape[:-1])] * (1 if aval.dtype.kind == "c" else 2)
         vectors = compute_schur_vectors or sort_eig_vals
-        t, z, *_, code = b.solver("gees", [x], [aval, aval, *values, info, info], n, {
+        t, z, *_, info = kernels.reported(b, "gees", [x], [aval, aval, *values, count], n, {
             "mode": "V" if vectors else "N", "sort": "N"}, (0,))
         if sort_eig_vals:
             t, z = traced(b, lambda t, z: reordered(t, z, select_callable), [t, z], [aval, aval])
-        return b.nan_unless(b.succeeded(code, info), [t, z][:len(outs)], outs)
+        return kernels.nan_unless(b, "EQ", info, n, [t, z][:len(outs)], outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, compute_schur_vectors: bool,
             **params: Any) -> Any:

@@ -35,10 +35,10 @@ from olympus._src.base.lib.arrays import (
     wait_for,
 )
 from olympus._src.base.lib.calls import (
+    lapack_names,
     lapack_target,
     python_callback_target,
     register_custom_call,
-    solver_target,
 )
 from olympus._src.base.lib.clients import Client, make_cpu_client, make_gpu_client
 from olympus._src.base.lib.dlpack import from_dlpack, to_dlpack
@@ -166,6 +166,7 @@ __all__ = [
     "hlo_text",
     "install_config_slots",
     "jaxlib_version",
+    "lapack_names",
     "lapack_target",
     "layout_fields",
     "layouts",
@@ -190,7 +191,6 @@ __all__ = [
     "shardings",
     "shards",
     "single_device_sharding",
-    "solver_target",
     "tile_counts",
     "tiled_sharding",
     "to_dlpack",

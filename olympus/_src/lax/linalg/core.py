@@ -31,6 +31,7 @@ from ..shape import (
     zeros_of,
 )
 from ..slicing import slice_in_dim
+from .kernels import BOOL, INT32
 
 __all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "columns",
            "describe", "diagonal_part", "eye", "half", "masked", "materialize", "matmul",
@@ -39,7 +40,6 @@ __all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_squar
 
 Shape = tuple[int, ...]
 LAPACK = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64", "complex64", "complex128"))
-BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
 
 
 class MatrixOperation(Primitive, abstract=True):

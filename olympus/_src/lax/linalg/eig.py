@@ -14,6 +14,7 @@ from .. import elementwise as ew
 from ..creation import broadcasted_iota, full_like
 from ..reduce import argmax
 from ..shape import broadcast_in_dim, reduce_sum
+from . import kernels
 from .core import INT32, MatrixOperation, Shape, adjoint, check_square, matmul, scaled
 from .spectra import as_dtype, diagonal, left_divided, off_diagonal_inverse, pairs
 
@@ -44,21 +45,19 @@ class Eig(MatrixOperation):
     def emit(self, b: Any, x: Any, *, compute_left_eigenvectors: bool,
              compute_right_eigenvectors: bool, enable_eigvec_derivs: bool,
              implementation: EigImplementation | None) -> list[Any]:
-        if b.platform == "cpu" and implementation not in (None, EigImplementation.LAPACK):
-            raise ValueError(f"eig: implementation {implementation.name} given on platform cpu; it "
-                             "has LAPACK only; leave `implementation` out.")
         n, aval, outs = self.batch(b), b.avals_in[0], list(b.avals_out)
-        info, w = make_aval(aval.shape[:n], INT32), outs[0]
+        kernels.check_implementation(b, "eig", implementation)
+        w = outs[0]
         vectors = make_aval(aval.shape, w.dtype)
         real = aval.dtype != w.dtype
         parts = [w.update(dtype=aval.dtype)] * 2 if real else [w]
-        found = b.solver("geev", [x], [*parts, vectors, vectors, info], n, {
+        found = kernels.reported(b, "geev", [x], [*parts, vectors, vectors], n, {
             "compute_left": "V" if compute_left_eigenvectors else "N",
             "compute_right": "V" if compute_right_eigenvectors else "N"})
-        *values, left, right, code = found
+        *values, left, right, info = found
         wanted = [b.op("stablehlo.complex", values, None, w) if real else values[0]]
         wanted += [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
-        return b.nan_unless(b.succeeded(code, info), wanted, outs)
+        return kernels.nan_unless(b, "EQ", info, n, wanted, outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
             compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,

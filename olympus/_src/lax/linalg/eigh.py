@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.trace import typeof
-from ...types.avals import make_aval
 from .. import elementwise as ew
+from . import kernels
 from .cholesky import symmetrize
 from .core import (
-    INT32,
     MatrixOperation,
     Shape,
     adjoint,
@@ -57,10 +56,9 @@ class Eigh(MatrixOperation):
                 f"eigh: implementation {implementation.name} given on platform {b.platform}; it "
                 "has QR only; leave `implementation` out.")
         n, (v, w) = self.batch(b), b.avals_out
-        info = make_aval(v.shape[:n], INT32)
-        *outs, code = b.solver("syevd", [x], [v, w, info], n,
-                               {"uplo": "L" if lower else "U", "mode": "V"}, (0,))
-        return b.nan_unless(b.succeeded(code, info), outs, [v, w])
+        *outs, info = kernels.reported(b, "syevd", [x], [v, w], n,
+                                       {"uplo": "L" if lower else "U", "mode": "V"}, (0,))
+        return kernels.nan_unless(b, "EQ", info, n, outs, [v, w])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool, **params: Any
             ) -> Any:

@@ -14,6 +14,7 @@ from ..creation import broadcasted_iota
 from ..shape import broadcast_in_dim, reduce_sum, reshape, transpose, zeros_of
 from ..slicing import concatenate, dynamic_index_in_dim
 from ..sort import sort
+from . import kernels
 from .core import (
     INT32,
     MatrixOperation,
@@ -48,10 +49,9 @@ class Lu(MatrixOperation):
 
     def emit(self, b: Any, x: Any) -> list[Any]:
         n, (out, pivot, order) = self.batch(b), b.avals_out
-        info = make_aval(out.shape[:n], INT32)
-        factors, pivots, code = b.solver("getrf", [x], [out, pivot, info], n, {}, (0,))
-        # A positive code says that U is singular: the factorisation is right all the same.
-        (factors,) = b.nan_unless(b.succeeded(code, info, "GE"), [factors], [out])
+        factors, pivots, info = kernels.reported(b, "getrf", [x], [out, pivot], n, {}, (0,))
+        # A positive info says that U is singular: the factorisation is right all the same.
+        (factors,) = kernels.nan_unless(b, "GE", info, n, [factors], [out])
         pivots = b.op("stablehlo.subtract", [pivots, b.full(pivot, 1)], None, pivot)
         return [factors, pivots, emit_permutation(b, pivots, pivot, order)]
 

@@ -19,6 +19,7 @@ from .. import elementwise as ew
 from ..creation import broadcasted_iota
 from ..shape import broadcast_in_dim, reduce_sum, zeros_of
 from ..slicing import concatenate, pad
+from . import kernels
 from .core import (
     INT32,
     MatrixOperation,
@@ -91,7 +92,7 @@ class HouseholderProduct(MatrixOperation):
         return [(a, dtype)]
 
     def emit(self, b: Any, a: Any, taus: Any) -> list[Any]:
-        return b.solver("orgqr", [a, taus], b.avals_out, self.batch(b), {}, (0,))
+        return kernels.call(b, "orgqr", [a, taus], b.avals_out, self.batch(b), {}, (0,))
 
     def emit_empty(self, b: Any, a: Any, taus: Any) -> list[Any]:
         return traced(b, eye, [a], b.avals_in[:1])
@@ -127,8 +128,8 @@ class Ormqr(MatrixOperation):
         cut = b.avals_in[0].update(shape=(*b.avals_in[0].shape[:-1], k))
         if cut is not b.avals_in[0]:
             (a,) = traced(b, lambda x: columns(x, 0, k), [a], b.avals_in[:1])
-        return b.solver("ormqr", [a, taus, c], b.avals_out, self.batch(b),
-                        {"left": left, "transpose": transpose}, (None, None, 0))
+        return kernels.call(b, "ormqr", [a, taus, c], b.avals_out, self.batch(b),
+                            {"left": left, "transpose": transpose}, (None, None, 0))
 
     def emit_empty(self, b: Any, a: Any, taus: Any, c: Any, **params: Any) -> list[Any]:
         return [c]
@@ -180,7 +181,7 @@ class Geqrf(MatrixOperation):
         return [(shape, dtype), ((min(shape),), dtype)]
 
     def emit(self, b: Any, x: Any) -> list[Any]:
-        return b.solver("geqrf", [x], b.avals_out, self.batch(b), {}, (0,))
+        return kernels.call(b, "geqrf", [x], b.avals_out, self.batch(b), {}, (0,))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         """From the tangent of Q's first columns: their distance from those of the identity is
@@ -262,7 +263,8 @@ class Geqp3(MatrixOperation):
     def emit(self, b: Any, x: Any) -> list[Any]:
         order = b.avals_out[1]
         free = b.full(order, 0)     # any column may go anywhere
-        a, places, taus = b.solver("geqp3", [x, free], b.avals_out, self.batch(b), {}, (0, 1))
+        a, places, taus = kernels.call(b, "geqp3", [x, free], b.avals_out, self.batch(b), {},
+                                       (0, 1))
         return [a, b.op("stablehlo.subtract", [places, b.full(order, 1)], None, order), taus]
 
     def emit_empty(self, b: Any, x: Any) -> list[Any]:

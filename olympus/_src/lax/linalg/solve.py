@@ -8,13 +8,12 @@ from typing import Any
 from ...core.primitive import Axis, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
-from ...types.avals import make_aval
 from ...types.shape import definitely_equal
 from .. import elementwise as ew
 from ..shape import expand_dims, reshape, squeeze
 from ..slicing import pad
+from . import kernels
 from .core import (
-    INT32,
     LAPACK,
     MatrixOperation,
     Shape,
@@ -56,9 +55,9 @@ class TriangularSolve(MatrixOperation):
         if conjugate_only and aval.dtype.kind == "c":
             # No kernel conjugates without transposing.
             (x,) = traced(b, ew.conj, [x], [aval])
-        if b.platform == "cpu" and aval.dtype in LAPACK:
+        if kernels.has(b, "trsm") and aval.dtype in LAPACK:
             how = ("C" if conjugate_a else "T") if transpose_a else "N"
-            return b.solver("trsm", [x, y], [out], self.batch(b), {
+            return kernels.call(b, "trsm", [x, y], [out], self.batch(b), {
                 "side": "L" if left_side else "R", "uplo": "L" if lower else "U", "trans_x": how,
                 "diag": "U" if unit_diagonal else "N"}, (None, 0))
         how = ("ADJOINT" if conjugate_a else "TRANSPOSE") if transpose_a else "NO_TRANSPOSE"
@@ -146,10 +145,10 @@ class TridiagonalSolve(MatrixOperation):
              ) -> list[Any]:
         n, xs, (out,) = self.batch(b), [dl, d, du, y], b.avals_out
         if perturb_singular:
-            return b.solver("tridiagonal_solve_perturbed", xs, [out], n)
-        info = make_aval(out.shape[:n], INT32)
-        *_, found, code = b.solver("gtsv", xs, [*b.avals_in[:3], out, info], n, {}, (0, 1, 2, 3))
-        return b.nan_unless(b.succeeded(code, info), [found], [out])
+            return kernels.call(b, "tridiagonal_solve_perturbed", xs, [out], n)
+        *_, found, info = kernels.reported(b, "gtsv", xs, [*b.avals_in[:3], out], n, {},
+                                           (0, 1, 2, 3))
+        return kernels.nan_unless(b, "EQ", info, n, [found], [out])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         """a⁻¹ (ḃ - ȧ x)."""

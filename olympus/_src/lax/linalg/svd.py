@@ -15,7 +15,8 @@ from .. import elementwise as ew
 from ..creation import full_like
 from ..shape import broadcast_in_dim
 from ..slicing import concatenate, slice_in_dim
-from .core import INT32, MatrixOperation, Shape, adjoint, matmul, real_dtype, scaled
+from . import kernels
+from .core import MatrixOperation, Shape, adjoint, matmul, real_dtype, scaled
 from .spectra import (
     as_dtype,
     check_subset,
@@ -69,13 +70,12 @@ class Svd(MatrixOperation):
                 "QR and DIVIDE_AND_CONQUER; leave `algorithm` out.")
         n, (aval,), outs = self.batch(b), b.avals_in, list(b.avals_out)
         batch = aval.shape[:n]
-        info = make_aval(batch, INT32)
         unset = make_aval((*batch, 1, 1), aval.dtype)
         mode = ("A" if full_matrices else "S") if compute_uv else "N"
         vectors = outs[1:] if compute_uv else [unset, unset]
-        _, s, u, vh, code = b.solver(kernel, [x], [aval, outs[0], *vectors, info], n,
-                                     {"mode": mode}, (0,))
-        return b.nan_unless(b.succeeded(code, info), [s, u, vh][:len(outs)], outs)
+        _, s, u, vh, info = kernels.reported(b, kernel, [x], [aval, outs[0], *vectors], n,
+                                             {"mode": mode}, (0,))
+        return kernels.nan_unless(b, "EQ", info, n, [s, u, vh][:len(outs)], outs)
 
     def emit_empty(self, b: Any, x: Any, **params: Any) -> list[Any]:
         """No singular values, and any unitary matrices: identities."""

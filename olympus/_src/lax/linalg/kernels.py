@@ -1,0 +1,115 @@
+"""Kernels of LAPACK, and of cuSOLVER on a GPU: their names, layouts and how they report failure.
+
+A kernel goes by LAPACK's name for real numbers without the letter of the dtype, "potrf", on every
+platform and for every dtype. `KERNELS` says which ones a platform has; an operation asks `has`
+where XLA has one of its own to fall back on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import lib
+from ...types import dtypes
+from ...types.avals import ShapedArray, make_aval
+
+__all__ = ["BOOL", "INT32", "KERNELS", "call", "check_implementation", "has", "nan_unless",
+           "reported"]
+
+BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
+
+# LAPACK names these otherwise for complex numbers; cuSOLVER's have one name.
+_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
+
+
+def _lapack(kernel: str) -> Callable[[Any], str]:
+    return lambda dtype: lib.lapack_target(
+        _COMPLEX.get(kernel, kernel) if dtype.kind == "c" else kernel, dtype)
+
+
+def _cusolver(kernel: str) -> Callable[[Any], str]:
+    return lambda dtype: f"cusolver_{kernel}_ffi"
+
+
+def _perturbed(dtype: Any) -> str:
+    lib.lapack_names()      # jaxlib registers its own kernels with LAPACK's
+    return "tridiagonal_solve_perturbed_ffi"
+
+
+# Platform -> kernel -> (dtype) -> the name of the custom call.
+KERNELS: dict[str, dict[str, Callable[[Any], str]]] = {
+    "cpu": {**{kernel: _lapack(kernel) for kernel in (
+        "gees", "geev", "gehrd", "geqp3", "geqrf", "gesdd", "gesvd", "getrf", "gtsv", "orgqr",
+        "ormqr", "potrf", "syevd", "sytrd", "trsm")}, "tridiagonal_solve_perturbed": _perturbed},
+    "gpu": {**{kernel: _cusolver(kernel) for kernel in (
+        "geev", "geqrf", "gesvd", "getrf", "orgqr", "ormqr", "syevd", "sytrd")},
+        "tridiagonal_solve_perturbed": lambda dtype: "cu_tridiagonal_solve_perturbed"},
+}
+
+
+def has(b: Any, kernel: str) -> bool:
+    """Whether the platform that is lowered for has a kernel."""
+    return kernel in KERNELS.get(b.platform, ())
+
+
+def _order(rank: int, batch: int) -> list[int]:
+    """The axes from the innermost one: matrices, after `batch` leading axes, are column-major."""
+    order = list(range(rank))[::-1]
+    if rank == batch + 2:
+        order[:2] = rank - 2, rank - 1
+    return order
+
+
+def call(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
+         config: dict[str, Any] | None = None, aliases: Sequence[int | None] = ()) -> list[Any]:
+    """Emit a call of a kernel, batched; nothing may be empty.
+
+    Args:
+      b: the builder.
+      kernel: its name; NotImplementedError if the platform has none of that name.
+      xs: operands; those with two axes after the batch are passed column-major.
+      outs: avals of the results, laid out likewise; the first has the kernel's dtype.
+      batch: the number of leading axes that are batches.
+      config: the kernel's parameters: a character, a bool or an int each.
+      aliases: operand i is overwritten by result aliases[i], unless that is None.
+    """
+    if not has(b, kernel):
+        raise NotImplementedError(
+            f"linalg: kernel {kernel} on platform {b.platform} given; jaxlib has it on the CPU "
+            "only; run this part there, under jit with backend='cpu' or on arrays put on a CPU "
+            "device.")
+    target = KERNELS[b.platform][kernel](np.dtype(outs[0].dtype))
+    return b.custom_call(
+        target, xs, [b.type(a) for a in outs], config=config or {}, aliases=aliases,
+        layouts=([_order(x.type.rank, batch) for x in xs], [_order(a.ndim, batch) for a in outs]))
+
+
+def reported(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
+             config: dict[str, Any] | None = None, aliases: Sequence[int | None] = ()) -> list[Any]:
+    """`call` of a kernel that gives LAPACK's `info` besides, int32[batch]: the last result here."""
+    info = make_aval(outs[0].shape[:batch], INT32)
+    return call(b, kernel, xs, [*outs, info], batch, config, aliases)
+
+
+def check_implementation(b: Any, what: str, implementation: Any) -> None:
+    """ValueError unless an implementation that is asked for is LAPACK, where that is used."""
+    if b.platform == "cpu" and implementation is not None and implementation.name != "LAPACK":
+        raise ValueError(f"{what}: implementation {implementation.name} given on platform cpu; it "
+                         "has LAPACK only; leave `implementation` out.")
+
+
+def nan_unless(b: Any, direction: str, info: Any, batch: int, xs: Sequence[Any],
+               avals: Sequence[ShapedArray]) -> list[Any]:
+    """The arrays where `info` compares to 0 by `direction` ("EQ", "GE"), else NaN: LAPACK's way of
+    saying, per batch element, that it succeeded."""
+    aval = make_aval(avals[0].shape[:batch], INT32)
+    ok = b.compare(direction, info, b.full(aval, 0), "SIGNED", aval.update(dtype=BOOL))
+    outs = []
+    for x, aval in zip(xs, avals, strict=True):
+        wide = ok if batch == aval.ndim else b.broadcast(ok, aval.update(dtype=BOOL), range(batch))
+        nan = complex("nan+nanj") if aval.dtype.kind == "c" else float("nan")
+        outs.append(b.op("stablehlo.select", [wide, x, b.full(aval, nan)], None, aval))
+    return outs
