@@ -153,7 +153,7 @@ ALL = (
     Op("lax.reduce", lambda x: x.sum((0, 1), dtype=x.dtype),
        lambda x: lax.reduce(x, 0, lax.add, (0, 1)), (M,), "fi"),
     Op("lax.reduce-start", lambda x: 3 * x.prod(1, dtype=x.dtype),
-       lambda x: lax.reduce(x, 3, lax.mul, (-1,)), (M,), "fi"),
+       lambda x: lax.reduce(x, 3, lax.mul, (1,)), (M,), "fi"),
     Op("lax.reduce-max", lambda x: np.maximum(x.max(0), x.dtype.type(1)),
        lambda x: lax.reduce(x, x.dtype.type(1), lax.max, [0]), (M,), "fi"),
     Op("lax.reduce-any", lambda x: np.prod(1 + x, 1, dtype=x.dtype) - x.dtype.type(1),
