@@ -311,6 +311,19 @@ def case_memory_kinds_are_kept_or_refused():
     error(ValueError, "memories device", lambda: device.with_memory_kind("moon"))
 
 
+def case_donated_arguments_change_their_memory():
+    """A result cannot take over a buffer in another kind of memory; XLA ended the process."""
+    for device in (on("x"), SingleDeviceSharding(olympus.devices()[0])):
+        host = device.with_memory_kind("pinned_host")
+        for source, target in itertools.product((device, host), repeat=2):
+            f = olympus.jit(lambda x: x + 1, donate_argnums=0, out_shardings=target)
+            for _ in range(3):
+                x = olympus.device_put(X, source)
+                y = f(x)
+                assert np.array_equal(np.asarray(y), X + 1) and x.is_deleted()
+                assert memory(y) == target.memory_kind
+
+
 def case_traced_values_are_put_on_the_device():
     second = olympus.devices()[1]
     put = lambda x: olympus.device_put(x, second) * 2

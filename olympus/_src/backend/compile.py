@@ -105,6 +105,7 @@ class Placement(NamedTuple):
     devices: tuple[Any, ...]
     committed: bool
     shardings: tuple[Any, ...] = ()     # per argument, if one is spread over a mesh, or None
+    memories: tuple[str | None, ...] = ()       # per argument, if some may be donated
 
     @property
     def platform(self) -> str:
@@ -124,7 +125,7 @@ class Executable:
 
     __slots__ = ("loaded", "xla", "name", "in_avals", "out_avals", "kept", "devices",
                  "in_shardings", "out_shardings", "committed", "demanded", "handlers",
-                 "physical_out", "hosts", "effects")
+                 "physical_out", "hosts", "effects", "all_reused")
 
     def __init__(self, loaded: Loaded, name: str, closed: ClosedOlympuspr, kept: Sequence[bool],
                  placement: Placement, context: ModuleContext) -> None:
@@ -133,7 +134,9 @@ class Executable:
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
         self.physical_out = [_storage(a) for a in self.out_avals]
         self.hosts = tuple(context.host_callbacks)      # XLA refers to them weakly
-        self.devices, self.committed, self.demanded = context.place(placement)
+        where = context.place(placement)
+        self.devices, self.committed = where.devices, where.committed
+        self.demanded, self.all_reused = where.shardings, context.all_reused
         taken = [i for i, k in enumerate(self.kept) if k]
         ins, self.out_shardings = _shardings(
             xla, self.devices, [self.demanded[i] if self.demanded else None for i in taken],

@@ -22,7 +22,7 @@ from .array import stored
 from .compile import Placement, compile_program
 from .eager import argument_array, check_deleted, run_program, shard_fallback
 
-__all__ = ["BASE", "EvalTrace", "apply_primitive", "placement_of", "sharding_of"]
+__all__ = ["BASE", "EvalTrace", "apply_primitive", "memory_of", "placement_of", "sharding_of"]
 
 ArrayImpl = lib.ArrayImpl
 
@@ -33,6 +33,14 @@ def sharding_of(x: Any) -> Any:
     if type(x) is ArrayImpl:
         return x._sharding if x._committed else None
     return x.sharding if type(x) is ShapeDtypeStruct else None
+
+
+def memory_of(x: Any) -> str | None:
+    """The kind of memory that an argument is in, None for its device's own."""
+    x = stored(x)
+    sharding = x.sharding if type(x) in (ArrayImpl, ShapeDtypeStruct) else None
+    kind = None if sharding is None else sharding._memory_kind
+    return None if kind is None or kind == sharding.default_memory_kind else kind
 
 
 def placement_of(shardings: Sequence[Any], default: Any = None) -> Placement:

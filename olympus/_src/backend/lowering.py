@@ -51,7 +51,7 @@ class ModuleContext:
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
                  "written", "depth", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls", "memories", "result_memories")
+                 "host_calls", "memories", "result_memories", "all_reused")
 
     def __init__(self, platform: str, name: str) -> None:
         self.platform, self.name = platform, name
@@ -68,6 +68,7 @@ class ModuleContext:
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
         self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
+        self.all_reused = True      # whether each donated buffer is taken over by a result
 
     def called_once(self, pr: Olympuspr) -> bool:
         """Whether one equation calls the program, as far as the present function sees."""
@@ -90,7 +91,7 @@ class ModuleContext:
 
     def place(self, placement: Any) -> Any:
         """Where the program runs, given where its arguments are."""
-        devices, committed, shardings = placement
+        devices, committed = placement.devices, placement.committed
         if not self.devices or devices == self.devices:
             return placement
         if committed and set(devices) != set(self.devices):
@@ -604,8 +605,8 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
 def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                   donated: Sequence[bool] = (), aliases: Sequence[int | None] = (),
                   result_paths: Sequence[str] = (), devices: tuple[Any, ...] = (),
-                  shardings: Sequence[Any] = (), out_shardings: Sequence[Any] = ()
-                  ) -> tuple[Any, ModuleContext]:
+                  shardings: Sequence[Any] = (), out_shardings: Sequence[Any] = (),
+                  memories: Sequence[str | None] = ()) -> tuple[Any, ModuleContext]:
     """The verified StableHLO module of a program, with the module's context.
 
     Args:
@@ -617,6 +618,8 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
       result_paths: per output, where it is in the user's result ("result[0]['a']").
       devices: what the program runs on, if several devices.
       shardings, out_shardings: per input and output a NamedSharding, or None.
+      memories: per input the kind of memory, None for the devices' own. A result takes over a
+        buffer in its own kind of memory only.
     """
     ir = mlir.ir
     context = ModuleContext(platform, name)
@@ -630,9 +633,13 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         arg_attrs = []
         for i in range(len(closed.in_avals)):
             attributes = {}
+            given = memories[i] if memories else None
             if aliases and aliases[i] is not None:
-                attributes["tf.aliasing_output"] = attr(f"{aliases[i]} : i32")
-            elif donated and donated[i]:
+                if given == context.result_memories["main"][aliases[i]]:
+                    attributes["tf.aliasing_output"] = attr(f"{aliases[i]} : i32")
+                else:
+                    context.all_reused = False
+            elif donated and donated[i] and given is None:
                 attributes["jax.buffer_donor"] = attr("true")
             if shardings:
                 attributes |= context.sharding_attrs(shardings[i], closed.in_avals[i])

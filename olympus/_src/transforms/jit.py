@@ -20,7 +20,7 @@ import numpy as np
 from ..backend import devices
 from ..backend.array import stored
 from ..backend.compile import Executable, Placement, compile_module
-from ..backend.dispatch import placement_of, sharding_of
+from ..backend.dispatch import memory_of, placement_of, sharding_of
 from ..backend.eager import (
     argument_array,
     check_deleted,
@@ -155,7 +155,7 @@ class Program:
     """A traced function for one key, with what is made from it later."""
 
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "positions", "arg_names", "donated",
-                 "name", "executables", "keep_unused", "options", "all_reused", "out_shardings")
+                 "name", "executables", "keep_unused", "options", "out_shardings")
 
     def __init__(self, closed: ClosedOlympuspr, tracers: list[Any], out_tree: Any, call: Call,
                  arg_names: tuple[str, ...], donated: tuple[bool, ...], name: str,
@@ -168,7 +168,6 @@ class Program:
         self.arg_names, self.donated, self.name = arg_names, donated, name
         self.keep_unused, self.options = keep_unused, options
         self.executables: dict[Any, Executable] = {}
-        self.all_reused = True      # whether each donated input's buffer is taken by a result
 
     def lower(self, platform: str, placement: Placement | None = None
               ) -> tuple[Any, Any, tuple[bool, ...]]:
@@ -184,12 +183,14 @@ class Program:
         donated = tuple(d and not debugging() for d, k in zip(self.donated, kept) if k)
         program = ClosedOlympuspr(pr, closed.consts)
         aliases = _aliases(program, donated) if any(donated) else ()
-        self.all_reused = not any(d and a is None for d, a in zip(donated, aliases))
         given: tuple[Any, ...] = placement.shardings if placement else ()
+        memories: tuple[Any, ...] = placement.memories if placement else ()
         module, context = lower_program(
             program, self.name, platform, donated=donated, aliases=aliases,
             result_paths=info.result_paths, devices=placement.several if placement else (),
-            shardings=[s for s, k in zip(given, kept) if k], out_shardings=self.out_shardings)
+            shardings=[s for s, k in zip(given, kept) if k], out_shardings=self.out_shardings,
+            memories=[m for m, k in zip(memories, kept) if k])
+        context.all_reused &= not any(d and a is None for d, a in zip(donated, aliases))
         return module, context, kept
 
     def executable(self, placement: Placement) -> Executable:
@@ -440,7 +441,10 @@ class JitFunction:
                     f"jit: argument {self.leaf_names(call)[i]} of {self.name} is committed to "
                     f"{where[i]}; in_shardings has {wanted}; move it with device_put.")
             where[i] = wanted
-        return placement_of(where, self.device)
+        found = placement_of(where, self.device)
+        if not (self.donate_argnums or self.donate_argnames):
+            return found
+        return found._replace(memories=tuple(map(memory_of, leaves)))
 
     def _check_outputs(self, out: Any, outs: Sequence[Any]) -> None:
         for leaf in outs:
@@ -504,7 +508,7 @@ class JitFunction:
         for x, donated in zip(arrays, program.donated):
             if donated:     # C++ passes arrays that were deleted so on to `miss`, which explains
                 stored(x).delete()
-        if not call.cacheable or not program.all_reused or self.device is not None or ctx.axes:
+        if not call.cacheable or not executable.all_reused or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
         return result, executable.fastpath(out_tree, flat), False
