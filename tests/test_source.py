@@ -1,6 +1,7 @@
 """User frames, their formatting, and traceback filtering; the pretty printer; error classes."""
 
 import gc
+import re
 import traceback
 import types
 import weakref
@@ -9,6 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import olympus
+import olympus.numpy as onp
 from olympus import errors as public
 from olympus._src.base import errors, pretty, source, typing
 
@@ -183,3 +186,46 @@ def test_typing():
     assert isinstance(np.ones(2), typing.DuckTypedArray)
     assert isinstance(np.float32(1), typing.ArrayLike) and isinstance(1j, typing.ArrayLike)
     assert not isinstance([1], typing.ArrayLike)
+
+
+def op_names(fun, *args):
+    """The names of operations in the lowered module of `jit(fun)`, without the program's own."""
+    text = olympus.jit(fun).lower(*args).as_text(debug_info=True)
+    return {name.partition("/")[2] for name in re.findall(r'loc\("(jit\([^"]*)"', text)}
+
+
+def scaled_sine(x):
+    with olympus.named_scope("block"):
+        y = onp.sin(x) * x
+    return y.sum()
+
+
+def in_scope(x):
+    with olympus.named_scope("outer"):
+        return olympus.vmap(olympus.grad(scaled_sine))(x)
+
+
+@pytest.mark.parametrize("fun, shape, names", [
+    (lambda x: olympus.jvp(scaled_sine, (x,), (x,)), (3,),
+     {"jvp(block)/sin", "jvp(block)/cos", "jvp()/reduce_sum"}),
+    (olympus.grad(scaled_sine), (3,),
+     {"jvp(block)/sin", "transpose(jvp(block))/mul", "transpose(jvp())/broadcast_in_dim"}),
+    (olympus.vmap(scaled_sine), (2, 3), {"vmap(block)/sin", "vmap()/reduce_sum"}),
+    (olympus.vmap(olympus.grad(scaled_sine)), (2, 3), {"vmap(transpose(jvp(block)))/mul"}),
+    (olympus.grad(lambda x: olympus.vmap(scaled_sine)(x).sum()), (2, 3),
+     {"jvp(vmap(block))/cos", "transpose(jvp(vmap(block)))/mul"}),
+    (in_scope, (2, 3), {"outer/vmap(jvp(block))/sin", "outer/vmap(transpose(jvp(block)))/mul"}),
+    (olympus.hessian(scaled_sine), (3,), {"jvp(jvp(block))/sin", "vmap(jvp(jvp(block)))/mul"}),
+    (lambda x: olympus.linear_transpose(lambda x: 2 * x, x)(x), (3,), {"transpose()/mul"}),
+], ids=["jvp", "grad", "vmap", "vmap of grad", "grad of vmap", "in a scope", "hessian",
+        "linear_transpose"])
+def test_op_names_say_the_transformations(fun, shape, names):
+    assert names <= op_names(fun, onp.ones(shape))
+
+
+def test_a_scope_called_like_a_transformation_is_a_scope():
+    def f(x):
+        with olympus.named_scope("jvp"):
+            return onp.sin(x)
+
+    assert "jvp/sin" in op_names(f, 1.0) and "jvp(jvp)/cos" in op_names(olympus.grad(f), 1.0)

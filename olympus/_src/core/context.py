@@ -10,28 +10,39 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
 from ..base.config import trace_key
 
-__all__ = ["ROOT", "Context", "Scope", "ThreadState", "ctx", "current_context"]
+__all__ = ["ROOT", "Context", "Scope", "ThreadState", "ctx", "current_context", "under"]
+
+
+Name = str | tuple[str]
 
 
 class Scope:
-    """The named scopes around an equation, outermost first; equal ones are one object."""
+    """The named scopes around an equation, outermost first; equal ones are one object.
+
+    A transformation is a tuple of its name: ("outer", ("vmap",), ("jvp",), "inner") is shown as
+    `outer/vmap(jvp(inner))`.
+    """
 
     __slots__ = ("names", "path", "__weakref__")
 
-    def __init__(self, names: tuple[str, ...] = ()) -> None:
+    def __init__(self, names: tuple[Name, ...] = ()) -> None:
         self.names = names
-        self.path = "".join([f"{name}/" for name in names])
+        self.path = f"{self}/" if names else ""
 
     def __str__(self) -> str:
-        return "/".join(self.names)
+        text = ""
+        for name in reversed(self.names):
+            text = f"{name[0]}({text})" if type(name) is tuple else f"{name}/{text}".rstrip("/")
+        return text
 
-    def extend(self, *names: str) -> Scope:
-        """The scope of `named_scope`s inside this one."""
+    def extend(self, *names: Name) -> Scope:
+        """The scope of `named_scope`s and transformations inside this one."""
         inner = (*self.names, *names)
         found = _scopes.get(inner)
         if found is None:
@@ -39,7 +50,7 @@ class Scope:
         return found
 
 
-_scopes: WeakValueDictionary[tuple[str, ...], Scope] = WeakValueDictionary()
+_scopes: WeakValueDictionary[tuple[Name, ...], Scope] = WeakValueDictionary()
 ROOT = Scope()
 
 
@@ -54,6 +65,19 @@ class ThreadState(threading.local):
 
 
 ctx = ThreadState()
+
+
+def under(transformation: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """`fun`, whose operations are named as those of a function that is transformed."""
+    def run(*args: Any) -> Any:
+        outer = ctx.eqn
+        ctx.eqn = outer.extend((transformation,))
+        try:
+            return fun(*args)
+        finally:
+            ctx.eqn = outer
+
+    return run
 
 
 class Context:

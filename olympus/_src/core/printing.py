@@ -212,7 +212,7 @@ def _eqn(eqn: Any, names: Names, settings: Settings) -> pretty.Doc:
     if settings.source_info:
         notes.append(source.format_source(eqn.source))
     if settings.name_stack:
-        notes.append("/".join(eqn.ctx.names) if eqn.ctx is not None else "")
+        notes.append(str(eqn.ctx) if eqn.ctx is not None else "")
     return pretty.annotated(doc, " ".join(notes)) if notes else doc
 
 

@@ -40,17 +40,25 @@ class TapeTrace(StagingTrace):
     changes an input (`InputEffect`), all that does so later is recorded, too.
     """
 
-    __slots__ = ("parent", "touched")
+    __slots__ = ("parent", "touched", "scope")
 
     def __init__(self, parent: Trace) -> None:
         super().__init__()
-        self.parent = parent
+        self.parent, self.scope = parent, ctx.eqn
         self.touched: set[int] = set()      # by id; the records keep the values alive
 
     def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
         tracer = super().new_input(aval, name)
         tracer.__class__ = TapeTracer
         return tracer
+
+    def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
+        """End the trace; the program's names are relative to the scope that it began in."""
+        n = len(self.scope.names)
+        if n:
+            inner = {r[6]: ROOT.extend(*r[6].names[n:]) for r in self.records}
+            self.records = [(*r[:6], inner[r[6]]) for r in self.records]
+        return super().close(outs, result_paths)
 
     def owns(self, x: Any) -> bool:
         return type(x) is TapeTracer and x._trace is self

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.context import Scope, ctx
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..core.primitive import Linear, Zero, check_count, not_linear
 from ..core.staging import closure_convert, stage
@@ -19,7 +20,7 @@ __all__ = ["backward_pass", "transpose_program"]
 
 
 def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
-                  cts: Sequence[Any]) -> list[Any]:
+                  cts: Sequence[Any], name: str | None = None) -> list[Any]:
     """Cotangents (maybe `Zero`) of the inputs given as `Linear`; None for the others.
 
     Args:
@@ -27,7 +28,30 @@ def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
       consts: values of its constvars.
       args: per input, `Linear(aval)` or the value.
       cts: per output, its cotangent or `Zero`.
+      name: the transformation that operations are named for, inside the current scope.
     """
+    outer = ctx.eqn
+    try:
+        inside = outer if name is None else outer.extend((name,))
+        return _backward_pass(pr, consts, args, cts, _Scopes(inside))
+    finally:
+        ctx.eqn = outer
+
+
+class _Scopes(dict):
+    """The scope in which what becomes of an equation is named, by the equation's own."""
+
+    def __init__(self, outer: Scope) -> None:
+        super().__init__()
+        self.outer = outer
+
+    def __missing__(self, scope: Scope | None) -> Scope:
+        found = self[scope] = self.outer.extend(*scope.names) if scope else self.outer
+        return found
+
+
+def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any],
+                   scopes: _Scopes) -> list[Any]:
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
     linear = {v for v, a in zip(pr.invars, args, strict=True) if type(a) is Linear}
     env.update((v, a) for v, a in zip(pr.invars, args, strict=True) if type(a) is not Linear)
@@ -38,6 +62,7 @@ def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
             pending.append(eqn)
             continue
         ins = [v if type(v) is Literal else env[v] for v in eqn.invars]
+        ctx.eqn = scopes[eqn.ctx]
         out = eqn.primitive.bind_eqn(ins, eqn.params)
         env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out],
                        strict=True))
@@ -58,6 +83,7 @@ def backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
             continue
         ins = [v if type(v) is Literal else Linear(v.aval) if v in linear else env[v]
                for v in eqn.invars]
+        ctx.eqn = scopes[eqn.ctx]
         if prim.transpose is None:
             raise not_linear(prim.name, "an operand")
         if prim.multiple_results:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..backend.eager import result_array
 from ..base.source import api_boundary, filter_traceback
+from ..core.context import under
 from ..core.evaluate import eval_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
 from ..core.primitive import Linear, Zero
@@ -114,7 +115,7 @@ def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[Any], avals:
                         else tape.new_input(tangent))
     ctx.trace = tape
     try:
-        outs, out_tangents = jvp_flat(fun, primals, tangents)
+        outs, out_tangents = jvp_flat(under("jvp", fun), primals, tangents)
         program = tape.close([t for t in out_tangents if type(t) is not Zero])
     finally:
         ctx.trace = parent
@@ -128,7 +129,7 @@ def pull_back(lin: Linearized, consts: Sequence[Any], cts: Sequence[Any]) -> lis
     """Cotangents of all inputs, as arrays, from those of all outputs."""
     pr = lin.program.olympuspr
     out = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
-                             [ct for ct, a in zip(cts, lin.active_out) if a]))
+                             [ct for ct, a in zip(cts, lin.active_out) if a], "transpose"))
     return [instantiate(next(out), aval) if active else float0_zeros(aval)
             for aval, active in zip(lin.avals, lin.active_in)]
 
@@ -327,7 +328,7 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
         _check_tangent("jvp", aval, t, lambda i=i: leaf_name(fun, positions, primals, i))
     directions = _directions(avals, given)
     flat = FlatFunction("jvp", fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
-    outs, out_tangents = jvp_flat(flat, as_arrays(leaves), directions)
+    outs, out_tangents = jvp_flat(under("jvp", flat), as_arrays(leaves), directions)
     result_tangents = [instantiate(t, typeof(x)) for x, t in zip(outs, out_tangents)]
     result = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(result_tangents)
     return (*result, flat.aux) if has_aux else result
@@ -618,7 +619,8 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence[Any] = 
                                 f"result{structure_path(out_tree, i)} of {name_of(fun)} is "
                                 f"{given}, and the result is {aval}; equal types are required.")
         pr = closed.olympuspr
-        ins = backward_pass(pr, closed.consts, [Linear(a) for a in avals], as_arrays(cts))
+        ins = backward_pass(pr, closed.consts, [Linear(a) for a in avals], as_arrays(cts),
+                            "transpose")
         return in_tree.unflatten([instantiate(x, a) for x, a in zip(ins, avals)])
 
     return api_boundary(transposed)

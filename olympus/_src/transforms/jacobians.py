@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.source import filter_traceback
+from ..core.context import under
 from ..core.evaluate import eval_olympuspr
 from ..core.primitive import Axis
 from ..interpreters.batching import batch_flat, to_axis
@@ -166,8 +167,8 @@ def _columns(lin: Linearized) -> list[list[Any]]:
     units, total = _units(lin.avals)
     program = lin.program
     outs, dims = batch_flat(
-        lambda *ts: eval_olympuspr(program.olympuspr, program.consts, *ts), Axis(total), units,
-        [0] * len(units)) if total else ([], [])
+        under("vmap", lambda *ts: eval_olympuspr(program.olympuspr, program.consts, *ts)),
+        Axis(total), units, [0] * len(units)) if total else ([], [])
     found = iter(zip(outs, dims))
     return [_cut(next(found) if total and active else None, out, lin.avals, total)
             for out, active in zip(lin.out_avals, lin.active_out)]
@@ -197,7 +198,7 @@ def _rows(lin: Linearized) -> list[list[Any]]:
             found = pull_back(lin, lin.program.consts, cts)
             return [found[i] for i in places]
 
-        outs, dims = batch_flat(backward, Axis(total), units, [0] * len(units))
+        outs, dims = batch_flat(under("vmap", backward), Axis(total), units, [0] * len(units))
         for i, x, dim in zip(places, outs, dims):
             ins[i] = to_axis(x, dim, 0, total)
     sizes = [a.size for a in lin.out_avals]

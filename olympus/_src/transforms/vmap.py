@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.source import filter_traceback
+from ..core.context import under
 from ..core.primitive import Axis
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
@@ -111,7 +112,7 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
         check_results("vmap", fun, out, outs)
         return outs
 
-    outs, found = batch_flat(flat, axis, leaves, dims)
+    outs, found = batch_flat(under("vmap", flat), axis, leaves, dims)
     wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
 
     def name(i: int) -> str:
