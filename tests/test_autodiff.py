@@ -110,6 +110,35 @@ def test_grad_of_integers() -> None:
     assert di.shape == (2,)
 
 
+def test_jacobian_of_integer_results_is_zero_of_their_dtype() -> None:
+    for wrap in (lambda f: f, olympus.jit):
+        found = wrap(olympus.jacfwd(lambda x: (x.astype(int), onp.uint8(3), x > 0, 2 * x)))(X)
+        assert [x.dtype for x in found] == [np.int32, np.uint8, F0, np.float32]
+        assert [x.shape for x in found] == [(3, 3), (3,), (3, 3), (3, 3)]
+        np.testing.assert_array_equal(found[0], 0)
+
+
+WEAK = {
+    "grad": grad, "grad jit": lambda f: grad(olympus.jit(f)), "jit grad": lambda f: olympus.jit(
+        grad(f)), "grad checkpoint": lambda f: grad(olympus.checkpoint(f)),
+    "value_and_grad": lambda f: lambda x: olympus.value_and_grad(f)(x)[1],
+    "jacfwd": olympus.jacfwd, "jacrev": olympus.jacrev, "hessian": olympus.hessian,
+    "vjp": lambda f: lambda x: vjp(f, x)[1](f(x))[0],
+    "jvp": lambda f: lambda x: jvp(f, (x,), (np.float32(1),))[1],
+    "vmap grad": lambda f: lambda x: olympus.vmap(grad(f), axis_size=2, in_axes=None)(x),
+}
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_derivatives_are_as_weakly_typed_as_what_they_are_of(name: str) -> None:
+    for f in (lambda x: x, lambda x: x * x, onp.sin, lambda x: 3.0 * x + 1):
+        assert WEAK[name](f)(2.0).weak_type
+        assert not WEAK[name](f)(np.float32(2)).weak_type
+    if "jac" not in name and "jvp" not in name and name != "hessian":
+        assert WEAK[name](lambda x: x * np.float32(2))(2.0).weak_type
+    assert WEAK[name](lambda x: x * np.float32(2))(2.0).dtype == np.float32
+
+
 def test_grad_of_complex() -> None:
     close(olympus.grad(square, holomorphic=True)(C(1 + 2j)), C(2 + 4j))
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus import grad, jit, jvp, linearize, vmap
+import olympus
+from olympus import checkpoint, grad, jit, jvp, lax, linearize, vmap
+from olympus import numpy as onp
 from olympus._src.control.cond import cond, switch
 from olympus._src.core.effects import effects_barrier
 from olympus._src.host import debug
@@ -290,8 +292,55 @@ def test_pure_callback(method):
     close(jit(vmap(plus, (0, None)))(XS, X), np.sin(XS) + X)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+def test_callbacks_get_arrays_and_return_their_leaves_in_any_structure(wrap):
+    seen = []
+
+    def host(*args, **kwargs):
+        seen.extend([*args, *kwargs.values()])
+        return args[0]
+
+    for call in (lambda x: pure_callback(host, x, x, k=x), lambda x: io_callback(host, x, x),
+                 lambda x: (debug.callback(host, x, k=x), x)[1]):
+        out = wrap(call)(XS)
+        olympus.effects_barrier()
+        close(out, XS)
+        assert seen and all(isinstance(x, olympus.Array) for x in seen)
+        close(seen.pop(), XS)
+        seen.clear()
+    for returned, promise in (((X, X), [X, X]), ((X,), X), (X, (X,)), ([X, X], {"a": X, "b": X})):
+        out = wrap(lambda x, p=promise, r=returned: pure_callback(lambda _: r, p, x))(X)
+        assert olympus.tree.structure(out) == olympus.tree.structure(promise)
+        close(olympus.tree.leaves(out)[0], X)
+    with olympus.enable_x64(True):
+        out = wrap(lambda x: pure_callback(lambda v: (seen.append(v), v)[1], x, x))(np.float64(0.1))
+        assert (seen[0].dtype, out.dtype, float(out)) == ("float64", "float64", 0.1)
+
+
 def failing(_):
     raise KeyError("mine")
+
+
+class Mine(Exception):
+    def __init__(self, a, b):
+        super().__init__("text")
+        self.a, self.b = a, b
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit])
+@pytest.mark.parametrize("error", [
+    KeyError("k"), ZeroDivisionError(), RuntimeError("r"), FileNotFoundError(2, "no", "file"),
+    UnicodeDecodeError("utf8", b"a", 0, 1, "r"), Mine(1, 2)], ids=lambda e: type(e).__name__)
+def test_exceptions_of_callbacks_are_runtime_errors_too(error, wrap):
+    def raising(_):
+        raise error
+
+    for base in (type(error), olympus.errors.OlympusRuntimeError):
+        with pytest.raises(base) as caught:
+            olympus.block_until_ready(wrap(lambda x: pure_callback(raising, x, x))(X))
+        found = caught.value
+        assert (str(found), repr(found), vars(found)) == (str(error), repr(error), vars(error))
+        assert getattr(found, "filename", None) == getattr(error, "filename", None)
 
 
 @pytest.mark.parametrize("error, pattern, fun", [
@@ -372,3 +421,38 @@ def test_debug_print_formats(capfd):
     debug.callback(lambda a, b: print(a, b), X, "q")
     effects_barrier()
     assert capfd.readouterr().out.splitlines() == ["0.50 static {}", "0.5", "0.5 q"]
+
+
+# Evaluation while tracing -------------------------------------------------------------------------
+
+@pytest.mark.parametrize("wrap", [
+    lambda f: f, jit, lambda f: lambda x: jvp(f, (x,), (x,))[0],
+    lambda f: lambda x: vmap(f)(x[None])[0], lambda f: checkpoint(jit(f)),
+    lambda f: lambda x: scan(lambda c, _: (f(c), None), x, None, 1)[0]])
+def test_what_depends_on_a_traced_value_is_staged_while_the_rest_is_evaluated(wrap):
+    @olympus.custom_jvp
+    def ruled(x, y):
+        return sin(x) * y
+
+    ruled.defjvps(lambda t, out, x, y: 7 * t, None)
+
+    def f(x):
+        with olympus.ensure_compile_time_eval():
+            n = int(onp.arange(4).sum()) + int(jit(lambda: onp.ones(3).sum())())
+            assert float(grad(ruled)(0.5, 2.0)) == 7 and float(ruled(0.0, 2.0)) == 0
+            with olympus.ensure_compile_time_eval():
+                y = onp.sin(x) * n + lax.cond(n > 3, lambda: 1.0, lambda: x.sum())
+            assert int(onp.full(n, 2).sum()) == 2 * n
+        return y * jit(onp.cos)(x)
+
+    close(wrap(f)(XS), (np.sin(XS) * 9 + 1) * np.cos(XS))
+    slope = grad(lambda x: wrap(f)(x).sum())(XS)
+    close(slope, 9 * np.cos(2 * XS) - np.sin(XS))
+
+
+def test_collectives_are_not_evaluated_apart_from_their_axis():
+    def f(x):
+        with olympus.ensure_compile_time_eval():
+            return x * lax.psum(1, "i") + lax.axis_index("i")
+
+    close(vmap(f, axis_name="i")(XS), len(XS) * XS + np.arange(len(XS)))

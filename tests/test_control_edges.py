@@ -352,6 +352,56 @@ def test_callbacks_that_compute_while_the_main_thread_waits_do_not_hang(cores):
     subprocess.run([sys.executable, "-c", COMPUTING, cores], timeout=120, check=True)
 
 
+# Weak types --------------------------------------------------------------------------------------
+
+ONE, TWO = np.float32(1), np.int32(2)
+TYPED = {     # the result's dtype and whether it is weak
+    "int to float": (lambda n: lax.fori_loop(0, n, lambda i, c: c * .5, 1), "float32", False),
+    "float": (lambda n: lax.fori_loop(0, n, lambda i, c: c * .5, 1.), "float32", True),
+    "to strong": (lambda n: lax.fori_loop(0, n, lambda i, c: c * ONE, 1.), "float32", False),
+    "index": (lambda n: lax.fori_loop(0, n, lambda i, c: c + i, 0), "int32", True),
+    "index, strong upper": (lambda n: lax.fori_loop(0, onp.asarray(n, "int32"),
+                                                    lambda i, c: c + i, 0), "int32", True),
+    "bfloat16 by index": (lambda n: lax.fori_loop(
+        np.int32(0), np.int32(3), lambda i, c: c * i, onp.bfloat16(1)), "bfloat16", False),
+    "while": (lambda n: lax.while_loop(lambda c: c < n, lambda c: c * 2., 1), "float32", False),
+    "while weak": (lambda n: lax.while_loop(lambda c: c < n, lambda c: c * 2, 1), "int32", True),
+    "scan": (lambda n: lax.scan(lambda c, _: (c * 2., None), 1, length=2)[0], "float32", False),
+    "cond, false is weak": (lambda n: lax.cond(n > 1, lambda: ONE, lambda: 2.), "float32", True),
+    "cond, true is weak": (lambda n: lax.cond(n > 1, lambda: 2., lambda: ONE), "float32", False),
+    "switch, first is weak": (lambda n: lax.switch(n, [lambda: 2., lambda: ONE]), "float32", True),
+}
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["", "jit"])
+@pytest.mark.parametrize("name", TYPED)
+def test_weak_types_of_results(name, wrap):
+    fun, dtype, weak = TYPED[name]
+    out = wrap(lambda n: 1 * fun(n))(3)
+    assert (out.dtype, out.weak_type) == (dtype, weak)
+
+
+def test_an_index_that_int32_does_not_hold_keeps_its_dtype():
+    first = np.uint32(2**32 - 2)
+    found = lax.fori_loop(first, np.uint32(2**32 - 1), lambda i, c: i, np.uint32(0))
+    assert (found, found.dtype) == (first, np.uint32)
+
+
+def test_unroll_of_zero_unrolls_nothing():
+    for n in (0, 3):
+        assert lax.scan(lambda c, _: (c + 1, None), 0, length=n, unroll=0)[0] == n
+        assert lax.fori_loop(0, n, lambda i, c: c + 1, 0, unroll=0) == n
+    for unroll, error in ((-1, ValueError), (2.5, TypeError)):
+        with pytest.raises(error, match="scan: unroll is"):
+            lax.scan(lambda c, _: (c, None), 0, length=2, unroll=unroll)
+
+
+def test_a_complex_predicate_is_refused():
+    for pred in (1j, onp.asarray(0j)):
+        with pytest.raises(TypeError, match="a boolean or a real number is required"):
+            lax.cond(pred, lambda: 1, lambda: 2)
+
+
 # Under a mapped predicate a branch sees none of the elements that do not take it ------------------
 
 WHICH, AT = np.array([0, 1, 2, 3, 0]), np.array([0., 4., -0.5, 0.25, -2.], np.float32)

@@ -64,10 +64,10 @@ def test_custom_gradient_of_one_argument_may_return_a_bare_cotangent_or_pytrees(
 @pytest.mark.parametrize(("fun", "message"), [
     (lambda x: x, "a pair"),
     (lambda x: (x, lambda ct: (ct, ct)), "cotangents"),
-    (lambda x: (x, lambda ct: (onp.ones(3),)), "equal shape and dtype"),
+    (lambda x: (x, lambda ct: (onp.ones(3),)), "equal shape and"),
 ])
 def test_custom_gradient_errors(fun, message):
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         grad(custom_gradient(fun))(1.0)
 
 

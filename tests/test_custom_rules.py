@@ -7,11 +7,16 @@ from functools import partial
 import numpy as np
 import pytest
 
-from olympus import checkpoint, grad, jit, jvp, vjp, vmap
+from olympus import checkpoint, grad, jit, jvp, lax, tree, vjp, vmap
+from olympus import numpy as onp
 from olympus._src.control.cond import cond
 from olympus._src.custom.jvp import custom_jvp
 from olympus._src.custom.rules import SymbolicZero
-from olympus._src.custom.vjp import custom_vjp
+from olympus._src.custom.vjp import (
+    CustomVJPPrimal,
+    custom_vjp,
+    custom_vjp_primal_tree_values,
+)
 from olympus._src.lax.elementwise import add, cos, mul, neg, sin
 from olympus._src.lax.shape import reduce_sum
 from olympus._src.loops.scan import scan
@@ -350,7 +355,7 @@ def one_vjp(fwd, bwd):
      one_vjp(lambda x: (x, None), lambda r, ct: ct)),
     (TypeError, "a tuple of 1 cotangents is required",
      one_vjp(lambda x: (x, None), lambda r, ct: (ct, ct))),
-    (TypeError, r"cotangent float32\[3\] returned for an argument float32\[\]",
+    (ValueError, r"cotangent float32\[3\] returned for an argument float32\[\]",
      one_vjp(lambda x: (x, None), lambda r, ct: (XS,))),
     (TypeError, "not like the argument",
      one_vjp(lambda x: (x, None), lambda r, ct: ((ct, ct),))),
@@ -368,3 +373,53 @@ def _nondiff():
     h = custom_vjp(lambda n, x: x, nondiff_argnums=0)
     h.defvjp(lambda n, x: (x, None), lambda n, r, ct: (ct,))
     return h
+
+
+@pytest.mark.parametrize("dtype, ct_dtype", [
+    ("float32", "float16"), ("bfloat16", "float32"), ("float16", "bfloat16"),
+    ("float32", "int32"), ("complex64", "float32"), ("float32", "bool")])
+def test_a_cotangent_of_another_dtype_is_converted(dtype, ct_dtype):
+    f = custom_vjp(lambda x: x * 2)
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (onp.ones_like(ct, ct_dtype),))
+    x = onp.ones((2, 3), dtype)
+    for way in (lambda g: g, jit, lambda g: grad(jit(lambda x: f(x).real.sum()))):
+        found = way(grad(lambda x: f(x).real.sum()))(x)
+        assert (found.dtype, found.shape) == (dtype, (2, 3))
+        np.testing.assert_array_equal(found, np.ones((2, 3), found.dtype))
+    assert vmap(grad(lambda x: f(x).real.sum()))(x).dtype == dtype
+    g = custom_vjp(lambda x: x * 2)
+    g.defvjp(lambda x: (g(x), None), lambda _, ct: (3,))
+    assert (grad(g)(onp.ones((), "float16")), grad(g)(1.0).weak_type) == (3, True)
+    h = custom_vjp(lambda x: x * 2)
+    h.defvjp(lambda x: (h(x), None), lambda _, ct: (1j,))
+    with pytest.raises(TypeError, match="a real dtype"):
+        grad(h)(1.0)
+
+
+def test_records_of_symbolic_zeros_are_leaves_and_bools_stay_python_bools():
+    record = CustomVJPPrimal(X, True)
+    assert tree.leaves(record) == [record]
+    assert custom_vjp_primal_tree_values({"a": [record]}) == {"a": [X]}
+    seen = []
+
+    @custom_vjp
+    def f(x, y):
+        return x * y
+
+    def fwd(x, y):
+        assert isinstance(tree.leaves((x, y))[1], CustomVJPPrimal)
+        return x.value * y.value, (x.value, y.value, x.perturbed, y.perturbed, True, 3)
+
+    def bwd(res, ct):
+        x, y, *rest = res
+        seen.append(rest)
+        assert all(type(v) is bool for v in rest[:3]) and type(rest[3]) is int
+        return ct * y, ct * x
+
+    f.defvjp(fwd, bwd, symbolic_zeros=True)
+    for g in (f, jit(f), checkpoint(f), lambda x, y: lax.cond(True, f, f, x, y),
+              lambda x, y: lax.scan(lambda c, _: (f(c, y), None), x, length=1)[0],
+              lambda x, y: vmap(f, (0, None))(onp.stack([x, x]), y).mean()):
+        for way in (lambda g: g, jit):
+            np.testing.assert_allclose(way(grad(g))(X, X), X, rtol=1e-6)
+            assert seen.pop()[2:] == [True, 3]

@@ -1,5 +1,6 @@
 """`jit`: what is traced and compiled, how often, what is kept, and every option."""
 
+import copy
 import functools
 import gc
 import logging
@@ -506,3 +507,36 @@ def test_a_list_two_thousand_deep_is_refused_by_its_name():
         olympus.jit(lambda x: x)(deep)
     with pytest.raises(RecursionError, match="PyTree|tree"):
         olympus.jit(lambda x: x).lower(deep)
+
+
+def test_one_way_of_saying_what_is_static_is_read_from_the_other_only_where_that_is_not_given():
+    def f(x, n):
+        return x * len(n)
+
+    assert jit(f, static_argnums=1)(2.0, n="abc") == jit(f, static_argnames="n")(2.0, "abc") == 6
+    for options, args, kwargs in (
+            ({"static_argnums": 1, "static_argnames": ()}, (2.0,), {"n": "a"}),
+            ({"static_argnums": (), "static_argnames": "n"}, (2.0, "a"), {})):
+        with pytest.raises(TypeError, match="'a' of type str"):
+            jit(f, **options)(*args, **kwargs)
+    for options in ({"static_argnums": 0, "donate_argnums": 0}, {
+            "static_argnames": "x", "donate_argnames": "x"}, {
+            "static_argnums": 0, "donate_argnames": "x"}):
+        with pytest.raises(ValueError, match="is static and donated"):
+            jit(f, **options)
+
+
+def test_names_and_copies_of_jitted_functions():
+    def double(x, by):
+        return x * by
+
+    fun = jit(functools.partial(functools.partial(double), by=2))
+    assert fun.__name__ == "double" and "@jit_double" in fun.lower(1.0).as_text()
+
+    class Model:
+        def __init__(self):
+            self.weights, self.step = [1.0], jit(lambda x: x + 1)
+
+    model = Model()
+    other = copy.deepcopy(model)
+    assert other.weights is not model.weights and other.step is model.step and other.step(1.0) == 2

@@ -9,6 +9,7 @@ import pytest
 
 import olympus
 from olympus import lax
+from olympus import numpy as onp
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 B = A.T + 1
@@ -26,6 +27,16 @@ def close(found: Any, wanted: Any) -> None:
     for a, b in zip(found_leaves, leaves, strict=True):
         assert a.shape == b.shape
         np.testing.assert_allclose(np.asarray(a), b, rtol=1e-6)
+
+
+class Scaled:
+    """A callable object; its name is none."""
+
+    __name__: Any = 3
+    factor = 3.0
+
+    def __call__(self, x: Any) -> Any:
+        return mul(x, self.factor)
 
 
 CASES: list[tuple[str, Callable[[], Any], Any]] = [
@@ -49,6 +60,19 @@ CASES: list[tuple[str, Callable[[], Any], Any]] = [
     ("nested", lambda: olympus.vmap(olympus.vmap(mul), in_axes=(0, None))(A, V), A * V),
     ("jit", lambda: olympus.jit(olympus.vmap(mul))(A, A), A * A),
     ("of jit", lambda: olympus.vmap(olympus.jit(mul))(A, A), A * A),
+    ("of any object", lambda: olympus.vmap(
+        lambda x, s, f, d: f(x) if s == "text" and d["a"] == 0 else 0,
+        in_axes=(0, None, None, {"a": None}))(
+        V, "text", lambda x: mul(x, x), {"a": 0}), V * V),
+    ("object in a pytree", lambda: olympus.vmap(
+        lambda d: mul(d["x"], d["f"].factor), in_axes=({"x": 0, "f": None},))(
+            {"x": V, "f": Scaled()}), 3 * V),
+    ("callable whose name is no string", lambda: olympus.vmap(Scaled())(V), 3 * V),
+    ("select by a number", lambda: olympus.vmap(lambda x: onp.where(True, x, 1.))(V), V),
+    ("select_n by a number", lambda: olympus.vmap(
+        lambda x: lax.select_n(np.int32(2), x, 2., 3.))(V), 0 * V + 3),
+    ("select by a number, axis 1", lambda: olympus.vmap(
+        lambda x: onp.where(np.False_, 1., x), in_axes=1, out_axes=1)(A), A),
     ("grad", lambda: olympus.vmap(olympus.grad(lambda x: lax.mul(x, x)))(V), 2 * V),
 ]
 
@@ -97,6 +121,11 @@ ERRORS: list[tuple[Callable[[], Any], type, str]] = [
     (lambda: olympus.vmap(lambda: 1.0)(), ValueError, "without any array"),
     (lambda: olympus.vmap(mul, in_axes="a"), TypeError, "in_axes='a'"),
     (lambda: olympus.vmap(mul, in_axes=(0, 1.5)), TypeError, "the entry 1.5"),
+    (lambda: olympus.vmap(mul, in_axes=(0, True)), TypeError, "the entry True"),
+    (lambda: olympus.vmap(mul, in_axes=True), TypeError, "in_axes=True"),
+    (lambda: olympus.vmap(mul, out_axes=False), TypeError, "the entry False"),
+    (lambda: olympus.vmap(mul, axis_name=["i"]), TypeError, "axis_name=['i'] of type list"),
+    (lambda: olympus.vmap(mul)(V, "s"), TypeError, "argument y of"),
     (lambda: olympus.vmap(mul, out_axes=None)(A, A), ValueError, "out_axes is None"),
     (lambda: olympus.vmap(mul, out_axes=2)(A, A), ValueError, "out_axes has 2"),
     (lambda: olympus.vmap(mul, out_axes=(0, 0))(A, A), ValueError, "vmap out_axes"),

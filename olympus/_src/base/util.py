@@ -1,5 +1,5 @@
-"""Small helpers without a subject of their own: lazy modules, bit-exact keys, bounded caches, list
-splitting.
+"""Small helpers without a subject of their own: names of callables, lazy modules, bit-exact keys,
+bounded caches, list splitting.
 
 Every cache of Olympus is bounded and known to `clear_all`, so that nothing a user made is kept
 alive for long.
@@ -51,6 +51,28 @@ class _LazyModule(types.ModuleType):
         value = getattr(importlib.import_module(self.__name__), name)
         setattr(self, name, value)
         return value
+
+
+def name_of(fun: Any) -> str:
+    """What a function is called in messages and programs.
+
+    >>> name_of(functools.partial(len)), name_of(functools.partial)
+    ('len', 'partial')
+    """
+    if isinstance(fun, functools.partial):
+        return name_of(fun.func)
+    name = getattr(fun, "__name__", None)
+    return name if isinstance(name, str) and name else type(fun).__name__
+
+
+def wraps(fun: Callable[..., Any], attributes: bool = False) -> Callable[[Any], Any]:
+    """`functools.wraps` for callables of any kind: they may have no name, or one that is no string.
+
+    Without `attributes`, so that `grad(jit(f))` has no method `lower`.
+    """
+    assigned = [name for name in functools.WRAPPER_ASSIGNMENTS
+                if isinstance(getattr(fun, name, None), (str, dict))]
+    return functools.wraps(fun, assigned, ("__dict__",) if attributes else ())
 
 
 def lazy_module(name: str) -> types.ModuleType:

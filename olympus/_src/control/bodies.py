@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any
 
 from ..base import lib, source
-from ..base.util import Owned
+from ..base.util import Owned, name_of
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
@@ -105,11 +105,6 @@ def _stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
 
     closed, consts = all_consts_as_inputs(stage(flat, in_avals, DebugInfo(name)))
     return Body(closed, consts, out_tree, name)
-
-
-def name_of(fun: Any) -> str:
-    """What a function is called in messages."""
-    return getattr(fun, "__name__", type(fun).__name__)
 
 
 def check_callable(what: str, **functions: Any) -> None:
@@ -259,8 +254,9 @@ def described(fun: Callable[..., Any]) -> str:
 
 
 def _grow(have: Any, found: Any) -> Any:
-    """The carry aval after seeing what the body returns: a weak one gives way."""
+    """The carry aval after seeing what the body returns: a weak one gives way, to a strong one."""
     if not have.weak_type or have.shape != found.shape:
         return have
-    dtype, weak = dtypes.promote_types(have.dtype, found.dtype, True, found.weak_type)
-    return have.update(dtype=dtype, weak_type=weak)
+    dtype, _ = dtypes.promote_types(have.dtype, found.dtype, True, found.weak_type)
+    return have.update(dtype=dtype, weak_type=dtype == found.dtype == have.dtype
+                       and found.weak_type)

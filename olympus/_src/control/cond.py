@@ -322,8 +322,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         raise TypeError(f"cond: pred is {aval}; a scalar is required; use olympus.numpy.where to "
                         "choose by element.")
     kind = dtypes.scalar_kind(aval.dtype)
-    if kind not in "biufc":
-        raise TypeError(f"cond: pred is {aval}; a boolean or a number is required.")
+    if kind not in "biuf":
+        raise TypeError(f"cond: pred is {aval}; a boolean or a real number is required.")
     if jit_disabled.value and not isinstance(pred, Tracer):
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
     if kind != "b":
@@ -388,7 +388,7 @@ def _branch(what: str, index: Any, functions: Sequence[Callable[..., Any]], oper
 
 
 def _check_branches(what: str, bodies: Sequence[Body]) -> list[Any]:
-    """The avals that all branches return: weak where all are."""
+    """The avals that all branches return: weak where those of the first (the false) branch are."""
     if what == "cond":
         order: tuple[int, ...] = (1, 0)
         names = [f"the {kind} branch ({b.name})" for kind, b in zip(("false", "true"), bodies)]
@@ -403,5 +403,4 @@ def _check_branches(what: str, bodies: Sequence[Body]) -> list[Any]:
         if not all(map(same_type, first.out_avals, bodies[i].out_avals)):
             raise aval_error(what, leaf_names(first.out_tree, "the result"), first.out_avals,
                              bodies[i].out_avals, meaning)
-    return [column[0].update(weak_type=all(a.weak_type for a in column))
-            for column in zip(*(b.out_avals for b in bodies))]
+    return bodies[0].out_avals

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..base.util import bit_key
+from ..base.util import bit_key, name_of, wraps
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
@@ -20,7 +19,7 @@ from ..lax.conv import conv_general_dilated_p
 from ..lax.sharding import move
 from ..types.memory import Space
 from ..types.tree import tree_map, tree_unflatten
-from .bodies import Derived, check_callable, flatten, name_of, stage_body
+from .bodies import Derived, check_callable, flatten, stage_body
 from .call import Call, call_p
 
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_p",
@@ -199,7 +198,7 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
     nums |= _positions(fun, names)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         static = {n % len(args) for n in nums if -len(args) <= n < len(args)}
         fixed = {k: v for k, v in kwargs.items() if k in names}

@@ -168,6 +168,11 @@ class Tracer(ArrayBase):
             f"{name}: {describe(self)} given; a concrete array is required: a value that is being "
             "traced is on no device yet; use it outside the transformed function.")
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise errors.ConcretizationTypeError(
+            f"pickle: {describe(self)} given; a concrete array is required: a traced value has no "
+            "data; pickle what the transformed function returns.")
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise errors.TracerArrayConversionError(
             f"numpy.asarray: {describe(self)} given; a concrete array is required, because NumPy "

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.util import cut
+from ..base.util import cut, name_of, wraps
 from ..control.bodies import (
     Body,
     aval_error,
     check_callable,
     flatten,
     leaf_names,
-    name_of,
     same_type,
     stage_body,
     structure_error,
@@ -98,7 +96,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
             return rule(tree_unflatten(out_tree, [
                 None if is_float0(typeof(x).to_tangent_aval()) else next(cts) for x in leaves]))
 
-        body = stage_body(functools.wraps(rule)(flat_rule), tree_structure(tuple(active)), active)
+        body = stage_body(wraps(rule)(flat_rule), tree_structure(tuple(active)), active)
         return out, _Converted(body.program, body.consts, tree_structure(tuple(active)),
                                body.out_tree)
 
@@ -107,7 +105,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         cts = converted(*leaves)
         return cts if isinstance(cts, (tuple, list)) else (cts,)
 
-    wrapped = custom_vjp(functools.wraps(fun)(value))
+    wrapped = custom_vjp(wraps(fun)(value))
     wrapped.defvjp(fwd, bwd)
     return wrapped
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.util import name_of
 from ..control.bodies import check_callable
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -27,7 +28,6 @@ from .rules import (
     is_float0,
     leaf_paths,
     mapped_by_rule,
-    name_of,
     run_batched,
     unbatched,
     with_consts,

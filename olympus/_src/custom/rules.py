@@ -18,6 +18,7 @@ import numpy as np
 
 from ..backend.eager import result_array
 from ..base.errors import UnexpectedTracerError
+from ..base.util import name_of, wraps
 from ..control.bodies import with_leading
 from ..control.call import program_uses_axis
 from ..core.context import ThreadState, ctx
@@ -81,11 +82,6 @@ class Rule:
         return self.name
 
 
-def name_of(fun: Any) -> str:
-    """What a function is called in messages and programs."""
-    return getattr(fun, "__name__", type(fun).__name__)
-
-
 def is_float0(aval: Any) -> bool:
     """Whether values of the aval carry no derivative."""
     return dtypes.is_float0(aval.dtype)
@@ -103,7 +99,7 @@ def python_value(x: Any) -> Any:
     if type(x) is not Literal:
         return x
     value = x.value()
-    return value.item() if x.aval.weak_type else value[()]
+    return value.item() if x.aval.weak_type or type(x.val) is bool else value[()]
 
 
 def results(outs: Sequence[Any]) -> list[Any]:
@@ -140,8 +136,7 @@ class CustomFunction:
         if not callable(fun):
             raise TypeError(f"{self.what}: fun is {fun!r}; a callable is required; pass the "
                             "function itself.")
-        wrapper: Any = self
-        functools.update_wrapper(wrapper, fun)
+        wraps(fun, attributes=True)(self)
         self.fun = fun
         try:
             signature = inspect.signature(fun)

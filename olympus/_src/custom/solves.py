@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.util import cut
+from ..base.util import cut, name_of
 from ..control.bodies import (
     Body,
     aval_error,
@@ -17,7 +17,6 @@ from ..control.bodies import (
     check_callable,
     flatten,
     leaf_names,
-    name_of,
     same_type,
     stage_body,
     structure_error,

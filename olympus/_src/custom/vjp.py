@@ -6,11 +6,13 @@ a linear operation that cannot be evaluated: all it can do is be transposed, whi
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..base.errors import UnexpectedTracerError
-from ..control.bodies import check_callable, flatten
+from ..base.util import name_of
+from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
@@ -19,6 +21,7 @@ from ..core.staging import closure_convert, is_recorded, stage
 from ..core.trace import Tracer, ctx, describe, typeof
 from ..interpreters.batching import BatchTrace, batch_flat, batch_program, to_axis
 from ..lax.shape import reduce_sum
+from ..types import dtypes
 from ..types.tree import (
     PyTreeDef,
     broadcast_prefix,
@@ -41,7 +44,6 @@ from .rules import (
     is_float0,
     leaf_paths,
     mapped_by_rule,
-    name_of,
     python_value,
     run_batched,
     unbatched,
@@ -52,7 +54,8 @@ __all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p",
            "custom_vjp_primal_tree_values"]
 
 
-class CustomVJPPrimal(NamedTuple):
+@dataclasses.dataclass(slots=True)
+class CustomVJPPrimal:
     """What `fwd` gets for each array with `symbolic_zeros=True`: is its cotangent wanted?"""
 
     value: Any
@@ -65,10 +68,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     >>> custom_vjp_primal_tree_values([CustomVJPPrimal(1.0, True)])
     [1.0]
     """
-    def is_record(x: Any) -> bool:
-        return isinstance(x, CustomVJPPrimal)
-
-    return tree_map(lambda x: x.value, tree, is_leaf=is_record)
+    return tree_map(lambda x: x.value, tree)
 
 
 class custom_vjp(CustomFunction):
@@ -238,11 +238,13 @@ class _VjpCall(_VjpRule):
                 out.append(Zero(aval))
                 continue
             found = typeof(ct)
-            if found.shape != aval.shape or found.dtype != aval.dtype:
+            fits = dtypes.is_complex(aval.dtype) or not dtypes.is_complex(found.dtype)
+            if found.shape != aval.shape or not fits:
                 path = leaf_paths(self.in_tree)[i]
-                raise TypeError(f"{what}: {at(path)}a cotangent {found} returned for an argument "
-                                f"{aval}; equal shape and dtype are required; correct the rule.")
-            out.append(Zero(aval) if is_float0(found) else ct)
+                raise (TypeError if found.shape == aval.shape else ValueError)(
+                    f"{what}: {at(path)}a cotangent {found} returned for an argument {aval}; equal "
+                    "shape and, for a real argument, a real dtype are required; correct the rule.")
+            out.append(Zero(aval) if is_float0(found) else cast(ct, aval))
         return out
 
 

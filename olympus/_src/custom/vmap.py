@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..control.bodies import name_of, stage_body, structure_error
+from ..base.util import name_of
+from ..control.bodies import stage_body, structure_error
 from ..control.call import linearize_program, program_uses_axis
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..backend import devices
 from ..backend.array import stored
 from ..backend.eager import argument_array
 from ..base import lib
-from ..control.bodies import check_callable, flatten, name_of, structure_error
+from ..base.util import name_of
+from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
 from ..core import effects
 from ..core.introspection import valid_olympustype
@@ -32,7 +34,8 @@ __all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p",
 
 
 class FlatCallback:
-    """A user's function as one of flat NumPy arrays; equal if function and structure are."""
+    """A user's function as one of flat NumPy arrays, which it gets as arrays of the CPU; equal if
+    function and structure are."""
 
     __slots__ = ("callback_func", "in_tree", "static")
 
@@ -53,7 +56,10 @@ class FlatCallback:
         return f"FlatCallback({name_of(self.callback_func)})"
 
     def __call__(self, *arrays: Any) -> Any:
-        leaves = list(arrays)
+        # On the CPU: the program that calls may hold the other device until this returns.
+        cpu = devices.devices("cpu")[0]
+        leaves = [lib.device_put(make_aval(x.shape, x.dtype), x, cpu, committed=False)
+                  for x in map(np.asarray, arrays)]
         for i, x in self.static:
             leaves.insert(i, x)
         args, kwargs = tree_unflatten(self.in_tree, leaves)
@@ -74,7 +80,11 @@ class HostCall(Primitive, abstract=True):
         """Call at once: a compiled program would be kept, and the callback with it."""
         if any(e.ordered for e in self.effects((), params)):
             effects.wait_for_ordered()
-        out = self.host(params)(*[lib.to_numpy(stored(a)) for a in args])   # of keys their data
+        values = [lib.to_numpy(stored(a)) for a in args]    # of keys their data
+        try:
+            out = self.host(params)(*values)
+        except Exception as error:
+            raise lib.runtime_error(error) from error.__cause__
         return list(map(argument_array, out))
 
     def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
@@ -250,7 +260,7 @@ def _results(what: str, result_shape_dtypes: Any) -> tuple[tuple[Any, ...], Any]
 
 
 class _Structured:
-    """A callback whose results must have a given structure."""
+    """A callback whose results must have as many leaves as a given structure."""
 
     __slots__ = ("what", "fun", "tree")
 
@@ -269,7 +279,7 @@ class _Structured:
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
         leaves, tree = tree_flatten(self.fun(*args, **kwargs))
-        if tree != self.tree:
+        if tree.num_leaves != self.tree.num_leaves:
             raise structure_error(self.what, self.tree, tree,
                                   f"{name_of(self.fun)} returned another structure than "
                                   "result_shape_dtypes promises")
@@ -293,8 +303,9 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     It may run any number of times, or never if its result is not used.
 
     Args:
-      callback: a function of pytrees of NumPy arrays.
-      result_shape_dtypes: pytree of objects with shape and dtype, as the callback will return.
+      callback: a function of pytrees of arrays.
+      result_shape_dtypes: pytree of objects with shape and dtype; the callback returns one array
+        for each, in any structure.
       *args, **kwargs: pytrees of arrays for the callback.
       vmap_method: under vmap, "sequential" and "sequential_unrolled" call it per element;
         "expand_dims" and "broadcast_all" call it once, with a leading axis of size 1 or repeated on
@@ -317,8 +328,9 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
     """Call a Python function with side effects from a program: once for each time it gets there.
 
     Args:
-      callback: a function of pytrees of NumPy arrays.
-      result_shape_dtypes: pytree of objects with shape and dtype, as the callback will return.
+      callback: a function of pytrees of arrays.
+      result_shape_dtypes: pytree of objects with shape and dtype; the callback returns one array
+        for each, in any structure.
       *args, **kwargs: pytrees of arrays for the callback.
       ordered: keep the order of ordered callbacks within a program; not under vmap.
     """
@@ -337,7 +349,7 @@ def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = Fal
     """Call a Python function for its effect, also where derivatives are computed.
 
     Args:
-      callback: a function of pytrees of NumPy arrays; its result is ignored. Arguments that are no
+      callback: a function of pytrees of arrays; its result is ignored. Arguments that are no
         arrays reach it as they are.
       ordered: keep the order of ordered callbacks within a program.
       partitioned: with several devices, call it for each shard.

@@ -8,8 +8,6 @@ import string
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .callbacks import DebugCallback, debug_callback, flat_callback
 
 __all__ = ["callback", "log", "print"]
@@ -36,16 +34,11 @@ class _Format:
         return hash((self.fmt, self.use_logging))
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        text = self.fmt.format(*map(_shown, args), **{k: _shown(v) for k, v in kwargs.items()})
+        text = self.fmt.format(*args, **kwargs)
         if self.use_logging:
             logger.info(text)
         else:
             _print(text)
-
-
-def _shown(x: Any) -> Any:
-    """Rank-0 arrays as NumPy scalars, which take format specifications."""
-    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
 
 
 class DebugPrint(DebugCallback):

@@ -6,7 +6,6 @@ bar of its own, through a linear identity in the carry whose transpose makes the
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import sys
 import threading
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.util import lazy_module
+from ..base.util import lazy_module, wraps
 from ..control.cond import cond
 from ..core.effects import DebugEffect
 from ..core.primitive import Axis, Linear, Primitive
@@ -188,7 +187,7 @@ def shown_scan(f: Callable[..., Any], label: str, total: Any) -> Callable[..., A
         carry, y = f(carry, x[0])
         return show(carry, x[1], total), y
 
-    return functools.wraps(f)(body)
+    return wraps(f)(body)
 
 
 def shown_stretches(run: Callable[..., list[Any]], label: str, rounds: int, stretch: int,
@@ -213,4 +212,4 @@ def shown_fori(f: Callable[..., Any], label: str, lower: Any, upper: Any) -> Cal
     def body(i: Any, val: Any) -> Any:
         return show(f(i, val), ew.sub(i, lower), total)
 
-    return functools.wraps(f)(body)
+    return wraps(f)(body)

@@ -21,7 +21,6 @@ from .families import (
     check_operands,
     comparison,
     full_shape,
-    map_elementwise,
     operand,
     to_front,
 )
@@ -173,10 +172,9 @@ class SelectN(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
         which, *cases = args
-        if typeof(which).ndim == 0 and dims[0] is None:
-            cases, dim = map_elementwise(axis, cases, dims[1:])
-            return self.bind(which, *cases), dim
         cases = [to_front(axis, c, d) for c, d in zip(cases, dims[1:], strict=True)]
+        if typeof(which).ndim == 0 and dims[0] is None:
+            return self.bind(which, *cases), 0
         which, shape = to_front(axis, which, dims[0]), typeof(cases[0]).shape
         if typeof(which).ndim == 1:
             which = broadcast_in_dim(which, shape, (0,))

@@ -164,8 +164,11 @@ def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
 def _unroll(unroll: int | bool, length: int) -> int:
     if unroll is True:
         return max(length, 1)
-    if unroll is not False and (not hasattr(unroll, "__index__") or unroll < 1):
-        raise ValueError(f"scan: unroll is {unroll!r}; a positive int or a bool is required.")
+    if not hasattr(unroll, "__index__"):
+        raise TypeError(f"scan: unroll is {unroll!r}; an int or a bool is required.")
+    if unroll < 0:
+        raise ValueError(f"scan: unroll is {unroll!r}; an int of at least 0 is required; 0 and 1 "
+                         "unroll nothing.")
     return max(int(unroll), 1)
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..base.config import jit_disabled
-from ..control.bodies import Derived, cast, check_callable, flatten, name_of
+from ..base.util import name_of
+from ..control.bodies import Derived, cast, check_callable, flatten
 from ..control.while_primitive import loop, while_p
 from ..core.trace import Tracer, literal, typeof
 from ..host.progress import shown_fori
 from ..lax import elementwise as ew
 from ..types import dtypes
+from ..types.avals import scalar_aval
 from ..types.tree import tree_leaves
 from .checkpointed import checkpointed_while_p
 from .scan import scan
@@ -79,7 +81,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     With concrete bounds it is a `scan` (and reverse mode works), else a `while_loop`.
 
     Args:
-      lower, upper: integer scalars of one dtype; Python ints take the other's.
+      lower, upper: integer scalars of one dtype; Python ints take the other's. The index is weakly
+        typed where both are concrete, as a Python int is, and else where `lower` is.
       body_fun: gives a value with the structure, shapes and dtypes of `init_val`.
       init_val: a pytree of arrays.
       unroll: as for `scan`; only with concrete bounds.
@@ -132,7 +135,13 @@ def _index_aval(lower: Any, upper: Any) -> Any:
     if a.dtype != b.dtype and not (a.weak_type or b.weak_type):
         raise TypeError(f"fori_loop: bounds are {a} and {b}; one dtype is required; convert one "
                         "with astype.")
-    return b if a.weak_type and not b.weak_type else a
+    index = scalar_aval(int)
+    if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
+        bounds = dtypes.iinfo(index.dtype)
+        if all(bounds.min <= int(x) <= bounds.max for x in (lower, upper)):
+            return index
+    aval = b if a.weak_type else a
+    return index if aval.dtype == index.dtype and a.weak_type else aval
 
 
 def _index(x: Any, aval: Any) -> Any:

@@ -6,15 +6,15 @@ failed.
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..backend.eager import argument_array
 from ..base import lib
+from ..base.util import name_of
 from ..core.context import ThreadState, ctx
 from ..core.introspection import valid_olympustype
 from ..core.trace import Tracer, typeof
@@ -24,7 +24,7 @@ from ..types.tree import keystr, tree_flatten_with_path
 
 __all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arrays",
            "check_callable", "check_results", "evaluating", "float0_zeros", "leaf_name",
-           "leaf_path", "name_of", "select", "structure_path", "substitute", "wraps"]
+           "leaf_path", "select", "structure_path", "substitute"]
 
 _ARRAYS = (Tracer, lib.ArrayImpl)
 
@@ -34,18 +34,6 @@ def check_callable(what: str, fun: Any) -> None:
     if not callable(fun):
         raise TypeError(f"{what}: {_clip(fun)} of type {type(fun).__name__} given; a function is "
                         f"required; write {what}(f), not {what}(f(x)).")
-
-
-def name_of(fun: Any) -> str:
-    """What a function is called in messages and programs."""
-    if isinstance(fun, functools.partial):
-        return name_of(fun.func)
-    return getattr(fun, "__name__", None) or type(fun).__name__
-
-
-def wraps(fun: Callable[..., Any]) -> Callable[[Any], Any]:
-    """`functools.wraps` without the attributes: `grad(jit(f))` has no method `lower`."""
-    return functools.wraps(fun, updated=())
 
 
 # Argument numbers -------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from typing import Any
 
 from ..backend.eager import result_array
 from ..base.source import api_boundary, filter_traceback
+from ..base.util import name_of, wraps
+from ..control.bodies import cast
 from ..core.context import under
 from ..core.evaluate import eval_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
@@ -40,11 +42,9 @@ from .arguments import (
     evaluating,
     float0_zeros,
     leaf_name,
-    name_of,
     select,
     structure_path,
     substitute,
-    wraps,
 )
 from .jit import jit
 
@@ -135,10 +135,14 @@ def pull_back(lin: Linearized, consts: Sequence[Any], cts: Sequence[Any]) -> lis
 
 
 def instantiate(x: Any, aval: Any) -> Any:
-    """A tangent or cotangent as users get it: zeros made, literals turned into arrays."""
+    """A tangent or cotangent as users get it: zeros made, literals turned into arrays, and as
+    weakly typed as the primal."""
     if type(x) is Zero:
         return float0_zeros(aval) if dtypes.is_float0(x.aval.dtype) else zeros_of(x.aval)
-    return result_array(x)
+    x = result_array(x)
+    have = typeof(x)
+    return x if have.weak_type == aval.weak_type else cast(
+        x, have.update(weak_type=aval.weak_type))
 
 
 def one(aval: ShapedArray) -> Any:
@@ -338,7 +342,8 @@ def _directions(avals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Tangents as forward mode takes them: symbolic zeros for integers."""
     zeros = [dtypes.is_float0(a.to_tangent_aval().dtype) for a in avals]
     arrays = iter(as_arrays([t for t, zero in zip(tangents, zeros) if not zero]))
-    return [Zero(a.to_tangent_aval()) if zero else next(arrays) for a, zero in zip(avals, zeros)]
+    return [Zero(a.to_tangent_aval()) if zero else instantiate(next(arrays), a)
+            for a, zero in zip(avals, zeros)]
 
 
 def _structure_error(what: str, given: str, other: str, required: Any, found: Any, error: type

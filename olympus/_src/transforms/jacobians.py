@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.source import filter_traceback
+from ..base.util import name_of, wraps
+from ..control.bodies import cast
 from ..core.context import under
 from ..core.evaluate import eval_olympuspr
 from ..core.primitive import Axis
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax import elementwise as ew
-from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota
 from ..lax.shape import reshape, zeros_of
 from ..lax.slicing import split
@@ -29,11 +30,9 @@ from .arguments import (
     check_callable,
     float0_zeros,
     leaf_name,
-    name_of,
     select,
     structure_path,
     substitute,
-    wraps,
 )
 from .autodiff import ArgNums, FlatFunction, Linearized, check_inputs, linearize_flat, pull_back
 
@@ -53,7 +52,8 @@ def jacfwd(fun: Callable, argnums: ArgNums = 0, has_aux: bool = False, holomorph
     Returns:
       A function of the same arguments. Its result has the structure of the function's result, with
       the structure of the argument at each leaf (a tuple of those if `argnums` is one); an array's
-      shape is that of the result followed by that of the argument.
+      shape is that of the result followed by that of the argument. That of an integer result is
+      zero, of its dtype.
 
     >>> import olympus, olympus.numpy as onp
     >>> olympus.jacfwd(lambda x: x * x)(onp.array([1.0, 2.0]))
@@ -156,7 +156,7 @@ def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
     for aval in avals:
         shape = (total, aval.size)
         rows, columns = broadcasted_iota("int32", shape, 0), broadcasted_iota("int32", shape, 1)
-        hit = convert_element_type(ew.eq(rows, ew.add(columns, offset)), aval.dtype)
+        hit = cast(ew.eq(rows, ew.add(columns, offset)), aval)
         units.append(reshape(hit, (total, *aval.shape)))
         offset += aval.size
     return units, total
@@ -178,6 +178,8 @@ def _cut(column: Any, out: Any, avals: Sequence[Any], total: int) -> list[Any]:
     """The derivatives of one output by each input, from those by all of them along one axis."""
     shapes = [(*out.shape, *a.shape) for a in avals]
     tangent = out.to_tangent_aval()
+    if dtypes.scalar_kind(out.dtype) in "iu":
+        return [zeros_of(out.update(shape=s)) for s in shapes]
     if dtypes.is_float0(tangent.dtype):
         return [float0_zeros(out.update(shape=s)) for s in shapes]
     if column is None:

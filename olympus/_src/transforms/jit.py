@@ -31,7 +31,7 @@ from ..backend.eager import (
 from ..backend.lowering import lower_program
 from ..backend.nans import debugging
 from ..base import config, errors, lib, source
-from ..base.util import Memo, Owned, bit_key
+from ..base.util import Memo, Owned, bit_key, name_of, wraps
 from ..control.call import call_p
 from ..core.check import check_olympuspr
 from ..core.context import ThreadState, ctx, current_context
@@ -117,7 +117,10 @@ def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> A
     info = JitFunction(fun, library, **options)
     wrapped = lib.pjit(info.name, fun, info.miss, list(info.static_argnums),
                        list(info.static_argnames), object(), dispatch_registry, shard_fallback)
-    functools.update_wrapper(wrapped, fun)
+    wraps(fun, attributes=True)(wrapped)
+    if isinstance(fun, functools.partial):
+        wrapped.__name__ = info.name
+    wrapped.__deepcopy__ = info.itself
     wrapped.trace, wrapped.lower = info.trace, info.lower
     wrapped.eval_shape, wrapped.clear_cache = info.eval_shape, info.clear_cache
     info.compiled = weakref.ref(wrapped)    # its methods are not known to the garbage collector
@@ -248,15 +251,18 @@ class JitFunction:
         self.fun = fun
         self.in_shardings = None if in_shardings is UNSPECIFIED else in_shardings
         self.out_shardings = None if out_shardings is UNSPECIFIED else out_shardings
-        self.name = getattr(fun, "__name__", None) or type(fun).__name__
+        self.name = name_of(fun)
         if library:
             self.name = self.name.lstrip("_")   # what the user called
-        nums, names = (_indices(static_argnums, "static_argnums"),
-                       _names(static_argnames, "static_argnames"))
-        self.static_argnums, self.static_argnames = self._resolve(nums, names, "static")
-        nums, names = (_indices(donate_argnums, "donate_argnums"),
-                       _names(donate_argnames, "donate_argnames"))
-        self.donate_argnums, self.donate_argnames = self._resolve(nums, names, "donate")
+        self.static_argnums, self.static_argnames = self._resolve(
+            static_argnums, static_argnames, "static")
+        self.donate_argnums, self.donate_argnames = self._resolve(
+            donate_argnums, donate_argnames, "donate")
+        both = [*{*self.static_argnums} & {*self.donate_argnums},
+                *{*self.static_argnames} & {*self.donate_argnames}]
+        if both:
+            raise ValueError(f"jit: argument {both[0]!r} of {self.name} is static and donated; one "
+                             "of them is required: static arguments have no buffer.")
         self.keep_unused, self.inline, self.options = keep_unused, inline, compiler_options
         self.device = device
         if backend is not None:
@@ -276,9 +282,10 @@ class JitFunction:
         except (ValueError, TypeError):
             return None
 
-    def _resolve(self, nums: tuple[int, ...], names: tuple[str, ...], what: str
+    def _resolve(self, argnums: Any, argnames: Any, what: str
                  ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        """Argnums and argnames completed from each other by the signature; validated."""
+        """Argnums and argnames; one that is not given is read from the other by the signature."""
+        nums, names = _indices(argnums, f"{what}_argnums"), _names(argnames, f"{what}_argnames")
         if not (nums or names) or self.signature is None:
             return nums, names
         parameters = list(self.signature.parameters.values())
@@ -296,10 +303,16 @@ class JitFunction:
             if name not in known and not keywords:
                 raise ValueError(f"jit: {what}_argnames has {name!r}; {self.name} has arguments "
                                  f"{', '.join(known)}; name one of them.")
-        more = tuple(positional.index(n) for n in names if n in positional)
-        named = tuple(positional[i] for i in nums if i < len(positional)
-                      and parameters[i].kind is not inspect.Parameter.POSITIONAL_ONLY)
-        return tuple(dict.fromkeys((*nums, *more))), tuple(dict.fromkeys((*names, *named)))
+        if argnums is None:
+            nums = tuple(positional.index(n) for n in names if n in positional)
+        elif argnames is None:
+            names = tuple(positional[i] for i in nums if i < len(positional)
+                          and parameters[i].kind is not inspect.Parameter.POSITIONAL_ONLY)
+        return tuple(dict.fromkeys(nums)), tuple(dict.fromkeys(names))
+
+    def itself(self, memo: Any) -> Any:
+        """The jitted function: a deep copy of what has one shares it, as that of a function."""
+        return self.compiled()
 
     # From arguments to a program
 

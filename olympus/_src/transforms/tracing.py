@@ -10,20 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..base.source import api_boundary, filter_traceback
+from ..base.util import name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.ir import DebugInfo
 from ..core.staging import stage
-from ..core.trace import enter, leave, typeof
+from ..core.trace import Trace, Tracer, enter, leave, typeof
 from ..types.avals import ShapeDtypeStruct
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
-from .arguments import (
-    abstract,
-    argument_name,
-    check_callable,
-    check_results,
-    name_of,
-    wraps,
-)
+from .arguments import abstract, argument_name, check_callable, check_results
 
 __all__ = ["ensure_compile_time_eval", "eval_shape", "make_olympuspr", "named_call", "named_scope",
            "typeof"]
@@ -176,7 +170,7 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
 def ensure_compile_time_eval() -> Iterator[None]:
     """Context manager and decorator: operations inside run at once, even while tracing.
 
-    Traced values cannot be used inside: UnexpectedTracerError.
+    Those that depend on traced values do what they do outside.
 
     >>> import olympus, olympus.numpy as onp
     >>> @olympus.jit
@@ -187,8 +181,39 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> f(1)
     Array(6, dtype=int32, weak_type=True)
     """
-    outer = enter(ThreadState.trace)
+    trace = ctx.trace
+    outer = enter(trace if trace is ThreadState.trace else _FoldingTrace(trace))
     try:
         yield
     finally:
         leave(outer)
+
+
+class _FoldingTrace(Trace):
+    """Evaluates what depends on no traced value; passes the rest on to `parent`."""
+
+    __slots__ = ("parent",)
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__()
+        self.parent = parent
+
+    def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
+        traced = any(isinstance(a, Tracer) for a in args) or any(
+            prim.uses_axis(name, params) for name in ctx.axes)
+        trace = self.parent if traced else ThreadState.trace
+        outer = enter(trace)
+        try:
+            return trace.process(prim, args, params)
+        finally:
+            leave(outer)
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        if not any(isinstance(a, Tracer) for a in args):
+            return fun(*args)       # it may close over traced values
+        outer = enter(self.parent)
+        try:
+            return self.parent.process_custom(prim, fun, rules, args, params)
+        finally:
+            leave(outer)

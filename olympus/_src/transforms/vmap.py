@@ -6,21 +6,14 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.source import filter_traceback
+from ..base.util import name_of, wraps
 from ..core.context import under
 from ..core.primitive import Axis
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax.shape import reduce_sum
 from ..types.tree import flatten_axes, tree_flatten
-from .arguments import (
-    check_arrays,
-    check_callable,
-    check_results,
-    leaf_name,
-    name_of,
-    structure_path,
-    wraps,
-)
+from .arguments import check_callable, check_results, leaf_name, structure_path
 
 __all__ = ["vmap"]
 
@@ -56,7 +49,7 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
     check_callable("vmap", fun)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, (int, tuple))):
+    if not (in_axes is None or isinstance(in_axes, tuple) or is_axis(in_axes)):
         raise TypeError(f"vmap: in_axes={in_axes!r} given; an int, None, or a tuple with one entry "
                         "per positional argument is required; write (spec,) for one argument.")
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
@@ -78,9 +71,14 @@ def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable
     return mapped
 
 
+def is_axis(x: Any) -> bool:
+    """Whether it is an axis number; a bool is none."""
+    return type(x) is int or (hasattr(x, "__index__") and type(x) is not bool)
+
+
 def _check_axes(what: str, axes: Any) -> None:
     for entry in tree_flatten(axes)[0]:
-        if type(entry) is not int and not hasattr(entry, "__index__"):
+        if not is_axis(entry):
             raise TypeError(f"vmap: {what} has the entry {entry!r} of type {type(entry).__name__}; "
                             "ints and None are required.")
 
@@ -98,7 +96,9 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
         dims = [in_axes] * in_tree.children()[0].num_leaves
     dims += [0] * (len(leaves) - len(dims))
     names = _Names(fun, args, kwargs)
-    avals = check_arrays("vmap", fun, leaves, names.positions, names.trees)
+    # What is not mapped need not be an array.
+    avals = [None if d is None else _aval(x, names, i)
+             for i, (x, d) in enumerate(zip(leaves, dims))]
     dims = [d if d is None else _canonical(d, aval, names, i)
             for i, (d, aval) in enumerate(zip(dims, avals))]
     axis.size = _mapped_size(avals, dims, axis.size, names)
@@ -135,6 +135,17 @@ class _Names:
 
     def __call__(self, index: int) -> str:
         return leaf_name(self.fun, self.positions, self.trees, index)
+
+
+def _aval(x: Any, names: _Names, index: int) -> Any:
+    """The aval of a mapped leaf."""
+    try:
+        return typeof(x)
+    except TypeError:
+        raise TypeError(
+            f"vmap: argument {names(index)} of {name_of(names.fun)} is {x!r:.60} of type "
+            f"{type(x).__name__}, and in_axes maps it; an array is required; give None in in_axes "
+            "for what is shared.") from None
 
 
 def _canonical(axis: Any, aval: Any, names: _Names, index: int) -> int:

@@ -68,6 +68,7 @@ from olympus._src.base.lib.host import (
     WeakCall,
     hold_while_running,
     raised_by_host,
+    runtime_error,
     wait_for_hosts,
 )
 from olympus._src.base.lib.loading import (
@@ -183,6 +184,7 @@ __all__ = [
     "register_custom_call",
     "result_handler",
     "rewrap",
+    "runtime_error",
     "safe_map",
     "safe_zip",
     "serialize_executable",

@@ -11,7 +11,10 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
+
+from olympus._src.base.lib.executables import XlaRuntimeError
 
 _failures: collections.deque[tuple[str, Exception]] = collections.deque(maxlen=64)
 _lock = threading.Lock()
@@ -94,11 +97,37 @@ if hasattr(os, "register_at_fork"):     # not on Windows
 
 
 def raised_by_host(error: Exception) -> Exception:
-    """The exception of the Python function that made a program fail with `error`, or `error`."""
+    """The exception of the Python function that made a program fail with `error`, or `error`.
+
+    It is a `runtime_error` of the function's own exception.
+    """
     text = str(error)
     with _lock:
         for entry in reversed(_failures):
             if entry[0] in text:
                 _failures.remove(entry)
-                return entry[1]
+                return runtime_error(entry[1])
     return error
+
+
+def runtime_error(error: Exception) -> Exception:
+    """The same exception, whose class is also that of errors at run time."""
+    kind = type(error)
+    if isinstance(error, XlaRuntimeError):
+        return error
+    bases = (XlaRuntimeError,) if issubclass(XlaRuntimeError, kind) else (kind, XlaRuntimeError)
+    args = error.__reduce__()[1]
+    try:
+        both = type(kind.__name__, bases, {
+            "__module__": kind.__module__, "__qualname__": kind.__qualname__,
+            "__str__": kind.__str__, "__repr__": kind.__repr__})
+        new = both.__new__(both, *args)
+        new.args = error.args
+        if not isinstance(kind.__init__, FunctionType):     # Python's own classes keep more in C
+            kind.__init__(new, *args)
+    except TypeError:       # a class that cannot be derived from, or whose objects have slots
+        return error
+    new.__dict__.update(error.__dict__)
+    new.__cause__, new.__context__ = error.__cause__, error.__context__
+    new.__suppress_context__ = error.__suppress_context__
+    return new.with_traceback(error.__traceback__)
