@@ -422,4 +422,4 @@ def test_records_of_symbolic_zeros_are_leaves_and_bools_stay_python_bools():
               lambda x, y: vmap(f, (0, None))(onp.stack([x, x]), y).mean()):
         for way in (lambda g: g, jit):
             np.testing.assert_allclose(way(grad(g))(X, X), X, rtol=1e-6)
-            assert seen.pop()[2:] == [True, 3]
+            assert seen[-1][2:] == [True, 3]
