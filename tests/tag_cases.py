@@ -1,8 +1,8 @@
 """Rows of tests/test_tags.py: an operation, operands with their specifications, and the result's.
 
 Each row ran in JAX 0.10.2's explicit mode, on a mesh of 4 × 2 devices with axes x and y, and gave
-the specifications that stand here; REFUSED says that it raised. It refuses those of BEYOND, which
-have an answer here.
+the specifications that stand here; REFUSED says that it raised. BEYOND has those that are others
+there: JAX refuses the reshape, and lets a cut through the bytes of an element pass.
 """
 
 import numpy as np
@@ -27,6 +27,8 @@ def rows(lax):
         ("convert", lambda a: lax.convert_element_type(a, "int32"), [((8,), (x,))], [(x,)]),
         ("bitcast narrower", lambda a: lax.bitcast_convert_type(a, "uint8"), [((8,), (x,))],
          [(x, n)]),
+        ("bitcast wider", lambda a: lax.bitcast_convert_type(a, "int32"),
+         [((8, 4), (x, n), "uint8")], [(x,)]),
         ("barrier", lambda a, b: lax.optimization_barrier((a, b)),
          [((8,), (x,)), ((8,), (y,))], [(x,), (y,)]),
         ("broadcast", lambda a: lax.broadcast_in_dim(a, (3, 8, 4), (1, 2)), [((8, 4), (x, y))],
@@ -123,6 +125,8 @@ def reducing(lax):
 
 
 BEYOND = [
+    ("bitcast wider cut", lambda lax: lambda a: lax.bitcast_convert_type(a, "int32"),
+     [((8, 4), (None, "y"), "uint8")], REFUSED),
     ("reshape two groups", lambda lax: lambda a: lax.reshape(a, (4, 2, 2, 2)),
      [((8, 4), ("x", "y"))], [("x", None, "y", None)]),
 ]

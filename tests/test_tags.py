@@ -62,6 +62,21 @@ def test_transformations_carry_specifications():
     assert specs(lambda a: lax.map(onp.sin, a), aval((3, 8), (None, "x"))) == [P(None, "x")]
 
 
+def test_keys_and_effects_take_operands_that_are_cut():
+    words = aval((8, 2), ("x", None), "uint32")
+
+    def draw(words):
+        keys = olympus.random.wrap_key_data(words)
+        olympus.debug.print("{}", words)
+        return olympus.vmap(lambda k: olympus.random.bits(k, (3,)))(keys)
+
+    assert specs(draw, words) == [P("x", None)]
+    assert specs(lambda w: olympus.random.key_data(olympus.random.wrap_key_data(w)), words) == [
+        P("x", None)]
+    with pytest.raises(ShardingTypeError, match="needs it whole"):
+        outs(olympus.random.wrap_key_data, aval((8, 2), (None, "y"), "uint32"))
+
+
 def test_types_of_arrays_that_xla_spreads_say_nothing():
     auto = AbstractMesh((4, 2), ("x", "y"))
     plain = ShapedArray((8, 4), "float32")

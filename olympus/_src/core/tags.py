@@ -23,8 +23,8 @@ from ..types.shape import definitely_equal, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
 
 __all__ = ["Operand", "along", "as_first", "body", "broadcast", "concatenate", "contract",
-           "convolve", "elementwise", "gather", "matrix", "reduce", "reshape", "same", "scatter",
-           "squeeze", "stack", "tagged", "transpose", "unstack", "update_slice", "whole"]
+           "convolve", "elementwise", "gather", "leading", "matrix", "reduce", "reshape", "same",
+           "scatter", "squeeze", "stack", "tagged", "transpose", "unstack", "update_slice", "whole"]
 
 Entries = tuple[Any, ...]
 
@@ -75,6 +75,8 @@ def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
 def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Any],
             params: dict[str, Any]) -> list[Entries]:
     """The entries of each result; ShardingTypeError names the operation and its operands."""
+    if not outs:
+        return []
     operands = [Operand(a.shape, a.sharding.spec.partitions if a.ndim else (), mesh)
                 for a in avals]
     given = f"{prim.name}: operands {_listed(avals)} given; "
@@ -156,6 +158,15 @@ def as_first(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str,
              ) -> list[Entries]:
     """Axes stay, though their sizes may change: pad, slice, windows, splits."""
     return [operands[0].entries] * len(outs)
+
+
+def leading(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+            ) -> list[Entries]:
+    """Axes come or go at the end, which is what an element is made of: bytes, words of keys."""
+    x = merged(operands)
+    for a in outs:
+        whole(operands[0], range(a.ndim, len(x)))
+    return [(*x, *(None,) * a.ndim)[:a.ndim] for a in outs]
 
 
 def broadcast(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]

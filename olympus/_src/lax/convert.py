@@ -106,10 +106,7 @@ class BitcastConvertType(Primitive):
 
     transpose = None
 
-    def spread(self, operands: Any, outs: Any, params: dict[str, Any]) -> list[Any]:
-        (x,), ndim = operands, outs[0].ndim
-        tags.whole(x, range(ndim, len(x.shape)))    # the bytes of an element stay together
-        return [(*x.entries, None)[:ndim]]
+    spread = staticmethod(tags.leading)
 
     def infer(self, x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
         if new_dtype != x.dtype and not (dtypes.scalar_kind(x.dtype) in "iuf"

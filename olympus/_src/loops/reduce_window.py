@@ -14,6 +14,7 @@ import numpy as np
 
 from ..control.bodies import flatten
 from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
+from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Zero
@@ -53,6 +54,7 @@ class ReduceWindow(Primitive):
     multiple_results = True
     programs = ("olympuspr",)
     transpose = None
+    spread = staticmethod(tags.as_first)
 
     result_avals = Primitive.inferred   # not memoised: the key would keep programs alive
 

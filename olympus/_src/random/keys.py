@@ -17,6 +17,7 @@ import numpy as np
 
 from ..backend.array import register_holder
 from ..base import config, lib
+from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
 from ..lax import elementwise as ew
@@ -258,6 +259,7 @@ class OfKeys(Primitive, abstract=True):
     """Acts on each key (or seed) alone, so a mapped axis goes in front. No derivatives."""
 
     jvp = transpose = None
+    spread = staticmethod(tags.leading)
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import config
+from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
 from ..lax import elementwise as ew
@@ -37,6 +38,7 @@ class Threefry(Primitive):
 
     multiple_results = True
     jvp = transpose = None      # integers have no derivative
+    spread = staticmethod(tags.elementwise)
 
     def infer(self, *avals: ShapedArray) -> list[ShapedArray]:
         if len(avals) != 4 or any(a.dtype != U32 or a.shape != avals[2].shape for a in avals):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import tags
 from ...core.primitive import Axis, Primitive
 from ...core.trace import ctx
 from ...types import dtypes
@@ -118,6 +119,8 @@ def axis_index(axis_name: Any) -> Any:
 
 class Exchange(Primitive, abstract=True):
     """x -> values like it from other elements: linear. params: axis_name, a tuple of one name."""
+
+    spread = staticmethod(tags.same)
 
     def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x

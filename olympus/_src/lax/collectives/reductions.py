@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import tags
 from ...core.primitive import Axis, Primitive, not_linear
 from ...core.trace import typeof
 from ...types import dtypes
@@ -50,6 +51,8 @@ class Reduction(Primitive):
         self.reduce = reduce
         if name != "psum":
             self.transpose = None
+
+    spread = staticmethod(tags.same)
 
     def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
         return vma - frozenset(params["axes"])
