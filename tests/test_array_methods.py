@@ -2,6 +2,7 @@
 
 import copy
 import operator
+from collections.abc import Hashable
 
 import numpy as np
 import pytest
@@ -178,6 +179,67 @@ def test_foreign_operands():
     for y in ([1, 2, 3], "a", None):
         with pytest.raises(TypeError, match="unsupported operand"):
             x + y
+
+
+class Plain:
+    """Stands for an array, and has nothing else of one."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __olympus_array__(self):
+        return self.value
+
+
+class Forwarding(Plain):
+    """As flax's Variable: what it does not have itself it asks of the array."""
+
+    def __getattr__(self, name):
+        return getattr(object.__getattribute__(self, "value"), name)
+
+
+STANDING = {
+    "sin": lambda v, x: onp.sin(v(x)), "add": lambda v, x: onp.add(v(x), v(x)),
+    "number": lambda v, x: onp.multiply(v(x), 2.0), "var": lambda v, x: onp.var(v(x)),
+    "matmul": lambda v, x: onp.ones((2, 2)) @ v(x), "reflected": lambda v, x: x - v(x),
+    "stack": lambda v, x: onp.stack([v(x), x]), "list": lambda v, x: onp.array([v(x), x]),
+    "where": lambda v, x: onp.where(x > 1, v(x), 0.0), "write": lambda v, x: x.at[0].set(v(x[1])),
+    "reduce": lambda v, x: onp.sum(v(x), axis=0), "asarray": lambda v, x: onp.asarray(v(x)),
+}
+
+
+@pytest.mark.parametrize("kind", [Plain, Forwarding])
+@pytest.mark.parametrize("name", STANDING)
+def test_values_that_stand_for_arrays(name, kind):
+    x = onp.arange(1., 5.).reshape(2, 2)
+
+    def standing(x):
+        return STANDING[name](kind, x)
+
+    def itself(x):
+        return STANDING[name](lambda value: value, x)
+
+    for found in (standing(x), olympus.jit(standing)(x), olympus.vmap(standing)(x[None])[0]):
+        np.testing.assert_allclose(found, itself(x), rtol=1e-6)
+    slopes = [olympus.grad(lambda x, f=f: f(x).sum())(x) for f in (standing, itself)]
+    np.testing.assert_allclose(*slopes, rtol=1e-6)
+
+
+def test_values_that_stand_for_indices():
+    x, places = onp.arange(6.), onp.array([4, 1])
+    for kind in (Plain, Forwarding):
+        np.testing.assert_array_equal(x[kind(places)], [4, 1])
+        np.testing.assert_array_equal(olympus.jit(lambda i: x[kind(i)])(places), [4, 1])
+        np.testing.assert_array_equal(onp.take(x, kind(places)), [4, 1])
+        np.testing.assert_array_equal(olympus.jit(lambda i: x.at[kind(i)].set(9))(places),
+                                      [0, 9, 2, 3, 9, 5])
+
+
+def test_arrays_are_not_hashable():
+    x = onp.ones(2)
+    for value in (x, random.key(0), olympus.jit(lambda x: isinstance(x, Hashable))):
+        assert not isinstance(value, Hashable) or not value(x)
+    assert x.__array_namespace__() is onp
 
 
 def test_tables_are_documented_and_on_both_classes():

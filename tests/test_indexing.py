@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import olympus
@@ -51,27 +51,39 @@ def test_write(index, op):
 @st.composite
 def indexed(draw):
     """A shape and an index that NumPy accepts for it."""
-    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    shape = tuple(draw(st.lists(st.integers(0, 4), min_size=1, max_size=4)))
     batch = draw(st.sampled_from([(), (1,), (3,), (2, 1), (2, 3)]))
     index = []
     for n in shape[:draw(st.integers(0, len(shape)))]:
-        kind = draw(st.sampled_from(["int", "slice", "array", "all"]))
+        kind = draw(st.sampled_from(["int", "slice", "array", "list", "mask", "empty", "all"]))
+        if n == 0 and kind in ("int", "array", "list"):
+            kind = "all"
         if kind == "int":
             index.append(draw(st.integers(-n, n - 1)))
+        elif kind == "empty":
+            index.append(draw(st.sampled_from([[], (), np.zeros(0, np.int8)])))
+        elif kind == "mask":
+            mask = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+            index.append(mask if mask and draw(st.booleans()) else np.array(mask, bool))
         elif kind == "slice":
             bound = st.none() | st.integers(-n - 1, n + 1)
             step = draw(st.sampled_from([None, 1, 2, -1, -2]))
             index.append(slice(draw(bound), draw(bound), step))
-        elif kind == "array":
+        elif kind in ("array", "list"):
             size = int(np.prod(batch))
             flat = draw(st.lists(st.integers(-n, n - 1), min_size=size, max_size=size))
-            index.append(np.array(flat, np.int32).reshape(batch))
+            places = np.array(flat, draw(st.sampled_from([np.int8, np.int32]))).reshape(batch)
+            index.append(places if kind == "array" else places.tolist())
         else:
             index.append(slice(None))
         if draw(st.integers(0, 5)) == 0:
             index.append(None)
     if draw(st.booleans()):
         index.append(...)
+    try:
+        np.empty(shape)[tuple(index)]
+    except IndexError:      # arrays that do not broadcast
+        reject()
     return shape, tuple(index)
 
 
@@ -233,6 +245,19 @@ def test_axes_beyond_int32(name):
         text = olympus.jit(f).lower(like).as_text()
         assert "-2147483" not in text       # no index has wrapped around
         assert "tensor<i32>" not in text or name in ("int", "slice", "step", "traced")
+
+
+@pytest.mark.parametrize("pair", [("int32", "int8"), ("int8", "uint8"), ("uint32", "int8")])
+def test_indices_of_several_dtypes_do_not_promote(pair):
+    i, j = (onp.array(1, d) for d in pair)
+    x, k = onp.asarray(X), onp.array([0, 2], pair[1])
+    with olympus.numpy_dtype_promotion("strict"):
+        for run in (lambda f: f, olympus.jit):
+            np.testing.assert_array_equal(run(lambda i, j: x[i, j])(i, j), X[1, 1])
+            np.testing.assert_array_equal(run(lambda i, k: x[i[None], k])(i, k), X[[1], [0, 2]])
+            np.testing.assert_array_equal(run(lambda i, j: x.at[i, j].set(0.))(i, j)[1, 1], 0)
+            found = run(lambda i, j: lax.dynamic_slice(x, (i, j, i), (1, 2, 1)))(i, j)
+            np.testing.assert_array_equal(found, X[1:2, 1:3, 1:2])
 
 
 def test_wide_indices_outside_of_a_small_axis_do_not_wrap_around():

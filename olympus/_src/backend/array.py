@@ -222,11 +222,6 @@ def _unpickle(value: np.ndarray, weak_type: bool) -> Any:
     return array_from_numpy(value, weak_type)
 
 
-def _hash(self: Any) -> int:
-    raise TypeError("unhashable type: 'Array'; arrays have no hash, because == is elementwise; use "
-                    "a static argument's hashable equivalent, such as tuple(x.tolist()).")
-
-
 _wait = ArrayImpl.block_until_ready
 
 
@@ -243,8 +238,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__str__": lambda self: str(numpy_value(self)),
     "__format__": lambda self, spec: format(numpy_value(self)[()], spec) if not self.aval.ndim
     else format(numpy_value(self), spec),
-    "__hash__": _hash, "__reduce__": lambda self: (_unpickle, (numpy_value(self),
-                                                               self.aval.weak_type)),
+    "__reduce__": lambda self: (_unpickle, (numpy_value(self), self.aval.weak_type)),
     "item": _item, "tolist": lambda self: numpy_value(self).tolist(),
     "tobytes": lambda self, order=None: numpy_value(self).tobytes(order),
     "block_until_ready": _block_until_ready, "devices": _devices,
@@ -274,6 +268,7 @@ def _install() -> None:
     for name, getter in PROPERTIES.items():
         setattr(ArrayImpl, name, property(getter))
     ArrayImpl.__array_priority__ = 100
+    ArrayImpl.__hash__ = None       # as == is elementwise; `collections.abc.Hashable` says so
     Array.__module__ = "olympus"
 
 

@@ -523,9 +523,11 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
     negatives = [negative] * len(shape) if isinstance(negative, bool) else negative
     traced = [typeof(i).dtype for i in indices if type(i) is not int]
     dtype = dtypes.as_dtype("int32")
-    if traced:
-        dtype, _ = dtypes.promote_many(tuple((d, False) for d in traced))
-    if dtypes.scalar_kind(dtype) not in "iu":
+    if len(set(traced)) == 1:
+        dtype = traced[0]
+    elif any(d.itemsize == 8 or d.name == "uint32" for d in traced):    # in strict promotion too
+        dtype = dtypes.as_dtype("int64")
+    if any(dtypes.scalar_kind(d) not in "iu" for d in traced):
         raise TypeError(f"{name}: start indices {', '.join(str(typeof(i)) for i in indices)} "
                         "given; integers are required; convert them with astype.")
     size = max(shape, default=0)

@@ -6,6 +6,7 @@ tables are installed on two classes: `core.trace.Tracer` and the array class of 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -202,10 +203,7 @@ def _namespace(self: Any, /, *, api_version: str | None = None) -> Any:
     if api_version not in (None, "2024.12", "2023.12", "2022.12", "2021.12"):
         raise ValueError(f"__array_namespace__: api_version {api_version!r} given; None or a "
                          "version up to '2024.12' is required.")
-    return NAMESPACE[0]
-
-
-NAMESPACE: list[Any] = [None]
+    return sys.modules["olympus.numpy"]
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {

@@ -201,11 +201,13 @@ def _from_numpy(x: Any, dtype: Any, device: Any) -> Any:
 
 def _nested(x: Any, leaves: list[Any]) -> Any:
     """A sequence as nested lists; their elements, which are no sequences, go to `leaves`."""
+    if hasattr(type(x), "__olympus_array__"):
+        x = x.__olympus_array__()
     if type(x) in SCALAR_TYPES:
         pass
     elif is_sequence(x) and not _is_numpy_data(x):
         return [_nested(item, leaves) for item in x]
-    elif not hasattr(x, "dtype") and not hasattr(x, "__olympus_array__") and _is_numpy_data(x):
+    elif not hasattr(x, "dtype") and _is_numpy_data(x):
         x = np.asarray(x)
     leaves.append(x)
     return x
@@ -223,7 +225,7 @@ def from_sequence(name: str, x: Any, dtype: Any = None) -> Any:
     if any(leaf is None for leaf in leaves):
         raise ValueError(f"{name}: a list that holds None given; numbers or arrays are required; "
                          "use nan for missing numbers.")
-    if any(hasattr(leaf, "aval") or hasattr(leaf, "__olympus_array__") for leaf in leaves):
+    if any(hasattr(leaf, "aval") for leaf in leaves):
         return _stacked(x, dtype, leaves)
     if any(isinstance(leaf, (str, bytes)) for leaf in leaves):
         if dtype is None:
@@ -444,7 +446,7 @@ def _concrete(name: str, x: Any) -> Any:
         raise ConcretizationTypeError(
             f"{name}: {describe(x)} given; the number of elements must be known while tracing; "
             "mark the argument static, or use lax.iota with a fixed size.")
-    value = np.asarray(x.__olympus_array__() if hasattr(x, "__olympus_array__") else x)
+    value = np.asarray(x)
     if value.ndim or value.dtype.kind not in "biufcV":
         raise TypeError(f"{name}: {x!r} given; a number is required.")
     return value.item() if value.dtype.kind != "V" else float(value)

@@ -129,7 +129,7 @@ def _passes(x: Any, traced: bool) -> bool:
     if type(x) is ArrayImpl:
         return True
     if not isinstance(x, (np.ndarray, np.generic)):
-        return traced and hasattr(x, "_trace")
+        return traced and hasattr(type(x), "_trace")
     # Integers that x64 narrows keep their values where the other operand is a float.
     return x.dtype.kind in "bfc" or (x.dtype.kind in "iu"
                                      and dtypes.canonical_dtype(x.dtype) == x.dtype)

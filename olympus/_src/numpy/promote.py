@@ -52,7 +52,7 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
     # `type(x) is type(y)` (30 ns) keeps Python scalars from raising AttributeError (400 ns).
     if type(x) is type(y):
         try:
-            if x.aval is y.aval:
+            if x.aval is y.aval and type(x).aval:
                 if special is not None and x.aval.dtype.kind == special[0]:
                     prim = special[1]
                 return prim.bind(x, y)
@@ -75,7 +75,8 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
 def literal_for(x: Any, scalar: Any) -> Literal | None:
     """`scalar` as a literal of the dtype of `x`; None where `x` has to change too, or is bool."""
     try:
-        aval, cast, low, high = scalar_plan(x.aval, type(scalar), _x64.value, _mode.value)
+        aval, cast, low, high = scalar_plan(type(x).aval and x.aval, type(scalar), _x64.value,
+                                            _mode.value)
     except AttributeError:
         return None
     if aval is None:
@@ -136,14 +137,14 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
 
     Raises TypeError for lists, strings, None and other objects.
     """
-    if hasattr(x, "aval"):
+    kind = type(x)
+    if hasattr(kind, "aval"):       # its class's: other objects may pass all attributes on
         if not isinstance(x.aval, ShapedArray):
             raise TypeError(f"{name}: operand {position} is {describe(x)}; an array is required; "
                             "read a reference with ref[...].")
-        if type(x) is ShapeDtypeStruct:
+        if kind is ShapeDtypeStruct:
             refuse(name, x, position)
         return x
-    kind = type(x)
     if kind in SCALAR_TYPES:
         if kind is int and not -2**31 <= x < 2**31 and not _fits(x, dtypes.default_int()):
             return WideInt(x)
@@ -350,14 +351,14 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
 
 def unary(op: Callable[[Any], Any], x: Any) -> Any:
     """Apply a lax function of one operand to an array or number of any dtype that it takes."""
-    if not hasattr(x, "aval"):
+    if not hasattr(type(x), "aval"):
         x = plain(operand(op.__name__, x))
     return op(x)
 
 
 def unary_inexact(op: Callable[[Any], Any], x: Any) -> Any:
     """Apply a lax function of one operand; integers and booleans become float32 (or float64)."""
-    if not hasattr(x, "aval"):
+    if not hasattr(type(x), "aval"):
         x = plain(operand(op.__name__, x))
     return op(x if x.aval.dtype.kind in "fc" else inexact(x))     # saves two frames
 
@@ -382,7 +383,7 @@ def binary_inexact(prim: Primitive, x: Any, y: Any) -> Any:
     """Bind a two-operand primitive after promotion to a floating or complex dtype."""
     if type(x) is type(y):
         try:
-            if x.aval is y.aval and dtypes.scalar_kind(x.aval.dtype) in _INEXACT:
+            if x.aval is y.aval and type(x).aval and dtypes.scalar_kind(x.aval.dtype) in _INEXACT:
                 return prim.bind(x, y)
         except AttributeError:
             pass

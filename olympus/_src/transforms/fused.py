@@ -73,7 +73,8 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         return otherwise(failure, (x,) if y is _ABSENT else (x, y), kwargs)
 
     def general(trace: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        args = tuple([literal_array(a) if type(a) is Literal else a for a in args])
+        args = tuple([literal_array(a) if type(a) is Literal else a.__olympus_array__()
+                      if hasattr(type(a), "__olympus_array__") else a for a in args])
         if numbers and trace is BASE:
             args = tuple([number_array(a) if type(a) in _NUMBERS else a for a in args])
         try:
