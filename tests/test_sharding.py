@@ -91,6 +91,8 @@ def test_mesh_says_what_it_is():
     (lambda: NamedSharding(Mesh([[DEVICE]], ("x", "y")), P("x", "x")), ValueError, "twice"),
     (lambda: NamedSharding(Mesh([DEVICE], "x"), ("x",)), TypeError, "a Mesh and a PartitionSpec"),
     (lambda: NamedSharding(Mesh([DEVICE], "x"), P(unreduced={"x"})), ValueError, "unreduced"),
+    (lambda: NamedSharding(olympus.sharding.get_mesh(), P()), ValueError, "a mesh with devices"),
+    (lambda: olympus.make_mesh((0,), "x"), ValueError, "at least one device"),
     (lambda: P(("x", ("y",))), TypeError, "a tuple of names"),
     (lambda: lax.with_sharding_constraint(1.0, P("x")), ValueError, "without a mesh"),
     (lambda: lax.with_sharding_constraint(1.0, "x"), TypeError, "a NamedSharding, a Partition"),

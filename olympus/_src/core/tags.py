@@ -65,7 +65,7 @@ def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -
 
 
 def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
-    meshes = {a.sharding.mesh for a in arrays if a.sharded}
+    meshes: set[Any] = {a.sharding.mesh for a in arrays if a.sharded}
     if len(meshes) > 1:
         raise ShardingTypeError(f"{prim.name}: operands {_listed(arrays)} are of the meshes "
                                 f"{', '.join(map(str, meshes))}; one mesh is required.")

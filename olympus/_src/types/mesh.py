@@ -203,6 +203,9 @@ class Mesh(_Axes, contextlib.ContextDecorator):
             if not isinstance(d, lib.Device):
                 raise TypeError(f"Mesh: devices has {d!r} of type {type(d).__name__}; devices are "
                                 "required; see olympus.devices().")
+        if self.axis_names and not self.device_tuple:
+            raise ValueError(f"Mesh: devices of shape {self.devices.shape} given; at least one "
+                             "device is required.")
         if len(set(self.device_tuple)) != len(self.device_tuple):
             raise ValueError(f"Mesh: devices {self.device_tuple} given; each device may be in a "
                              "mesh once.")

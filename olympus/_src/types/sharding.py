@@ -182,7 +182,10 @@ class NamedSharding(lib.GSPMDSharding):
         self._hash = hash(self._key)
         self._tilings: dict[int, Any] = {}
         if isinstance(mesh, Mesh):      # else C++ knows nothing of it, and refuses it
-            check_memory_kind("NamedSharding", mesh.device_tuple[0], memory_kind)
+            if mesh.empty:
+                raise ValueError(f"NamedSharding: {mesh} given; a mesh with devices is required; "
+                                 "make one with olympus.make_mesh.")
+            check_memory_kind("NamedSharding", mesh.devices.flat[0], memory_kind)
             super().__init__(mesh.device_tuple, self._to_xla_hlo_sharding(len(spec)), memory_kind)
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
