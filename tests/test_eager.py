@@ -170,3 +170,26 @@ def test_debug_infs_names_it_too_and_counts_no_operand():
         with pytest.raises(FloatingPointError, match=r"^jit\(f\): the result float32\[2\] has"):
             olympus.jit(f)(np.full(2, np.inf, "float32"))
     assert olympus.jit(_reciprocals)(onp.zeros(2))[0] == np.inf
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_are_compared_with_any_number_as_they_are(dtype):
+    """uint8 arrays below 256 were not: the number wrapped to 0."""
+    x = onp.asarray([1, 3, 7]).astype(dtype)
+    wide = np.asarray([1, 3, 7], "int64")
+    for number in (8, 44, 256, 300, -1, -9, 2**31, -2**40, 2**62, 3):
+        for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+            fun, want = getattr(onp, name), getattr(np, name)
+            there, back = want(wide, number).tolist(), want(number, wide).tolist()
+            assert fun(x, number).tolist() == there and fun(number, x).tolist() == back
+            if number == 300:
+                found = olympus.jit(lambda x, f=fun, n=number: (f(x, n), f(n, x)))(x)
+                assert [y.tolist() for y in found] == [there, back]
+    limits = onp.iinfo(dtype)
+    for low, high in ((0, 300), (-300, 5), (-2**40, 2**40), (2, 5)):
+        want = wide.clip(max(low, int(limits.min)), min(high, int(limits.max))).tolist()
+        for clip in (lambda x, a=low, b=high: x.clip(a, b), onp.clip):
+            args = () if clip is not onp.clip else (low, high)
+            assert clip(x, *args).tolist() == want
+            assert olympus.jit(lambda x, c=clip, a=args: c(x, *a))(x).tolist() == want
+    assert (x < 2**40).all() and not (x == 300).any() and (x[0] < 2**40).shape == ()

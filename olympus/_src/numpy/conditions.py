@@ -108,11 +108,28 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
     >>> jnp.clip(jnp.arange(4), 1, 2)
     Array([1, 1, 2, 2], dtype=int32)
     """
-    operands = array_args("clip", *[x for x in (arr, min, max) if x is not None])
+    if arr is not None:
+        (arr,) = array_args("clip", arr)
+        min, max = _saturated(min, arr), _saturated(max, arr)
+    operands = array_args("clip", *[x for x in (arr, min, max)
+                                    if x is not None and type(x) is not int])
     if any(dtypes.is_complex(x.dtype) for x in operands):
         raise ValueError("clip: a complex operand given; real numbers are required: complex "
                          "numbers have no order; clip real and imag.")
     return _clip(arr, min, max)
+
+
+def _saturated(bound: Any, x: Any) -> Any:
+    """A bound of weak integer type that integers `x` can have: 300 is 255 where they are uint8."""
+    if not dtypes.is_integer(x.dtype) or not (type(bound) is int or getattr(
+            bound, "weak_type", False) and dtypes.is_integer(bound.dtype)):
+        return bound
+    limits = dtypes.iinfo(x.dtype)
+    if type(bound) is int:
+        return max(int(limits.min), min(bound, int(limits.max)))
+    own = dtypes.iinfo(bound.dtype)
+    bound = maximum(bound, int(limits.min)) if limits.min > own.min else bound
+    return minimum(bound, int(limits.max)) if limits.max < own.max else bound
 
 
 @fused

@@ -51,13 +51,16 @@ def eager_unary(fun: Callable[..., Any]) -> Any:
     return call_with_options if fun.__kwdefaults__ else call
 
 
-def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = False) -> Any:
+def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = False,
+                 wraps: bool = True) -> Any:
     """Decorator for a function of two arrays (and of options that are seldom given).
 
-    A `composite` is several operations: vmap and grad see it as one call, as of `fused`.
+    A `composite` is several operations: vmap and grad see it as one call, as of `fused`. Python
+    ints beyond the dtype of the other operand wrap, or do not where it becomes a floating one: what
+    does neither (`wraps` is False) sees them itself.
     """
     if fun is None:
-        return functools.partial(eager_binary, composite=composite)
+        return functools.partial(eager_binary, composite=composite, wraps=wraps)
     body, name = fun, fun.__name__
     compiled = make_jit(body, {}, library=True)
 
@@ -66,7 +69,7 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
         trace = ctx.trace
         if trace is BASE and not options:
             if type(x) is not ArrayImpl or type(y) is not ArrayImpl:
-                pair = _operands(x, y)
+                pair = _operands(x, y, wraps)
                 if pair is None:
                     return body(x, y)
                 x, y = pair
@@ -77,12 +80,12 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
                 raise
         if (composite and trace is not BASE and type(trace) is not StagingTrace
                 and not is_recorded(trace)):
-            pair = _operands(x, y, traced=True)
+            pair = _operands(x, y, wraps, traced=True)
             if pair is not None:
                 return compiled(*pair)
         return body(x, y, **options)
 
-    call.compiled = compiled
+    call.compiled, call.wraps = compiled, wraps
     call.while_tracing = call if composite else body
     return call
 
@@ -93,13 +96,13 @@ def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bo
 
     `otherwise` is the method for all other operands; `swapped` says that self is the second one.
     """
-    compiled, name = ufunc.compiled, ufunc.__name__
+    compiled, name, wraps = ufunc.compiled, ufunc.__name__, ufunc.wraps
 
     def method(self: Any, other: Any) -> Any:
         kind = type(other)
         if ctx.trace is BASE:
             if kind is float or kind is int:
-                number = _number(self, other)
+                number = _number(self, other, wraps)
                 if number is not None:
                     other, kind = number, ArrayImpl
             if kind is ArrayImpl:
@@ -113,13 +116,13 @@ def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bo
     return method
 
 
-def _operands(x: Any, y: Any, traced: bool = False) -> tuple[Any, Any] | None:
+def _operands(x: Any, y: Any, wraps: bool, traced: bool = False) -> tuple[Any, Any] | None:
     """Operands as a compiled call takes them; None where the function has to see them itself."""
     if type(y) is int or type(y) is float:
-        number = _number(x, y) if _passes(x, traced) else None
+        number = _number(x, y, wraps) if _passes(x, traced) else None
         return None if number is None else (x, number)
     if type(x) is int or type(x) is float:
-        number = _number(y, x) if _passes(y, traced) else None
+        number = _number(y, x, wraps) if _passes(y, traced) else None
         return None if number is None else (number, y)
     return (x, y) if _passes(x, traced) and _passes(y, traced) else None
 
@@ -135,7 +138,7 @@ def _passes(x: Any, traced: bool) -> bool:
                                      and dtypes.canonical_dtype(x.dtype) == x.dtype)
 
 
-def _number(x: Any, number: Any) -> Any:
+def _number(x: Any, number: Any, wraps: bool) -> Any:
     """A Python int or float on the device as promotion beside `x` leaves it.
 
     None where `x` has to change too, or the function itself has to see the number.
@@ -145,14 +148,14 @@ def _number(x: Any, number: Any) -> Any:
     except AttributeError:
         return None
     found = scalars.get((aval, type(number), number or repr(number), default_device.value))
-    return _placed(aval, number) if found is None else found
+    return _placed(aval, number, wraps) if found is None else found
 
 
-def _placed(aval: Any, number: Any) -> Any:
+def _placed(aval: Any, number: Any, wraps: bool) -> Any:
     if scalar_plan(aval, type(number), enable_x64.value, numpy_dtype_promotion.value)[0] is None:
         return None     # `x` changes its dtype
     if type(number) is not int or not dtypes.is_integer(aval.dtype) or fits(number, aval.dtype):
         return scalar(aval, number)
     # It wraps if the function computes in the dtype of `x`, and does not in a floating one.
     own = scalar_aval(int)
-    return scalar(own, number) if fits(number, own.dtype) else None
+    return scalar(own, number) if wraps and fits(number, own.dtype) else None

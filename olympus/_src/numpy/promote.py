@@ -7,6 +7,7 @@ NumPy scalars become literals of the result dtype, never recorded conversions or
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from ..base.util import Memo, memoize
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import SCALAR_TYPES, describe, typeof
+from ..lax import comparison
 from ..lax.comparison import select_n_p
 from ..lax.convert import convert_element_type_p
 from ..lax.shape import broadcast_in_dim_p
@@ -66,6 +68,10 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
         z = literal_for(y, x)
         if z is not None and (special is None or z.aval.dtype.kind != special[0]):
             return prim.bind(z, y)
+    if prim in _COMPARISONS and (type(x) is int or type(y) is int):
+        known = _beyond(prim, x, y)
+        if known is not None:
+            return known
     x, y = promote(prim.name, x, y)
     if special is not None and x.dtype.kind == special[0]:
         prim = special[1]
@@ -73,7 +79,10 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
 
 
 def literal_for(x: Any, scalar: Any) -> Literal | None:
-    """`scalar` as a literal of the dtype of `x`; None where `x` has to change too, or is bool."""
+    """`scalar` as a literal of the dtype of `x`; None where `x` has to change too, or is bool.
+
+    None also for an int that the dtype does not hold.
+    """
     try:
         aval, cast, low, high = scalar_plan(type(x).aval and x.aval, type(scalar), _x64.value,
                                             _mode.value)
@@ -84,7 +93,7 @@ def literal_for(x: Any, scalar: Any) -> Literal | None:
     if cast is not None:
         scalar = cast(scalar)
     if low is not None and not low <= scalar <= high:
-        scalar = _wrapped(scalar, aval)
+        return None
     return Literal(scalar, aval)
 
 
@@ -105,6 +114,30 @@ def scalar_plan(x: Any, kind: type, x64: bool, mode: str) -> tuple:
     if dtypes.is_integer(dtype):
         low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
     return make_aval((), dtype, weak), None if cast is kind else cast, low, high
+
+
+_COMPARISONS = {comparison.eq_p: operator.eq, comparison.ne_p: operator.ne,
+                comparison.lt_p: operator.lt, comparison.le_p: operator.le,
+                comparison.gt_p: operator.gt, comparison.ge_p: operator.ge}
+
+
+def _beyond(prim: Primitive, x: Any, y: Any) -> Any:
+    """The comparison of integers with a Python int beyond their dtype, which is the same for all.
+
+    None for every other comparison.
+    """
+    number, other = (x, y) if type(x) is int else (y, x)
+    if not hasattr(other, "dtype"):
+        return None
+    aval = typeof(other)
+    if not isinstance(aval, ShapedArray) or not dtypes.is_integer(aval.dtype):
+        return None
+    limits = dtypes.iinfo(aval.dtype)
+    if int(limits.min) <= number <= int(limits.max):
+        return None
+    side = 1 if number > 0 else -1
+    same = _COMPARISONS[prim](side, 0) if number is x else _COMPARISONS[prim](0, side)
+    return to_array(broadcast_to(Literal(same, make_aval((), BOOL)), aval.shape))
 
 
 def _wrapped(value: int, aval: ShapedArray) -> Any:

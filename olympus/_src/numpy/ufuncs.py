@@ -379,37 +379,37 @@ def minimum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 
 # Comparison --------------------------------------------------------------------------------------
 
-@eager_binary
+@eager_binary(wraps=False)
 def equal(x: Any, y: Any, /) -> Any:
     """`x == y`, broadcast: bool[...]."""
     return binary(ew.eq_p, x, y)
 
 
-@eager_binary
+@eager_binary(wraps=False)
 def not_equal(x: Any, y: Any, /) -> Any:
     """`x != y`, broadcast: bool[...]."""
     return binary(ew.ne_p, x, y)
 
 
-@eager_binary
+@eager_binary(wraps=False)
 def less(x: Any, y: Any, /) -> Any:
     """`x < y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.lt_p, x, y, _LT)
 
 
-@eager_binary
+@eager_binary(wraps=False)
 def less_equal(x: Any, y: Any, /) -> Any:
     """`x <= y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.le_p, x, y, _LE)
 
 
-@eager_binary
+@eager_binary(wraps=False)
 def greater(x: Any, y: Any, /) -> Any:
     """`x > y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.gt_p, x, y, _GT)
 
 
-@eager_binary
+@eager_binary(wraps=False)
 def greater_equal(x: Any, y: Any, /) -> Any:
     """`x >= y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.ge_p, x, y, _GE)
@@ -423,7 +423,8 @@ def as_bool(x: Any) -> Any:
 
 
 def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
-    x, y = array_args(name, x, y)
+    # An int has a truth value even if no dtype holds it.
+    x, y = array_args(name, *[bool(v) if type(v) is int else v for v in (x, y)])
     return binary(prim, as_bool(x), as_bool(y))
 
 
