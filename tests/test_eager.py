@@ -193,3 +193,17 @@ def test_integers_are_compared_with_any_number_as_they_are(dtype):
             assert clip(x, *args).tolist() == want
             assert olympus.jit(lambda x, c=clip, a=args: c(x, *a))(x).tolist() == want
     assert (x < 2**40).all() and not (x == 300).any() and (x[0] < 2**40).shape == ()
+
+
+def test_full_takes_the_ints_of_its_dtype_and_no_others():
+    """lax.full(…, 300, int8) was 44 eagerly and an error of NumPy's in jit."""
+    for fill, dtype in ((2**32 - 1, "uint32"), (-128, "int8"), (2**40, "float32"), (7, "int4")):
+        for make in (lambda f=fill, d=dtype: lax.full((2,), f, d),
+                     lambda f=fill, d=dtype: lax.full_like(onp.zeros(2, d), f)):
+            for call in (make, olympus.jit(make)):
+                assert np.asarray(call()).astype("float64").tolist() == [float(fill)] * 2
+    for fill, dtype in ((300, "int8"), (-1, "uint8"), (2**32, "uint32"), (8, "int4")):
+        make = lambda f=fill, d=dtype: lax.full((2,), f, d)
+        for call in (make, olympus.jit(make)):
+            with pytest.raises(OverflowError, match=f"full: fill_value {fill} given"):
+                call()

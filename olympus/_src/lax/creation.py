@@ -7,7 +7,7 @@ from typing import Any
 from ..core.primitive import Primitive
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
+from ..types.avals import ShapedArray, make_aval, scalar_aval
 from ..types.shape import canonical_shape, front_axis
 from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
@@ -75,7 +75,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     >>> print(olympus.lax.full((2,), 3.0))
     [3. 3.]
     """
-    shape, aval = canonical_shape(shape, "full"), typeof(fill_value)
+    shape, aval = canonical_shape(shape, "full"), _aval(fill_value)
     if aval.ndim:
         raise TypeError(f"full: fill_value {aval} given; a scalar is required; use "
                         "lax.broadcast_in_dim for arrays.")
@@ -90,10 +90,22 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     return constrain("full", out, sharding)
 
 
+def _aval(value: Any) -> Any:
+    """The aval of a fill value; an int may be one that the default dtype does not hold."""
+    return scalar_aval(int) if type(value) is int else typeof(value)
+
+
 def _scalar(value: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
     """A scalar at the dtype: a literal if it is one, so that no conversion is recorded."""
     if is_literal(value) and not dtypes.is_extended(dtype):
-        return literal(getattr(value, "val", value), dtype, weak)
+        value = getattr(value, "val", value)
+        if type(value) is int and dtypes.is_integer(dtype):
+            limits = dtypes.iinfo(dtype)
+            if not int(limits.min) <= value <= int(limits.max):
+                raise OverflowError(f"full: fill_value {value} given; an int from {limits.min} to "
+                                    f"{limits.max} is required for dtype {dtypes.long_name(dtype)}"
+                                    "; use a wider dtype.")
+        return literal(value, dtype, weak)
     return value if aval.dtype == dtype else convert_element_type(value, dtype)
 
 
@@ -105,7 +117,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
     >>> print(olympus.lax.full_like(olympus.numpy.ones(2), 7))
     [7. 7.]
     """
-    like, aval = typeof(x), typeof(fill_value)
+    like, aval = typeof(x), _aval(fill_value)
     if aval.ndim:
         raise TypeError(f"full_like: fill_value {aval} given; a scalar is required.")
     weak = dtype is None and like.weak_type
