@@ -110,6 +110,15 @@ def test_grad_of_integers() -> None:
     assert di.shape == (2,)
 
 
+@pytest.mark.parametrize("shape, axis", [((0,), 0), ((0, 3), 0), ((0, 3), 1), ((3, 0), 1)])
+def test_sorting_nothing_has_a_derivative(shape: tuple, axis: int) -> None:
+    x = np.zeros(shape, np.float32)
+    for f in (lambda x: onp.sort(x, axis), lambda x: lax.sort((x, x), dimension=axis)[1]):
+        assert grad(lambda x: f(x).sum())(x).shape == shape
+        assert jvp(f, (x,), (x,))[1].shape == shape
+        assert olympus.jacfwd(f)(x).shape == (*shape, *shape)
+
+
 def test_jacobian_of_integer_results_is_zero_of_their_dtype() -> None:
     for wrap in (lambda f: f, olympus.jit):
         found = wrap(olympus.jacfwd(lambda x: (x.astype(int), onp.uint8(3), x > 0, 2 * x)))(X)

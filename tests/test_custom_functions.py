@@ -172,10 +172,14 @@ def test_custom_vmap_under_reverse_mode_and_then_vmap_runs_its_rule(wrap, outer)
     close(outer(vmap(vmap(grad(f))))(XS[None]), 6 * np.cos(XS)[None])
 
 
-def test_custom_vmap_mapped_over_cotangents_alone_uses_the_function():
+def test_custom_vmap_mapped_over_cotangents_alone_uses_the_function_and_over_tangents_the_rule():
     f = tripled()
     close(vmap(olympus.vjp(f, 0.5)[1])(XS)[0], 2 * XS * np.cos(0.5))
-    close(vmap(olympus.linearize(f, 0.5)[1])(XS), 2 * XS * np.cos(0.5))
+    close(vmap(olympus.linearize(f, 0.5)[1])(XS), 6 * XS * np.cos(0.5))
+    for wrap in (lambda f: f, jit):
+        close(wrap(olympus.jacfwd(f))(0.5), 6 * np.cos(0.5))
+        close(vmap(lambda t: wrap(lambda t: olympus.jvp(f, (0.5,), (t,))[1])(t))(XS),
+              6 * XS * np.cos(0.5))
     close(vmap(olympus.jacrev(lambda x: (f(x), x)))(XS)[0], 6 * np.cos(XS))
 
 

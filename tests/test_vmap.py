@@ -13,6 +13,7 @@ from olympus import numpy as onp
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 B = A.T + 1
+I = np.arange(3)
 V = np.array([1.0, -2.0, 0.5], np.float32)
 
 
@@ -105,6 +106,18 @@ def test_is_a_loop(f: Callable, axes: tuple) -> None:
             for i in range(2)]
     np.testing.assert_allclose(np.asarray(olympus.vmap(f, axes)(*args)),
                                np.stack([np.asarray(r) for r in rows]), rtol=1e-6)
+
+
+def test_derivatives_of_integers_through_vmap() -> None:
+    slopes = [olympus.vmap(lambda x: olympus.vjp(lambda a, n: a * n, x, 2)[1](x))(V),
+              olympus.vmap(lambda x, n: olympus.vjp(lambda a, n: a * n, x, n)[1](x))(V, I),
+              olympus.vmap(olympus.vmap(lambda x: olympus.vjp(lambda a, n: a * n, x, 2)[1](x)))(A)]
+    for (dx, dn), x, n in zip(slopes, (V, V, A), (2, I, 2), strict=True):
+        np.testing.assert_array_equal(dx, x * n)
+        assert (dn.shape, dn.dtype) == (x.shape, olympus.float0)
+    zeros = np.zeros((3, 2), olympus.float0)
+    out = olympus.vmap(lambda z, x: (z, x), in_axes=(0, 0), out_axes=(1, 0))(zeros, V)[0]
+    assert (out.shape, out.dtype) == ((2, 3), olympus.float0)
 
 
 ERRORS: list[tuple[Callable[[], Any], type, str]] = [

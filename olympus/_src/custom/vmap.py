@@ -235,13 +235,18 @@ class _Tangent(_Differentiated):
         return [t for t, _ in moving], [f for _, f in moving]
 
     def decides(self, mapped: Sequence[bool]) -> bool:
-        return any(mapped[:len(self.nonzero)])     # else the operands were not mapped
+        # The rule knows nothing of tangents of what the function closes over.
+        n = len(self.nonzero if any(self.nonzero[:self.rule.num_leading]) else mapped)
+        return any(mapped[:n])
 
 
 class _Cotangent(_Tangent):
     """The rule of (operands, cotangents of outputs) -> cotangents of the operands `nonzero`."""
 
     __slots__ = ()
+
+    def decides(self, mapped: Sequence[bool]) -> bool:
+        return any(mapped[:len(self.nonzero)])     # else the operands were not mapped
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:

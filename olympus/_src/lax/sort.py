@@ -63,7 +63,9 @@ class Sort(Primitive):
         places = broadcasted_iota(UINT32, typeof(primals[0]).shape, dimension)
         *outs, order = self.bind(*primals, places, dimension=dimension, is_stable=is_stable,
                                  num_keys=num_keys)
-        return outs, [t if type(t) is Zero else take_along(t, order, dimension) for t in tangents]
+        empty = not typeof(order).size
+        return outs, [t if type(t) is Zero or empty else take_along(t, order, dimension)
+                      for t in tangents]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, dimension: int,
              is_stable: bool, num_keys: int) -> Any:
