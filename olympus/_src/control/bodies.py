@@ -188,7 +188,8 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[Any], found: 
                meaning: str) -> TypeError:
     """The error for results whose types must agree and do not."""
     places = "; ".join(
-        f"{name} is {have}, required {want}" for name, want, have in zip(names, required, found)
+        f"{name} is {have}, required {want}"
+        for name, want, have in zip(names, required, found, strict=True)
         if not same_type(want, have))
     return TypeError(f"{what}: {meaning}: {places}; convert with astype or make the shapes equal.")
 
@@ -215,15 +216,16 @@ def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any,
 
         def finish(out: list[Any], wanted: tuple = wanted) -> list[Any]:
             return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
-                      for x, a in zip(out, wanted)), *out[len(wanted):]]
+                      for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]
 
         body = stage_body(fun, in_tree, [*avals, *x_avals], finish, wanted)
         if carry_of(body) != tree:
             raise _changed(what, fun, tree, carry_of(body), avals, ())
         found = body.out_avals[:len(avals)]
-        if all(same_type(a, b) and a.weak_type == b.weak_type for a, b in zip(avals, found)):
+        if all(same_type(a, b) and a.weak_type == b.weak_type
+               for a, b in zip(avals, found, strict=True)):
             return body, avals
-        grown = [_grow(a, b) for a, b in zip(avals, found)]
+        grown = [_grow(a, b) for a, b in zip(avals, found, strict=True)]
         if grown == avals:
             raise _changed(what, fun, tree, tree, avals, found)
         avals = grown

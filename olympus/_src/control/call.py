@@ -54,7 +54,7 @@ class Call(Higher):
         n = len(olympuspr.out_avals)
         rest = iter(out[n:])
         return out[:n], [next(rest) if nz else Zero(a.to_tangent_aval())
-                         for nz, a in zip(nonzero_out, olympuspr.out_avals)]
+                         for nz, a in zip(nonzero_out, olympuspr.out_avals, strict=True)]
 
     def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
                   olympuspr: ClosedOlympuspr, **params: Any) -> Any:
@@ -69,15 +69,15 @@ class Call(Higher):
         n = len(olympuspr.out_avals)
         rest = iter(outs[n:])
         return outs[:n], [next(rest) if nz else Zero(a.to_tangent_aval())
-                          for nz, a in zip(nonzero_out, olympuspr.out_avals)]
+                          for nz, a in zip(nonzero_out, olympuspr.out_avals, strict=True)]
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         split = partial_eval_program(olympuspr, unknown)
-        known = [a for a, u in zip(args, unknown) if not u]
+        known = [a for a, u in zip(args, unknown, strict=True) if not u]
         ctx.trace = tape
-        return _apply_split(self, tape, split, known, [a for a, u in zip(args, unknown) if u],
-                            params)
+        rest = [a for a, u in zip(args, unknown, strict=True) if u]
+        return _apply_split(self, tape, split, known, rest, params)
 
     def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
                   **params: Any) -> list[Any]:
@@ -104,8 +104,8 @@ class Call(Higher):
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         params = eqn.params
         body, used_in = dce_closed(params["olympuspr"], used, keep_inputs=False)
-        return eqn.replace(invars=[v for v, u in zip(eqn.invars, used_in) if u],
-                           outvars=[v for v, u in zip(eqn.outvars, used) if u],
+        return eqn.replace(invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
+                           outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
                            params={**params, "olympuspr": body})
 
 

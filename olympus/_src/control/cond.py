@@ -88,7 +88,7 @@ class Cond(Higher):
         n = len(flags)
         rest = iter(out[n:])
         return out[:n], [next(rest) if nz else Zero(typeof(x).to_tangent_aval())
-                         for x, nz in zip(out[:n], flags)]
+                         for x, nz in zip(out[:n], flags, strict=True)]
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      branches: Sequence[ClosedOlympuspr]) -> list[Any]:
@@ -97,7 +97,7 @@ class Cond(Higher):
         uk = tuple(unknown[1:])
         flags = _any(partial_eval_program(b, uk).unknown_out for b in branches)
         splits = [partial_eval_program(b, uk, flags) for b in branches]
-        index, known = args[0], [a for a, u in zip(args[1:], uk) if not u]
+        index, known = args[0], [a for a, u in zip(args[1:], uk, strict=True) if not u]
         slots = _residual_slots(splits)
         known_bodies = tuple(_known_branch(s, slots) for s in splits)
         out = self.bind(index, *known, branches=known_bodies)
@@ -109,7 +109,8 @@ class Cond(Higher):
         if any(flags):
             found = tape.record(
                 self, [index, *out[num_known:], *[known[k] for k in passed],
-                       *[a for a, u in zip(args[1:], uk) if u]], {"branches": unknown_bodies})
+                       *[a for a, u in zip(args[1:], uk, strict=True) if u]],
+                {"branches": unknown_bodies})
         known_it, unknown_it = iter(out[:num_known]), iter(found)
         return [next(unknown_it) if u else next(known_it) for u in flags]
 
@@ -118,8 +119,9 @@ class Cond(Higher):
         linear = tuple(type(a) is Linear for a in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         bodies = tuple(transpose_program(b, linear, nonzero)[0] for b in branches)
-        out = iter(self.bind(index, *[a for a, lin in zip(args, linear) if not lin],
-                             *[ct for ct, nz in zip(cts, nonzero) if nz], branches=bodies))
+        out = iter(self.bind(index, *[a for a, lin in zip(args, linear, strict=True) if not lin],
+                             *[ct for ct, nz in zip(cts, nonzero, strict=True) if nz],
+                             branches=bodies))
         return [None, *(next(out) if lin else None for lin in linear)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
@@ -160,7 +162,7 @@ class Cond(Higher):
         taken = [ew.eq(index, literal(i, INT32)) for i in range(len(branches))]
 
         def for_those(branch: ClosedOlympuspr) -> list[Any]:
-            heres = [here for here, b in zip(taken, branches) if b is branch]
+            heres = [here for here, b in zip(taken, branches, strict=True) if b is branch]
             here = functools.reduce(ew.bitwise_or, heres)
             return self._for_those(axis, here, args, dims, branch)
 
@@ -168,7 +170,7 @@ class Cond(Higher):
         outs = []
         for picked, *column in zip(*results):
             shape = typeof(picked).shape
-            for here, x in zip(taken[1:], column):
+            for here, x in zip(taken[1:], column, strict=True):
                 picked = ew.select_n(broadcast_in_dim(here, shape, (0,)), picked, x)
             outs.append(picked)
         return outs, [0] * len(outs)
@@ -186,7 +188,7 @@ class Cond(Higher):
             one, some = argmax(here, 0, np.int32), reduce_or(here, (0,))
             args = [put_one(here, one, x, d) if d is not None else
                     ew.select_n(some, stop_gradient(x), x) if _has_tangent(x) else x
-                    for x, d in zip(args, dims)]
+                    for x, d in zip(args, dims, strict=True)]
         return eval_closed(body, *args)
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
@@ -198,8 +200,8 @@ class Cond(Higher):
         kept = [i for i, k in enumerate(keep) if k]
         bodies = tuple(body.rearranged(kept) for body, _ in found)
         return eqn.replace(
-            invars=[eqn.invars[0], *(v for v, k in zip(eqn.invars[1:], keep) if k)],
-            outvars=[v for v, u in zip(eqn.outvars, used) if u],
+            invars=[eqn.invars[0], *(v for v, k in zip(eqn.invars[1:], keep, strict=True) if k)],
+            outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
             params={"branches": bodies})
 
 
@@ -261,7 +263,7 @@ def _known_branch(split: Split, slots: Sequence[Any]) -> ClosedOlympuspr:
     def body(*args: Any) -> list[Any]:
         out = eval_closed(split.known, *args)
         n = len(out) - split.num_computed
-        filled = dict(zip(_assign(split, slots), out[n:]))
+        filled = dict(zip(_assign(split, slots), out[n:], strict=True))
         return [*out[:n], *(filled[i] if i in filled else zeros_of(a)
                             for i, a in enumerate(slots))]
 
@@ -282,7 +284,7 @@ def _with_slots(split: Split, slots: Sequence[Any], passed: dict[int, Any]) -> C
     slot_vars, known_vars = [Var(a) for a in slots], {k: Var(a) for k, a in passed.items()}
     positions = iter(_assign(split, slots))
     n = len(split.residuals)
-    for var, r in zip(pr.invars[:n], split.residuals):
+    for var, r in zip(pr.invars[:n], split.residuals, strict=True):
         if r is None:
             slot_vars[next(positions)] = var
         else:
@@ -379,7 +381,7 @@ def _branch(what: str, index: Any, functions: Sequence[Callable[..., Any]], oper
     leaves, avals, tree = flatten(f"{what}: operands", operands)
     bodies = [stage_body(f, tree, avals) for f in functions]
     wanted = _check_branches(what, bodies)
-    if any(a != b for body in bodies for a, b in zip(body.out_avals, wanted)):
+    if any(a != b for body in bodies for a, b in zip(body.out_avals, wanted, strict=True)):
         bodies = [stage_body(f, tree, avals, lambda out: list(map(cast, out, wanted)),
                              tuple(wanted)) for f in functions]
     programs, consts = share_consts(bodies)
@@ -391,7 +393,8 @@ def _check_branches(what: str, bodies: Sequence[Body]) -> list[Any]:
     """The avals that all branches return: weak where those of the first (the false) branch are."""
     if what == "cond":
         order: tuple[int, ...] = (1, 0)
-        names = [f"the {kind} branch ({b.name})" for kind, b in zip(("false", "true"), bodies)]
+        names = [f"the {kind} branch ({b.name})"
+                 for kind, b in zip(("false", "true"), bodies, strict=True)]
     else:
         order = tuple(range(len(bodies)))
         names = [f"branch {i} ({b.name})" for i, b in enumerate(bodies)]

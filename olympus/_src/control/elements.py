@@ -27,8 +27,8 @@ def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
     """Call `fun` for one element after the other and stack its results: a loop in programs."""
     if ctx.trace is ThreadState.trace and size:
         return unrolled(fun, size, args, dims)
-    fixed = [x for x, d in zip(args, dims) if d is None]
-    mapped = [to_axis(x, d, 0, size) for x, d in zip(args, dims) if d is not None]
+    fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
+    mapped = [to_axis(x, d, 0, size) for x, d in zip(args, dims, strict=True) if d is not None]
 
     def body(*xs: Any) -> list[Any]:
         consts, elements = iter(xs[:len(fixed)]), iter(xs[len(fixed):])
@@ -45,5 +45,5 @@ def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
     if not size:
         return map_mapped(fun, size, args, dims)
     rows = [fun(*[x if d is None else index_in_dim(x, i, d, keepdims=False)
-                  for x, d in zip(args, dims)]) for i in range(size)]
+                  for x, d in zip(args, dims, strict=True)]) for i in range(size)]
     return [concatenate([expand_dims(x, (0,)) for x in column], 0) for column in zip(*rows)]

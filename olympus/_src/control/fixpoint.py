@@ -23,7 +23,7 @@ def carry_fixpoint(start: tuple[bool, ...],
     flags = start
     while True:
         result, out = step(flags)
-        grown = tuple(a or b for a, b in zip(flags, out))
+        grown = tuple(a or b for a, b in zip(flags, out, strict=True))
         if grown == flags:
             return result, flags
         flags = grown

@@ -87,7 +87,7 @@ def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
     leaves, avals, tree = flatten("platform_dependent: arguments", args)
     bodies = [stage_body(fun, tree, avals) for fun in named.values()]
     wanted = _check_branches("platform_dependent", bodies)
-    if any(a != b for body in bodies for a, b in zip(body.out_avals, wanted)):
+    if any(a != b for body in bodies for a, b in zip(body.out_avals, wanted, strict=True)):
         bodies = [stage_body(fun, tree, avals, lambda out: list(map(cast, out, wanted)))
                   for fun in named.values()]
     programs, consts = share_consts(bodies)

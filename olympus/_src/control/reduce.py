@@ -53,7 +53,7 @@ def elementwise(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     flat = [reshape(x, (size,)) for x in args]
     outs, dims = batch_flat(lambda *xs: eval_closed(program, *xs), Axis(size), flat,
                             [0] * len(flat))
-    return [reshape(to_axis(x, d, 0, size), shape) for x, d in zip(outs, dims)]
+    return [reshape(to_axis(x, d, 0, size), shape) for x, d in zip(outs, dims, strict=True)]
 
 
 def with_tangents(program: ClosedOlympuspr, n: int) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
@@ -106,7 +106,7 @@ def initial_values(what: str, leaves: Sequence[Any], avals: Sequence[ShapedArray
     if found != tree:
         raise structure_error(what, tree, found, "initial values and operands must have the same "
                                                  "structure")
-    inits = [ew.operand(i, x) for i, x in zip(inits, leaves)]
+    inits = [ew.operand(i, x) for i, x in zip(inits, leaves, strict=True)]
     wanted = [make_aval((), a.dtype) for a in avals]
     if not all(map(same_type, wanted, map(typeof, inits))):
         raise aval_error(what, leaf_names(tree, "init"), wanted, [*map(typeof, inits)],
@@ -158,22 +158,22 @@ class Reduce(Primitive):
             dimensions: Dims) -> Any:
         n = len(primals) // 2
         program, active = with_tangents(olympuspr, n)
-        tangents = [instantiate(t) for t, a in zip(tangents, active * 2) if a]
+        tangents = [instantiate(t) for t, a in zip(tangents, active * 2, strict=True) if a]
         k = len(tangents) // 2
         outs = tree_reduce(program, [*primals[:n], *tangents[:k]], [*primals[n:], *tangents[k:]],
                            dimensions, n)
         made = iter(outs[n:])
         return outs[:n], [next(made) if a else Zero(typeof(x).to_tangent_aval())
-                          for x, a in zip(outs, active)]
+                          for x, a in zip(outs[:n], active, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              olympuspr: ClosedOlympuspr, dimensions: Dims) -> Any:
         n = len(args) // 2
-        xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims)]
+        xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims[:n], strict=True)]
         if all(d is None for d in dims[n:]):
             outs = self.bind(*xs, *args[n:], olympuspr=olympuspr, dimensions=shifted(dimensions))
         else:       # XLA starts all elements from one value
-            inits = [to_axis(x, d, 0, axis.size) for x, d in zip(args[n:], dims[n:])]
+            inits = [to_axis(x, d, 0, axis.size) for x, d in zip(args[n:], dims[n:], strict=True)]
             outs = tree_reduce(olympuspr, xs, inits, shifted(dimensions), n)
         return outs, [0] * n
 
@@ -204,7 +204,7 @@ def tree_reduce(program: ClosedOlympuspr, xs: Sequence[Any], inits: Sequence[Any
         # Neighbours, so that the order is kept; an odd one out stays last.
         first, second, odd = [[slice_in_dim(x, *cut) for x in state] for cut in (
             (0, count - 1, 2), (1, count, 2), (count - count % 2, count))]
-        state = [concatenate([x, y], 0) for x, y in zip(combine(first, second), odd)]
+        state = [concatenate([x, y], 0) for x, y in zip(combine(first, second), odd, strict=True)]
         count -= count // 2
     return combine(start, [reshape(x, rest) for x in state]) if count else start
 

@@ -45,18 +45,19 @@ class Checkpoint(Call):
         if policy is not None:
             olympuspr = inline_calls(olympuspr)
         split = partial_eval_program(olympuspr, unknown)
-        known = [a for a, u in zip(args, unknown) if not u]
+        known = [a for a, u in zip(args, unknown, strict=True) if not u]
         first, saved, again = olympuspr.derived(("checkpoint", tuple(unknown), policy),
                                                 lambda: _cut(split, policy))
         out = eval_closed(first, *known)
         num_known = len(out) - len(saved)
         out[num_known:] = [x if how is Saveable else move(x, how.src, how.dst)
-                           for x, how in zip(out[num_known:], saved)]
+                           for x, how in zip(out[num_known:], saved, strict=True)]
         found: list[Any] = []
         if any(split.unknown_out):
             body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
-            operands = [*known, *out[num_known:], *(a for a, u in zip(args, unknown) if u)]
-            found = tape.record(self, [a for a, u in zip(operands, used) if u],
+            rest = [a for a, u in zip(args, unknown, strict=True) if u]
+            operands = [*known, *out[num_known:], *rest]
+            found = tape.record(self, [a for a, u in zip(operands, used, strict=True) if u],
                                 {"olympuspr": body, **params, "differentiated": True,
                                  "policy": policy})
         known_it, unknown_it = iter(out[:num_known]), iter(found)
@@ -99,7 +100,8 @@ def inline_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 
 def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     pr = closed.olympuspr
-    env: dict[Any, Any] = dict(zip((*pr.constvars, *pr.invars), (*closed.consts, *args)))
+    env: dict[Any, Any] = dict(
+        zip((*pr.constvars, *pr.invars), (*closed.consts, *args), strict=True))
 
     def read(v: Any) -> Any:
         return v if type(v) is Literal else env[v]
@@ -110,7 +112,7 @@ def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
             out: Any = _evaluate_inline(eqn.params["olympuspr"], ins)
         else:
             out = eqn.primitive.bind_eqn(ins, eqn.params)
-        env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out]))
+        env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
     return list(map(read, pr.outvars))
 
 
@@ -139,7 +141,7 @@ def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Any], ClosedO
     def later(*args: Any) -> list[Any]:
         known = args[:num_known]
         kept = [x if how[v] is Saveable else move(x, how[v].dst, how[v].src)
-                for v, x in zip(saved, args[num_known:])]
+                for v, x in zip(saved, args[num_known:], strict=False)]
         computed = eval_closed(rest, *known, *kept)
         return eval_closed(split.unknown, *split.residual_values(known, computed),
                            *args[num_known + num_saved:])

@@ -32,7 +32,7 @@ __all__ = ["Scan", "scan_p"]
 def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> list[bool]:
     """Which outputs are computed from any of the flagged inputs."""
     pr = closed.olympuspr
-    found = {v for v, flag in zip(pr.invars, flags) if flag}
+    found = {v for v, flag in zip(pr.invars, flags, strict=True) if flag}
     for eqn in pr.eqns:
         if any(type(v) is not Literal and v in found for v in eqn.invars):
             found.update(eqn.outvars)
@@ -69,7 +69,7 @@ class Scan(Higher):
             where = b.reverse_index(index, length) if reverse else index
             slices = [b.slice_at(x, where) for x in xs]
             out = b.call_inline(olympuspr, [*consts, *carry, *slices])
-            new_ys = [b.update_at(y, where, v) for y, v in zip(ys, out[num_carry:])]
+            new_ys = [b.update_at(y, where, v) for y, v in zip(ys, out[num_carry:], strict=True)]
             return [*out[:num_carry], *new_ys]
 
         return b.counted_loop(length, [*carry, *ys], body, unroll)
@@ -96,7 +96,7 @@ class Scan(Higher):
 
         (body, nz_out), nz_carry = carry_fixpoint(nz_start, step)
         p, t = cut(primals, nc, nk), cut(tangents, nc, nk)
-        t[1] = [instantiate(x) if nz else x for x, nz in zip(t[1], nz_carry)]
+        t[1] = [instantiate(x) if nz else x for x, nz in zip(t[1], nz_carry, strict=True)]
         t = [[x for x in group if type(x) is not Zero] for group in t]
         # The body takes all primals, then all tangents: interleave by consts, carry, xs.
         n, sizes = len(primals), [len(g) for g in t]
@@ -115,7 +115,8 @@ class Scan(Higher):
         avals = [typeof(x).to_tangent_aval() for x in (*carry, *ys)]
         rest = iter((*t_carry, *t_ys))
         flags = (*nz_carry, *nz_out[nk:])
-        return [*carry, *ys], [next(rest) if nz else Zero(a) for nz, a in zip(flags, avals)]
+        return [*carry, *ys], [next(rest) if nz else Zero(a)
+                               for nz, a in zip(flags, avals, strict=True)]
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int,
@@ -136,7 +137,7 @@ class Scan(Higher):
             if not touched:
                 break
             uk_consts = tuple(u or i in touched for i, u in enumerate(uk_consts))
-        known = [a for a, u in zip(args, uk) if not u]
+        known = [a for a, u in zip(args, uk, strict=True) if not u]
         kc, kk = nc - sum(uk_consts), nk - sum(uk_carry)
         known_body, res_kinds, once = split.known.derived(
             ("scan residuals", split.residuals, kc, kk),
@@ -158,7 +159,7 @@ class Scan(Higher):
                 res_consts.append(known[kind])
             else:
                 res_xs.append(known[kind])
-        groups = cut([a for a, u in zip(args, uk) if u], sum(uk_consts), sum(uk_carry))
+        groups = cut([a for a, u in zip(args, uk, strict=True) if u], sum(uk_consts), sum(uk_carry))
         is_const = [kind is not None and kind < kc for kind in res_kinds]   # hoisted ones too
         n_res = len(res_kinds)
         order = [*(i for i in range(n_res) if is_const[i]),
@@ -217,7 +218,7 @@ class Scan(Higher):
                         num_carry=nl + nk, reverse=not reverse, **params)
         rest = iter(out)
         found = [next(rest) if lin else None for lin in linear]
-        return [ct if type(a) is Linear else None for a, ct in zip(args, found)]
+        return [ct if type(a) is Linear else None for a, ct in zip(args, found, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int, **params: Any) -> Any:
@@ -235,8 +236,9 @@ class Scan(Higher):
 
         (body, out_dims), mapped = carry_fixpoint(tuple(d is not None for d in d_carry), step)
         carry = [to_axis(x, d, 0, axis.size) if m else x
-                 for x, d, m in zip(carry, d_carry, mapped)]
-        xs = [x if d is None else to_axis(x, d, 1, axis.size) for x, d in zip(xs, d_xs)]
+                 for x, d, m in zip(carry, d_carry, mapped, strict=True)]
+        xs = [x if d is None else to_axis(x, d, 1, axis.size)
+              for x, d in zip(xs, d_xs, strict=True)]
         out = self.bind(*consts, *carry, *xs, olympuspr=body, num_consts=nc, num_carry=nk, **params)
         return out, [*(0 if m else None for m in mapped),
                      *(None if d is None else d + 1 for d in out_dims[nk:])]
@@ -260,8 +262,8 @@ class Scan(Higher):
         body = body.rearranged([i for i, k in enumerate(keep) if k])
         outs = [*used_carry, *used_ys]
         return eqn.replace(
-            invars=[v for v, k in zip(eqn.invars, keep) if k],
-            outvars=[v for v, u in zip(eqn.outvars, outs) if u],
+            invars=[v for v, k in zip(eqn.invars, keep, strict=True) if k],
+            outvars=[v for v, u in zip(eqn.outvars, outs, strict=True) if u],
             params={**params, "olympuspr": body,
                     "num_consts": sum(used_in[:nc]), "num_carry": sum(used_carry)})
 

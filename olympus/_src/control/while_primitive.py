@@ -98,7 +98,7 @@ class While(Higher):
 
         (body, _), nz = carry_fixpoint(tuple(type(t) is not Zero for t in t_carry), step)
         t_consts = [t for t in t_consts if type(t) is not Zero]
-        t_carry = [instantiate(t) for t, on in zip(t_carry, nz) if on]
+        t_carry = [instantiate(t) for t, on in zip(t_carry, nz, strict=True) if on]
         # The body takes consts, carry, tangents of consts, of carry: bring all consts in front.
         n = nb + len(carry)
         consts, values, consts_dot, carry_dot = cut(
@@ -112,7 +112,7 @@ class While(Higher):
         k = n - nb
         rest = iter(out[k:])
         return out[:k], [next(rest) if on else Zero(typeof(x).to_tangent_aval())
-                         for x, on in zip(out[:k], nz)]
+                         for x, on in zip(out[:k], nz, strict=True)]
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
                      ) -> list[Any]:
@@ -122,7 +122,7 @@ class While(Higher):
         if known is None or input_effects(self.effects([typeof(a) for a in args], params)):
             return whole    # what it changes is changed once
         out = iter(known())
-        return [w if u else next(out) for w, u in zip(whole, uk)]
+        return [w if u else next(out) for w, u in zip(whole, uk, strict=True)]
 
     def known_loop(self, args: Sequence[Any], unknown: Sequence[bool], *, cond_nconsts: int,
                    cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
@@ -140,12 +140,12 @@ class While(Higher):
 
         split, uk = carry_fixpoint(uk_start, step)
         used = dce_closed(cond_olympuspr, (True,))[1]
-        if any(u and r for u, r in zip((*uk_cond, *uk), used)):
+        if any(u and r for u, r in zip((*uk_cond, *uk), used, strict=True)):
             return None, uk
         num_known = len(uk) - sum(uk)
         body, _ = dce_closed(split.known, [True] * num_known + [False] * split.num_computed)
         cond = cond_olympuspr.rearranged([i for i, u in enumerate((*uk_cond, *uk)) if not u])
-        known = [a for a, u in zip(args, (*uk_cond, *uk_body, *uk)) if not u]
+        known = [a for a, u in zip(args, (*uk_cond, *uk_body, *uk), strict=True) if not u]
         return functools.partial(
             self.bind, *known, cond_nconsts=cond_nconsts - sum(uk_cond), cond_olympuspr=cond,
             body_nconsts=body_nconsts - sum(uk_body), body_olympuspr=body, **params), uk
@@ -172,12 +172,14 @@ class While(Higher):
             if cond_dim is not None:
                 mapped = (True,) * len(mapped)  # elements stop at different times
             body, out = batch_program(body_olympuspr, axis, [*b_dims, *at_zero(mapped)], mapped)
-            return (cond_dim, body), tuple(m or d is not None for m, d in zip(mapped, out))
+            return (cond_dim, body), tuple(
+                m or d is not None for m, d in zip(mapped, out, strict=True))
 
         (cond_dim, body), mapped = carry_fixpoint(tuple(d is not None for d in k_dims), step)
         k_dims_new = at_zero(mapped)
         cond = batch_program(cond_olympuspr, axis, [*c_dims, *k_dims_new], cond_dim is not None)[0]
-        carry = [to_axis(x, d, 0, size) if m else x for x, d, m in zip(carry, k_dims, mapped)]
+        carry = [to_axis(x, d, 0, size) if m else x
+                 for x, d, m in zip(carry, k_dims, mapped, strict=True)]
         if cond_dim is None:
             out = self.bind(*c_consts, *b_consts, *carry, cond_nconsts=nc, cond_olympuspr=cond,
                             body_nconsts=nb, body_olympuspr=body, **params)
@@ -214,7 +216,7 @@ class While(Higher):
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         # Whether the loop ends depends on all of the carry, as a rule: it stays whole.
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used)])
+                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
 
 def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Sequence[int | None]
@@ -232,9 +234,9 @@ def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Seque
             return [going, *carry]
         one = argmax(going, 0, np.int32)
         safe = [x if d is None else put_one(going, one, x, d)
-                for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)))]
+                for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)), strict=True)]
         new = [ew.select_n(broadcast_in_dim(going, typeof(x).shape, (0,)), x, y)
-               for x, y in zip(carry, eval_closed(body, *safe))]
+               for x, y in zip(carry, eval_closed(body, *safe), strict=True)]
         return [ew.bitwise_and(going, eval_closed(cond, *c_consts, *new)[0]), *new]
 
     return stage(step, [*cond.in_avals[:nc], *body.in_avals[:nb], cond.out_avals[0],
@@ -274,7 +276,7 @@ def loop(bind: Callable[..., list[Any]], cond_fun: Callable[[Any], Any],
         shown = ", ".join(map(str, out))
         raise TypeError(f"while_loop: {cond.name} returned {shown or 'nothing'}; one bool[] is "
                         "required; reduce with olympus.numpy.all or any.")
-    leaves = [cast(x, a) for x, a in zip(leaves, avals)]
+    leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
     result = bind(*cond.consts, *body.consts, *leaves, cond_nconsts=len(cond.consts),
                   cond_olympuspr=cond.program, body_nconsts=len(body.consts),
                   body_olympuspr=body.program)
