@@ -34,7 +34,7 @@ def publish(facade: str) -> None:
     module = sys.modules[facade]
     for name in module.__all__:
         value = getattr(module, name)
-        home = getattr(value, "__module__", None)
+        home = getattr(value, "__module__", "")
         if callable(value) and getattr(value, "__name__", None) == name and hasattr(
                 value, "__dict__") and (home.startswith("olympus._src.") or (
                     home.startswith("olympus.") and home.count(".") > facade.count("."))):

@@ -79,7 +79,8 @@ def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
     of, own = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, ())
     jitted = None
     if type(of) is lib.PjitFunction:
-        of, jitted = of.__wrapped__, weakref.ref(of)
+        jitted = weakref.ref(of)
+        of = vars(of)["__wrapped__"]
     # Other callables may have state, and be equal to others.
     if type(of) is not FunctionType or own is None or (finish is not None and finish_key is None):
         return _stage_body(fun, in_tree, in_avals, finish)

@@ -53,7 +53,7 @@ class InputEffect(Effect):
         self.kind, self.index = kind, index
 
     @property
-    def keeps(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def keeps(self) -> bool:
         return self.kind != "read"
 
     def at(self, index: int) -> InputEffect:

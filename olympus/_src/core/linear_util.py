@@ -216,5 +216,5 @@ def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
             fun.populate_stores(found[1])
         return found[0]
 
-    cached.cache_clear = memo.cache_clear  # type: ignore[attr-defined]
+    cached.cache_clear = memo.cache_clear
     return cached

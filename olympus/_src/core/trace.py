@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from ..base import errors, lib, source
 from ..base.depth import GIVEN, make_room
+from ..base.typing import Array
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, make_aval, scalar_aval
 from .context import ThreadState, ctx
@@ -80,7 +81,10 @@ def leave(outer: tuple[Any, ...]) -> None:
     ctx.depth = outer[2]
 
 
-class ArrayBase:
+_Known: Any = Array if TYPE_CHECKING else object    # checkers take traced values for arrays
+
+
+class ArrayBase(_Known):
     """What arrays and tracers share. Operators are installed by `numpy.array_methods`."""
 
     __slots__ = ()
@@ -94,7 +98,7 @@ class Tracer(ArrayBase):
 
     __slots__ = ("_trace", "aval", "__weakref__")
     __array_priority__ = 1000
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __init__(self, trace: Trace, aval: AbstractValue) -> None:
         self._trace: Any = trace
@@ -304,6 +308,11 @@ def is_literal(x: Any) -> bool:
     return kind is Literal or kind in SCALAR_TYPES or isinstance(x, np.generic)
 
 
-def literal(value: Any, dtype: np.dtype, weak_type: bool = False) -> Literal:
-    """A Python or NumPy scalar as a constant of the given dtype."""
+def is_array(x: Any) -> TypeGuard[Array]:
+    """Whether `x` is an array or tracer, which an operation without effect may return as it is."""
+    return hasattr(x, "aval") and type(x) is not Literal
+
+
+def literal(value: Any, dtype: np.dtype, weak_type: bool = False) -> Any:
+    """A Python or NumPy scalar as a constant of the given dtype: a Literal."""
     return Literal(value, make_aval((), dtype, weak_type))

@@ -365,7 +365,7 @@ def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
     if not active or not wanted:
         return list(tangents)
     given = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
-    found = [Zero(a) if is_float0(a) else next(given) for a in avals]
+    found: list[Any] = [Zero(a) if is_float0(a) else next(given) for a in avals]
     return [x if type(t) is Zero else add(x, t) for x, t in zip(found, tangents)]
 
 

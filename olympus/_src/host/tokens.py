@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backend.array import register_holder
+from ..base.typing import Array, ArrayLike
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.avals import Token, abstract_token
@@ -86,7 +87,7 @@ def after_all(*operands: Any) -> Any:
     return after_all_p.bind(*operands)
 
 
-def stage(x: Any, /) -> Any:
+def stage(x: ArrayLike, /) -> Array:
     """An array or a number as a value of the current trace; an array where nothing is traced.
 
     >>> import olympus

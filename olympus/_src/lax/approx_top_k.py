@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
@@ -88,9 +89,9 @@ class ApproxTopK(Primitive):
 approx_top_k_p = ApproxTopK("approx_top_k")
 
 
-def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True
-                 ) -> tuple[Any, Any]:
+def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
+                 recall_target: float = 0.95, reduction_input_size_override: int = -1,
+                 aggregate_to_topk: bool = True) -> tuple[Any, Any]:
     """The k largest elements along an axis and their indices; the search may be approximate.
 
     It is exact on CPU and GPU. NaN counts as largest.
@@ -121,9 +122,9 @@ def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
                    reduction_input_size_override, aggregate_to_topk)
 
 
-def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True
-                 ) -> tuple[Any, Any]:
+def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
+                 recall_target: float = 0.95, reduction_input_size_override: int = -1,
+                 aggregate_to_topk: bool = True) -> tuple[Any, Any]:
     """The k smallest elements along an axis and their indices; the search may be approximate.
 
     Arguments, results and errors as of `approx_max_k`; NaN counts as largest, so it comes last.

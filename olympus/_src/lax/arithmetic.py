@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -50,17 +51,17 @@ rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
                     lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))))
 
 
-def neg(x: Any) -> Any:
+def neg(x: ArrayLike) -> Array:
     """-x; of unsigned integers modulo their range."""
     return neg_p.bind(x)
 
 
-def sub(x: Any, y: Any) -> Any:
+def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """x - y. Numeric operands of one dtype and shape, or a Python scalar next to an array."""
     return binary(sub_p, x, y)
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """x * y. Numeric operands of one dtype and shape, or a Python scalar next to an array.
 
     With `out_dtype` both are converted to it first, so that the product is not rounded between.
@@ -70,12 +71,12 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     return binary(mul_p, x, y)
 
 
-def div(x: Any, y: Any) -> Any:
+def div(x: ArrayLike, y: ArrayLike) -> Array:
     """x / y; of integers rounded towards zero, with x / 0 = -1 (all bits set)."""
     return binary(div_p, x, y)
 
 
-def rem(x: Any, y: Any) -> Any:
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of x / y rounded towards zero; it has the sign of x. Integers x rem 0 are x.
 
     >>> import olympus
@@ -134,17 +135,17 @@ one_minus_square_p = OneMinusSquare("one_minus_square", "one_minus_square", INEX
 integer_pow_p = IntegerPow("integer_pow", "integer_pow", NUMERIC, [_integer_pow_partial])
 
 
-def square(x: Any) -> Any:
+def square(x: ArrayLike) -> Array:
     """x²."""
     return square_p.bind(x)
 
 
-def one_minus_square(x: Any) -> Any:
+def one_minus_square(x: ArrayLike) -> Any:
     """1 - x² without the cancellation near |x| = 1; floating or complex."""
     return one_minus_square_p.bind(x)
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """xʸ for a Python int y; 0⁰ = 1. Raises TypeError for a negative y of integers.
 
     >>> import olympus
@@ -160,7 +161,7 @@ def integer_pow(x: Any, y: int) -> Any:
                         "lax.pow for other exponents.") from None
 
 
-def reciprocal(x: Any) -> Any:
+def reciprocal(x: ArrayLike) -> Array:
     """1 / x, of floating or complex numbers."""
     return integer_pow(x, -1)
 
@@ -205,7 +206,7 @@ max_p = Extremum("max", "stablehlo.maximum", gt)
 min_p = Extremum("min", "stablehlo.minimum", lt)
 
 
-def max(x: Any, y: Any) -> Any:
+def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of x and y, NaN if one is; equal operands share the derivative by halves.
 
     Complex numbers are compared by real part, then by imaginary part; of booleans it is `or`.
@@ -213,7 +214,7 @@ def max(x: Any, y: Any) -> Any:
     return binary(max_p, x, y)
 
 
-def min(x: Any, y: Any) -> Any:
+def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y, NaN if one is; equal operands share the derivative by halves.
 
     Complex numbers are compared by real part, then by imaginary part; of booleans it is `and`.
@@ -231,7 +232,7 @@ class NextAfter(Elementwise):
 nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None)
 
 
-def nextafter(x1: Any, x2: Any) -> Any:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The float next to x1 in the direction of x2; x2 where they are equal. No derivative."""
     return binary(nextafter_p, x1, x2)
 
@@ -290,27 +291,27 @@ round_p = Round("round", "round", FLOATING, None)
 is_finite_p = elementwise("is_finite", "stablehlo.is_finite", FLOATING, result=lambda dtype: BOOL)
 
 
-def abs(x: Any) -> Any:
+def abs(x: ArrayLike) -> Array:
     """|x| of signed integers, floats, and complex numbers (then real); the derivative at 0 is 1."""
     return abs_p.bind(x)
 
 
-def sign(x: Any) -> Any:
+def sign(x: ArrayLike) -> Array:
     """-1, 0 or 1 by the sign of x, NaN of NaN; z / |z| of complex numbers, 0 of 0."""
     return sign_p.bind(x)
 
 
-def floor(x: Any) -> Any:
+def floor(x: ArrayLike) -> Array:
     """The largest integer not above x, as a float."""
     return floor_p.bind(x)
 
 
-def ceil(x: Any) -> Any:
+def ceil(x: ArrayLike) -> Array:
     """The smallest integer not below x, as a float."""
     return ceil_p.bind(x)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integer, as a float; `rounding_method` says where halves go.
 
     >>> import olympus
@@ -320,7 +321,7 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
-def is_finite(x: Any) -> Any:
+def is_finite(x: ArrayLike) -> Array:
     """False where x is infinite or NaN; x is floating."""
     return is_finite_p.bind(x)
 
@@ -377,17 +378,17 @@ conj_p = Conj("conj", "conj", INEXACT, [lambda t, z, x, **params: conj(t)], (0,)
               dtypes.to_complex_dtype, [_conj_transpose])
 
 
-def real(x: Any) -> Any:
+def real(x: ArrayLike) -> Array:
     """The real part of complex x."""
     return real_p.bind(x)
 
 
-def imag(x: Any) -> Any:
+def imag(x: ArrayLike) -> Array:
     """The imaginary part of complex x."""
     return imag_p.bind(x)
 
 
-def complex(x: Any, y: Any) -> Any:
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """x + iy of float32 or float64 parts.
 
     >>> import olympus
@@ -404,6 +405,6 @@ def over_real(x: Any, y: float) -> Any:
     return div(x, y)
 
 
-def conj(x: Any) -> Any:
+def conj(x: ArrayLike) -> Array:
     """The complex conjugate; floats become complex."""
     return conj_p.bind(x, input_dtype=typeof(x).dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..types import dtypes
 from .families import BITS, INTEGER, Elementwise, binary, elementwise
 
@@ -36,42 +37,42 @@ class CountLeadingZeros(Elementwise):
 clz_p = CountLeadingZeros("clz", "stablehlo.count_leading_zeros", INTEGER, None)
 
 
-def bitwise_and(x: Any, y: Any) -> Any:
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """x & y, of integers or booleans of one dtype and shape."""
     return binary(and_p, x, y)
 
 
-def bitwise_or(x: Any, y: Any) -> Any:
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """x | y, of integers or booleans of one dtype and shape."""
     return binary(or_p, x, y)
 
 
-def bitwise_xor(x: Any, y: Any) -> Any:
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """x ^ y, of integers or booleans of one dtype and shape."""
     return binary(xor_p, x, y)
 
 
-def bitwise_not(x: Any) -> Any:
+def bitwise_not(x: ArrayLike) -> Array:
     """~x, of integers or booleans."""
     return not_p.bind(x)
 
 
-def shift_left(x: Any, y: Any) -> Any:
+def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x << y, of integers; 0 where y is negative or not less than the number of bits."""
     return binary(shift_left_p, x, y)
 
 
-def shift_right_logical(x: Any, y: Any) -> Any:
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x >> y with zeros shifted in; 0 where y is negative or not less than the number of bits."""
     return binary(shift_right_logical_p, x, y)
 
 
-def shift_right_arithmetic(x: Any, y: Any) -> Any:
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """x >> y with copies of the sign bit shifted in."""
     return binary(shift_right_arithmetic_p, x, y)
 
 
-def population_count(x: Any) -> Any:
+def population_count(x: ArrayLike) -> Array:
     """The number of bits set in each integer.
 
     >>> import olympus
@@ -81,6 +82,6 @@ def population_count(x: Any) -> Any:
     return population_count_p.bind(x)
 
 
-def clz(x: Any) -> Any:
+def clz(x: ArrayLike) -> Array:
     """The number of leading zero bits of each integer."""
     return clz_p.bind(x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
@@ -67,32 +68,32 @@ lt_to_p = comparison("lt_to", "LT", BITS + REAL, total=True)
 le_to_p = comparison("le_to", "LE", BITS + REAL, total=True)
 
 
-def eq(x: Any, y: Any) -> Any:
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """x == y as bool, of operands of one dtype and shape; NaN equals nothing."""
     return binary(eq_p, x, y)
 
 
-def ne(x: Any, y: Any) -> Any:
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """x != y as bool, of operands of one dtype and shape; NaN differs from everything."""
     return binary(ne_p, x, y)
 
 
-def lt(x: Any, y: Any) -> Any:
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """x < y as bool, of operands of one dtype (not complex) and shape."""
     return binary(lt_p, x, y)
 
 
-def le(x: Any, y: Any) -> Any:
+def le(x: ArrayLike, y: ArrayLike) -> Array:
     """x <= y as bool, of operands of one dtype (not complex) and shape."""
     return binary(le_p, x, y)
 
 
-def gt(x: Any, y: Any) -> Any:
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """x > y as bool, of operands of one dtype (not complex) and shape."""
     return binary(gt_p, x, y)
 
 
-def ge(x: Any, y: Any) -> Any:
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """x >= y as bool, of operands of one dtype (not complex) and shape."""
     return binary(ge_p, x, y)
 
@@ -184,7 +185,7 @@ class SelectN(Primitive):
 select_n_p = SelectN("select_n")
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """The elements of `cases[which]`.
 
     Args:
@@ -209,7 +210,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return select_n_p.bind(which, *cases)
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where the bool array `pred` is true, else `on_false`; see `select_n`.
 
     >>> import olympus
@@ -266,7 +267,7 @@ class Clamp(Primitive):
 clamp_p = Clamp("clamp")
 
 
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """max(min, x) cut off at max: `min` where x < min, `max` where x > max, else x.
 
     Bounds have the dtype of `x` and rank 0 or its shape; not complex.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
@@ -179,8 +180,9 @@ def unmixed(b: Any, lhs: Any, rhs: Any) -> tuple[Any, Any, ShapedArray]:
 dot_general_p = DotGeneral("dot_general")
 
 
-def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, precision: Any = None,
-                preferred_element_type: Any = None, *, out_sharding: Any = None) -> Any:
+def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers,
+                precision: Any = None, preferred_element_type: DTypeLike | None = None, *,
+                out_sharding: Any = None) -> Array:
     """Contract two arrays: sums of products over pairs of axes, in parallel over batch axes.
 
     Args:
@@ -210,8 +212,8 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
     return constrain("dot_general", out, out_sharding)
 
 
-def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None,
-        preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Any = None, precision: Any = None,
+        preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """Product of vectors and matrices (rank 1 or 2), or `dot_general` if dimensions are given."""
     if dimension_numbers is not None:
         return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
@@ -224,7 +226,7 @@ def dot(lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = N
                        preferred_element_type, out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array:
     """Matrix products over the last two axes, in parallel over the leading ones.
 
     Shapes: lhs [..., n, k], rhs [..., k, m] with equal leading axes -> [..., n, m].

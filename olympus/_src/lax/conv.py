@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
@@ -280,11 +281,13 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     return ConvDimensionNumbers(*specs)
 
 
-def conv_general_dilated(
-        lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
-        lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
-        dimension_numbers: Any = None, feature_group_count: int = 1, batch_group_count: int = 1,
-        precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
+                         padding: str | Sequence[tuple[int, int]],
+                         lhs_dilation: Sequence[int] | None = None,
+                         rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+                         feature_group_count: int = 1, batch_group_count: int = 1,
+                         precision: Any = None, preferred_element_type: DTypeLike | None = None,
+                         out_sharding: Any = None) -> Array:
     """Convolution (in fact correlation: the kernel is not flipped) over n spatial axes.
 
     Args:
@@ -342,17 +345,18 @@ def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, 
     return found
 
 
-def conv(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: str, precision: Any = None,
-         preferred_element_type: Any = None) -> Any:
+def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str,
+         precision: Any = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """`conv_general_dilated` of NCHW-like arrays without dilation."""
     return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
                                 preferred_element_type=preferred_element_type)
 
 
-def conv_with_general_padding(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
+def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
+                              padding: str | Sequence[tuple[int, int]],
                               lhs_dilation: Sequence[int] | None,
                               rhs_dilation: Sequence[int] | None, precision: Any = None,
-                              preferred_element_type: Any = None) -> Any:
+                              preferred_element_type: DTypeLike | None = None) -> Array:
     """`conv_general_dilated` of NCHW-like arrays."""
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
                                 precision=precision, preferred_element_type=preferred_element_type)

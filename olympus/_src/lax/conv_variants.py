@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import make_aval
@@ -62,10 +63,12 @@ def _channels_last(rank: int) -> ConvDimensionNumbers:
     return ConvDimensionNumbers(image, (rank - 1, rank - 2, *range(rank - 2)), image)
 
 
-def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int], padding: Any,
+def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
+                   padding: str | Sequence[tuple[int, int]],
                    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
                    transpose_kernel: bool = False, precision: Any = None,
-                   preferred_element_type: Any = None, use_consistent_padding: bool = False) -> Any:
+                   preferred_element_type: DTypeLike | None = None,
+                   use_consistent_padding: bool = False) -> Array:
     """Transposed convolution ("deconvolution"): a convolution of the image spread by `strides`.
 
     Args:
@@ -105,11 +108,13 @@ def conv_transpose(lhs: Any, rhs: Any, strides: Sequence[int], padding: Any,
 # Patches ----------------------------------------------------------------------------------------
 
 
-def conv_general_dilated_patches(
-        lhs: Any, filter_shape: Sequence[int], window_strides: Sequence[int], padding: Any,
-        lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
-        dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None
-        ) -> Any:
+def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
+                                 window_strides: Sequence[int],
+                                 padding: str | Sequence[tuple[int, int]],
+                                 lhs_dilation: Sequence[int] | None = None,
+                                 rhs_dilation: Sequence[int] | None = None,
+                                 dimension_numbers: Any = None, precision: Any = None,
+                                 preferred_element_type: DType | None = None) -> Array:
     """What a kernel sees at each place of an image, laid out along the feature axis.
 
     Args:
@@ -147,11 +152,12 @@ def conv_general_dilated_patches(
         preferred_element_type=preferred_element_type)
 
 
-def conv_general_dilated_local(
-        lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any,
-        filter_shape: Sequence[int], lhs_dilation: Sequence[int] | None = None,
-        rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
-        precision: Any = None) -> Any:
+def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
+                               padding: str | Sequence[tuple[int, int]],
+                               filter_shape: Sequence[int],
+                               lhs_dilation: Sequence[int] | None = None,
+                               rhs_dilation: Sequence[int] | None = None,
+                               dimension_numbers: Any = None, precision: Any = None) -> Array:
     """A convolution with a kernel of its own at each place of the result.
 
     Args:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..base import source
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import tags
-from ..core.ir import Literal
 from ..core.primitive import Axis, Primitive, Zero
-from ..core.trace import literal, typeof
+from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal
@@ -70,7 +70,7 @@ class ConvertElementType(Primitive):
 convert_element_type_p = ConvertElementType("convert_element_type")
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     """The elements as values of `new_dtype` (64-bit ones only with x64 on), strongly typed.
 
     Floats become integers by truncation, saturating at the dtype's limits, NaN becoming 0. Complex
@@ -95,8 +95,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
             and not dtypes.is_bool(dtype)):
         source.warn(f"convert_element_type: {aval} to {dtype} drops the imaginary part; use "
                     "lax.real to say so.", np.exceptions.ComplexWarning)
-    if (dtype == aval.dtype and not aval.weak_type and hasattr(operand, "aval")
-            and type(operand) is not Literal):
+    if dtype == aval.dtype and not aval.weak_type and is_array(operand):
         return operand
     return convert_element_type_p.bind(operand, new_dtype=dtype, weak_type=False, sharding=None)
 
@@ -138,7 +137,7 @@ class BitcastConvertType(Primitive):
 bitcast_convert_type_p = BitcastConvertType("bitcast_convert_type")
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The same bits read as `new_dtype`, an integer or floating dtype.
 
     Elements half as wide come in pairs along a new last axis, and so on; wider elements use up a
@@ -166,7 +165,7 @@ reduce_precision_p = ReducePrecision(
     [lambda t, z, x, **bits: reduce_precision_p.bind(t, **bits)], linear=(0,))
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Floats rounded to a format of that many bits, in their own dtype.
 
     Raises ValueError unless exponent_bits >= 1 and mantissa_bits >= 0.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
 from ..core.primitive import Primitive
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
@@ -34,7 +35,7 @@ class Iota(Primitive):
 iota_p = Iota("iota")
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1 … size-1 as a vector of the dtype.
 
     >>> import olympus
@@ -44,7 +45,8 @@ def iota(dtype: Any, size: int) -> Any:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: Any = None) -> Any:
+def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *,
+                     out_sharding: Any = None) -> Array:
     """An array of the shape whose elements are their own positions along `dimension`.
 
     Raises TypeError for dtypes that are not numeric, ValueError for an axis out of bounds.
@@ -60,7 +62,8 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
     return constrain("broadcasted_iota", out, out_sharding)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
+         sharding: Any = None) -> Array:
     """An array with every element equal to a scalar.
 
     Args:
@@ -80,12 +83,12 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
         raise TypeError(f"full: fill_value {aval} given; a scalar is required; use "
                         "lax.broadcast_in_dim for arrays.")
     weak = dtype is None and aval.weak_type
-    dtype = aval.dtype if dtype is None else dtypes.requested_dtype("full", dtype, True)
-    if dtypes.is_extended(dtype) and aval.dtype != dtype:       # every physical element is it
-        shape = (*shape, *dtype.physical_shape)
-        out = dtype.of_physical(full(shape, fill_value, dtype.physical_dtype))
+    kind = aval.dtype if dtype is None else dtypes.requested_dtype("full", dtype, True)
+    if dtypes.is_extended(kind) and aval.dtype != kind:         # every physical element is it
+        shape = (*shape, *kind.physical_shape)
+        out = kind.of_physical(full(shape, fill_value, kind.physical_dtype))
         return constrain("full", out, sharding)
-    out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
+    out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, kind, weak), shape=shape,
                                   broadcast_dimensions=(), sharding=None)
     return constrain("full", out, sharding)
 
@@ -109,8 +112,8 @@ def _scalar(value: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
     return value if aval.dtype == dtype else convert_element_type(value, dtype)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
-              sharding: Any = None) -> Any:
+def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
+              shape: Shape | None = None, sharding: Any = None) -> Array:
     """`full` with the shape, dtype and weak type of `x` where they are not given.
 
     >>> import olympus
@@ -123,14 +126,14 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None,
     weak = dtype is None and like.weak_type
     dtype = like.dtype if dtype is None else dtypes.requested_dtype("full_like", dtype, True)
     where = sharding_like(x) if sharding is None and shape is None else sharding
-    shape = like.shape if shape is None else canonical_shape(shape, "full_like")
+    dims = like.shape if shape is None else canonical_shape(shape, "full_like")
     if dtypes.is_extended(dtype):
-        return full(shape, fill_value, dtype, sharding=where)
-    out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=shape,
+        return full(dims, fill_value, dtype, sharding=where)
+    out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=dims,
                                   broadcast_dimensions=(), sharding=None)
     return constrain("full_like", out, where)
 
 
-def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: DTypeLike | None, *, out_sharding: Any = None) -> Any:
     """An array whose elements are unspecified (zeros here)."""
     return full(shape, 0, dtype, sharding=out_sharding)

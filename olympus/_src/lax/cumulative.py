@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
@@ -169,7 +170,7 @@ def _cumulative(prim: Cumulative, operand: Any, axis: int, reverse: bool) -> Any
     return prim.bind(operand, axis=axis, reverse=bool(reverse))
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative sums along an axis, from its end if `reverse`.
 
     >>> import olympus
@@ -179,21 +180,21 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return _cumulative(cumsum_p, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative products along an axis, from its end if `reverse`."""
     return _cumulative(cumprod_p, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative maxima along an axis, from its end if `reverse`; NaN from the first NaN on."""
     return _cumulative(cummax_p, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative minima along an axis, from its end if `reverse`; NaN from the first NaN on."""
     return _cumulative(cummin_p, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """log(cumsum(exp(operand))) along an axis, without overflow; from its end if `reverse`."""
     return _cumulative(cumlogsumexp_p, operand, axis, reverse)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike
 from ..base.util import memoize
 from ..core import tags
 from ..core.ir import Literal
@@ -286,6 +287,6 @@ add_p = elementwise("add", "stablehlo.add", NUMERIC, lambda t, z, x, y: t, lambd
                     linear=(0, 1))
 
 
-def add(x: Any, y: Any) -> Any:
+def add(x: ArrayLike, y: ArrayLike) -> Array:
     """x + y. Numeric operands of one dtype and shape, or a Python scalar next to an array."""
     return binary(add_p, x, y)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, Shape
 from ..base.util import memoize
 from ..core import tags
 from ..core.ir import ClosedOlympuspr
@@ -294,9 +295,9 @@ def _fill_outside(b: Any, out: Any, indices: Any, x: ShapedArray, dn: GatherDime
 gather_p = Gather("gather")
 
 
-def gather(operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers,
-           slice_sizes: Any, *, unique_indices: bool = False, indices_are_sorted: bool = False,
-           mode: Any = None, fill_value: Any = None) -> Any:
+def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
+           slice_sizes: Shape, *, unique_indices: bool = False, indices_are_sorted: bool = False,
+           mode: Any = None, fill_value: Any = None) -> Array:
     """Read windows of an array at computed places.
 
     Args:
@@ -604,9 +605,9 @@ def read_back(x: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]
         indices_are_sorted=params["indices_are_sorted"], fill_value=0 if mode is FILL else None)
 
 
-def scatter(operand: Any, scatter_indices: Any, updates: Any,
+def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
             dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-            unique_indices: bool = False, mode: Any = None) -> Any:
+            unique_indices: bool = False, mode: Any = None) -> Array:
     """The operand with windows replaced; of several writes to one element one stays.
 
     Args:
@@ -625,9 +626,9 @@ def scatter(operand: Any, scatter_indices: Any, updates: Any,
                         indices_are_sorted, unique_indices, mode)
 
 
-def scatter_add(operand: Any, scatter_indices: Any, updates: Any,
+def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Any:
+                unique_indices: bool = False, mode: Any = None) -> Array:
     """The operand with windows added to it.
 
     Arguments, modes and errors as of `scatter`.
@@ -636,9 +637,9 @@ def scatter_add(operand: Any, scatter_indices: Any, updates: Any,
                         indices_are_sorted, unique_indices, mode)
 
 
-def scatter_sub(operand: Any, scatter_indices: Any, updates: Any,
+def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Any:
+                unique_indices: bool = False, mode: Any = None) -> Array:
     """The operand with windows subtracted from it.
 
     Arguments, modes and errors as of `scatter`.
@@ -647,9 +648,9 @@ def scatter_sub(operand: Any, scatter_indices: Any, updates: Any,
                         indices_are_sorted, unique_indices, mode)
 
 
-def scatter_min(operand: Any, scatter_indices: Any, updates: Any,
+def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Any:
+                unique_indices: bool = False, mode: Any = None) -> Array:
     """The smaller of the operand and each window.
 
     Arguments, modes and errors as of `scatter`.
@@ -658,9 +659,9 @@ def scatter_min(operand: Any, scatter_indices: Any, updates: Any,
                         indices_are_sorted, unique_indices, mode)
 
 
-def scatter_max(operand: Any, scatter_indices: Any, updates: Any,
+def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Any:
+                unique_indices: bool = False, mode: Any = None) -> Array:
     """The larger of the operand and each window.
 
     Arguments, modes and errors as of `scatter`.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, Shape
 from ..core.effects import Effect
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
@@ -86,7 +87,7 @@ def dtype(x: Any) -> np.dtype:
     return typeof(x).dtype
 
 
-def shape_as_value(shape: Any) -> Any:
+def shape_as_value(shape: Shape) -> Any:
     """A shape as a vector of integers.
 
     >>> from olympus import lax
@@ -100,7 +101,7 @@ def shape_as_value(shape: Any) -> Any:
     return concatenate([full((1,), n, kind) for n in sizes], 0)
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """`arr` repeated to the shape of `like_arr`, axes aligned at the right.
 
     Args:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -117,10 +118,10 @@ def _group_mask(lhs: ShapedArray, sizes: Any, ragged: int, outer: Dims, offset: 
     return ew.bitwise_and(ew.le(starts, places), ew.lt(places, ends))
 
 
-def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
+def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
                        ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-                       precision: Any = None, preferred_element_type: Any = None,
-                       group_offset: Any = None, out_sharding: Any = None) -> Any:
+                       precision: Any = None, preferred_element_type: DTypeLike | None = None,
+                       group_offset: ArrayLike | None = None, out_sharding: Any = None) -> Array:
     """`dot_general` in groups: consecutive places of one axis of lhs belong together.
 
     By the role of the ragged axis:
@@ -169,9 +170,9 @@ def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any,
     return constrain(NAME, out, out_sharding)
 
 
-def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None,
-               preferred_element_type: Any = None, group_offset: Any = None,
-               out_sharding: Any = None) -> Any:
+def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision: Any = None,
+               preferred_element_type: DTypeLike | None = None,
+               group_offset: ArrayLike | None = None, out_sharding: Any = None) -> Array:
     """Rows of a matrix, each multiplied with the matrix of its group.
 
     Shapes: lhs [m, k], rhs [g, k, n], group_sizes [g] -> [m, n]: the first group_sizes[0] rows are

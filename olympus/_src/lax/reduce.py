@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.staging import stage
-from ..core.trace import literal, typeof
+from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axes, front_axis, prod
@@ -19,7 +20,6 @@ from . import elementwise as ew
 from .shape import (
     Dims,
     broadcast_in_dim,
-    is_array,
     reduce_sum,
     reshape,
     shifted,
@@ -240,7 +240,7 @@ def _reduce(prim: Reduction, operand: Any, axes: Sequence[int], out_sharding: An
     return constrain(prim.name, prim.bind(operand, axes=axes), out_sharding)
 
 
-def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The largest element along axes; NaN if there is one, the dtype's lowest value if none.
 
     Complex numbers are ordered by real, then imaginary part.
@@ -248,7 +248,7 @@ def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _reduce(reduce_max_p, operand, axes, out_sharding)
 
 
-def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The smallest element along axes; NaN if there is one, the dtype's highest value if none.
 
     Complex numbers are ordered by real, then imaginary part.
@@ -256,22 +256,22 @@ def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _reduce(reduce_min_p, operand, axes, out_sharding)
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product along axes, of the operand's numeric dtype."""
     return _reduce(reduce_prod_p, operand, axes)
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Bitwise (for bool logical) and along axes."""
     return _reduce(reduce_and_p, operand, axes)
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Bitwise (for bool logical) or along axes."""
     return _reduce(reduce_or_p, operand, axes)
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Bitwise (for bool logical) exclusive or along axes."""
     return _reduce(reduce_xor_p, operand, axes)
 
@@ -282,7 +282,7 @@ def _arg_reduce(prim: ArgExtremum, operand: Any, axis: int, index_dtype: Any) ->
                      index_dtype=dtypes.requested_dtype(prim.name, index_dtype))
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the largest element along an axis: of the first NaN if any, else the first.
 
     Args:
@@ -297,7 +297,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
     return _arg_reduce(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the smallest element along an axis: of the first NaN if any, else the first.
 
     Arguments as of `argmax`.

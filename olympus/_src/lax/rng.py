@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import ArrayLike, DTypeLike
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
 from ..types import dtypes
@@ -149,7 +150,7 @@ rng_bit_generator_p = RngBitGenerator("rng_bit_generator")
 rng_uniform_p = RngUniform("rng_uniform")
 
 
-def rng_bit_generator(key: Any, shape: Any, dtype: Any = np.uint32,
+def rng_bit_generator(key: ArrayLike, shape: Any, dtype: DTypeLike | None = np.uint32,
                       algorithm: RandomAlgorithm | str = RandomAlgorithm.RNG_DEFAULT, *,
                       out_sharding: Any = None) -> tuple[Any, Any]:
     """Random bits and the next key, by XLA's generator.
@@ -193,7 +194,7 @@ def _algorithm(value: Any) -> RandomAlgorithm:
     raise ValueError(f"rng_bit_generator: algorithm {value!r} given; one of {names} is required.")
 
 
-def rng_uniform(a: Any, b: Any, shape: Any) -> Any:
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Any) -> Any:
     """Uniform numbers in [a, b), from a state that the device keeps: they differ from call to call.
 
     Args:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.typing import ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -50,9 +51,10 @@ def _scaled(x: Any, scale: Any, contracting: Any) -> Any:
     return ew.mul(x, reshape(pairs, aval.shape))
 
 
-def scaled_dot(lhs: Any, rhs: Any, *, lhs_scale: Any = None, rhs_scale: Any = None,
+def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = None,
+               rhs_scale: ArrayLike | None = None,
                dimension_numbers: DotDimensionNumbers | None = None,
-               preferred_element_type: Any = None) -> Any:
+               preferred_element_type: DTypeLike | None = None) -> Any:
     """`dot_general` of operands each times a scale per block of elements.
 
     Args:

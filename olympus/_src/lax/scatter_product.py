@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..core.primitive import Linear, Zero, not_linear
 from ..core.trace import literal, typeof
 from ..types import dtypes
@@ -108,9 +109,9 @@ def _segment_products(factors: Any, starts: Any) -> Any:
 scatter_mul_p = ScatterMul("scatter-mul", ew.mul)
 
 
-def scatter_mul(operand: Any, scatter_indices: Any, updates: Any,
+def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Any:
+                unique_indices: bool = False, mode: Any = None) -> Array:
     """The operand with windows multiplied into it.
 
     Arguments, modes and errors as of `scatter`. The derivative in the updates sorts them; with

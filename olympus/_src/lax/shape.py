@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, Shape
 from ..core import tags
-from ..core.ir import Literal
 from ..core.primitive import Axis, Primitive
-from ..core.trace import literal, typeof
+from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
 from ..types.shape import canonical_axes, canonical_shape, definitely_equal, front_axes, prod
@@ -284,12 +284,7 @@ def _interleaved(xs: Sequence[int], ys: Sequence[int]) -> Dims:
     return tuple([n for pair in zip(xs, ys, strict=True) for n in pair])
 
 
-def is_array(x: Any) -> bool:
-    """Whether `x` is an array or tracer, which an operation without effect may return as it is."""
-    return hasattr(x, "aval") and type(x) is not Literal
-
-
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes of the given sizes.
 
     Args:
@@ -310,8 +305,8 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     return broadcast_in_dim(operand, (*sizes, *shape), dims, out_sharding=out_sharding)
 
 
-def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *,
-                     out_sharding: Any = None) -> Any:
+def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Sequence[int], *,
+                     out_sharding: Any = None) -> Array:
     """Broadcast to `shape`, operand axis i becoming result axis `broadcast_dimensions[i]`.
 
     Args:
@@ -334,7 +329,7 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Sequence[in
     return constrain("broadcast_in_dim", out, out_sharding)
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Prepend axes of size 1 until the array has `rank` axes.
 
     Raises ValueError if it has more already.
@@ -346,8 +341,8 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return expand_dims(x, range(rank - ndim))
 
 
-def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
-            out_sharding: Any = None) -> Any:
+def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | None = None, *,
+            out_sharding: Any = None) -> Array:
     """The same elements in row-major order under another shape.
 
     Args:
@@ -372,7 +367,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
     return constrain("reshape", out, out_sharding)
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Permute axes: result axis i is operand axis `permutation[i]`.
 
     Raises TypeError unless each axis is named once.
@@ -387,7 +382,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     return transpose_p.bind(operand, permutation=permutation)
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Drop axes of size 1; negative axes count from the end.
 
     Raises ValueError for an axis that is out of bounds, named twice or not of size 1.
@@ -400,7 +395,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     return array if not dims and is_array(array) else squeeze_p.bind(array, dimensions=dims)
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Insert axes of size 1 at the given axes of the result; negative ones count from its end.
 
     >>> import olympus
@@ -417,7 +412,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     return broadcast_in_dim_p.bind(array, shape=result, broadcast_dimensions=kept, sharding=None)
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge axes start_dimension … stop_dimension-1 into one.
 
     Args:
@@ -438,7 +433,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:start], prod(shape[start:stop]), *shape[stop:]))
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverse the order of elements along axes.
 
     Raises ValueError for an axis that is out of bounds or named twice.
@@ -447,7 +442,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     return operand if not dims and is_array(operand) else rev_p.bind(operand, dimensions=dims)
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Any:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat the whole array `reps[i]` times along axis i; one entry per axis is required."""
     reps = canonical_shape(tuple(reps), "tile")
     if is_array(operand) and len(reps) == typeof(operand).ndim and all(r == 1 for r in reps):
@@ -455,7 +450,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     return tile_p.bind(operand, reps=reps)
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Any:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Sum over axes.
 
     Args:

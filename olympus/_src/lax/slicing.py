@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, Shape
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive
-from ..core.trace import is_literal, literal, typeof
+from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
@@ -37,7 +38,6 @@ from .shape import (
     broadcast_axis,
     broadcast_in_dim,
     inserted,
-    is_array,
     reduce_sum,
     reshape,
     squeeze,
@@ -107,8 +107,8 @@ class Slice(Structural):
 slice_p = Slice("slice")
 
 
-def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None) -> Any:
+def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int],
+          strides: Sequence[int] | None = None) -> Array:
     """operand[start:limit:stride] on each axis, with static bounds.
 
     Args:
@@ -133,8 +133,8 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1,
-                 axis: int = 0) -> Any:
+def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None,
+                 stride: int = 1, axis: int = 0) -> Array:
     """operand[start:limit:stride] on one axis; negative bounds count from its end, None is open.
 
     >>> import olympus
@@ -151,7 +151,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     return slice(operand, starts, limits, steps)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """operand[index] on one axis, with a static index; the axis stays, of size 1, if `keepdims`.
 
     Raises IndexError for an index out of bounds.
@@ -239,7 +239,8 @@ class Pad(Primitive):
 pad_p = Pad("pad")
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
+def pad(operand: ArrayLike, padding_value: ArrayLike,
+        padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Put padding before, after and between elements.
 
     Args:
@@ -357,7 +358,7 @@ concatenate_p = Concatenate("concatenate")
 split_p = Split("split")
 
 
-def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """Join arrays along an existing axis.
 
     Args:
@@ -375,7 +376,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     return concatenate_p.bind(*operands, dimension=axis)
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Cut an array into consecutive pieces of the given sizes along an axis.
 
     Raises ValueError unless the sizes sum to the axis's size.
@@ -548,8 +549,9 @@ def _start(index: Any, size: int, dtype: Any, wrap: bool) -> Any:
                        ew.add(index, literal(size, dtype)))
 
 
-def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Any, *,
-                  allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayLike],
+                  slice_sizes: Shape, *,
+                  allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """A window of static size at computed starts.
 
     Args:
@@ -576,8 +578,8 @@ def _along(ndim: int, axis: int, index: Any) -> list[Any]:
     return starts
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0, *,
-                         allow_negative_indices: bool = True) -> Any:
+def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0,
+                         *, allow_negative_indices: bool = True) -> Array:
     """`dynamic_slice` on one axis: operand[start : start + slice_size]."""
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_slice_in_dim")
@@ -586,16 +588,17 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
                          allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *,
-                         allow_negative_indices: bool = True) -> Any:
+def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True,
+                         *, allow_negative_indices: bool = True) -> Array:
     """operand[index] on one axis at a computed index; the axis stays, of size 1, if `keepdims`."""
     out = dynamic_slice_in_dim(operand, index, 1, axis,
                                allow_negative_indices=allow_negative_indices)
     return out if keepdims else squeeze(out, (axis,))
 
 
-def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
-                         allow_negative_indices: bool | Sequence[bool] = True) -> Any:
+def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
+                         start_indices: ArrayLike | Sequence[ArrayLike], *,
+                         allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """The operand with a window at computed starts replaced by `update`.
 
     Args:
@@ -615,8 +618,8 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:
+def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike,
+                                axis: int, *, allow_negative_indices: bool = True) -> Array:
     """`dynamic_update_slice` on one axis; the update spans the others from their start."""
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim, "dynamic_update_slice_in_dim")
@@ -624,8 +627,8 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
                                 allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int, *,
-                                allow_negative_indices: bool = True) -> Any:
+def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int,
+                                *, allow_negative_indices: bool = True) -> Array:
     """operand[index] = update on one axis; the update may lack that axis."""
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_update_index_in_dim")
@@ -636,7 +639,7 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
                                        allow_negative_indices=allow_negative_indices)
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """Rows of `src` at one vector of indices per named axis; indices wrap around.
 
     Args:

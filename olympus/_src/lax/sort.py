@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
@@ -147,7 +148,8 @@ sort_p = Sort("sort")
 top_k_p = TopK("top_k")
 
 
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True,
+         num_keys: int = 1) -> Array | tuple[Array, ...]:
     """Sort an array, or several by the same permutation, along an axis.
 
     Args:
@@ -174,14 +176,14 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return tuple(outs) if several else outs[0]
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True
-                 ) -> tuple[Any, Any]:
+def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1,
+                 is_stable: bool = True) -> tuple[Any, Any]:
     """Sort `keys` along an axis, and `values` by the same permutation."""
     keys, values = sort((keys, values), dimension, is_stable, 1)
     return keys, values
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
     """The k largest elements along an axis, descending, and their indices.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
@@ -77,7 +78,7 @@ stack_p = Stack("stack")
 unstack_p = Unstack("unstack")
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape and dtype joined along a new axis.
 
     Args:
@@ -95,7 +96,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     return stack_p.bind(*xs, axis=canonical_axis(axis, typeof(xs[0]).ndim + 1, "stack"))
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
     """The slices along an axis, which they lack.
 
     Raises ValueError for a scalar, or an axis out of bounds.

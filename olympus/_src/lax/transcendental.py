@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -102,22 +103,22 @@ def _pow_exponent(t: Any, z: Any, x: Any, y: Any) -> Any:
 pow_p = Pow("pow", "stablehlo.power", INEXACT, [_pow_base, _pow_exponent])
 
 
-def sqrt(x: Any, *, accuracy: Any = None) -> Any:
+def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """The square root; NaN of negative floats, the principal root of complex numbers."""
     return unary(sqrt_p, x, accuracy)
 
 
-def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
+def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """1 / sqrt(x)."""
     return unary(rsqrt_p, x, accuracy)
 
 
-def cbrt(x: Any, *, accuracy: Any = None) -> Any:
+def cbrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """The real cube root of floats."""
     return unary(cbrt_p, x, accuracy)
 
 
-def pow(x: Any, y: Any) -> Any:
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """xʸ; x is floating or complex, y of the same dtype or an integer. 0⁰ = 1.
 
     NaN for negative floats to non-integral powers.
@@ -164,37 +165,37 @@ logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
                          lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))))
 
 
-def exp(x: Any, *, accuracy: Any = None) -> Any:
+def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """eˣ of floating or complex x."""
     return unary(exp_p, x, accuracy)
 
 
-def exp2(x: Any, *, accuracy: Any = None) -> Any:
+def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """2ˣ of floating or complex x."""
     return unary(exp2_p, x, accuracy)
 
 
-def expm1(x: Any, *, accuracy: Any = None) -> Any:
+def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """eˣ - 1 without the cancellation near 0."""
     return unary(expm1_p, x, accuracy)
 
 
-def log(x: Any, *, accuracy: Any = None) -> Any:
+def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """The natural logarithm; -inf of 0, NaN of negative floats, principal of complex numbers."""
     return unary(log_p, x, accuracy)
 
 
-def log2(x: Any, *, accuracy: Any = None) -> Any:
+def log2(x: ArrayLike, *, accuracy: Any = None) -> Any:
     """The logarithm to base 2."""
     return unary(log2_p, x, accuracy)
 
 
-def log1p(x: Any, *, accuracy: Any = None) -> Any:
+def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """log(1 + x) without the cancellation near 0."""
     return unary(log1p_p, x, accuracy)
 
 
-def logistic(x: Any, *, accuracy: Any = None) -> Any:
+def logistic(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """1 / (1 + e⁻ˣ), the sigmoid."""
     return unary(logistic_p, x, accuracy)
 
@@ -269,37 +270,37 @@ atanh_p = elementwise("atanh", "chlo.atanh", INEXACT,
                       lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))))
 
 
-def sin(x: Any, *, accuracy: Any = None) -> Any:
+def sin(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """The sine of floating or complex x, in radians."""
     return unary(sin_p, x, accuracy)
 
 
-def cos(x: Any, *, accuracy: Any = None) -> Any:
+def cos(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """The cosine of floating or complex x, in radians."""
     return unary(cos_p, x, accuracy)
 
 
-def tan(x: Any, *, accuracy: Any = None) -> Any:
+def tan(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """The tangent of floating or complex x, in radians."""
     return unary(tan_p, x, accuracy)
 
 
-def asin(x: Any) -> Any:
+def asin(x: ArrayLike) -> Array:
     """The angle in [-π/2, π/2] whose sine is x; NaN of floats outside [-1, 1]."""
     return asin_p.bind(x)
 
 
-def acos(x: Any) -> Any:
+def acos(x: ArrayLike) -> Array:
     """The angle in [0, π] whose cosine is x; NaN of floats outside [-1, 1]."""
     return acos_p.bind(x)
 
 
-def atan(x: Any) -> Any:
+def atan(x: ArrayLike) -> Array:
     """The angle in [-π/2, π/2] whose tangent is x."""
     return atan_p.bind(x)
 
 
-def atan2(x: Any, y: Any) -> Any:
+def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point with abscissa y and ordinate x, in [-π, π]: atan of x / y.
 
     >>> import olympus
@@ -309,31 +310,31 @@ def atan2(x: Any, y: Any) -> Any:
     return binary(atan2_p, x, y)
 
 
-def sinh(x: Any) -> Any:
+def sinh(x: ArrayLike) -> Array:
     """The hyperbolic sine."""
     return sinh_p.bind(x)
 
 
-def cosh(x: Any) -> Any:
+def cosh(x: ArrayLike) -> Array:
     """The hyperbolic cosine."""
     return cosh_p.bind(x)
 
 
-def tanh(x: Any, *, accuracy: Any = None) -> Any:
+def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array:
     """The hyperbolic tangent."""
     return unary(tanh_p, x, accuracy)
 
 
-def asinh(x: Any) -> Any:
+def asinh(x: ArrayLike) -> Array:
     """The inverse of sinh."""
     return asinh_p.bind(x)
 
 
-def acosh(x: Any) -> Any:
+def acosh(x: ArrayLike) -> Array:
     """The inverse of cosh, not negative; NaN of floats below 1."""
     return acosh_p.bind(x)
 
 
-def atanh(x: Any) -> Any:
+def atanh(x: ArrayLike) -> Array:
     """The inverse of tanh; NaN of floats outside [-1, 1]."""
     return atanh_p.bind(x)

@@ -261,7 +261,8 @@ select_and_scatter_p = SelectAndScatter("select_and_scatter")
 
 def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any], Any],
                   window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
-                  padding: Any = "VALID", base_dilation: Sequence[int] | None = None,
+                  padding: str | Sequence[tuple[int, int]] = "VALID",
+                  base_dilation: Sequence[int] | None = None,
                   window_dilation: Sequence[int] | None = None) -> Any:
     """Combine the elements of every window by an associative function.
 

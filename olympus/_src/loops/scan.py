@@ -124,7 +124,7 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
     outer = stage(run, avals) if label else olympuspr.derived(
         ("stretches", stretch, unroll, reverse, *avals), lambda: stage(run, avals))
     out = scan_p.bind(*consts, *carry, *parts, olympuspr=outer, length=whole, unroll=1, **params)
-    done = out.pop() if label else None
+    done: Any = out.pop() if label else None
     ys = [reshape(y, (whole * stretch, *typeof(y).shape[2:])) for y in out[num_carry:]]
     if not left:
         return [*out[:num_carry], *ys]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import ArrayLike
 from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.creation import broadcasted_iota, full_like
@@ -196,7 +197,7 @@ def _placed(x: Any, t: Any, k: int) -> Any:
 schur_p = Schur("schur")
 
 
-def schur(x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
           select_callable: Callable[..., Any] | None = None) -> tuple[Any, ...]:
     """Schur decomposition x = z t zᴴ with a unitary z and an upper triangular t.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..custom.jvp import custom_jvp
 from ..lax import elementwise as ew
 from ..lax.slicing import split
@@ -33,7 +34,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @fused
-def identity(x: Any) -> Any:
+def identity(x: ArrayLike) -> Array:
     """The argument, as an array."""
     return x
 
@@ -47,7 +48,7 @@ _relu.defjvps(lambda t, y, x: where(uf.greater(x, 0), t, zeros_like(t)))
 
 
 @fused
-def relu(x: Any) -> Any:
+def relu(x: ArrayLike) -> Array:
     """max(x, 0); its derivative at 0 is 0.
 
     >>> import olympus, olympus.numpy as onp
@@ -67,50 +68,50 @@ _relu6.defjvps(lambda t, y, x: where(uf.logical_and(uf.greater(x, 0), uf.less(x,
 
 
 @fused
-def relu6(x: Any) -> Any:
+def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6); its derivative at 0 and 6 is 0."""
     return _relu6(as_array(x))
 
 
 @fused
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x))."""
     return unary_inexact(ew.logistic, x)
 
 
 @fused
-def softplus(x: Any) -> Any:
+def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)), without overflow."""
     return el.logaddexp(x, 0.0)
 
 
 @fused
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x)) = -softplus(-x)."""
     return uf.negative(softplus(uf.negative(x)))
 
 
 @fused
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, (x + 1)^2 / 4 up to 1, then x."""
     middle = uf.divide(uf.square(uf.add(x, 1.0)), 4)
     return where(uf.less_equal(x, -1.0), 0.0, where(uf.greater_equal(x, 1.0), x, middle))
 
 
 @fused
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """The derivative of sparse_plus: 0 up to -1, (x + 1) / 2 up to 1, then 1."""
     return uf.multiply(0.5, uf.minimum(uf.maximum(uf.add(x, 1.0), 0.0), 2.0))
 
 
 @fused
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: ArrayLike) -> Array:
     """x / (|x| + 1)."""
     return uf.divide(x, uf.add(uf.absolute(x), 1))
 
 
 @fused
-def silu(x: Any) -> Any:
+def silu(x: ArrayLike) -> Array:
     """x sigmoid(x), also called swish."""
     return uf.multiply(x, sigmoid(x))
 
@@ -119,18 +120,18 @@ swish = silu
 
 
 @fused
-def mish(x: Any) -> Any:
+def mish(x: ArrayLike) -> Array:
     """x tanh(softplus(x))."""
     return uf.multiply(x, el.tanh(softplus(x)))
 
 
-def tanh(x: Any, /) -> Any:
+def tanh(x: ArrayLike, /) -> Array:
     """Hyperbolic tangent."""
     return el.tanh(x)
 
 
 @fused
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, else alpha (exp(x) - 1)."""
     positive = uf.greater(x, 0)
     guarded = where(positive, 0.0, x)
@@ -138,7 +139,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 
 
 @fused
-def selu(x: Any) -> Any:
+def selu(x: ArrayLike) -> Array:
     """scale * elu(x, alpha) with the constants that keep mean 0 and variance 1.
 
     Klambauer et al., "Self-normalizing neural networks" (2017).
@@ -147,32 +148,32 @@ def selu(x: Any) -> Any:
 
 
 @fused
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1): elu with a continuous derivative."""
     low = uf.multiply(alpha, el.expm1(uf.divide(uf.minimum(x, 0.0), alpha)))
     return uf.add(uf.maximum(x, 0.0), low)
 
 
 @fused
-def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Any:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x where x >= 0, else negative_slope * x."""
     return where(uf.greater_equal(x, 0), x, uf.multiply(negative_slope, x))
 
 
 @fused
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: ArrayLike) -> Array:
     """x limited to [-1, 1]."""
     return where(uf.greater(x, 1), 1, where(uf.less(x, -1), -1, x))
 
 
 @fused
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6."""
     return uf.divide(relu6(uf.add(x, 3.0)), 6.0)
 
 
 @fused
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: ArrayLike) -> Array:
     """x hard_sigmoid(x), also called hard swish."""
     return uf.multiply(x, hard_sigmoid(x))
 
@@ -181,13 +182,13 @@ hard_swish = hard_silu
 
 
 @fused
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x^2 + b)) / 2."""
     return uf.divide(uf.add(x, el.sqrt(uf.add(uf.square(x), b))), 2)
 
 
 @fused(static=("approximate",))
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the distribution function of the standard normal law.
 
     Args:
@@ -204,7 +205,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
 
 
 @fused(static=("axis",))
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along an axis times the sigmoid of the second half.
 
     Raises ValueError where the axis has an odd size.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..lax import elementwise as ew
 from ..lax.sharding import constrain
 from ..numpy import creation
@@ -33,7 +34,8 @@ class Initializer(Protocol):
         raise NotImplementedError
 
 
-def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
+          out_sharding: Any = None) -> Array:
     """Zeros; the key is not used.
 
     >>> import olympus
@@ -43,7 +45,8 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     return creation.zeros(shape, dtype, out_sharding=out_sharding)
 
 
-def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
+def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
+         out_sharding: Any = None) -> Array:
     """Ones; the key is not used."""
     return creation.ones(shape, dtype, out_sharding=out_sharding)
 
@@ -58,7 +61,7 @@ def _initializer(make: Callable[..., Any], default: Any) -> Initializer:
     return init
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of arrays equal to `value`, which broadcasts to the shape."""
     return _initializer(lambda key, shape, dtype: creation.full(shape, value, dtype), dtype)
 
@@ -67,20 +70,20 @@ def _scaled(sample: Any, factor: Any) -> Any:
     return uf.multiply(sample, creation.asarray(factor, sample.dtype))
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of numbers uniform in [0, scale)."""
     return _initializer(lambda key, shape, dtype: _scaled(
         samplers.uniform(key, shape, dtype), scale), dtype)
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of normal numbers of the standard deviation, mean 0."""
     return _initializer(lambda key, shape, dtype: _scaled(
         samplers.normal(key, shape, dtype), stddev), dtype)
 
 
-def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
-                     ) -> Initializer:
+def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None,
+                     lower: ArrayLike = -2.0, upper: ArrayLike = 2.0) -> Initializer:
     """An initializer of stddev times normal numbers that are cut off at lower and upper."""
     return _initializer(lambda key, shape, dtype: _scaled(
         samplers.truncated_normal(key, lower, upper, shape, dtype), stddev), dtype)
@@ -138,8 +141,10 @@ _MODES: dict[str, Callable[[float, float], float]] = {
     "fan_geo_avg": lambda i, o: math.sqrt(i * o)}
 
 
-def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Any = -2,
-                     out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None) -> Initializer:
+def variance_scaling(scale: ArrayLike, mode: str, distribution: str,
+                     in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
+                     batch_axis: int | Sequence[int] = (),
+                     dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of variance scale / n, with n the number of inputs or outputs of a weight.
 
     Args:
@@ -167,40 +172,44 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Any = -2
     return _initializer(make, dtype)
 
 
-def glorot_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
-                   ) -> Initializer:
+def glorot_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
+                   batch_axis: int | Sequence[int] = (),
+                   dtype: DTypeLike | None = None) -> Initializer:
     """Uniform numbers of variance 1 / fan_avg (Glorot and Bengio 2010)."""
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def glorot_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
-                  ) -> Initializer:
+def glorot_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
+                  batch_axis: int | Sequence[int] = (),
+                  dtype: DTypeLike | None = None) -> Initializer:
     """Truncated normal numbers of variance 1 / fan_avg (Glorot and Bengio 2010)."""
     return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis,
                             dtype)
 
 
-def lecun_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
-                  ) -> Initializer:
+def lecun_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
+                  batch_axis: int | Sequence[int] = (),
+                  dtype: DTypeLike | None = None) -> Initializer:
     """Uniform numbers of variance 1 / fan_in (LeCun et al. 1998)."""
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def lecun_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
-                 ) -> Initializer:
+def lecun_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
+                 batch_axis: int | Sequence[int] = (),
+                 dtype: DTypeLike | None = None) -> Initializer:
     """Truncated normal numbers of variance 1 / fan_in (LeCun et al. 1998)."""
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis,
                             dtype)
 
 
-def he_uniform(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
-               ) -> Initializer:
+def he_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
+               batch_axis: int | Sequence[int] = (), dtype: DTypeLike | None = None) -> Initializer:
     """Uniform numbers of variance 2 / fan_in, for relu (He et al. 2015)."""
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def he_normal(in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = None
-              ) -> Initializer:
+def he_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
+              batch_axis: int | Sequence[int] = (), dtype: DTypeLike | None = None) -> Initializer:
     """Truncated normal numbers of variance 2 / fan_in, for relu (He et al. 2015)."""
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis,
                             dtype)

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from ..base import config
+from ..base.typing import Array, ArrayLike, Axis
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
 from ..lax import elementwise as ew
@@ -57,7 +58,7 @@ def _static_axis(axis: Any) -> Any:
 
 
 @fused(static=("axis",))
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) / sum(exp(x)) along axes.
 
     Args:
@@ -88,7 +89,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 
 @fused(static=("axis",))
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """log(softmax(x)) without loss where softmax is small; the arguments of `softmax`.
 
     Elements that `where` excludes give -inf.
@@ -102,8 +103,9 @@ def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
 
 
 @fused(static=("axis", "keepdims", "return_sign"))
-def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False,
-              return_sign: bool = False, where: Any = None) -> Any:
+def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
+              return_sign: bool = False,
+              where: ArrayLike | None = None) -> Array | tuple[Array, Array]:
     """log(sum(b * exp(a))) along axes.
 
     Args:
@@ -144,7 +146,8 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False,
 
 
 @fused(static=("axis", "keepdims"))
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
+               keepdims: bool = False) -> Array:
     """log(mean(exp(x))) along axes; `where` says which elements count."""
     x = _inexact(x)
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
@@ -157,7 +160,7 @@ def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = Fal
 
 
 @fused
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)), accurate for small and large x > 0."""
     x = _inexact(x)
     small = uf.less(x, math.log(2))
@@ -166,8 +169,9 @@ def log1mexp(x: Any) -> Any:
 
 
 @fused(static=("axis", "algorithm"))
-def standardize(x: Any, axis: Any = -1, mean: Any = None, variance: Any = None,
-                epsilon: Any = 1e-5, where: Any = None, *, algorithm: str = "fast") -> Any:
+def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
+                variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5,
+                where: ArrayLike | None = None, *, algorithm: str = "fast") -> Array:
     """(x - mean) / sqrt(variance + epsilon) along axes.
 
     Args:
@@ -203,8 +207,8 @@ def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
     return astype(ew.eq(broadcast_in_dim(x, shape, kept), places), dtype)
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1,
-            out_sharding: Any = None) -> Any:
+def one_hot(x: Any, num_classes: int, *, dtype: Any | None = None, axis: int = -1,
+            out_sharding: Any = None) -> Array:
     """A new axis of size num_classes that is 1 at the place x names, else 0.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike
 from ..lax import elementwise as ew
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -50,7 +51,7 @@ def choose_where(condition: Any, x: Any, y: Any) -> Any:
 
 
 @fused
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
     """Per element, the choice of the first condition that holds, else the default.
 
     Raises ValueError if there are no conditions or not as many choices.
@@ -67,7 +68,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return found
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist: Sequence[Any],
+              *args: Any, **kw: Any) -> Array:
     """Per element, the function (or constant) whose condition is the last that holds.
 
     Every function is called with the whole array, since sizes must not depend on values. A further
@@ -99,7 +101,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 
 @fused(numbers=True)
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Any:
+def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
+         max: ArrayLike | None = None) -> Array:
     """`arr` limited to [min, max]; None is no limit. NaN stays; `max` wins where it is below `min`.
 
     Raises ValueError for complex operands.
@@ -142,8 +145,8 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 
 
 @fused(static=("copy",), numbers=True)
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-               ) -> Any:
+def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
+               posinf: ArrayLike | None = None, neginf: ArrayLike | None = None) -> Array:
     """NaN and infinities replaced, by 0 and the largest finite numbers unless given.
 
     `copy` is ignored: arrays are never changed in place.

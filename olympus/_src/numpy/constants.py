@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base.typing import ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.shape import canonical_axes, prod
@@ -27,12 +29,12 @@ can_cast = dtypes.can_cast
 isdtype = dtypes.isdtype
 
 
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Whether a dtype or abstract type is another or below it, bfloat16 and the like included."""
     return dtypes.issubdtype(arg1, arg2)
 
 
-def promote_types(a: Any, b: Any) -> np.dtype:
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
     """The dtype that two dtypes promote to; `int`, `float` and `complex` count as weak.
 
     >>> import olympus.numpy as jnp
@@ -63,13 +65,13 @@ def ndim(a: Any) -> int:
     return _aval(a).ndim
 
 
-def size(a: Any, axis: Any = None) -> int:
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, along some axes if given."""
     aval = _aval(a)
     return prod([aval.shape[i] for i in canonical_axes(axis, aval.ndim, "size")])
 
 
-def iterable(y: Any) -> bool:
+def iterable(y: ArrayLike) -> bool:
     """Whether a value can be iterated over."""
     try:
         iter(y)

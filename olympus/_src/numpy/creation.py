@@ -12,6 +12,7 @@ import numpy as np
 from ..backend.array import HOLDERS, array_from_numpy
 from ..base import lib
 from ..base.errors import ConcretizationTypeError
+from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, describe, literal, typeof
 from ..lax import creation as lax_creation
@@ -49,8 +50,9 @@ ArrayImpl = lib.ArrayImpl
 
 # From data ---------------------------------------------------------------------------------------
 
-def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str | None = "K",
-          ndmin: int = 0, device: Any = None, out_sharding: Any = None) -> Any:
+def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True,
+          order: str | None = "K", ndmin: int = 0, device: Any = None,
+          out_sharding: Any = None) -> Array:
     """An array of nested lists of numbers and arrays, of one array, or of a scalar.
 
     Without `dtype`, Python numbers give int32, float32 or complex64 (64-bit ones with x64 on); a
@@ -72,13 +74,13 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     return _place("array", x, device, out_sharding)
 
 
-def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None,
-            device: Any = None, out_sharding: Any = None) -> Any:
+def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
+            copy: bool | None = None, device: Any = None, out_sharding: Any = None) -> Array:
     """`array`, which copies only where it has to."""
     return array(a, dtype, copy=copy, order=order, device=device, out_sharding=out_sharding)
 
 
-def copy(a: Any, order: str | None = None) -> Any:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A copy of the array."""
     return array(a, copy=True, order=order)
 
@@ -276,7 +278,8 @@ def scalar_constructor(x: Any, dtype: Any) -> Any:
 dtypes.set_scalar_constructor(scalar_constructor)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+def frombuffer(buffer: bytes | Any, dtype: DTypeLike = float, count: int = -1,
+               offset: int = 0) -> Array:
     """A vector of the bytes of a buffer read as `dtype`."""
     return asarray(np.frombuffer(buffer, dtype=np.dtype(dtypes.as_dtype(dtype)), count=count,
                                  offset=offset))
@@ -289,7 +292,8 @@ def _place(name: str, x: Any, device: Any, out_sharding: Any) -> Any:
     return constrain(name, x if device is None else device_put(x, device), out_sharding)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
+          out_sharding: Any = None) -> Array:
     """An array of zeros, float32 unless given.
 
     >>> import olympus.numpy as jnp
@@ -299,18 +303,20 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return _filled("zeros", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
+         out_sharding: Any = None) -> Array:
     """An array of ones, float32 unless given."""
     return _filled("ones", shape, 1, float if dtype is None else dtype, device, out_sharding)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
+          out_sharding: Any = None) -> Array:
     """An array whose elements do not matter: zeros, since memory is always set."""
     return _filled("empty", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None,
-         out_sharding: Any = None) -> Any:
+def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Any = None,
+         out_sharding: Any = None) -> Array:
     """An array filled with a value that broadcasts to its shape.
 
     Without `dtype`, a Python number gives a weakly typed array.
@@ -362,30 +368,32 @@ def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: An
     return convert(found, like.dtype, True) if dtype is None and like.weak_type else found
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-               out_sharding: Any = None) -> Any:
+def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None, shape: Any = None, *,
+               device: Any = None, out_sharding: Any = None) -> Array:
     """Zeros of the shape and dtype of another array."""
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None,
-              out_sharding: Any = None) -> Any:
+def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None, shape: Any = None, *,
+              device: Any = None, out_sharding: Any = None) -> Array:
     """Ones of the shape and dtype of another array."""
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
+               shape: Any = None, *, device: Any = None) -> Array:
     """Zeros of the shape and dtype of another array, whose elements do not matter."""
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *,
-              device: Any = None, out_sharding: Any = None) -> Any:
+def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
+              shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """`fill_value` in the shape and dtype of another array."""
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 
-def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *,
+        device: Any = None) -> Array:
     """float32[N, M] (M = N unless given) with ones on diagonal `k`."""
     dtype = dtypes.requested_dtype("eye", float if dtype is None else dtype)
     return _place("eye", _eye(N, M, k, dtype), device, None)
@@ -401,15 +409,16 @@ def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
     return convert(found, dtype)
 
 
-def identity(n: Any, dtype: Any = None) -> Any:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """float32[n, n] with ones on the diagonal."""
     return eye(n, dtype=dtype)
 
 
 # Ranges ------------------------------------------------------------------------------------------
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
-           device: Any = None, out_sharding: Any = None) -> Any:
+def arange(start: Any, stop: Any = None, step: ArrayLike | None = None,
+           dtype: DTypeLike | None = None, *, device: Any = None,
+           out_sharding: Any = None) -> Array:
     """The numbers from `start` (0 if only one argument is given) up to, not including, `stop`.
 
     All bounds must be concrete. Raises TypeError for traced values, ValueError for complex ones.
@@ -452,8 +461,9 @@ def _concrete(name: str, x: Any) -> Any:
     return value.item() if value.dtype.kind != "V" else float(value)
 
 
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: Any = None, axis: int = 0, *, device: Any = None) -> Any:
+def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+             retstep: bool = False, dtype: DTypeLike | None = None, axis: int = 0, *,
+             device: Any = None) -> Any:
     """`num` numbers from `start` to `stop`, evenly spaced; both may be arrays, also traced.
 
     Args:
@@ -515,8 +525,8 @@ def _lead(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
-             dtype: Any = None, axis: int = 0) -> Any:
+def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+             base: ArrayLike = 10.0, dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """`base` to the powers `linspace(start, stop)`."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     found = ew.pow(*promote("logspace", base, exponents, inexact=True))
@@ -525,8 +535,8 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
 
 
 @fused(static=("num", "endpoint", "dtype", "axis"))
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None,
-              axis: int = 0) -> Any:
+def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+              dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """`num` numbers from `start` to `stop` with a constant ratio."""
     first, last = (_strong(x) for x in promote("geomspace", start, stop, inexact=True))
     if dtypes.is_complex(first.dtype):
@@ -549,8 +559,8 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 # Grids -------------------------------------------------------------------------------------------
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-             ) -> list[Any]:
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
+             indexing: str = "xy") -> list[Any]:
     """Coordinate arrays of the grid that vectors span; "xy" exchanges the first two axes."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing {indexing!r} given; 'xy' or 'ij' is required.")
@@ -572,7 +582,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return found
 
 
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
+            sparse: bool = False) -> Array | tuple[Array, ...]:
     """The index of every element of a grid: int32[ndim, *dimensions]; a tuple if `sparse`."""
     shape = canonical_shape(dimensions, "indices")
     dtype = dtypes.requested_dtype("indices", int if dtype is None else dtype)
@@ -587,7 +598,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
          for axis in range(len(shape))], 0)
 
 
-def ix_(*args: Any) -> tuple[Any, ...]:
+def ix_(*args: ArrayLike) -> tuple[Any, ...]:
     """Vectors reshaped so that indexing with all of them picks the rectangle they span.
 
     A boolean vector, which must not be traced, stands for the places where it is true.
@@ -601,8 +612,8 @@ def ix_(*args: Any) -> tuple[Any, ...]:
                   for i, x in enumerate(xs)])
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
-                 ) -> Any:
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float,
+                 **kwargs: Any) -> Array:
     """`function` called once with the coordinate arrays of a grid (unlike JAX's, not vmapped)."""
     shape = canonical_shape(shape, "fromfunction")
     return function(*indices(shape, dtype, sparse=False), **kwargs)
@@ -618,7 +629,7 @@ def _below(shape: tuple[int, int], k: int) -> Any:
 
 
 @fused(static=("N", "M", "k", "dtype"))
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """float32[N, M] with ones on diagonal `k` and below."""
     shape = canonical_shape((N, N if M is None else M), "tri")
     return convert(_below(shape, k),  # type: ignore[arg-type]
@@ -635,13 +646,13 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
 
 
 @fused(static=("k",))
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """The matrices m[..., n, m] with zeros above diagonal `k`."""
     return _triangle("tril", m, k, True)
 
 
 @fused(static=("k",))
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """The matrices m[..., n, m] with zeros below diagonal `k`."""
     return _triangle("triu", m, k, False)
 
@@ -687,7 +698,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     return (lax_creation.iota(dtypes.default_int(), n),) * ndim
 
 
-def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     """`diag_indices` of an array with at least two axes of one size."""
     shape = _shaped("diag_indices_from", arr).shape
     if len(shape) < 2 or len(set(shape)) != 1:
@@ -697,7 +708,7 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
 
 
 @fused(static=("k",))
-def diag(v: Any, k: int = 0) -> Any:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with vector `v` on diagonal `k`, or diagonal `k` of matrix `v`."""
     (x,) = array_args("diag", v)
     if len(x.shape) == 2:
@@ -718,7 +729,7 @@ def _on_diagonal(n: int, k: int) -> Any:
 
 
 @fused(static=("k",))
-def diagflat(v: Any, k: int = 0) -> Any:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with all elements of `v`, in row-major order, on diagonal `k`."""
     (x,) = array_args("diagflat", v)
     return diag(lax_shape.reshape(_lead(x, x.shape), (prod(x.shape),)), k)
@@ -743,7 +754,7 @@ def diagonal_of(x: Any, offset: int, axis1: int, axis2: int) -> Any:
 
 
 @fused(static=("N", "increasing",))
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """x[n] -> [n, N]: the powers N-1 … 0 (0 … N-1 if increasing) of each element."""
     (x,) = array_args("vander", x)
     if len(x.shape) != 1:

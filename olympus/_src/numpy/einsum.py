@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, DTypeLike
 from ..base.util import Memo, lazy_module
 from ..lax import contract
 from ..lax import shape as lax_shape
@@ -83,9 +84,10 @@ def _in_pairs(taken: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
     return pairs
 
 
-def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto",
-           precision: Any = None, preferred_element_type: Any = None,
-           _dot_general: Any = contract.dot_general, out_sharding: Any = None) -> Any:
+def einsum(subscripts: Any, /, *operands: Any, out: None = None,
+           optimize: str | bool | list[tuple[int, ...]] = "auto", precision: Any = None,
+           preferred_element_type: DTypeLike | None = None,
+           _dot_general: Any = contract.dot_general, out_sharding: Any = None) -> Array:
     """Products of operands summed over labels: `einsum("ij,jk->ik", a, b)`.
 
     Args:
@@ -222,7 +224,8 @@ def _drop_ones(p: str, x: Any, q: str, y: Any) -> tuple[str, Any, str, Any]:
     return p, x, q, y
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list, Any]:
+def einsum_path(subscripts: Any, /, *operands: Any,
+                optimize: bool | str | list[tuple[int, ...]] = "auto") -> tuple[list, Any]:
     """The order of contractions that `einsum` would take, and opt_einsum's report on its cost."""
     inputs, output, arrays = _parse(subscripts, operands)
     equation = ",".join(inputs) + "->" + output

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
 from ..custom.rules import SymbolicZero
@@ -67,43 +68,43 @@ def _real(name: str, *xs: Any) -> list[Any]:
 # Exponentials and logarithms ---------------------------------------------------------------------
 
 @eager_unary
-def exp(x: Any, /) -> Any:
+def exp(x: ArrayLike, /) -> Array:
     """e to the power `x`."""
     return unary_inexact(ew.exp, x)
 
 
 @eager_unary
-def exp2(x: Any, /) -> Any:
+def exp2(x: ArrayLike, /) -> Array:
     """2 to the power `x`."""
     return unary_inexact(ew.exp2, x)
 
 
 @eager_unary
-def expm1(x: Any, /) -> Any:
+def expm1(x: ArrayLike, /) -> Array:
     """`exp(x) - 1`, exact for small `x`."""
     return unary_inexact(ew.expm1, x)
 
 
 @eager_unary
-def log(x: Any, /) -> Any:
+def log(x: ArrayLike, /) -> Array:
     """The natural logarithm; NaN of negative real numbers."""
     return unary_inexact(ew.log, x)
 
 
 @eager_unary
-def log1p(x: Any, /) -> Any:
+def log1p(x: ArrayLike, /) -> Array:
     """`log(1 + x)`, exact for small `x`."""
     return unary_inexact(ew.log1p, x)
 
 
 @eager_unary
-def log2(x: Any, /) -> Any:
+def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2."""
     return unary_inexact(ew.log2, x)
 
 
 @fused
-def log10(x: Any, /) -> Any:
+def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10."""
     (x,) = promote_inexact("log10", x)
     return ew.over_real(ew.log(x), _LN10)
@@ -183,19 +184,19 @@ def logaddexp2(x: Any, y: Any, /, *, out: None = None, where: None = None) -> An
 # Roots and distances -----------------------------------------------------------------------------
 
 @eager_unary
-def sqrt(x: Any, /) -> Any:
+def sqrt(x: ArrayLike, /) -> Array:
     """The square root; NaN of negative real numbers."""
     return unary_inexact(ew.sqrt, x)
 
 
 @eager_unary
-def cbrt(x: Any, /) -> Any:
+def cbrt(x: ArrayLike, /) -> Array:
     """The cube root of real numbers."""
     return unary_inexact(ew.cbrt, x)
 
 
 @eager_binary(composite=True)
-def hypot(x1: Any, x2: Any, /) -> Any:
+def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`sqrt(x1**2 + x2**2)` of real numbers, without overflow."""
     x, y = _real("hypot", x1, x2)
     shape = broadcast_shapes(x.shape, y.shape)
@@ -227,153 +228,153 @@ def _hypot_jvp(primals: Any, tangents: Any) -> Any:
 # Trigonometry ------------------------------------------------------------------------------------
 
 @eager_unary
-def sin(x: Any, /) -> Any:
+def sin(x: ArrayLike, /) -> Array:
     """The sine of radians."""
     return unary_inexact(ew.sin, x)
 
 
 @eager_unary
-def cos(x: Any, /) -> Any:
+def cos(x: ArrayLike, /) -> Array:
     """The cosine of radians."""
     return unary_inexact(ew.cos, x)
 
 
 @eager_unary
-def tan(x: Any, /) -> Any:
+def tan(x: ArrayLike, /) -> Array:
     """The tangent of radians."""
     return unary_inexact(ew.tan, x)
 
 
 @eager_unary
-def arcsin(x: Any, /) -> Any:
+def arcsin(x: ArrayLike, /) -> Array:
     """The inverse of sin; NaN outside [-1, 1]."""
     return unary_inexact(ew.asin, x)
 
 
 @eager_unary
-def arccos(x: Any, /) -> Any:
+def arccos(x: ArrayLike, /) -> Array:
     """The inverse of cos; NaN outside [-1, 1]."""
     return unary_inexact(ew.acos, x)
 
 
 @eager_unary
-def arctan(x: Any, /) -> Any:
+def arctan(x: ArrayLike, /) -> Array:
     """The inverse of tan."""
     return unary_inexact(ew.atan, x)
 
 
 @eager_binary
-def arctan2(x1: Any, x2: Any, /) -> Any:
+def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The angle of the point (x2, x1), in (-pi, pi]."""
     return binary_inexact(ew.atan2_p, x1, x2)
 
 
 @eager_unary
-def sinh(x: Any, /) -> Any:
+def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine."""
     return unary_inexact(ew.sinh, x)
 
 
 @eager_unary
-def cosh(x: Any, /) -> Any:
+def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine."""
     return unary_inexact(ew.cosh, x)
 
 
 @eager_unary
-def tanh(x: Any, /) -> Any:
+def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent."""
     return unary_inexact(ew.tanh, x)
 
 
 @eager_unary
-def arcsinh(x: Any, /) -> Any:
+def arcsinh(x: ArrayLike, /) -> Array:
     """The inverse of sinh."""
     return unary_inexact(ew.asinh, x)
 
 
 @eager_unary
-def arccosh(x: Any, /) -> Any:
+def arccosh(x: ArrayLike, /) -> Array:
     """The inverse of cosh; NaN below 1."""
     return unary_inexact(ew.acosh, x)
 
 
 @eager_unary
-def arctanh(x: Any, /) -> Any:
+def arctanh(x: ArrayLike, /) -> Array:
     """The inverse of tanh; NaN outside [-1, 1]."""
     return unary_inexact(ew.atanh, x)
 
 
 @eager_unary
-def asin(x: Any, /) -> Any:
+def asin(x: ArrayLike, /) -> Array:
     """Alias of `arcsin`."""
     return unary_inexact(ew.asin, x)
 
 
 @eager_unary
-def acos(x: Any, /) -> Any:
+def acos(x: ArrayLike, /) -> Array:
     """Alias of `arccos`."""
     return unary_inexact(ew.acos, x)
 
 
 @eager_unary
-def atan(x: Any, /) -> Any:
+def atan(x: ArrayLike, /) -> Array:
     """Alias of `arctan`."""
     return unary_inexact(ew.atan, x)
 
 
 @eager_binary
-def atan2(x1: Any, x2: Any, /) -> Any:
+def atan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Alias of `arctan2`."""
     return binary_inexact(ew.atan2_p, x1, x2)
 
 
 @eager_unary
-def asinh(x: Any, /) -> Any:
+def asinh(x: ArrayLike, /) -> Array:
     """Alias of `arcsinh`."""
     return unary_inexact(ew.asinh, x)
 
 
 @eager_unary
-def acosh(x: Any, /) -> Any:
+def acosh(x: ArrayLike, /) -> Array:
     """Alias of `arccosh`."""
     return unary_inexact(ew.acosh, x)
 
 
 @eager_unary
-def atanh(x: Any, /) -> Any:
+def atanh(x: ArrayLike, /) -> Array:
     """Alias of `arctanh`."""
     return unary_inexact(ew.atanh, x)
 
 
 @eager_unary
-def deg2rad(x: Any, /) -> Any:
+def deg2rad(x: ArrayLike, /) -> Array:
     """Degrees to radians."""
     (x,) = _real("deg2rad", x)
     return ew.mul(x, scalar(math.pi / 180, x))
 
 
 @eager_unary
-def rad2deg(x: Any, /) -> Any:
+def rad2deg(x: ArrayLike, /) -> Array:
     """Radians to degrees."""
     (x,) = _real("rad2deg", x)
     return ew.mul(x, scalar(180 / math.pi, x))
 
 
 @eager_unary
-def radians(x: Any, /) -> Any:
+def radians(x: ArrayLike, /) -> Array:
     """Alias of `deg2rad`."""
     return deg2rad(x)
 
 
 @eager_unary
-def degrees(x: Any, /) -> Any:
+def degrees(x: ArrayLike, /) -> Array:
     """Alias of `rad2deg`."""
     return rad2deg(x)
 
 
 @fused
-def sinc(x: Any, /) -> Any:
+def sinc(x: ArrayLike, /) -> Array:
     """`sin(pi x) / (pi x)`, 1 at 0; near 0 by its series, so that derivatives exist."""
     (x,) = promote_inexact("sinc", x)
     return _sinc(ew.mul(broadcast_to(x, x.shape), scalar(math.pi, x)))
@@ -410,7 +411,7 @@ def _away_from_zero(p: Any) -> tuple[Any, Any]:
 
 
 @fused
-def i0(x: Any) -> Any:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind and order 0, of real numbers."""
     (x,) = _real("i0", x)
     return _i0(broadcast_to(x, x.shape))
@@ -442,7 +443,7 @@ def _i1_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @fused(static=("deg",))
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The argument of complex numbers, in radians (or degrees); 0 or pi of real numbers."""
     (x,) = promote_inexact("angle", z)
     if dtypes.is_complex(x.dtype):
@@ -462,18 +463,18 @@ def _rounding(op: Any, name: str, x: Any) -> Any:
 
 
 @eager_unary
-def floor(x: Any, /) -> Any:
+def floor(x: ArrayLike, /) -> Array:
     """The largest integer not above `x`, in the dtype of `x`."""
     return _rounding(ew.floor, "floor", x)
 
 
 @eager_unary
-def ceil(x: Any, /) -> Any:
+def ceil(x: ArrayLike, /) -> Array:
     """The smallest integer not below `x`, in the dtype of `x`."""
     return _rounding(ew.ceil, "ceil", x)
 
 
-def trunc(x: Any) -> Any:
+def trunc(x: ArrayLike) -> Array:
     """`x` without its fraction: rounded towards zero."""
     return _rounding(_towards_zero, "trunc", x)
 
@@ -488,7 +489,7 @@ def _nearest_even(x: Any) -> Any:
 
 
 @eager_unary
-def rint(x: Any, /) -> Any:
+def rint(x: ArrayLike, /) -> Array:
     """The nearest integer, halves to even, as floating point."""
     (x,) = promote_inexact("rint", x)
     if dtypes.is_complex(x.dtype):
@@ -497,7 +498,7 @@ def rint(x: Any, /) -> Any:
 
 
 @fused(static=("decimals", "out"))
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """`a` rounded to `decimals` places, halves to even; negative places round left of the point.
 
     >>> import olympus.numpy as jnp
@@ -536,7 +537,7 @@ def _round_integer(x: Any, unit: int) -> Any:
     return ew.add(down, ew.mul(step, convert(away, x.dtype, x.aval.weak_type)))
 
 
-def around(a: Any, decimals: int = 0, out: None = None) -> Any:
+def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Alias of `round`."""
     return round(a, decimals, out)
 
@@ -554,19 +555,19 @@ def _kinds(name: str, x: Any, real_test: Any) -> Any:
 
 
 @eager_unary
-def isnan(x: Any, /) -> Any:
+def isnan(x: ArrayLike, /) -> Array:
     """Whether elements are NaN: bool[...]."""
     return _kinds("isnan", x, lambda x: ew.ne(x, x))
 
 
 @eager_unary
-def isinf(x: Any, /) -> Any:
+def isinf(x: ArrayLike, /) -> Array:
     """Whether elements are infinite: bool[...]."""
     return _kinds("isinf", x, lambda x: ew.eq(ew.abs(x), scalar(np.inf, x)))
 
 
 @eager_unary
-def isfinite(x: Any, /) -> Any:
+def isfinite(x: ArrayLike, /) -> Array:
     """Whether elements are neither infinite nor NaN: bool[...]."""
     (x,) = array_args("isfinite", x)
     if dtypes.is_complex(x.dtype):
@@ -585,13 +586,13 @@ def _is_signed_infinity(name: str, x: Any, value: float, out: None) -> Any:
 
 
 @eager_unary
-def isposinf(x: Any, /, out: None = None) -> Any:
+def isposinf(x: ArrayLike, /, out: None = None) -> Any:
     """Whether elements are plus infinity: bool[...]."""
     return _is_signed_infinity("isposinf", x, np.inf, out)
 
 
 @eager_unary
-def isneginf(x: Any, /, out: None = None) -> Any:
+def isneginf(x: ArrayLike, /, out: None = None) -> Any:
     """Whether elements are minus infinity: bool[...]."""
     return _is_signed_infinity("isneginf", x, -np.inf, out)
 
@@ -601,7 +602,7 @@ def _signed_of(dtype: Any) -> np.dtype:
 
 
 @eager_unary
-def signbit(x: Any, /) -> Any:
+def signbit(x: ArrayLike, /) -> Array:
     """Whether elements have the sign bit set, -0.0 included: bool[...]."""
     (x,) = array_args("signbit", x)
     if dtypes.is_complex(x.dtype):
@@ -615,7 +616,7 @@ def signbit(x: Any, /) -> Any:
 
 
 @eager_binary(composite=True)
-def copysign(x1: Any, x2: Any, /) -> Any:
+def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The size of `x1` with the sign of `x2`, that of -0.0 included."""
     x, y = _real("copysign", x1, x2)
     shape = broadcast_shapes(x.shape, y.shape)
@@ -626,13 +627,13 @@ def copysign(x1: Any, x2: Any, /) -> Any:
 
 
 @eager_binary
-def nextafter(x: Any, y: Any, /) -> Any:
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The next floating-point number after `x` towards `y`."""
     return ew.nextafter(*_real("nextafter", x, y))
 
 
 @fused
-def spacing(x: Any, /) -> Any:
+def spacing(x: ArrayLike, /) -> Array:
     """The distance from `x` to the next number away from zero, with the sign of `x`.
 
     Made of bits, because processors may take subnormal numbers for 0. NaN of infinities.
@@ -657,7 +658,7 @@ def spacing(x: Any, /) -> Any:
 
 
 @eager_binary(composite=True)
-def heaviside(x1: Any, x2: Any, /) -> Any:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 where `x1` is negative, 1 where positive, `x2` where 0, NaN where NaN."""
     x, h = _real("heaviside", x1, x2)
     shape = broadcast_shapes(x.shape, h.shape)
@@ -687,7 +688,7 @@ def _power_of_two(e: Any, x: Any) -> Any:
 
 
 @fused
-def ldexp(x1: Any, x2: Any, /) -> Any:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 * 2**x2` for integer `x2`, by exponent arithmetic, so that only the result rounds."""
     (e,) = array_args("ldexp", x2)
     if not dtypes.is_integer(e.dtype) and e.dtype != BOOL:
@@ -713,7 +714,7 @@ def ldexp(x1: Any, x2: Any, /) -> Any:
 
 
 @fused
-def frexp(x: Any, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     """The pair (m, e) with `x = m * 2**e` and 0.5 <= |m| < 1: float and int32.
 
     Zeros, infinities and NaN are their own mantissa, with exponent 0.
@@ -743,7 +744,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 
 @fused(static=("out",))
-def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     """The pair (fraction, whole part), both with the sign of `x`."""
     refuse_option("modf", out=out)
     (x,) = _real("modf", x)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal, typeof
 from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
@@ -145,7 +146,7 @@ def _one(name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str |
     return _transform(name, kind, a, s, (axis,), norm)
 
 
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along an axis.
 
     Args:
@@ -165,12 +166,12 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return _one("fft", FftType.FFT, a, n, axis, norm)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`, whose arguments it takes."""
     return _one("ifft", FftType.IFFT, a, n, axis, norm)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The first n//2 + 1 terms of the `fft` of real numbers; the others are their conjugates.
 
     Arguments as of `fft`; TypeError for complex numbers.
@@ -178,7 +179,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _one("rfft", FftType.RFFT, a, n, axis, norm)
 
 
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The real series of `n` numbers whose `rfft` is `a`.
 
     Arguments as of `fft`; `n` is the size of the result, 2*(m - 1) for m terms by default, which
@@ -196,7 +197,7 @@ def _swapped(norm: str | None) -> str | None:
     return {"backward": "forward", None: "forward", "forward": "backward"}.get(norm, norm)
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The real `fft` of a series of `n` numbers with Hermitian symmetry, of which `a` is half.
 
     Arguments as of `irfft`.
@@ -206,7 +207,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _one("hfft", FftType.IRFFT, ew.conj(x), n, axis, _swapped(norm))
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: half of a Hermitian series from its real spectrum.
 
     Arguments as of `rfft`.
@@ -216,8 +217,8 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 # Several axes ------------------------------------------------------------------------------------
 
-def fftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-         norm: str | None = None) -> Any:
+def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+         norm: str | None = None) -> Array:
     """The discrete Fourier transform over several axes.
 
     Args:
@@ -229,14 +230,14 @@ def fftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = No
     return _transform("fftn", FftType.FFT, a, s, axes, norm)
 
 
-def ifftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-          norm: str | None = None) -> Any:
+def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+          norm: str | None = None) -> Array:
     """The inverse of `fftn`, whose arguments it takes."""
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
-def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-          norm: str | None = None) -> Any:
+def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+          norm: str | None = None) -> Array:
     """The half of the `fftn` of real numbers that determines the rest: the last axis is halved.
 
     Arguments as of `fftn`; TypeError for complex numbers.
@@ -244,8 +245,8 @@ def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = N
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
-def irfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-           norm: str | None = None) -> Any:
+def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+           norm: str | None = None) -> Array:
     """The real array whose `rfftn` is `a`; `s` are the sizes of the result.
 
     Arguments as of `fftn`; the last size is 2*(m - 1) for m terms by default.
@@ -260,33 +261,34 @@ def _pair(name: str, axes: Any) -> Any:
     return axes
 
 
-def fft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-         norm: str | None = None) -> Any:
+def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+         norm: str | None = None) -> Array:
     """`fftn` over two axes, the last ones by default."""
     return _transform("fft2", FftType.FFT, a, s, _pair("fft2", axes), norm)
 
 
-def ifft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-          norm: str | None = None) -> Any:
+def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+          norm: str | None = None) -> Array:
     """`ifftn` over two axes, the last ones by default."""
     return _transform("ifft2", FftType.IFFT, a, s, _pair("ifft2", axes), norm)
 
 
-def rfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-          norm: str | None = None) -> Any:
+def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+          norm: str | None = None) -> Array:
     """`rfftn` over two axes, the last ones by default."""
     return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm)
 
 
-def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-           norm: str | None = None) -> Any:
+def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+           norm: str | None = None) -> Array:
     """`irfftn` over two axes, the last ones by default."""
     return _transform("irfft2", FftType.IRFFT, a, s, _pair("irfft2", axes), norm)
 
 
 # Frequencies -------------------------------------------------------------------------------------
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
+            device: Any = None) -> Array:
     """The frequencies of the terms of an `fft` of `n` points: 0, 1 …, then the negative ones.
 
     Args:
@@ -306,7 +308,8 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     return _frequencies("fftfreq", steps, n, d, dtype, device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
+             device: Any = None) -> Array:
     """The frequencies of the terms of an `rfft` of `n` points; arguments as of `fftfreq`."""
     n = canonical_dim(n, "rfftfreq")
     return _frequencies("rfftfreq", iota(np.int32, n // 2 + 1), n, d, dtype, device)
@@ -333,7 +336,7 @@ def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any)
     return out if device is None else device_put(out, device)
 
 
-def fftshift(x: Any, axes: Any = None) -> Any:
+def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The zero frequency moved to the middle along `axes`: an int, several, or None for all.
 
     >>> import olympus.numpy as jnp
@@ -343,7 +346,7 @@ def fftshift(x: Any, axes: Any = None) -> Any:
     return _rolled("fftshift", x, axes, lambda n: n // 2)
 
 
-def ifftshift(x: Any, axes: Any = None) -> Any:
+def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of `fftshift`."""
     return _rolled("ifftshift", x, axes, lambda n: -(n // 2))
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..backend.array import array_from_numpy
 from ..base import errors, source
+from ..base.typing import Array, ArrayLike
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, literal, typeof
 from ..lax import creation, cumulative, shape, slicing
@@ -340,9 +341,9 @@ _READ = _how(CLIP, False, False, None, True, "get")
 
 @fused(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"),
         inline=True)
-def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
-         unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None
-         ) -> Any:
+def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None,
+         mode: str | None = None, unique_indices: bool = False, indices_are_sorted: bool = False,
+         fill_value: Any = None) -> Array:
     """Elements of an array along an axis, at integer indices of any shape.
 
     Args:
@@ -405,8 +406,8 @@ def _modulo(indices: Any, n: int) -> Any:
 
 
 @fused(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None,
-                    fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Any:
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
+                    fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Array:
     """out[i, j, k] = arr[i, indices[i, j, k], k], here for axis 1 of three.
 
     Args:
@@ -464,8 +465,8 @@ def _take_along(x: Any, indices: Any, *, axis: int, how: How) -> Any:
                                (1,) * len(common), mode=how.mode, fill_value=how.fill)
 
 
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *,
-                   mode: Any = None) -> Any:
+def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None,
+                   inplace: bool = True, *, mode: str | None = None) -> Array:
     """A copy of `arr` with out[i, indices[i, j, k], k] = values[i, j, k], here for axis 1 of three.
 
     `inplace=False` must be given: arrays cannot be changed. Other arguments as `take_along_axis`.
@@ -502,7 +503,8 @@ def concrete(name: str, x: Any, what: str, remedy: str) -> np.ndarray:
     return np.asarray(getattr(x, "val", x))
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None,
+            fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> tuple[Any, ...]:
     """The places of the elements that are not zero: one vector of integers per axis, in row-major
     order.
 

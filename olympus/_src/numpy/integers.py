@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..lax import elementwise as ew
 from ..lax.reduce import reduce_or
@@ -42,7 +43,7 @@ def _euclid(x: Any, y: Any) -> Any:
 
 
 @fused
-def gcd(x1: Any, x2: Any) -> Any:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers; 0 of two zeros.
 
     Raises ValueError for other dtypes.
@@ -55,7 +56,7 @@ def gcd(x1: Any, x2: Any) -> Any:
 
 
 @fused
-def lcm(x1: Any, x2: Any) -> Any:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers; 0 if either is 0. Errors as `gcd`."""
     x, y = _integers("lcm", x1, x2)
     divisor = _euclid(x, y)

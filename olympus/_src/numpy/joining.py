@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer, describe, typeof
 from ..lax import creation, cumulative, slicing
 from ..lax import shape as lax_shape
@@ -57,7 +58,8 @@ def _joined(name: str, arrays: Any, dtype: Any) -> list[Any]:
     return [promote.convert(x, dtype) for x in array_args(name, *arrays)]
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
+                dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along an axis that they have.
 
     Args:
@@ -81,12 +83,13 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
     return as_array(slicing.concatenate(arrays, axis))
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     """`concatenate`, under its name in the array API standard."""
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = None,
+          dtype: DTypeLike | None = None) -> Array:
     """Arrays of one shape joined along a new axis. ValueError where shapes differ."""
     refuse_option("stack", out=out)
     arrays = _joined("stack", _sequence("stack", arrays), dtype)
@@ -98,7 +101,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     return slicing.concatenate([expand_dims(x, axis) for x in arrays], axis)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices along an axis, which they lack. ValueError for scalars."""
     x = array_args("unstack", x)[0]
     if not x.shape:
@@ -111,23 +114,23 @@ def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
     return tuple([slicing.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])])
 
 
-def vstack(tup: Any, dtype: Any = None) -> Any:
+def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Joined along axis 0, vectors as rows."""
     return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Any:
+def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Joined along axis 1, vectors along axis 0."""
     arrays = [atleast_1d(x) for x in _sequence("hstack", tup)]
     return concatenate(arrays, 0 if len(arrays[0].shape) == 1 else 1, dtype)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Any:
+def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Joined along axis 2, after `atleast_3d`."""
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
 
 
-def column_stack(tup: Any) -> Any:
+def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     """Joined along axis 1, vectors as columns."""
     arrays = array_args("column_stack", *_sequence("column_stack", tup))
     return concatenate([x if len(x.shape) > 1 else reshape(x, (prod(x.shape), 1)) for x in arrays],
@@ -135,12 +138,12 @@ def column_stack(tup: Any) -> Any:
 
 
 @fused(static=("axis",), inline=True)
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Values joined to the end along an axis; both flattened if it is None."""
     return concatenate([arr, values], axis)
 
 
-def block(arrays: Any) -> Any:
+def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis.
 
     >>> import olympus.numpy as onp
@@ -176,7 +179,8 @@ def _block_depth(arrays: Any) -> tuple[int, int]:
 
 # Splitting ---------------------------------------------------------------------------------------
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
+          axis: int = 0) -> list[Any]:
     """Equal parts (an int), or parts between places (a sequence), along an axis.
 
     Raises ValueError where an int does not divide the axis's size.
@@ -184,22 +188,23 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _split("split", ary, indices_or_sections, axis)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
+                axis: int = 0) -> list[Any]:
     """`split` where the parts may differ in size by one, the larger ones first."""
     return _split("array_split", ary, indices_or_sections, axis)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Any]:
     """`split` along axis 0."""
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Any]:
     """`split` along axis 1; of vectors along axis 0."""
     return _split("hsplit", ary, indices_or_sections, 0 if len(np.shape(ary)) == 1 else 1)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Any]:
     """`split` along axis 2."""
     return _split("dsplit", ary, indices_or_sections, 2)
 
@@ -237,7 +242,7 @@ def _pieces(x: Any, *, bounds: tuple, axis: int) -> list[Any]:
 
 # Repeating ---------------------------------------------------------------------------------------
 
-def tile(A: Any, reps: Any) -> Any:
+def tile(A: ArrayLike, reps: Any) -> Array:
     """The array repeated as a whole, `reps[i]` times along axis i.
 
     >>> import olympus.numpy as onp
@@ -253,8 +258,8 @@ def tile(A: Any, reps: Any) -> Any:
     return lax_shape.tile(A, counts) if any(n != 1 for n in counts) else A
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None,
-           out_sharding: Any = None) -> Any:
+def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
+           total_repeat_length: int | None = None, out_sharding: Any = None) -> Array:
     """Each element repeated in place.
 
     Args:
@@ -346,8 +351,8 @@ def _places(name: str, obj: Any, n: int) -> np.ndarray:
     return places
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
-           ) -> Any:
+def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
+           assume_unique_indices: bool = False) -> Array:
     """The array without the elements at some places along an axis (flattened if None).
 
     `obj` is an int, a slice, a mask or integers, concrete unless it is an array of places promised
@@ -381,7 +386,8 @@ def _delete_traced(arr: Any, places: Any, *, axis: int) -> Any:
     return take(arr, source, axis, mode="clip")
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
+           axis: int | None = None) -> Array:
     """Values inserted before the given places along an axis (of the flattened array if None).
 
     >>> import olympus.numpy as onp

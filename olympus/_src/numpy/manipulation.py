@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base import lib
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..lax import slicing
@@ -42,8 +43,8 @@ __all__ = [
 # Shape -------------------------------------------------------------------------------------------
 
 @fused(static=("shape", "order", "copy", "out_sharding"), inline=True)
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None,
-            out_sharding: Any = None) -> Any:
+def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | None = None,
+            out_sharding: Any = None) -> Array:
     """The same elements in another shape.
 
     Args:
@@ -95,7 +96,7 @@ def canonical_sizes(shape: Any) -> tuple[int, ...]:
 
 
 @fused(static=("order", "out_sharding"), inline=True)
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements as a vector."""
     if order == "K":
         raise ValueError("ravel: order 'K' given; arrays have no strides here; use 'C' or "
@@ -105,7 +106,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
 
 
 @fused(static=("axis",), inline=True)
-def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """Axes of size 1 inserted, at their places in the result.
 
     >>> import olympus.numpy as onp
@@ -117,7 +118,7 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
     return lax_shape.expand_dims(a, canonical_axes(axes, len(a.shape) + len(axes), "expand_dims"))
 
 
-def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """The axes of size 1, or the named ones among them, removed. ValueError for larger ones."""
     a = array_args("squeeze", a)[0]
     if axis is None:
@@ -130,19 +131,19 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Any:
     return lax_shape.squeeze(a, axes) if axes else as_array(a)
 
 
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 1 axis; a list if several are given."""
     return _at_least("atleast_1d", arys, lambda n: (0,) if n == 0 else ())
 
 
 @fused(inline=True)
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 2 axes: vectors become rows."""
     return _at_least("atleast_2d", arys, lambda n: (0, 1)[:2 - n] if n < 2 else ())
 
 
 @fused(inline=True)
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 3 axes: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1]."""
     return _at_least("atleast_3d", arys, lambda n: ((0, 1, 2), (0, 2), (2,))[n] if n < 3 else ())
 
@@ -169,7 +170,7 @@ def as_array(x: Any) -> Any:
 
 # Axes --------------------------------------------------------------------------------------------
 
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The axes in another order: reversed, or axis i of the result is `axes[i]` of `a`."""
     a = array_args("transpose", a)[0]
     ndim = len(a.shape)
@@ -183,12 +184,12 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
     return as_array(a) if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
 
 
-def permute_dims(a: Any, /, axes: Sequence[int]) -> Any:
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """`transpose` with the axes required."""
     return transpose(a, axes)
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """The last two axes exchanged: [..., m, n] to [..., n, m]. ValueError for rank below 2."""
     x = array_args("matrix_transpose", x)[0]
     if len(x.shape) < 2:
@@ -198,7 +199,7 @@ def matrix_transpose(x: Any, /) -> Any:
 
 
 @fused(static=("axis1", "axis2"), inline=True)
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two axes exchanged."""
     a = array_args("swapaxes", a)[0]
     order = list(range(len(a.shape)))
@@ -209,7 +210,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 
 @fused(static=("source", "destination"), inline=True)
-def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Axes moved to new places; the others keep their order."""
     a = array_args("moveaxis", a)[0]
     ndim = len(a.shape)
@@ -224,7 +225,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     return a if order == list(range(ndim)) else lax_shape.transpose(a, tuple(order))
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """An axis moved to lie before the axis `start`; `moveaxis` says the same more plainly."""
     ndim = len(np.shape(a))
     axis = canonical_axis(axis, ndim, "rollaxis")
@@ -237,7 +238,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 # Broadcasting ------------------------------------------------------------------------------------
 
 @fused(static=("shape", "out_sharding"), inline=True)
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
+def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = None) -> Array:
     """The array repeated along new axes in front and along axes of size 1.
 
     Raises ValueError where it does not fit.
@@ -253,7 +254,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Any:
     return constrain("broadcast_to", out, out_sharding)
 
 
-def broadcast_arrays(*args: Any) -> list[Any]:
+def broadcast_arrays(*args: ArrayLike) -> list[Any]:
     """The arrays, each broadcast to their common shape; dtypes stay."""
     args = tuple(array_args("broadcast_arrays", *args))
     if not args:
@@ -272,7 +273,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return _broadcast_shapes(*[canonical_shape(s, "broadcast_shapes") for s in shapes])
 
 
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """The elements in another shape: repeated from the start where it is larger, or cut off."""
     a = array_args("resize", a)[0]
     new = canonical_shape(new_shape, "resize")
@@ -288,19 +289,19 @@ def resize(a: Any, new_shape: Any) -> Any:
 # Order -------------------------------------------------------------------------------------------
 
 @fused(static=("axis",), inline=True)
-def flip(m: Any, axis: int | Sequence[int] | None = None) -> Any:
+def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """The elements in reverse order along an axis, several, or all."""
     m = array_args("flip", m)[0]
     return lax_shape.rev(m, canonical_axes(axis, len(m.shape), "flip"))
 
 
-def fliplr(m: Any) -> Any:
+def fliplr(m: ArrayLike) -> Array:
     """`flip` along axis 1. ValueError for rank below 2."""
     _require_rank("fliplr", m, 2)
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Any:
+def flipud(m: ArrayLike) -> Array:
     """`flip` along axis 0. ValueError for rank 0."""
     _require_rank("flipud", m, 1)
     return flip(m, 0)
@@ -312,7 +313,7 @@ def _require_rank(name: str, m: Any, rank: int) -> None:
 
 
 @fused(static=("k", "axes"))
-def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """Turned by k quarters in the plane of two axes, from the first towards the second."""
     m = array_args("rot90", m)[0]
     plane = canonical_axes(axes, len(m.shape), "rot90")
@@ -326,7 +327,8 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     return flip(swapaxes(m, i, j), i) if k == 1 else swapaxes(flip(m, i), i, j)
 
 
-def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Any:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
+         axis: int | Sequence[int] | None = None) -> Array:
     """Elements moved along an axis, those that leave enter at the other end.
 
     Args:
@@ -403,7 +405,8 @@ def _roll_traced(a: Any, s: Any, *, axis: int) -> Any:
 
 # Dtype -------------------------------------------------------------------------------------------
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
+           device: Any = None) -> Array:
     """The elements converted to another dtype; None is the default float dtype.
 
     Args:

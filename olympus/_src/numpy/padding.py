@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import creation, slicing
 from ..transforms.fused import fused
@@ -31,8 +32,8 @@ _OPTIONS = {
 }
 
 
-def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
-        ) -> Any:
+def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant",
+        **kwargs: Any) -> Array:
     """The array with elements added before and after along each axis.
 
     Args:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..base.typing import Array, ArrayLike
 from ..lax.creation import full
 from ..loops.scan import scan
 from ..transforms.fused import fused
@@ -15,7 +14,7 @@ __all__ = ["polyval"]
 
 
 @fused(static=("unroll",))
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Value of a polynomial by Horner's rule.
 
     Args:

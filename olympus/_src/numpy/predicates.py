@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike
 from ..core.trace import SCALAR_TYPES, literal
 from ..lax import elementwise as ew
 from ..lax.reduce import reduce_and
@@ -21,7 +22,8 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "is
 
 
 @fused(static=("equal_nan",))
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
+            equal_nan: bool = False) -> Array:
     """Whether `|a - b| <= atol + rtol * |b|` per element; infinities are close to themselves.
 
     >>> import olympus.numpy as jnp
@@ -58,7 +60,8 @@ def _all(x: Any) -> Any:
 
 
 @fused(static=("equal_nan",))
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
+             equal_nan: bool = False) -> Array:
     """Whether all elements are close: bool[]. See `isclose`."""
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
@@ -72,7 +75,7 @@ def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
     return to_array(_all(broadcast_to(same, broadcast_shapes(a.shape, b.shape))))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether shapes and all elements are equal: bool[]. Takes lists too."""
     a, b = asarray(a1), asarray(a2)
     if a.shape != b.shape:
@@ -80,7 +83,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return _equal(a, b, equal_nan)
 
 
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether all elements are equal after broadcasting: bool[]; False if shapes do not fit."""
     a, b = asarray(a1), asarray(a2)
     try:
@@ -91,7 +94,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 
 
 @fused
-def isreal(x: Any) -> Any:
+def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is 0: bool[...]."""
     (x,) = array_args("isreal", x)
     if not dtypes.is_complex(x.dtype):
@@ -100,7 +103,7 @@ def isreal(x: Any) -> Any:
 
 
 @fused
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part is not 0: bool[...]."""
     (x,) = array_args("iscomplex", x)
     if not dtypes.is_complex(x.dtype):

@@ -6,6 +6,7 @@ import builtins
 import operator
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal
 from ..lax import contract, slicing
 from ..lax import elementwise as ew
@@ -40,8 +41,8 @@ def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 @fused(static=("precision", "preferred_element_type", "out_sharding"), inline=True)
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
-        out_sharding: Any = None) -> Any:
+def dot(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+        preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """a[..., k], b[..., k, m] -> [..., ..., m]: the last axis of `a` with the last but one of `b`.
 
     With a scalar the product; of a vector `b` its only axis counts. For batches of matrices use
@@ -66,8 +67,8 @@ def _check_contracted(name: str, x: Any, y: Any, i: int, j: int) -> None:
 
 
 @fused(static=("precision", "preferred_element_type", "out_sharding"), inline=True)
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
-           out_sharding: Any = None) -> Any:
+def matmul(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+           preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """a[..., n, k] @ b[..., k, m] -> [..., n, m]; leading axes broadcast; vectors as in NumPy.
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
@@ -127,7 +128,8 @@ def _batch_shape(name: str, x: Any, y: Any) -> tuple[int, ...]:
 
 
 @fused(static=("precision", "preferred_element_type"))
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+         preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of conj(a) * b over all elements in row-major order: a scalar."""
     x, y = _operands("vdot", conjugate(a), b)
     x, y = (lax_shape.reshape(z, (size_of(z.shape),)) for z in (x, y))
@@ -135,7 +137,8 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 @fused(static=("precision", "preferred_element_type"), inline=True)
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+          preferred_element_type: DTypeLike | None = None) -> Array:
     """a[..., k], b[..., k] -> [..., ...]: the last axes are summed over; with a scalar `dot`."""
     x, y = _operands("inner", a, b)
     if not x.shape or not y.shape:
@@ -154,15 +157,15 @@ def _outer(x: Any, y: Any) -> Any:
 
 
 @fused(static=("out",))
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """a[n], b[m] -> [n, m]: all products; arrays of other ranks are flattened."""
     refuse_option("outer", out=out)
     return _outer(*_operands("outer", a, b))
 
 
 @fused(static=("axes", "precision", "preferred_element_type", "out_sharding"), inline=True)
-def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
-              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = None,
+              preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """The sum over pairs of axes: the last of `a` with the first of `b`, or as listed.
 
     Args:
@@ -189,7 +192,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None,
 
 
 @fused
-def kron(a: Any, b: Any) -> Any:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: sizes multiply along each axis, aligned at the right."""
     x, y = _operands("kron", a, b)
     ndim = builtins.max(x.ndim, y.ndim)
@@ -241,8 +244,8 @@ def _at_least(name: str, x: Any, ndim: int, position: int) -> None:
 
 
 @fused(static=("axis", "precision", "preferred_element_type"))
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-           preferred_element_type: Any = None) -> Any:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """x1[..., k], x2[..., k] -> [...]: conj(x1) * x2 summed along an axis; the rest broadcasts."""
     x, y = _operands("vecdot", x1, x2)
     for i, z in enumerate((x, y)):
@@ -258,7 +261,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
 
 
 @fused
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1[..., n, k], x2[..., k] -> [..., n]: leading axes broadcast."""
     x, y = _operands("matvec", x1, x2)
     _at_least("matvec", x, 2, 0)
@@ -268,7 +271,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
 
 
 @fused
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1[..., k], x2[..., k, m] -> [..., m]: conj(x1) as a row; leading axes broadcast."""
     x, y = _operands("vecmat", x1, x2)
     _at_least("vecmat", x, 1, 0)
@@ -278,7 +281,7 @@ def vecmat(x1: Any, x2: Any, /) -> Any:
 
 
 @fused(static=("offset", "axis1", "axis2"))
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Diagonal `offset` over two axes, as the last axis of the result."""
     (x,) = array_args("diagonal", a)
     if len(x.shape) < 2:
@@ -288,8 +291,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 
 @fused(static=("offset", "axis1", "axis2", "dtype", "out"))
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None,
-          out: None = None) -> Any:
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
+          dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The sum of diagonal `offset` over two axes; booleans and small integers as int32."""
     refuse_option("trace", out=out)
     found = diagonal(a, offset, axis1, axis2)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..core.trace import literal
 from ..lax import creation as lax_creation
 from ..lax import cumulative, reduce, slicing
@@ -132,8 +133,9 @@ def reduce_sum(x: Any, axes: Axes) -> Any:
 
 
 @fused(static=("axis", "dtype", "out", "keepdims", "initial", "promote_integers"))
-def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+        keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+        promote_integers: bool = True) -> Array:
     """The sum over axes (all of them if None).
 
     Booleans and small integers add up in int32 or uint32 (64 bits with x64), unless
@@ -151,8 +153,9 @@ def sum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims:
 
 
 @fused(static=("axis", "dtype", "out", "keepdims", "initial", "promote_integers"))
-def prod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-         initial: Any = None, where: Any = None, promote_integers: bool = True) -> Any:
+def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+         keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+         promote_integers: bool = True) -> Array:
     """The product over axes (all of them if None); dtypes as `sum`."""
     x, axes = reduction_args("prod", a, axis, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
@@ -179,23 +182,23 @@ def _any(x: Any, where: Any, *, axes: Axes, keepdims: bool) -> Any:
 
 
 @fused(static=("axis", "out", "keepdims"))
-def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
-        ) -> Any:
+def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
     """Whether all elements over axes are not zero; True of none."""
     x, axes = reduction_args("all", a, axis, out)
     return _all(x, mask_arg("all", where), axes=axes, keepdims=bool(keepdims))
 
 
 @fused(static=("axis", "out", "keepdims"))
-def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
-        ) -> Any:
+def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
     """Whether some element over axes is not zero; False of none."""
     x, axes = reduction_args("any", a, axis, out)
     return _any(x, mask_arg("any", where), axes=axes, keepdims=bool(keepdims))
 
 
 @fused(static=("axis", "keepdims"))
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """The number of elements over axes that are not zero."""
     x, axes = reduction_args("count_nonzero", a, axis)
     return _sum(as_bool(x), None, None, axes=axes, keepdims=bool(keepdims),
@@ -236,8 +239,8 @@ def _extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: b
 
 
 @fused(static=("axis", "out", "keepdims", "initial"))
-def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Any:
+def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The largest element over axes; NaN if any is NaN.
 
     Raises ValueError for no elements, or `where`, without `initial`.
@@ -246,29 +249,29 @@ def max(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
 
 
 @fused(static=("axis", "out", "keepdims", "initial"))
-def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None) -> Any:
+def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The smallest element over axes; NaN if any is NaN. Errors as `max`."""
     return _extreme("min", False, a, axis, out, keepdims, initial, where)
 
 
 @fused(static=("axis", "out", "keepdims", "initial"))
-def amax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-         where: Any = None) -> Any:
+def amax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """Alias of `max`."""
     return _extreme("max", True, a, axis, out, keepdims, initial, where)
 
 
 @fused(static=("axis", "out", "keepdims", "initial"))
-def amin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-         where: Any = None) -> Any:
+def amin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """Alias of `min`."""
     return _extreme("min", False, a, axis, out, keepdims, initial, where)
 
 
 @fused(static=("axis", "out", "keepdims"))
-def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-           where: Any = None) -> tuple[Any, Any]:
+def minmax(a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False,
+           initial: Any = None, where: Any = None) -> tuple[Any, Any]:
     """The pair of `min` and `max`."""
     return (min(a, axis, out, keepdims, initial, where),
             max(a, axis, out, keepdims, initial, where))
@@ -300,7 +303,8 @@ def _arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdim
 
 
 @fused(static=("axis", "out", "keepdims"))
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
+           keepdims: bool | None = None) -> Array:
     """The index of the first largest element along an axis, or in row-major order: int32.
 
     The first NaN counts as largest. Raises ValueError if there are no elements.
@@ -309,7 +313,8 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 
 @fused(static=("axis", "out", "keepdims"))
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
+           keepdims: bool | None = None) -> Array:
     """The index of the first smallest element; the first NaN counts as smallest."""
     return _arg_extreme("argmin", False, a, axis, out, keepdims)
 
@@ -330,15 +335,15 @@ def is_nan(x: Any) -> Any:
 
 
 @fused(static=("axis", "out", "keepdims"))
-def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-              ) -> Any:
+def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
+              keepdims: bool | None = None) -> Array:
     """`argmax` without NaN; -1 (not an error as in NumPy) where all are NaN."""
     return _nan_arg_extreme("nanargmax", True, a, axis, out, keepdims)
 
 
 @fused(static=("axis", "out", "keepdims"))
-def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-              ) -> Any:
+def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None,
+              keepdims: bool | None = None) -> Array:
     """`argmin` without NaN; -1 (not an error as in NumPy) where all are NaN."""
     return _nan_arg_extreme("nanargmin", False, a, axis, out, keepdims)
 
@@ -363,16 +368,18 @@ def without_nan(x: Any, value: Any) -> Any:
 
 
 @fused(static=("axis", "dtype", "out", "keepdims"))
-def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-           initial: Any = None, where: Any = None) -> Any:
+def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+           keepdims: bool = False, initial: ArrayLike | None = None,
+           where: ArrayLike | None = None) -> Array:
     """`sum` with NaN counted as 0."""
     (x,) = array_args("nansum", a)
     return sum(without_nan(x, 0), axis, dtype, out, keepdims, initial, where)
 
 
 @fused(static=("axis", "dtype", "out", "keepdims"))
-def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            initial: Any = None, where: Any = None) -> Any:
+def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+            keepdims: bool = False, initial: ArrayLike | None = None,
+            where: ArrayLike | None = None) -> Array:
     """`prod` with NaN counted as 1."""
     (x,) = array_args("nanprod", a)
     return prod(without_nan(x, 1), axis, dtype, out, keepdims, initial, where)
@@ -401,15 +408,15 @@ def _nan_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdim
 
 
 @fused(static=("axis", "out", "keepdims"))
-def nanmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-           where: Any = None) -> Any:
+def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """`max` without NaN; NaN where all are NaN."""
     return _nan_extreme("nanmax", True, a, axis, out, keepdims, initial, where)
 
 
 @fused(static=("axis", "out", "keepdims"))
-def nanmin(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-           where: Any = None) -> Any:
+def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """`min` without NaN; NaN where all are NaN."""
     return _nan_extreme("nanmin", False, a, axis, out, keepdims, initial, where)
 
@@ -437,7 +444,8 @@ def _cumulative(name: str, product: bool, a: Any, axis: Any, dtype: Any, out: No
 
 
 @fused(static=("axis", "dtype", "out"))
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+           out: None = None) -> Array:
     """Running sums along an axis, or over all elements in row-major order.
 
     Unlike NumPy's, integers keep their dtype; booleans become int32.
@@ -446,20 +454,23 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 @fused(static=("axis", "dtype", "out"))
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+            out: None = None) -> Array:
     """Running products along an axis, or over all elements; dtypes as `cumsum`."""
     return _cumulative("cumprod", True, a, axis, dtype, out)
 
 
 @fused(static=("axis", "dtype", "out"))
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+              out: None = None) -> Array:
     """`cumsum` with NaN counted as 0."""
     (x,) = array_args("nancumsum", a)
     return _cumulative("nancumsum", False, without_nan(x, 0), axis, dtype, out)
 
 
 @fused(static=("axis", "dtype", "out"))
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
+               out: None = None) -> Array:
     """`cumprod` with NaN counted as 1."""
     (x,) = array_args("nancumprod", a)
     return _cumulative("nancumprod", True, without_nan(x, 1), axis, dtype, out)
@@ -482,8 +493,8 @@ def _cumulative_api(name: str, product: bool, x: Any, axis: Any, dtype: Any, ini
 
 
 @fused(static=("axis", "dtype", "include_initial"))
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
-                   include_initial: bool = False) -> Any:
+def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+                   include_initial: bool = False) -> Array:
     """Running sums of the array API: `axis` is required unless `x` is a vector.
 
     With `include_initial` a 0 comes first. Small integers become 32-bit.
@@ -492,7 +503,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None,
 
 
 @fused(static=("axis", "dtype", "include_initial"))
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None,
-                    include_initial: bool = False) -> Any:
+def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
+                    include_initial: bool = False) -> Array:
     """Running products of the array API; with `include_initial` a 1 comes first."""
     return _cumulative_api("cumulative_prod", True, x, axis, dtype, include_initial)

@@ -6,10 +6,12 @@ How many elements a condition selects decides a shape. So such functions need a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import creation, cumulative
 from ..types import dtypes
@@ -28,8 +30,8 @@ __all__ = ["argwhere", "choose", "compress", "extract", "flatnonzero", "place", 
 _INT32 = dtypes.as_dtype("int32")
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
-          fill_value: Any = None) -> Any:
+def where(condition: Any, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *,
+          size: int | None = None, fill_value: Any = None) -> Any:
     """Elements of `x` where the condition holds, of `y` elsewhere; all three broadcast.
 
     With the condition alone this is `nonzero`, which takes `size` and `fill_value`. Raises
@@ -50,7 +52,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     return choose_elements(condition, x, y)
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None,
+           mode: str = "raise") -> Array:
     """Of each place, the array of `choices` that the integer there names.
 
     Args:
@@ -83,12 +86,14 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 
 # Conditions --------------------------------------------------------------------------------------
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(a: ArrayLike, *, size: int | None = None,
+                fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> Array:
     """The places of elements that are not zero in the flattened array."""
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(a: ArrayLike, *, size: int | None = None,
+             fill_value: ArrayLike | None = None) -> Array:
     """The places of elements that are not zero as rows [n, ndim]."""
     a = array_args("argwhere", a)[0]
     if not a.shape:
@@ -97,8 +102,8 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     return stack(nonzero(a, size=size, fill_value=fill_value), axis=1)
 
 
-def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None,
-             fill_value: Any = 0, out: None = None) -> Any:
+def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
+             size: int | None = None, fill_value: ArrayLike = 0, out: None = None) -> Array:
     """The elements along an axis (of the flattened array if None) where the condition holds.
 
     `size`, at most that of the axis, fixes how many there are; where there are fewer the rest is
@@ -130,12 +135,13 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     return take(a, places, axis, mode="fill", fill_value=fill_value)
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
+            fill_value: ArrayLike = 0) -> Array:
     """The elements where the condition holds, as a vector."""
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of `arr` whose k-th element under the mask is `vals[k % len(vals)]`.
 
     `inplace=False` must be given: arrays cannot be changed.
@@ -156,7 +162,8 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     return reshape(out, arr.shape)
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
+        inplace: bool = True) -> Array:
     """A copy of `a` with values at places of the flattened array; values repeat as needed.
 
     `mode` is "clip", "wrap" or None (places outside are dropped). `inplace=False` must be given.
@@ -191,7 +198,7 @@ def _wide(places: Any) -> Any:
     return as_array(promote.convert(places, dtype) if narrow else places)
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Any, ...]:
     """Places in the flattened array as places per axis; those outside are brought inside.
 
     >>> import olympus.numpy as onp
@@ -209,8 +216,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
                   for axis, n in enumerate(sizes)])
 
 
-def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C",
-                      dtype: Any = None) -> Any:
+def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
+                      order: str = "C", dtype: DTypeLike | None = None) -> Array:
     """Places per axis as places in the flattened array.
 
     Args:

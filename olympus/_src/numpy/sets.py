@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import creation, cumulative
 from ..lax import shape as lax_shape
@@ -56,9 +57,10 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-def unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
+def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
            return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
-           size: int | None = None, fill_value: Any = None, sorted: bool = True) -> Any:
+           size: int | None = None, fill_value: ArrayLike | None = None,
+           sorted: bool = True) -> Any:
     """The different elements (of the flattened array), or slices along an axis, in order.
 
     Args:
@@ -146,25 +148,29 @@ def _members(rows: Any, order: Any, group: Any, *fill: Any, size: int) -> tuple[
     return first, inverse, counts, values
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+def unique_all(x: ArrayLike, /, *, size: int | None = None,
+               fill_value: ArrayLike | None = None) -> UniqueAll:
     """The different elements with first places, inverse and counts; NaNs are all different."""
     return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size,
                              fill_value=fill_value))
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+def unique_counts(x: ArrayLike, /, *, size: int | None = None,
+                  fill_value: ArrayLike | None = None) -> UniqueCounts:
     """The different elements, and how often each occurs; NaNs are all different."""
     return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size,
                                 fill_value=fill_value))
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
+                   fill_value: ArrayLike | None = None) -> UniqueInverse:
     """The different elements, and where each element of `x` is among them."""
     return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size,
                                  fill_value=fill_value))
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(x: ArrayLike, /, *, size: int | None = None,
+                  fill_value: ArrayLike | None = None) -> Array:
     """The different elements; NaNs are all different."""
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
@@ -175,13 +181,14 @@ def _vectors(name: str, *arrays: Any) -> list[Any]:
     return [ravel(as_array(x)) for x in promote.promote_dtypes(name, *arrays)]
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
+            fill_value: ArrayLike | None = None) -> Array:
     """The elements that are in either array, sorted."""
     return unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
-def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
-         method: str = "auto") -> Any:
+def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
+         invert: bool = False, *, method: str = "auto") -> Array:
     """Whether each element is among the test elements: bool[...] of the first's shape.
 
     `assume_unique` has no effect. `method` is "auto", "compare_all", "binary_search" or "sort";
@@ -241,8 +248,8 @@ def _selected(name: str, keep: Any, values: Any, size: int | None, fill_value: A
     return where(places < n, found, found[0] if fill_value is None else fill), places
 
 
-def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-              fill_value: Any = None) -> Any:
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+              size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The different elements of the first array that are not in the second, sorted.
 
     With `assume_unique` they are not sorted, but in the first array's order. With `size`, missing
@@ -255,8 +262,9 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     return _selected("setdiff1d", keep, values, size, 0 if fill_value is None else fill_value)[0]
 
 
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *,
-                size: int | None = None, fill_value: Any = None) -> Any:
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
+                return_indices: bool = False, *, size: int | None = None,
+                fill_value: ArrayLike | None = None) -> Array | tuple[Array, Array, Array]:
     """The elements that are in both arrays, sorted; and where each is in them, if asked for.
 
     With `size`, missing values are `fill_value` (by default the smallest), missing places the
@@ -277,8 +285,8 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
             where(here, take(order, spots, 0, mode="clip"), n2))
 
 
-def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None,
-             fill_value: Any = None) -> Any:
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
+             size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The elements that are in exactly one of the arrays, sorted; each array's NaN is such a one.
 
     With `size`, missing values are `fill_value` (by default the smallest).

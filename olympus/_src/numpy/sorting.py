@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..lax import creation
 from ..lax import elementwise as ew
@@ -59,8 +60,8 @@ def _sortable(name: str, a: Any, axis: int | None, kind: str | None, order: Any,
 
 
 @fused(static=("axis", "kind", "order", "stable", "descending"), inline=True)
-def sort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None = None,
-         stable: bool = True, descending: bool = False) -> Any:
+def sort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order: None = None,
+         stable: bool = True, descending: bool = False) -> Array:
     """The elements in ascending order along an axis (of the flattened array if None).
 
     NaN comes last; complex numbers are ordered by real, then imaginary part, those with a NaN last.
@@ -75,8 +76,8 @@ def sort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None 
 
 
 @fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
-def argsort(a: Any, axis: int | None = -1, *, kind: str | None = None, order: None = None,
-            stable: bool = True, descending: bool = False, dtype: Any = None) -> Any:
+def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order: None = None,
+            stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None) -> Array:
     """The places that sort an array along an axis: of the default or the given integer dtype."""
     a, axis, stable = _sortable("argsort", a, axis, kind, order, stable)
     dtype = (dtypes.default_int() if dtype is None
@@ -96,7 +97,7 @@ def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -
     return lax_shape.rev(out, (axis,)) if descending else out
 
 
-def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Any:
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
     """The places that sort by several keys, the last key first.
 
     `keys` are arrays of one shape, or the rows of one array. `batch_size` bounds how many keys one
@@ -122,13 +123,13 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Any:
     return places
 
 
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: ArrayLike) -> Array:
     """The elements sorted along the last axis by real, then imaginary part, as complex numbers."""
     a = array_args("sort_complex", a)[0]
     return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)))
 
 
-def partition(a: Any, kth: int | Sequence[int], axis: int | None = -1) -> Any:
+def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1) -> Array:
     """The array with the k-th smallest element at place k, none larger before, none smaller after.
 
     The order within both parts is not specified (here it is ascending). `kth` may be several;
@@ -137,7 +138,7 @@ def partition(a: Any, kth: int | Sequence[int], axis: int | None = -1) -> Any:
     return sort(*_parted("partition", a, kth, axis))
 
 
-def argpartition(a: Any, kth: int | Sequence[int], axis: int | None = -1) -> Any:
+def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1) -> Array:
     """The places that partition an array: see `partition`."""
     return argsort(*_parted("argpartition", a, kth, axis))
 
@@ -149,8 +150,8 @@ def _parted(name: str, a: Any, kth: int | Sequence[int], axis: int | None) -> tu
     return a, axis
 
 
-def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
-          ) -> tuple[Any, Any]:
+def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
+          sorted: bool = True) -> tuple[Any, Any]:
     """The k largest (or smallest) elements along an axis, and their places.
 
     `sorted` is accepted: the result is always sorted. Raises ValueError for another mode.
@@ -173,8 +174,8 @@ _METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
 
 
 @fused(static=("side", "method"))
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
-                 ) -> Any:
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *,
+                 method: str = "scan") -> Array:
     """Where values belong in a sorted vector: default integers of the shape of `v`.
 
     Args:
@@ -238,7 +239,8 @@ def _before(x: Any, v: Any, side: str) -> Any:
 
 
 @fused(static=("right", "method"))
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
+             method: str | None = None) -> Array:
     """The bin that each value is in: i where bins[i-1] <= x < bins[i], for ascending bins.
 
     `right`: bins[i-1] < x <= bins[i]. Bins may descend too: bins[i-1] > x >= bins[i], and
@@ -260,8 +262,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     return where(descend, n - found, found)
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None,
-             out_sharding: Any = None) -> Any:
+def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
+             length: int | None = None, out_sharding: Any = None) -> Array:
     """How often each of 0, 1, 2 … occurs in a vector; weights are summed instead if given.
 
     Args:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..core.trace import literal
 from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
@@ -70,8 +72,8 @@ def _mean(x: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
 
 
 @fused(static=("axis", "dtype", "out", "keepdims"))
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *,
-         where: Any = None) -> Any:
+def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+         keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
     """The mean over axes; NaN of no elements. Integers give float32; 16-bit floats keep theirs.
 
     >>> import olympus.numpy as jnp
@@ -122,9 +124,9 @@ def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddo
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
-def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-        keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
-        ) -> Any:
+def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
     """The variance over axes: the mean of |x - mean|**2, with n - ddof as the divisor.
 
     Args:
@@ -135,9 +137,9 @@ def var(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
-def std(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-        keepdims: bool = False, *, where: Any = None, mean: Any = None, correction: Any = None
-        ) -> Any:
+def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
     """The standard deviation over axes: the square root of `var`."""
     return _spread("std", True, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
@@ -157,24 +159,26 @@ def _with_nan_mask(name: str, a: Any, where: Any) -> tuple[Any, Any]:
 
 
 @fused(static=("axis", "dtype", "out", "keepdims"))
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
-            where: Any = None) -> Any:
+def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+            keepdims: bool = False, where: ArrayLike | None = None) -> Array:
     """The mean of what is not NaN; NaN where nothing is."""
     x, mask = _with_nan_mask("nanmean", a, where)
     return mean(x, axis, dtype, out, keepdims, where=mask)
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims"))
-def nanvar(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+           ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+           mean: ArrayLike | None = None) -> Array:
     """The variance of what is not NaN."""
     x, mask = _with_nan_mask("nanvar", a, where)
     return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims"))
-def nanstd(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0,
-           keepdims: bool = False, where: Any = None, mean: Any = None) -> Any:
+def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
+           ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
+           mean: ArrayLike | None = None) -> Array:
     """The standard deviation of what is not NaN."""
     x, mask = _with_nan_mask("nanstd", a, where)
     return std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
@@ -192,8 +196,8 @@ def _spread_weights(name: str, w: Any, x: Any, axis: Any, axes: Axes) -> Any:
 
 
 @fused(static=("axis", "returned", "keepdims"))
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False,
-            keepdims: bool = False) -> Any:
+def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
+            returned: bool = False, keepdims: bool = False) -> Array | tuple[Array, Array]:
     """The mean with weights: of the shape of `a`, or of the sizes of the axes in `axis`.
 
     With `returned`, the pair of it and the sum of the weights. Unlike NumPy, weights that add up
@@ -214,7 +218,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 
 @fused(static=("axis", "out", "keepdims"))
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest minus the smallest element over axes."""
     refuse_option("ptp", out=out)
     return subtract(reductions.max(a, axis, keepdims=keepdims),
@@ -362,8 +366,9 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
-def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-             method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+             out: None = None, overwrite_input: bool = False, method: str = "linear",
+             keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The values below which the fractions `q` of the elements lie: shape [*q.shape, ...].
 
     Args:
@@ -382,17 +387,19 @@ def quantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
-def nanquantile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-                method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Any:
+def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+                out: None = None, overwrite_input: bool = False, method: str = "linear",
+                keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """`quantile` of what is not NaN; NaN where nothing is."""
     return _quantiles("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights,
                       True)
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
-def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-               method: str = "linear", keepdims: bool = False, *, weights: Any = None,
-               out_sharding: None = None) -> Any:
+def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+               out: None = None, overwrite_input: bool = False, method: str = "linear",
+               keepdims: bool = False, *, weights: ArrayLike | None = None,
+               out_sharding: None = None) -> Array:
     """`quantile` with `q` in percent."""
     out = _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
                      False, 100.0)
@@ -400,25 +407,25 @@ def percentile(a: Any, q: Any, axis: Any = None, out: None = None, overwrite_inp
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
-def nanpercentile(a: Any, q: Any, axis: Any = None, out: None = None,
-                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
-                  weights: Any = None) -> Any:
+def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
+                  out: None = None, overwrite_input: bool = False, method: str = "linear",
+                  keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """`nanquantile` with `q` in percent."""
     return _quantiles("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
                       True, 100.0)
 
 
 @fused(static=("axis", "out", "overwrite_input", "keepdims"))
-def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-           keepdims: bool = False) -> Any:
+def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+           overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle element over axes, or the mean of the middle two; NaN if any is NaN."""
     return _quantiles("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None,
                       False)
 
 
 @fused(static=("axis", "out", "overwrite_input", "keepdims"))
-def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False,
-              keepdims: bool = False) -> Any:
+def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
+              overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The median of what is not NaN; NaN where nothing is."""
     return _quantiles("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None,
                       True)
@@ -438,7 +445,8 @@ def _end(x: Any, like: Any, axis: int) -> Any:
 
 
 @fused(static=("n", "axis"))
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
+         append: ArrayLike | None = None) -> Array:
     """`n` times the differences of neighbours along an axis; of booleans, whether they differ."""
     (x,) = array_args("diff", a)
     n = operator.index(n)
@@ -462,7 +470,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 @fused
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
+            to_begin: ArrayLike | None = None) -> Array:
     """The differences of neighbours in row-major order, with elements put before and after.
 
     Raises TypeError for booleans, and for elements whose dtype the array's does not hold.
@@ -487,7 +496,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @fused(static=("axis", "edge_order"), numbers=True)
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
+def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None,
+             edge_order: int | None = None) -> Array | list[Array]:
     """Second-order central differences along axes, first-order ones at the ends.
 
     Args:
@@ -543,7 +553,8 @@ def _gradient_along(x: Any, h: Any, axis: int, order: int) -> Any:
 
 
 @fused(static=("axis",))
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
+              axis: int = -1) -> Array:
     """The integral along an axis by the trapezoidal rule, with coordinates `x` or the step `dx`."""
     (y,) = array_args("trapezoid", y)
     y = inexact(y)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import ArrayImpl
+from ..base.typing import Array, ArrayLike
 from ..core.ir import Literal
 from ..core.trace import literal
 from ..lax import elementwise as ew
@@ -117,7 +118,7 @@ def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 
 
 @eager_binary
-def divide(x1: Any, x2: Any, /) -> Any:
+def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 / x2` as floating or complex numbers; integers become float32.
 
     >>> import olympus.numpy as jnp
@@ -128,7 +129,7 @@ def divide(x1: Any, x2: Any, /) -> Any:
 
 
 @eager_binary
-def true_divide(x1: Any, x2: Any, /) -> Any:
+def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Alias of `divide`."""
     return binary_inexact(div_p, x1, x2)
 
@@ -149,7 +150,7 @@ def _zero(x: Any) -> Literal:
 
 
 @eager_binary(composite=True)
-def floor_divide(x1: Any, x2: Any, /) -> Any:
+def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 // x2`, rounded towards minus infinity; integers stay integers.
 
     A zero integer divisor gives an unspecified value, not an error.
@@ -199,7 +200,7 @@ def _nonzero_divisor(y: Any) -> Any:
 
 
 @eager_binary(composite=True)
-def remainder(x1: Any, x2: Any, /) -> Any:
+def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 % x2` with the sign of `x2`; 0 for a zero integer divisor.
 
     >>> import olympus.numpy as jnp
@@ -216,13 +217,13 @@ def remainder(x1: Any, x2: Any, /) -> Any:
 
 
 @eager_binary(composite=True)
-def mod(x1: Any, x2: Any, /) -> Any:
+def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Alias of `remainder`."""
     return remainder(x1, x2)
 
 
 @eager_binary(composite=True)
-def fmod(x1: Any, x2: Any, /) -> Any:
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of division rounded towards zero; it has the sign of `x1`."""
     x, y = promote("fmod", x1, x2)
     _refuse_complex("fmod", x)
@@ -231,7 +232,7 @@ def fmod(x1: Any, x2: Any, /) -> Any:
 
 
 @eager_binary(composite=True)
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
     """The pair `(x1 // x2, x1 % x2)`."""
     x, y = promote("divmod", x1, x2)
     if kind_of(x) == "f":
@@ -262,7 +263,7 @@ def _integer_exponent(x: Any, *, exponent: int) -> Any:
 _any_exponent = eager_binary(_power)
 
 
-def power(x1: Any, x2: Any, /) -> Any:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 ** x2`, broadcast; a Python int exponent multiplies, exactly.
 
     Raises TypeError for an integer base with a negative Python int exponent.
@@ -293,19 +294,19 @@ def _integer_power(x: Any, y: Any) -> Any:
     return found
 
 
-def pow(x1: Any, x2: Any, /) -> Any:
+def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Alias of `power`."""
     return power(x1, x2)
 
 
 @eager_binary
-def float_power(x: Any, y: Any, /) -> Any:
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x ** y` as floating or complex numbers."""
     return ew.pow(*promote_inexact("float_power", x, y))
 
 
 @eager_unary
-def square(x: Any, /) -> Any:
+def square(x: ArrayLike, /) -> Array:
     """`x * x`."""
     (x,) = array_args("square", x)
     if dtypes.is_inexact(x.dtype):
@@ -315,7 +316,7 @@ def square(x: Any, /) -> Any:
 
 
 @eager_unary
-def reciprocal(x: Any, /) -> Any:
+def reciprocal(x: ArrayLike, /) -> Array:
     """`1 / x`; unlike in NumPy, of integers as float32."""
     (x,) = promote_inexact("reciprocal", x)
     return ew.div(literal(1, x.dtype, x.aval.weak_type), x)
@@ -329,26 +330,26 @@ def negative(x: Any, /, *, out: None = None, where: None = None) -> Any:
     return unary(ew.neg, x)
 
 
-def positive(x: Any, /) -> Any:
+def positive(x: ArrayLike, /) -> Array:
     """`+x`: the operand itself."""
     return to_array(array_args("positive", x)[0])
 
 
 @eager_unary
-def absolute(x: Any, /) -> Any:
+def absolute(x: ArrayLike, /) -> Array:
     """The absolute value: of complex numbers real, of booleans and unsigned integers themselves."""
     (x,) = array_args("absolute", x)
     return to_array(x) if kind_of(x) in ("b", "u") else ew.abs(x)
 
 
 @eager_unary
-def abs(x: Any, /) -> Any:
+def abs(x: ArrayLike, /) -> Array:
     """Alias of `absolute`."""
     return absolute(x)
 
 
 @eager_unary
-def fabs(x: Any, /) -> Any:
+def fabs(x: ArrayLike, /) -> Array:
     """The absolute value of real numbers, as floating point."""
     (x,) = promote_inexact("fabs", x)
     _refuse_complex("fabs", x)
@@ -356,7 +357,7 @@ def fabs(x: Any, /) -> Any:
 
 
 @eager_unary
-def sign(x: Any, /) -> Any:
+def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1; of complex numbers `x / abs(x)`, 0 at 0; NaN of NaN."""
     return unary(ew.sign, x)
 
@@ -380,37 +381,37 @@ def minimum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 # Comparison --------------------------------------------------------------------------------------
 
 @eager_binary(wraps=False)
-def equal(x: Any, y: Any, /) -> Any:
+def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x == y`, broadcast: bool[...]."""
     return binary(ew.eq_p, x, y)
 
 
 @eager_binary(wraps=False)
-def not_equal(x: Any, y: Any, /) -> Any:
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x != y`, broadcast: bool[...]."""
     return binary(ew.ne_p, x, y)
 
 
 @eager_binary(wraps=False)
-def less(x: Any, y: Any, /) -> Any:
+def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x < y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.lt_p, x, y, _LT)
 
 
 @eager_binary(wraps=False)
-def less_equal(x: Any, y: Any, /) -> Any:
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x <= y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.le_p, x, y, _LE)
 
 
 @eager_binary(wraps=False)
-def greater(x: Any, y: Any, /) -> Any:
+def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x > y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.gt_p, x, y, _GT)
 
 
 @eager_binary(wraps=False)
-def greater_equal(x: Any, y: Any, /) -> Any:
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x >= y`, broadcast; complex numbers in lexicographic order."""
     return binary(ew.ge_p, x, y, _GE)
 
@@ -453,7 +454,7 @@ def logical_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
 
 
 @eager_unary
-def logical_not(x: Any, /) -> Any:
+def logical_not(x: ArrayLike, /) -> Array:
     """Whether elements are zero."""
     (x,) = array_args("logical_not", x)
     return ew.bitwise_not(x) if x.dtype == BOOL else ew.eq(x, _zero(x))
@@ -484,25 +485,25 @@ def bitwise_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
 
 
 @eager_unary
-def bitwise_not(x: Any, /) -> Any:
+def bitwise_not(x: ArrayLike, /) -> Array:
     """`~x` of integers or booleans."""
     return unary(ew.bitwise_not, x)
 
 
 @eager_unary
-def invert(x: Any, /) -> Any:
+def invert(x: ArrayLike, /) -> Array:
     """Alias of `bitwise_not`."""
     return unary(ew.bitwise_not, x)
 
 
 @eager_unary
-def bitwise_invert(x: Any, /) -> Any:
+def bitwise_invert(x: ArrayLike, /) -> Array:
     """Alias of `bitwise_not`."""
     return unary(ew.bitwise_not, x)
 
 
 @fused
-def bitwise_count(x: Any, /) -> Any:
+def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of one bits of the absolute value: uint8[...]."""
     (x,) = array_args("bitwise_count", x)
     return convert(ew.population_count(absolute(_as_number(x))), np.dtype("uint8"))
@@ -513,26 +514,26 @@ def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
 
 
 @eager_binary
-def left_shift(x: Any, y: Any, /) -> Any:
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x << y` of integers; 0 where `y` is at least the number of bits."""
     return ew.shift_left(*_shift_operands("left_shift", x, y))
 
 
 @eager_binary
-def bitwise_left_shift(x: Any, y: Any, /) -> Any:
+def bitwise_left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Alias of `left_shift`."""
     return left_shift(x, y)
 
 
 @eager_binary
-def right_shift(x1: Any, x2: Any, /) -> Any:
+def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 >> x2` of integers: the sign is kept."""
     x, y = _shift_operands("right_shift", x1, x2)
     return (ew.shift_right_logical if kind_of(x) == "u" else ew.shift_right_arithmetic)(x, y)
 
 
 @eager_binary
-def bitwise_right_shift(x1: Any, x2: Any, /) -> Any:
+def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Alias of `right_shift`."""
     return right_shift(x1, x2)
 
@@ -544,14 +545,14 @@ def _real(x: Any) -> Any:
     return ew.real(x)
 
 
-def real(val: Any, /) -> Any:
+def real(val: ArrayLike, /) -> Array:
     """The real part; of real numbers themselves."""
     x = val if type(val) is ArrayImpl else array_args("real", val)[0]
     return _real(x) if kind_of(x) == "c" else to_array(x)
 
 
 @eager_unary
-def imag(val: Any, /) -> Any:
+def imag(val: ArrayLike, /) -> Array:
     """The imaginary part; 0 of real numbers."""
     (x,) = array_args("imag", val)
     if kind_of(x) == "c":
@@ -564,12 +565,12 @@ def _conjugate(x: Any) -> Any:
     return ew.conj(x)
 
 
-def conjugate(x: Any, /) -> Any:
+def conjugate(x: ArrayLike, /) -> Array:
     """The complex conjugate; real numbers themselves."""
     x = x if type(x) is ArrayImpl else array_args("conjugate", x)[0]
     return _conjugate(x) if kind_of(x) == "c" else to_array(x)
 
 
-def conj(x: Any, /) -> Any:
+def conj(x: ArrayLike, /) -> Array:
     """Alias of `conjugate`."""
     return conjugate(x)

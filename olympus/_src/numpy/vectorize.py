@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..transforms.vmap import vmap
@@ -150,8 +151,8 @@ def _check_results(found: Any, outs: list[Dims], sizes: dict[str, int]) -> None:
                                  f"inconsistent size for core dimension {name}: {sizes[name]}.")
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
-                     ) -> Any:
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any,
+                     **kwargs: Any) -> Array:
     """A function of vectors applied along an axis; its results take the axis's place."""
     arr = as_array(array_args("apply_along_axis", arr)[0])
     ndim = len(arr.shape)
@@ -167,7 +168,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     return moveaxis(out, tuple(range(ndim - 1, ndim - 1 + new)), tuple(range(axis, axis + new)))
 
 
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: int | Sequence[int]) -> Any:
+def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """`func(a, axis)` applied along each axis in turn; axes that it removes stay with size 1."""
     a = as_array(array_args("apply_over_axes", a)[0])
     for axis in (axes,) if isinstance(axes, int) else axes:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..lax import elementwise as ew
 from ..lax.convert import bitcast_convert_type, convert_element_type
 from ..lax.shape import reduce_sum
@@ -39,7 +40,8 @@ def subkeys(key: Any, num: int = 2) -> list[Any]:
     return [index_in_dim(keys, i, 0, False) for i in range(num)]
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def bits(key: ArrayLike, shape: Shape = (), dtype: Any = None, *,
+         out_sharding: Any = None) -> Array:
     """Uniformly random bits.
 
     Args:
@@ -95,8 +97,8 @@ def _between(key: Any, low: Any, high: Any, *, shape: Dims, dtype: Any) -> Any:
     return between(typed(key), low, high, shape, dtype)
 
 
-def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
-            out_sharding: Any = None) -> Any:
+def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
+            minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0, *, out_sharding: Any = None) -> Array:
     """Floats uniform in [minval, maxval).
 
     Args:
@@ -144,7 +146,8 @@ def _normal(key: Any, *, shape: Dims, dtype: Any) -> Any:
     return standard_normal(typed(key), shape, dtype)
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+           out_sharding: Any = None) -> Array:
     """Normal numbers of mean 0 and variance 1, by the inverse of erf.
 
     Args:
@@ -175,8 +178,8 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: A
     return ew.clamp(first, out, last)
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *,
-                     out_sharding: Any = None) -> Any:
+def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
+                     dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Standard normal numbers given that they lie in (lower, upper).
 
     Args:
@@ -210,7 +213,8 @@ def _exponential(key: Any, *, shape: Dims, dtype: Any) -> Any:
     return exponential_of(typed(key), shape, dtype)
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+                out_sharding: Any = None) -> Array:
     """Exponential numbers of mean 1, density exp(-x): `uniform`'s arguments."""
     return _draw("exponential", _exponential, key, shape, dtype, out_sharding)
 
@@ -244,8 +248,8 @@ def precision_mode(name: str, mode: Any) -> str:
     return mode or "low"
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *,
-           out_sharding: Any = None) -> Any:
+def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
+           mode: str | None = None, *, out_sharding: Any = None) -> Array:
     """Gumbel numbers, density exp(-x - exp(-x)).
 
     Args:
@@ -268,7 +272,8 @@ def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.mul(ew.sign(u), ew.log1p(ew.neg(ew.abs(u))))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+            out_sharding: Any = None) -> Array:
     """Laplace numbers, density exp(-|x|) / 2: `uniform`'s arguments."""
     return _draw("laplace", _laplace, key, shape, dtype, out_sharding)
 
@@ -280,7 +285,8 @@ def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.sub(ew.log(u), ew.log1p(ew.neg(u)))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+             out_sharding: Any = None) -> Array:
     """Logistic numbers, log(u / (1 - u)): `uniform`'s arguments."""
     return _draw("logistic", _logistic, key, shape, dtype, out_sharding)
 
@@ -292,7 +298,8 @@ def _cauchy(key: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.tan(ew.mul(float(np.array(np.pi, dtype)), ew.sub(u, 0.5)))
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+           out_sharding: Any = None) -> Array:
     """Cauchy numbers, density 1 / (pi (1 + x^2)): `uniform`'s arguments."""
     return _draw("cauchy", _cauchy, key, shape, dtype, out_sharding)
 
@@ -310,7 +317,8 @@ def _maxwell(key: Any, *, shape: Dims, dtype: Any) -> Any:
     return maxwell_of(typed(key), shape, dtype)
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+            out_sharding: Any = None) -> Array:
     """Maxwell numbers, density sqrt(2/pi) x^2 exp(-x^2 / 2): `uniform`'s arguments."""
     return _draw("maxwell", _maxwell, key, shape, dtype, out_sharding)
 
@@ -330,8 +338,8 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Dims, dtype:
     return ew.add(ew.mul(size, parameter(scale, dtype, shape)), parameter(loc, dtype, shape))
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
-                         ) -> Any:
+def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (),
+                         dtype: DTypeLike | None = None) -> Array:
     """Maxwell numbers of random sign, times `scale`, plus `loc`.
 
     The result's shape is `shape` followed by what `loc` and `scale` broadcast to.
@@ -350,8 +358,8 @@ def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Dims, dtype
     return ew.mul(ew.pow(e, power), parameter(scale, dtype, shape))
 
 
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
-                ) -> Any:
+def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
+                dtype: DTypeLike | None = None) -> Array:
     """Weibull numbers, scale * e ** (1 / concentration) for exponential e.
 
     The parameters broadcast to `shape`.
@@ -374,8 +382,8 @@ def _pareto(key: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.exp(ew.div(exponential_of(typed(key), shape, dtype), parameter(b, dtype, shape)))
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-           ) -> Any:
+def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
+           *, out_sharding: Any = None) -> Array:
     """Pareto numbers, density b / x^(b+1) for x >= 1; `b` broadcasts to the shape."""
     return _with("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
 
@@ -386,8 +394,8 @@ def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.mul(ew.sqrt(ew.mul(log, -2.0)), parameter(scale, dtype, shape))
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *,
-             out_sharding: Any = None) -> Any:
+def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
+             dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Rayleigh numbers, density x exp(-x^2 / 2) times `scale`, which broadcasts to the shape."""
     return _with("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
 
@@ -398,8 +406,8 @@ def _lognormal(key: Any, sigma: Any, *, shape: Dims, dtype: Any) -> Any:
                          parameter(sigma, dtype, shape)))
 
 
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Any:
+def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None,
+              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """exp of normal numbers of standard deviation `sigma`, which broadcasts to the shape."""
     return _with("lognormal", _lognormal, key, (sigma,), shape, dtype, out_sharding)
 
@@ -414,8 +422,9 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Dims, dtyp
     return ew.select(ew.lt(u, ew.div(rising, width)), low, high)
 
 
-def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *,
-               out_sharding: Any = None) -> Any:
+def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike,
+               shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+               out_sharding: Any = None) -> Array:
     """Numbers of triangular density over [left, right] with its peak at mode.
 
     The parameters broadcast to the shape.
@@ -436,7 +445,7 @@ def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.select(ew.le(z, ew.div(mean, ew.add(mean, x))), x, ew.div(mean2, x))
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-         ) -> Any:
+def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
+         dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Wald (inverse Gaussian) numbers of the given mean and scale 1; it broadcasts to the shape."""
     return _with("wald", _wald, key, (mean,), shape, dtype, out_sharding)

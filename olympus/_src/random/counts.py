@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.convert import convert_element_type
@@ -104,8 +105,9 @@ def _poisson(key: Any, lam: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.select(ew.eq(lam, 0.0), zero, ew.select(few, small, large))
 
 
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
-            out_sharding: Any = None) -> Any:
+def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
+            dtype: DTypeLike | None = None, *, method: str = "exact",
+            out_sharding: Any = None) -> Array:
     """Poisson numbers.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.convert import convert_element_type
@@ -46,8 +47,8 @@ def _bernoulli(key: Any, p: Any, *, shape: Dims, mode: str) -> Any:
     return ew.lt(ew.mul(low, 2.0 ** -dtypes.finfo(dtype).nmant), ew.sub(p, high))
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *,
-              out_sharding: Any = None) -> Any:
+def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
+              out_sharding: Any = None) -> Array:
     """True with probability `p`.
 
     Args:
@@ -76,7 +77,8 @@ def _rademacher(key: Any, *, shape: Dims, dtype: Any) -> Any:
     return rademacher_signs(typed(key), shape, dtype)
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+               out_sharding: Any = None) -> Array:
     """-1 or 1 with equal probability; dtype None is the default int."""
     typed_aval(key, "rademacher")
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("rademacher", dtype)
@@ -143,8 +145,8 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, bey
     return ew.add(low, convert_element_type(offset, dtype))
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *,
-            out_sharding: Any = None) -> Any:
+def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
+            dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Integers uniform in [minval, maxval).
 
     Args:
@@ -181,8 +183,8 @@ def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
     return convert_element_type(ew.add(count, 1.0), dtype)
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
-              ) -> Any:
+def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
+              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Numbers of trials, each of success probability `p`, up to the first success: 1, 2 …"""
     typed_aval(key, "geometric")
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("geometric", dtype)
@@ -223,8 +225,8 @@ def _order(key: Any, *, n: int) -> Any:
     return _shuffled(typed(key), iota(dtypes.default_int(), n), 0)
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *,
-                out_sharding: Any = None) -> Any:
+def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False, *,
+                out_sharding: Any = None) -> Array:
     """The slices of an array along an axis in random order.
 
     Args:
@@ -278,8 +280,9 @@ def _categorical_distinct(key: Any, logits: Any, *, shape: Dims, axis: int, mode
     return convert_element_type(reshape(moveaxis(found, -1, 0), shape), dtypes.default_int())
 
 
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True,
-                mode: str | None = None, *, out_sharding: Any = None) -> Any:
+def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None,
+                replace: bool = True, mode: str | None = None, *,
+                out_sharding: Any = None) -> Array:
     """Indices along an axis with probabilities softmax(logits).
 
     Args:
@@ -336,8 +339,8 @@ def _weighted_distinct(key: Any, p: Any, *, draws: int, mode: str) -> Any:
     return convert_element_type(top_k(noisy, draws)[1], dtypes.default_int())
 
 
-def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0,
-           mode: str | None = None) -> Any:
+def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool = True,
+           p: Any = None, axis: int = 0, mode: str | None = None) -> Array:
     """Random slices of an array.
 
     Args:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import elementwise as ew
 from ..lax.reduce import reduce_max
@@ -47,8 +48,9 @@ def _beta(key: Any, a: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.div(x, ew.add(x, y))
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *,
-         method: str = "exact", out_sharding: Any = None) -> Any:
+def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
+         dtype: DTypeLike | None = None, *, method: str = "exact",
+         out_sharding: Any = None) -> Array:
     """Beta numbers in [0, 1], density x ** (a-1) * (1-x) ** (b-1) up to a factor.
 
     Args:
@@ -74,8 +76,8 @@ def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.div(x, broadcast_in_dim(reduce_sum(x, (last,)), shape, outer))
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *,
-              out_sharding: Any = None) -> Any:
+def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
+              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """Vectors of positive numbers of sum 1, density the product of x[i] ** (alpha[i]-1).
 
     Args:
@@ -110,8 +112,9 @@ def _chisquare(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
     return _chisquare_of(typed(key), df, shape, dtype)
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
-              out_sharding: Any = None) -> Any:
+def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
+              dtype: DTypeLike | None = None, *, method: str = "exact",
+              out_sharding: Any = None) -> Array:
     """Chi-square numbers of `df` degrees of freedom (> 0), which broadcast to the shape.
 
     `gamma`'s other arguments.
@@ -127,8 +130,8 @@ def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.div(above, below)
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
-      out_sharding: Any = None) -> Any:
+def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None,
+      dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
     """F numbers: the ratio of two chi-square numbers, each over its degrees of freedom.
 
     `dfnum` and `dfden` (> 0) broadcast to the shape.
@@ -144,7 +147,8 @@ def _t(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
     return ew.mul(z, ew.sqrt(ew.div(half, gamma_of(gamma_key, half))))
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
+def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
+      out_sharding: Any = None) -> Array:
     """Numbers of Student's t distribution of `df` degrees of freedom, which broadcast to the shape.
     """
     return _drawn("t", _t, key, (df,), shape, dtype, out_sharding)
@@ -162,8 +166,8 @@ def _generalized_normal(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
     return _generalized_normal_of(typed(key), parameter(p, dtype, shape), shape, dtype)
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *,
-                       out_sharding: Any = None) -> Any:
+def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None,
+                       *, out_sharding: Any = None) -> Array:
     """Numbers of density exp(-|x| ** p) up to a factor; p > 0 broadcasts to the shape."""
     return _drawn("generalized_normal", _generalized_normal, key, (p,), shape, dtype,
                   out_sharding)
@@ -183,7 +187,7 @@ def _ball(key: Any, p: Any, *, shape: Dims, d: int, dtype: Any) -> Any:
     return ew.div(g, broadcast_in_dim(size, whole, range(len(shape))))
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *,
+def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,
          out_sharding: Any = None) -> Any:
     """Points uniform in the unit ball of the p-norm.
 

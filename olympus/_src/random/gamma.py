@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..lax import elementwise as ew
@@ -165,8 +166,8 @@ def check_method(name: str, method: str) -> None:
         raise ValueError(f"{name}: method {method!r} given; 'exact' is required.")
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
-          out_sharding: Any = None) -> Any:
+def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
+          *, method: str = "exact", out_sharding: Any = None) -> Array:
     """Gamma numbers, density x ** (a-1) * exp(-x) / Γ(a).
 
     Marsaglia and Tsang (2000), ACM Trans. Math. Softw. 26(3), 363; differentiable in `a` by
@@ -191,8 +192,9 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str
     return constrain("gamma", drawn, out_sharding)
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact",
-             out_sharding: Any = None) -> Any:
+def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
+             dtype: DTypeLike | None = None, *, method: str = "exact",
+             out_sharding: Any = None) -> Array:
     """Logarithms of gamma numbers, finite where these underflow at small `a`.
 
     `gamma`'s arguments and draws.

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..backend.array import register_holder
 from ..base import config, lib
+from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
@@ -412,7 +413,7 @@ def _seeded(name: str, seed: Any, impl: Generator) -> Any:
     return random_seed_p.bind(seed, impl=impl)
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
     """A typed random key from an integer.
 
     Args:
@@ -431,7 +432,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Any:
     return _seeded("key", seed, _generator("key", impl, dtype))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
+def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     """A raw random key, uint32[2], from an integer; `key` makes typed ones.
 
     >>> import olympus
@@ -450,7 +451,7 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     return _dtype_of(_generator("key_dtype", impl_spec))
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Any:
     """Typed keys of shape [...] from their words uint32[..., 2]; inverse of `key_data`."""
     return random_wrap_p.bind(key_bits_array, impl=_generator("wrap_key_data", impl, dtype))
 
@@ -475,7 +476,7 @@ def typed_scalar(name: str, key: Any) -> Any:
     return keys
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: ArrayLike) -> Array:
     """The words behind typed keys of shape [...]: uint32[..., 2].
 
     >>> import olympus
@@ -485,7 +486,7 @@ def key_data(keys: Any) -> Any:
     return random_unwrap_p.bind(typed(keys))
 
 
-def key_impl(keys: Any) -> str:
+def key_impl(keys: ArrayLike) -> str:
     """The name of the keys' generator, which `key` and `wrap_key_data` take as impl."""
     return typeof(typed(keys)).dtype.impl.name
 
@@ -494,12 +495,12 @@ def _as_given(given: Any, keys: Any) -> Any:
     return keys if _is_key(given) else random_unwrap_p.bind(keys)
 
 
-def clone(key: Any) -> Any:
+def clone(key: ArrayLike) -> Any:
     """The same key: for code that checks that no key is used twice, a different one."""
     return _as_given(key, random_clone_p.bind(typed(key)))
 
 
-def split(key: Any, num: int | Sequence[int] = 2) -> Any:
+def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     """New keys from a key, which should not be used any more.
 
     Args:
@@ -515,7 +516,7 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Any:
     return _as_given(key, random_split_p.bind(keys, shape=canonical_shape(shape, "split")))
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key from a key and an integer below 2**32, such as a step or a position.
 
     Raises OverflowError for Python numbers outside of uint32, ValueError for NaN and infinity;

@@ -105,7 +105,7 @@ def donation_vector(donate_argnums: Sequence[int], donate_argnames: Sequence[str
     args, kwargs = (children if kws else (in_tree, None))
     flags = [(i in donate_argnums, tree) for i, tree in enumerate(treedef_children(args))]
     if kwargs is not None:
-        names = kwargs.node_data()[1] if kwargs.node_data() else ()
+        names = (kwargs.node_data() or (None, ()))[1]
         flags += [(name in donate_argnames, tree)
                   for name, tree in zip(names, treedef_children(kwargs), strict=True)]
     return tuple(flag for flag, tree in flags for _ in range(tree.num_leaves))

@@ -486,8 +486,9 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
 
 
 @api_boundary
-def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
-        ) -> Any:
+def vjp(fun: Callable, *primals: Any, has_aux: bool = False,
+        reduce_axes: Sequence[Any] = ()
+        ) -> tuple[Any, Callable[..., Any]] | tuple[Any, Callable[..., Any], Any]:
     """The value of `fun` and its pullback, by reverse mode.
 
     Args:
@@ -513,7 +514,9 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
 
 
 @api_boundary
-def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable, *primals: Any,
+              has_aux: bool = False
+              ) -> tuple[Any, Callable[..., Any]] | tuple[Any, Callable[..., Any], Any]:
     """The value of `fun` and its derivative there as a linear function of tangents.
 
     What does not depend on the tangents is computed once: call it for many tangents where `jvp`

@@ -13,6 +13,7 @@ from ..backend.devices import client
 from ..backend.eager import argument_array
 from ..base import lib
 from ..base.source import api_boundary
+from ..base.typing import ArrayLike
 from ..core.trace import Tracer, typeof
 from ..lax.sharding import constrain, move, resolve_sharding
 from ..types.memory import Space
@@ -163,7 +164,7 @@ def device_get(x: Any) -> Any:
 
 
 @api_boundary
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: ArrayLike) -> Any:
     """Wait until the arrays of a pytree are computed, and return it; errors of theirs come here.
 
     >>> import olympus, olympus.numpy as onp
@@ -177,7 +178,7 @@ def block_until_ready(x: Any) -> Any:
 
 
 @api_boundary
-def copy_to_host_async(x: Any) -> Any:
+def copy_to_host_async(x: ArrayLike) -> Any:
     """Start copying the arrays of a pytree to the host, and return it."""
     for array in _arrays(x):
         lib.copy_to_host_async(array)

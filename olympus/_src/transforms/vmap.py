@@ -18,9 +18,9 @@ from .arguments import check_callable, check_results, leaf_name, structure_path
 __all__ = ["vmap"]
 
 
-def vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
-         axis_size: int | None = None, spmd_axis_name: Hashable | None = None,
-         sum_match: bool = False) -> Callable:
+def vmap(fun: Callable, in_axes: int | None | Sequence[Any] = 0, out_axes: Any = 0,
+         axis_name: Hashable | None = None, axis_size: int | None = None,
+         spmd_axis_name: Hashable | None = None, sum_match: bool = False) -> Callable:
     """Map a function over an axis of its arguments.
 
     Args:

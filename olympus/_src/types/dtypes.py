@@ -21,6 +21,7 @@ import numpy as np
 
 from ..base import config, source
 from ..base.errors import TypePromotionError
+from ..base.typing import DTypeLike
 
 __all__ = [
     "ExtendedDType", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast", "canonical_dtype",
@@ -352,7 +353,7 @@ _KINDS: Final = {
     "real floating": ("f",), "complex floating": ("c",), "numeric": ("i", "u", "f", "c")}
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
     """Whether `dtype` is of `kind`: a dtype, a kind of the array API standard, or a tuple of them.
 
     Raises ValueError for an unknown kind, TypeError for an abstract type such as `np.floating`.

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array
 from ...core import tags
 from ...core.primitive import Axis, Primitive
 from ...core.trace import ctx
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod
-from ..creation import iota
+from ..creation import full, iota
 from ..elementwise import add, mul
 from ..slicing import index_take
 
@@ -108,13 +109,13 @@ def axis_size(axis_name: Any) -> int:
     return prod(sizes_of(axis_names("axis_size", axis_name)))
 
 
-def axis_index(axis_name: Any) -> Any:
+def axis_index(axis_name: Any) -> Array:
     """This element's position along a named axis: int32[], row-major over several names."""
     index: Any = None
     for name in axis_names("axis_index", axis_name):
         here = axis_index_p.bind(axis_name=name)
         index = here if index is None else add(mul(index, ctx.axes[name]), here)
-    return np.int32(0) if index is None else index
+    return full((), 0, np.int32) if index is None else index
 
 
 class Exchange(Primitive, abstract=True):

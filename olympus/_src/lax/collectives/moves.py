@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import ArrayLike
 from ...core.primitive import Axis, Primitive
 from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
@@ -316,7 +317,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
     return _mapped("all_gather", x, axis_name, axis_index_groups, gather)
 
 
-def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
+def psum_scatter(x: ArrayLike, axis_name: Any, *, scatter_dimension: int = 0,
                  axis_index_groups: Any = None, tiled: bool = False) -> Any:
     """The sum over a named axis, of which each element gets its part: `psum`, then a slice.
 
@@ -379,7 +380,7 @@ def _cut(what: str, x: Any, at: int, names: Names, groups: Groups | None) -> Any
     return cut(x, at, (n, aval.shape[at] // n if n else 0))
 
 
-def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
+def all_to_all(x: ArrayLike, axis_name: Any, split_axis: int, concat_axis: int, *,
                axis_index_groups: Any = None, tiled: bool = False) -> Any:
     """Each element sends part k of its array to element k, and stacks what it gets.
 
@@ -411,7 +412,7 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
     return _mapped("all_to_all", x, axis_name, axis_index_groups, exchange)
 
 
-def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+def pswapaxes(x: ArrayLike, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
     """A named axis exchanged with an axis of the array, of the same size.
 
     Args:
@@ -422,7 +423,7 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = Non
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+def ppermute(x: ArrayLike, axis_name: Any, perm: Any) -> Any:
     """Values sent along a named axis.
 
     Args:
@@ -462,7 +463,7 @@ def _pairs(perm: Any, size: int) -> tuple[tuple[int, int], ...]:
     return pairs
 
 
-def pshuffle(x: Any, axis_name: Any, perm: Any) -> Any:
+def pshuffle(x: ArrayLike, axis_name: Any, perm: Any) -> Any:
     """Values permuted along a named axis: element i gets the value of element perm[i].
 
     Args:

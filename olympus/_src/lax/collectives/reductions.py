@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import ArrayLike
 from ...core import tags
 from ...core.primitive import Axis, Primitive, not_linear
 from ...core.trace import typeof
@@ -157,7 +158,7 @@ def _reduction(prim: Reduction, x: Any, axis_name: Any, axis_index_groups: Any) 
     return tree_map(reduce, x) if names else x
 
 
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def psum(x: ArrayLike, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Sum over a named axis; every element gets the sum.
 
     Args:
@@ -187,7 +188,7 @@ def _count(what: str, axis_name: Any, axis_index_groups: Any) -> Any:
     return lookup(sizes[group_tables(groups)[0]], axis_index(names))
 
 
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmean(x: ArrayLike, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Mean over a named axis; every element gets it. Arguments as of `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = _count("pmean", axis_name, axis_index_groups)
@@ -200,17 +201,17 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return tree_map(mean, total)
 
 
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmax(x: ArrayLike, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Maximum over a named axis; every element gets it. Arguments as of `psum`."""
     return _reduction(pmax_p, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmin(x: ArrayLike, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Minimum over a named axis; every element gets it. Arguments as of `psum`."""
     return _reduction(pmin_p, x, axis_name, axis_index_groups)
 
 
-def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+def pbroadcast(x: ArrayLike, axis_name: Any, source: int) -> Any:
     """The value of element `source` of a named axis; every element gets it.
 
     Args:

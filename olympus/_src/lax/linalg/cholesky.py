@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ...core.primitive import Zero
 from ...core.trace import typeof
 from ...types import dtypes
@@ -88,7 +89,7 @@ class CholeskyUpdate(MatrixOperation):
         """As of the Cholesky factor of Rᵀ R + w wᵀ, whose upper factor is R'."""
         out = self.bind(*primals)
         (r, w), (tr, tw) = primals, tangents
-        change = None
+        change: Any = None
         if type(tr) is not Zero:
             change = matmul(matrix_transpose(triu(r)), triu(tr))
         if type(tw) is not Zero:
@@ -118,7 +119,7 @@ cholesky_p = Cholesky("cholesky")
 cholesky_update_p = CholeskyUpdate("cholesky_update")
 
 
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L Lᴴ = x and a positive diagonal.
 
     Args:
@@ -145,7 +146,7 @@ def symmetrize(prim: MatrixOperation, x: Any) -> Any:
     return ew.mul(ew.add(x, adjoint(x)), 0.5)
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The upper triangular Cholesky factor of Rᵀ R + w wᵀ, in O(n²) operations.
 
     Args:

@@ -147,7 +147,7 @@ def materialize(tangent: Any) -> Any:
 def total(*terms: Any) -> Any:
     """The sum of terms, of which None and Zero are left out; None if none is left."""
     kept = [t for t in terms if t is not None and type(t) is not Zero]
-    out = kept[0] if kept else None
+    out: Any = kept[0] if kept else None
     for term in kept[1:]:
         out = ew.add(out, term)
     return out

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base import source
+from ...base.typing import ArrayLike
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import make_aval
@@ -121,8 +122,9 @@ def _picked(mask: Any, x: Any, axis: int) -> Any:
 eig_p = Eig("eig")
 
 
-def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
-        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None,
+def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
+        compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
+        implementation: EigImplementation | None = None,
         use_magma: bool | None = None) -> list[Any]:
     """Eigenvalues w and eigenvectors of a general matrix: vlᴴ x = diag(w) vlᴴ, x vr = vr diag(w).
 

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.typing import ArrayLike
 from ...core.trace import typeof
 from .. import elementwise as ew
 from . import kernels
@@ -78,7 +79,7 @@ class Eigh(MatrixOperation):
 eigh_p = Eigh("eigh")
 
 
-def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True,
+def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
          sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
          implementation: EighImplementation | None = None) -> tuple[Any, Any]:
     """Eigenvectors v and eigenvalues w of a symmetric or Hermitian x: x v = v diag(w).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ...core.primitive import Axis, Zero
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
@@ -207,7 +208,7 @@ lu_solve_p = LuSolve("lu_solve")
 lu_pivots_to_permutation_p = LuPivotsToPermutation("lu_pivots_to_permutation")
 
 
-def lu(x: Any) -> tuple[Any, Any, Any]:
+def lu(x: ArrayLike) -> tuple[Any, Any, Any]:
     """Factor matrices as x[permutation] = L U, exchanging rows for the largest pivot.
 
     Args:
@@ -260,7 +261,7 @@ def broadcast_batch(x: Any, batch: Shape, rank: int) -> Any:
     return broadcast_in_dim(x, (*batch, *shape[first:]), range(start, start + len(shape)))
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation of rows that the pivots of an LU factorisation stand for.
 
     Args:

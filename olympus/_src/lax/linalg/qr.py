@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ...core.primitive import Linear, Zero, not_linear
 from ...core.trace import literal, typeof
 from ...types.shape import definitely_equal
@@ -342,7 +343,7 @@ def geqrf(x: Any) -> tuple[Any, Any]:
     return tuple(geqrf_p.bind(x))
 
 
-def householder_product(a: Any, taus: Any) -> Any:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first n columns of a product of k Householder reflectors I - τ v vᴴ.
 
     Args:
@@ -362,7 +363,8 @@ def householder_product(a: Any, taus: Any) -> Any:
     return householder_product_p.bind(a, taus)
 
 
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True,
+          transpose: bool = False) -> Array:
     """Multiply by the orthogonal (unitary) matrix Q = H₁ … Hₖ without making it.
 
     Args:
@@ -380,8 +382,8 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
     return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
 
 
-def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True,
-       use_magma: bool | None = None) -> Any:
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
+       use_magma: bool | None = None) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     """Factor x = Q R with orthonormal columns of Q and upper triangular R.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ...core.primitive import Axis, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
@@ -97,9 +98,9 @@ class TriangularSolve(MatrixOperation):
 triangular_solve_p = TriangularSolve("triangular_solve")
 
 
-def triangular_solve(a: Any, b: Any, *, left_side: bool = False, lower: bool = False,
+def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False,
                      transpose_a: bool = False, conjugate_a: bool = False,
-                     unit_diagonal: bool = False) -> Any:
+                     unit_diagonal: bool = False) -> Array:
     """Solve x op(a) = b, or op(a) x = b if `left_side`, for x.
 
     Args:
@@ -183,7 +184,8 @@ def _diagonal_product(diagonal: Any, x: Any, place: int) -> Any:
 tridiagonal_solve_p = TridiagonalSolve("tridiagonal_solve")
 
 
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
+def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *,
+                      perturb_singular: bool = False) -> Array:
     """Solve a x = b for x, where only three diagonals of the matrix a are not zero.
 
     Args:

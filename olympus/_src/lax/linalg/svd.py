@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...types.avals import make_aval
 from ...types.shape import definitely_equal
@@ -150,9 +151,9 @@ def _moved(q: Any, q1: Any, turn: Any, image: Any, s: Any) -> Any:
 svd_p = Svd("svd")
 
 
-def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True,
-        subset_by_index: tuple[int, int] | None = None, algorithm: SvdAlgorithm | None = None
-        ) -> Any:
+def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
+        subset_by_index: tuple[int, int] | None = None,
+        algorithm: SvdAlgorithm | None = None) -> Array | tuple[Array, Array, Array]:
     """Singular value decomposition x = u diag(s) vh.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...base.typing import ArrayLike
 from ...core.primitive import Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
@@ -70,8 +71,8 @@ def _product(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
 symmetric_product_p = SymmetricProduct("symmetric_product")
 
 
-def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
-                      symmetrize_output: bool = False) -> Any:
+def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0,
+                      beta: float = 0.0, symmetrize_output: bool = False) -> Any:
     """alpha a aᵀ + beta c.
 
     Args:

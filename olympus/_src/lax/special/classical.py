@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...types import dtypes
 from ..accuracy import AccuracyMode, Tolerance, check_accuracy
@@ -45,7 +46,7 @@ erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", FLOATING,
                         lambda t, y, x: mul(t, mul(1.0 / _TWO_OVER_SQRT_PI, exp(square(y)))))
 
 
-def erf(x: Any) -> Any:
+def erf(x: ArrayLike) -> Array:
     """The error function, 2/sqrt(π) times the integral of exp(-t²) from 0 to x.
 
     >>> import olympus
@@ -55,7 +56,7 @@ def erf(x: Any) -> Any:
     return erf_p.bind(x)
 
 
-def erfc(x: Any, *, accuracy: AccuracyMode | Tolerance | None = None) -> Any:
+def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """1 - erf(x) without the cancellation at large x.
 
     `accuracy` is taken for uniformity: every platform has one implementation.
@@ -64,7 +65,7 @@ def erfc(x: Any, *, accuracy: AccuracyMode | Tolerance | None = None) -> Any:
     return erfc_p.bind(x)
 
 
-def erf_inv(x: Any) -> Any:
+def erf_inv(x: ArrayLike) -> Array:
     """The inverse of erf; infinite at -1 and 1, NaN outside."""
     return erf_inv_p.bind(x)
 
@@ -79,17 +80,17 @@ polygamma_p = elementwise("polygamma", "chlo.polygamma", FLOATING,
                           lambda t, z, m, x: mul(t, polygamma(add(m, 1.0), x)))
 
 
-def lgamma(x: Any) -> Any:
+def lgamma(x: ArrayLike) -> Array:
     """The logarithm of |Γ(x)|; infinite at 0 and the negative integers."""
     return lgamma_p.bind(x)
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: ArrayLike) -> Array:
     """The derivative of lgamma; NaN at 0 and the negative integers."""
     return digamma_p.bind(x)
 
 
-def polygamma(m: Any, x: Any) -> Any:
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """The m-th derivative of digamma at x; m holds whole numbers >= 0 in the dtype of x.
 
     The derivative in m is NaN.
@@ -185,7 +186,7 @@ bessel_i0e_p = Bessel("bessel_i0e", "bessel_i0e", FLOATING, [
 bessel_i1e_p = Bessel("bessel_i1e", "bessel_i1e", FLOATING, [_i1e_slope])
 
 
-def bessel_i0e(x: Any) -> Any:
+def bessel_i0e(x: ArrayLike) -> Array:
     """exp(-|x|) I₀(x), the scaled modified Bessel function of order 0.
 
     >>> import olympus
@@ -195,6 +196,6 @@ def bessel_i0e(x: Any) -> Any:
     return bessel_i0e_p.bind(x)
 
 
-def bessel_i1e(x: Any) -> Any:
+def bessel_i1e(x: ArrayLike) -> Array:
     """exp(-|x|) I₁(x), the scaled modified Bessel function of order 1."""
     return bessel_i1e_p.bind(x)

@@ -13,6 +13,7 @@ import functools
 import math
 from typing import Any
 
+from ...base.typing import Array, ArrayLike
 from ..arithmetic import abs, div, max, mul, neg, reciprocal, sub
 from ..bits import bitwise_and, bitwise_not, bitwise_or
 from ..comparison import eq, ge, gt, le, lt, select
@@ -198,7 +199,7 @@ regularized_incomplete_beta_p = Computed("regularized_incomplete_beta", _value, 
     lambda t, y, a, b, x: mul(t, beta_density_p.bind(a, b, x))))
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularised incomplete beta function I(a, b; x) (DLMF 8.17.2).
 
     Args:

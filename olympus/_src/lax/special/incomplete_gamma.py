@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from ...base.typing import Array, ArrayLike
 from ..arithmetic import abs, div, floor, max, min, mul, neg, reciprocal, sub
 from ..bits import bitwise_and, bitwise_not, bitwise_or
 from ..comparison import eq, ge, gt, le, lt, select
@@ -407,7 +408,7 @@ gamma_slope_ratio_p = Computed("gamma_slope_ratio", _later_ratio, (
     _later_ratio_in_a, _later_ratio_in_x))
 
 
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised lower incomplete gamma function P(a, x) = γ(a, x) / Γ(a) (DLMF 8.2.4).
 
     Args:
@@ -423,7 +424,7 @@ def igamma(a: Any, x: Any) -> Any:
     return binary(igamma_p, a, x)
 
 
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), small values too.
 
     See `igamma` for operands and edges.
@@ -431,7 +432,7 @@ def igammac(a: Any, x: Any) -> Any:
     return binary(igammac_p, a, x)
 
 
-def igamma_grad_a(a: Any, x: Any) -> Any:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of `igamma` in a: 0 where x is 0 or infinite, NaN at a = 0.
 
     Differentiable in both.

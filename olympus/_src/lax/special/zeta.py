@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike
 from ...core import tags
 from ...core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
@@ -127,7 +128,7 @@ zeta_p = Computed("zeta", _zeta, (
     lambda t, z, s, q: mul(t, neg(mul(s, zeta(add(s, 1.0), q))))))
 
 
-def zeta(x: Any, q: Any) -> Any:
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """The Hurwitz zeta function, the sum of (q + n) ** -x for n = 0, 1, ... (DLMF 25.11.1).
 
     Infinite at x = 1, NaN for x < 1; for q <= 0 infinite at whole q if x is an even number, and NaN
@@ -185,7 +186,7 @@ def _high_product(x: Any, y: Any) -> Any:
 mulhi_p = HighProduct("mulhi", "mulhi", INTEGER, None)
 
 
-def mulhi(x: Any, y: Any, /) -> Any:
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The high half of the product of integers, whose low half is `mul`'s.
 
     >>> import olympus
@@ -286,7 +287,7 @@ def _derivative(coeffs: Any) -> Any:
     return mul(kept, broadcast_in_dim(powers, typeof(kept).shape, (last,)))
 
 
-def polynomial(x: Any, coeffs: Any, *, unroll: int | None = None) -> Any:
+def polynomial(x: ArrayLike, coeffs: Any, *, unroll: int | None = None) -> Any:
     """The polynomial coeffs[0] x**(n-1) + ... + coeffs[n-1] at each x, by Horner's rule.
 
     Args:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...lax import elementwise as ew
@@ -73,7 +74,7 @@ def _triangle(name: str, uplo: Any) -> bool:
 
 # Eigenvalues -------------------------------------------------------------------------------------
 
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """Eigenvalues w and right eigenvectors v of general matrices: a v = v diag(w).
 
     Args:
@@ -92,13 +93,13 @@ def eig(a: Any) -> EigResult:
     return EigResult(w, v)
 
 
-def eigvals(a: Any) -> Any:
+def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues [..., n] of general matrices a[..., n, n]: complex, in no order."""
     return lax_eig.eig(_matrices("eigvals", a), compute_left_eigenvectors=False,
                        compute_right_eigenvectors=False)[0]
 
 
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues w and eigenvectors v of symmetric or Hermitian matrices: a v = v diag(w).
 
     Args:
@@ -119,7 +120,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(w, v)
 
 
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues [..., n] of symmetric or Hermitian a[..., n, n], ascending; see `eigh`."""
     lower = _triangle("eigvalsh", UPLO)
     return lax_eigh.eigh(_matrices("eigvalsh", a), lower=lower,
@@ -129,7 +130,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 # Singular values ---------------------------------------------------------------------------------
 
 @fused(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
         subset_by_index: tuple[int, int] | None = None) -> Any:
     """Singular value decomposition a = U diag(S) Vh.
 
@@ -174,7 +175,7 @@ def _hermitian_svd(x: Any) -> tuple[Any, Any, Any]:
 
 
 @fused
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: ArrayLike, /) -> Array:
     """The singular values [..., min(m, n)] of x[..., m, n], descending."""
     return lax_svd.svd(_matrices("svdvals", x), compute_uv=False)
 
@@ -222,7 +223,8 @@ def _pseudo_inverse_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
 
 
 @fused(static=("hermitian",))
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
+def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *,
+         rcond: ArrayLike | None = None) -> Array:
     """The pseudo-inverse of Moore and Penrose.
 
     Args:
@@ -263,8 +265,8 @@ def _relative(name: str, x: Any, given: Any, factor: int) -> Any:
     return astype(array_args(name, given)[0], dtype)
 
 
-def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
-          ) -> tuple[Any, Any, Any, Any]:
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
+          numpy_resid: bool = False) -> tuple[Any, Any, Any, Any]:
     """The x of least norm among those for which the norm of b - a x is least.
 
     Args:
@@ -322,7 +324,8 @@ def _least_squares(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, 
 
 
 @fused(static=("hermitian",))
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
+def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False,
+                tol: ArrayLike | None = None) -> Array:
     """The number of singular values that are not negligible.
 
     Args:
@@ -359,7 +362,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 
 
 @fused(static=("p",))
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: ArrayLike, p: Any = None) -> Any:
     """The condition number: the norm of a matrix times the norm of its inverse.
 
     Args:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike, DTypeLike
 from ...lax import elementwise as ew
 from ...lax import shape as lax_shape
 from ...lax.linalg.svd import svd
@@ -22,7 +24,8 @@ __all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_transpose", "no
 
 
 @fused(static=("ord", "axis", "keepdims"))
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def norm(x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...] | int = None,
+         keepdims: bool = False) -> Array:
     """The norm of vectors or matrices.
 
     Args:
@@ -118,7 +121,8 @@ def _spectral(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
 
 
 @fused(static=("axis", "keepdims", "ord"))
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
+                keepdims: bool = False, ord: int | str = 2) -> Array:
     """The norm of vectors along one axis, or of all elements over several (all if None)."""
     (a,) = array_args("vector_norm", x)
     a = inexact(a)
@@ -126,7 +130,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 @fused(static=("keepdims", "ord"))
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
     """The norm of matrices x[..., n, m]: `ord` as in `norm`.
 
     >>> import olympus.numpy as jnp
@@ -140,7 +144,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return _matrix(inexact(a), "fro" if ord is None else ord, (n - 2, n - 1), keepdims)
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """x[..., n, m] -> [..., m, n]."""
     (a,) = array_args("matrix_transpose", x)
     n = len(a.shape)
@@ -149,24 +153,24 @@ def matrix_transpose(x: Any, /) -> Any:
     return lax_shape.transpose(a, (*range(n - 2), n - 1, n - 2))
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """x[..., n, m] -> [..., k]: a diagonal of the last two axes."""
     return products.diagonal(x, offset, -2, -1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """x[..., n, m] -> [...]: the sum of a diagonal of the last two axes."""
     return products.trace(x, offset, -2, -1, dtype)
 
 
-def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None
-           ) -> Any:
+def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """`olympus.numpy.matmul`."""
     return products.matmul(x1, x2, precision=precision,
                            preferred_element_type=preferred_element_type)
 
 
-def outer(x1: Any, x2: Any, /) -> Any:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1[n], x2[m] -> [n, m]: all products. Raises ValueError for other ranks."""
     x, y = array_args("outer", x1, x2)
     if len(x.shape) != 1 or len(y.shape) != 1:
@@ -174,7 +178,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return products.outer(x, y)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
     """The cross product of vectors of 3 numbers along an axis."""
     x, y = array_args("cross", x1, x2)
     for z in (x, y):
@@ -184,16 +188,17 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return products.cross(x, y, axis=axis)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None,
-              preferred_element_type: Any = None, out_sharding: Any = None) -> Any:
+def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
+              axes: int | tuple[Sequence[int], Sequence[int]] = 2, precision: Any = None,
+              preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
     """`olympus.numpy.tensordot`."""
     return products.tensordot(x1, x2, axes, precision=precision,
                               preferred_element_type=preferred_element_type,
                               out_sharding=out_sharding)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None,
-           preferred_element_type: Any = None) -> Any:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
+           preferred_element_type: DTypeLike | None = None) -> Array:
     """`olympus.numpy.vecdot`."""
     return products.vecdot(x1, x2, axis=axis, precision=precision,
                            preferred_element_type=preferred_element_type)

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ...base.typing import Array, ArrayLike
 from ...control.cond import cond
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
@@ -66,7 +67,7 @@ def _square(name: str, x: Any) -> Any:
 # Systems -----------------------------------------------------------------------------------------
 
 @fused
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solution x of a x = b, by LU factorisation with partial pivoting.
 
     Args:
@@ -94,7 +95,7 @@ def solve(a: Any, b: Any) -> Any:
 
 
 @fused
-def inv(a: Any) -> Any:
+def inv(a: ArrayLike) -> Array:
     """The inverse of matrices [..., n, n]; infinite or NaN where one is singular.
 
     To solve a system use `solve`, which is faster and more accurate.
@@ -109,7 +110,7 @@ def inv(a: Any) -> Any:
 
 
 @fused(static=("axes",))
-def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Any:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
     """x in tensordot(a, x, x.ndim) = b.
 
     Args:
@@ -131,7 +132,7 @@ def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Any:
 
 
 @fused(static=("ind",))
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of tensordot(a, ·, ind) as an array [*a.shape[ind:], *a.shape[:ind]].
 
     Raises ValueError unless ind > 0 and the first `ind` axes have as many elements as the others.
@@ -150,7 +151,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 # Determinants ------------------------------------------------------------------------------------
 
 @fused
-def det(a: Any) -> Any:
+def det(a: ArrayLike) -> Array:
     """The determinant of matrices [..., n, n].
 
     Its derivative is the matrix of cofactors, of singular matrices too.
@@ -256,7 +257,7 @@ def _singular_det(a: Any) -> Any:
 
 
 @fused(static=("method",))
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Sign and logarithm of the absolute value of determinants, without overflow.
 
     Args:
@@ -317,7 +318,7 @@ def _slogdet_qr(a: Any) -> SlogdetResult:
 # Factors -----------------------------------------------------------------------------------------
 
 @fused(static=("upper", "symmetrize_input"))
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangular L with L Lᴴ = a, or Lᴴ if `upper`.
 
     Args:
@@ -336,7 +337,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 
 
 @fused(static=("mode",))
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Factor a = Q R: orthonormal columns and an upper triangle.
 
     Args:
@@ -364,7 +365,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 # Products ----------------------------------------------------------------------------------------
 
 @fused(static=("n",))
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """a[..., k, k] multiplied by itself n times, in O(log n) products; negative n: the inverse's.
 
     >>> import olympus.numpy as jnp
@@ -397,7 +398,7 @@ def matrix_power(a: Any, n: int) -> Any:
 
 
 @fused(static=("precision",))
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Any:
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     """The product of two or more matrices, in the order of fewest multiplications.
 
     Args:
