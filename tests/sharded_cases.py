@@ -3,6 +3,7 @@
 Oracles are the same functions of unsharded arrays, NumPy, and the parts that each device holds.
 """
 
+import copy
 import itertools
 import json
 import pickle
@@ -335,15 +336,15 @@ def case_likenesses_and_copies_stay_where_the_array_is():
     for where in (on("x", "y"), on("y").with_memory_kind("pinned_host"),
                   SingleDeviceSharding(olympus.devices()[3])):
         x = olympus.device_put(X, where)
-        for f in (onp.zeros_like, onp.ones_like, onp.empty_like, onp.array, onp.copy,
-                  lambda x: onp.full_like(x, 3), lambda x: lax.full_like(x, 3),
+        for f in (onp.zeros_like, onp.ones_like, onp.empty_like, onp.array, onp.copy, copy.deepcopy,
+                  lambda x: x.copy(), lambda x: onp.full_like(x, 3), lambda x: lax.full_like(x, 3),
                   lambda x: x.astype(x.dtype, copy=True), lambda x: x.astype(x.dtype)):
             y = f(x)
             assert y.sharding == where and y.committed and y.dtype == x.dtype
-        copy = onp.array(x)
+        copied = onp.array(x)
         x.delete()
-        assert np.array_equal(np.asarray(copy), X)
-    assert onp.zeros_like(copy, shape=(3,)).devices() == {olympus.devices()[0]}
+        assert np.array_equal(np.asarray(copied), X)
+    assert onp.zeros_like(copied, shape=(3,)).devices() == {olympus.devices()[0]}
     assert not onp.zeros_like(onp.asarray(X)).committed
 
 

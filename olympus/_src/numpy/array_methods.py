@@ -21,6 +21,7 @@ from ..transforms.device import device_put
 from ..types import dtypes
 from . import manipulation, products, reductions, selection, sorting, statistics, ufuncs
 from .conditions import clip as limit
+from .creation import copy
 from .eager import array_operator
 from .elementary import round as rounded
 from .indexing import getitem, nonzero, take
@@ -136,13 +137,13 @@ def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
 
 
 def _copy(self: Any) -> Any:
-    """The same array; arrays are immutable, so a copy differs only under donation."""
-    return manipulation.copy(self)
+    """The same array where it is; arrays are immutable, so a copy differs only under donation."""
+    return copy(self)
 
 
 def _deepcopy(self: Any, memo: Any) -> Any:
     """The same array."""
-    return manipulation.copy(self)
+    return copy(self)
 
 
 def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:

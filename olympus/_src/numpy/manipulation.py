@@ -34,7 +34,7 @@ from .promote import array_args
 
 __all__ = [
     "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "copy", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose",
+    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose",
     "moveaxis", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90",
     "squeeze", "swapaxes", "transpose",
 ]
@@ -426,13 +426,3 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     if copy and out is x and type(x) is lib.ArrayImpl:
         out = lib.copied(x)
     return out if device is None else device_put(out, device)
-
-
-def copy(a: Any, order: str | None = None) -> Any:
-    """The same array; arrays are immutable, so a copy differs only under donation."""
-    if order not in (None, "C", "K", "A"):
-        raise ValueError(f"copy: order {order!r} given; None, 'C', 'K' or 'A' is "
-                                  "required.")
-    a = array_args("copy", a)[0]
-    return lax_shape.broadcast_in_dim_p.bind(a, shape=tuple(a.shape), sharding=None,
-                                             broadcast_dimensions=tuple(range(len(a.shape))))
