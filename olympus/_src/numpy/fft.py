@@ -6,7 +6,6 @@ more of them are transformed in groups. Results are complex64 unless the input h
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ from ..lax.slicing import pad, slice_in_dim
 from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axes, canonical_axis, canonical_dim, prod
+from ..types.shape import canonical_axes, canonical_axis, canonical_dim, entries, prod, static_int
 from . import manipulation
 from .promote import array_args, to_array
 from .ufuncs import divide
@@ -47,12 +46,23 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | 
     if norm not in (None, *_NORMS):
         raise ValueError(f"{name}: norm {norm!r} given; one of {', '.join(map(repr, _NORMS))} or "
                          "None is required.")
+    s, axes = _several(name, "s", s), _several(name, "axes", axes)
     axes = _axes(name, aval, s, axes)
     if not axes:
         return to_array(x) if kind == FftType.RFFT else convert_element_type(
             x, dtypes.to_complex_dtype(aval.dtype))
     sizes = _sizes(name, kind, aval, s, axes)
     return _run(x, kind=kind, sizes=sizes, axes=axes, norm=norm or "backward")
+
+
+def _several(name: str, what: str, given: Any) -> tuple[Any, ...] | None:
+    """Sizes or axes as a tuple, or None."""
+    if given is None:
+        return None
+    found = entries(given)
+    if len(found) == 1 and found[0] is given:
+        raise TypeError(f"{name}: {what} {given!r} given; a sequence of ints is required.")
+    return found
 
 
 def _axes(name: str, aval: Any, s: Any, axes: Any) -> Dims:
@@ -80,7 +90,7 @@ def _sizes(name: str, kind: FftType, aval: Any, s: Any, axes: Dims) -> Dims:
         if kind == FftType.IRFFT:
             sizes[-1] = 2 * (sizes[-1] - 1)
     else:
-        sizes = list(map(operator.index, s))
+        sizes = [static_int(n, name, "size") for n in s]
     if any(n < 1 for n in sizes):
         raise ValueError(f"{name}: {aval} and s {s} given, axes of {tuple(sizes)} elements; at "
                          "least one element each is required.")
@@ -255,6 +265,7 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
 
 
 def _pair(name: str, axes: Any) -> Any:
+    axes = _several(name, "axes", axes)
     if axes is not None and len(axes) != 2:
         raise ValueError(f"{name}: axes {tuple(axes)} given; two axes are required; use fftn for "
                          "another number.")

@@ -27,7 +27,7 @@ from ..lax.scatter_product import scatter_mul
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes, canonical_axis, prod
+from ..types.shape import broadcast_shapes, canonical_axis, canonical_dim, prod
 from . import promote
 from .creation import asarray, is_sequence
 from .index_plan import Component, Plan, halves, parse, refuse_empty
@@ -528,7 +528,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
     if len(fill) != len(a.shape):
         raise ValueError(f"nonzero: {len(fill)} fill values given for {typeof(a)}; one, or one per "
                          "axis, is required.")
-    return tuple(_nonzero(a, *[0 if f is None else f for f in fill], size=int(size)))
+    return tuple(_nonzero(a, *[0 if f is None else f for f in fill],
+                          size=canonical_dim(size, "nonzero: size")))
 
 
 @fused(static=("size",))

@@ -228,7 +228,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """An axis moved to lie before the axis `start`; `moveaxis` says the same more plainly."""
     ndim = len(np.shape(a))
-    axis = canonical_axis(axis, ndim, "rollaxis")
+    axis, start = canonical_axis(axis, ndim, "rollaxis"), static_int(start, "rollaxis", "start")
     if not -ndim <= start <= ndim:
         raise ValueError(f"rollaxis: start {start} given; an int in [{-ndim}, {ndim}] is required.")
     start = start + ndim if start < 0 else start

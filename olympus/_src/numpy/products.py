@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import operator
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
@@ -13,7 +12,13 @@ from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
+from ..types.shape import (
+    broadcast_shapes,
+    canonical_axes,
+    canonical_axis,
+    definitely_equal,
+    static_int,
+)
 from ..types.shape import prod as size_of
 from . import reductions
 from .creation import diagonal_of
@@ -180,7 +185,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = Non
     elif isinstance(axes, (tuple, list)):
         raise TypeError(f"tensordot: axes {axes} given; an int or a pair is required.")
     else:
-        n = builtins.max(operator.index(axes), 0)      # NumPy sums over nothing below 0
+        n = builtins.max(static_int(axes, "tensordot", "axes"), 0)  # NumPy: nothing below 0
         if n > builtins.min(x.ndim, y.ndim):
             raise TypeError(f"tensordot: axes {n} for {x.aval} and {y.aval} given; both must have "
                             "as many axes.")
@@ -287,7 +292,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     if len(x.shape) < 2:
         raise ValueError(f"diagonal: {x.aval} given; at least two axes are required.")
     first, second = canonical_axes((axis1, axis2), x.ndim, "diagonal")
-    return diagonal_of(to_array(x), operator.index(offset), first, second)
+    return diagonal_of(to_array(x), static_int(offset, "diagonal", "offset"), first, second)
 
 
 @fused(static=("offset", "axis1", "axis2", "dtype", "out"))

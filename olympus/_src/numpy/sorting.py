@@ -16,7 +16,7 @@ from ..lax import sort as lax_sort
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, canonical_dim
+from ..types.shape import canonical_axis, canonical_dim, entries, static_int
 from . import promote
 from .conditions import where
 from .indexing import concrete, take, take_along_axis, write
@@ -103,7 +103,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
     `keys` are arrays of one shape, or the rows of one array. `batch_size` bounds how many keys one
     sort compares; None is all. Raises TypeError for no keys.
     """
-    keys = [as_array(k) for k in array_args("lexsort", *keys)]
+    keys = [as_array(k) for k in array_args("lexsort", *entries(keys))]
     if not keys:
         raise TypeError("lexsort: no keys given; need sequence of keys with len > 0 in lexsort.")
     if any(k.shape != keys[0].shape for k in keys):
@@ -113,7 +113,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
         return creation.full((), 0, dtypes.default_int())
     axis = canonical_axis(axis, len(keys[0].shape), "lexsort")
     places = creation.broadcasted_iota(dtypes.default_int(), keys[0].shape, axis)
-    size = len(keys) if batch_size is None else batch_size
+    size = len(keys) if batch_size is None else static_int(batch_size, "lexsort", "batch_size")
     # From the least significant batch on: each sort is stable, so it keeps the order before it.
     for first in range(0, len(keys), size):
         batch = keys[first:first + size][::-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from ..lax.sharding import constrain
 from ..lax.sort import sort
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis
+from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, static_int
 from ..types.shape import prod as size_of
 from . import reductions
 from .promote import (
@@ -449,7 +448,7 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
          append: ArrayLike | None = None) -> Array:
     """`n` times the differences of neighbours along an axis; of booleans, whether they differ."""
     (x,) = array_args("diff", a)
-    n = operator.index(n)
+    n = static_int(n, "diff", "n")
     if n < 0:
         raise ValueError(f"diff: n {n} given; it is not negative.")
     if not x.shape:
@@ -462,7 +461,7 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
     parts += [_end(ends[-1], x, axis)] if append is not None else []
     if len(parts) > 1:
         x = slicing.concatenate(promote_dtypes("diff", *parts), axis)
-    for _ in range(n):
+    for _ in range(min(n, x.shape[axis] + 1)):      # of nothing the difference is nothing
         size = x.shape[axis]
         after, before = _along(x, axis, min(1, size), None), _along(x, axis, 0, max(size - 1, 0))
         x = not_equal(after, before) if x.dtype == BOOL else subtract(after, before)
@@ -534,19 +533,20 @@ def _gradient_along(x: Any, h: Any, axis: int, order: int) -> Any:
         return _along(values, axis, start, stop)
 
     steps = subtract(cut(x, 1, n), cut(x, 0, n - 1))
-    if not h.shape:     # equal gaps: each is half of two neighbours
+    if not h.shape:
         slopes = divide(steps, h)
         left = right = literal(0.5, slopes.dtype)
+        middle = divide(subtract(cut(x, 2, n), cut(x, 0, n - 2)), multiply(h, 2))
     else:
         gaps = lax_shape.broadcast_in_dim(diff(inexact(h)), steps.shape, (axis,))
         slopes = divide(steps, gaps)
         both = ew.add(cut(gaps, 0, n - 2), cut(gaps, 1, n - 1))
         left, right = divide(cut(gaps, 0, n - 2), both), divide(cut(gaps, 1, n - 1), both)
-    before, after = cut(slopes, 0, n - 2), cut(slopes, 1, n - 1)
-    middle = ew.add(multiply(right, before), multiply(left, after))
+        middle = ew.add(multiply(right, cut(slopes, 0, n - 2)),
+                        multiply(left, cut(slopes, 1, n - 1)))
     first, last = cut(slopes, 0, 1), cut(slopes, n - 2, n - 1)
     if order == 2:      # the parabola through three points, at its ends
-        bend = subtract(after, before)
+        bend = subtract(cut(slopes, 1, n - 1), cut(slopes, 0, n - 2))
         first = subtract(first, cut(multiply(left, bend), 0, 1))
         last = ew.add(last, cut(multiply(right, bend), n - 3, n - 2))
     return slicing.concatenate([first, middle, last], axis)

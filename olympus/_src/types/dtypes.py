@@ -138,7 +138,11 @@ def as_dtype(dtype: Any) -> Any:
         return dtype
     if isinstance(getattr(dtype, "dtype", None), ExtendedDType):
         return dtype.dtype
-    found = np.dtype(dtype)
+    try:
+        found = np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"dtype: {dtype!r} given; data type not understood; a dtype or its name is "
+                        "required; pass for example x.dtype.") from None
     if not found.isnative:
         found = found.newbyteorder("=")
     found = _INTERNED.get(found)

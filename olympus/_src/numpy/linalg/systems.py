@@ -32,7 +32,7 @@ from ...lax.slicing import index_in_dim
 from ...transforms.autodiff import jvp
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axes, definitely_equal, prod
+from ...types.shape import canonical_axes, definitely_equal, prod, static_int
 from .. import products
 from ..promote import array_args, convert, inexact, promote_dtypes
 from ..reductions import wide_dtype
@@ -137,7 +137,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     Raises ValueError unless ind > 0 and the first `ind` axes have as many elements as the others.
     """
-    a = inexact(array_args("tensorinv", a)[0])
+    a, ind = inexact(array_args("tensorinv", a)[0]), static_int(ind, "tensorinv", "ind")
     if ind <= 0:
         raise ValueError(f"tensorinv: ind {ind} given; a positive int is required.")
     left, right = a.shape[:ind], a.shape[ind:]
