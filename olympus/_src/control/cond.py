@@ -168,7 +168,7 @@ class Cond(Higher):
 
         results = _once_each(for_those, branches)
         outs = []
-        for picked, *column in zip(*results):
+        for picked, *column in zip(*results, strict=True):
             shape = typeof(picked).shape
             for here, x in zip(taken[1:], column, strict=True):
                 picked = ew.select_n(broadcast_in_dim(here, shape, (0,)), picked, x)
@@ -228,7 +228,7 @@ def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ..
 
 def _any(flags: Any) -> tuple[bool, ...]:
     """Elementwise `or` of tuples of flags."""
-    return tuple(any(column) for column in zip(*flags))
+    return tuple(any(column) for column in zip(*flags, strict=True))
 
 
 def _residual_slots(splits: Sequence[Split]) -> list[Any]:

@@ -46,4 +46,5 @@ def unrolled(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
         return map_mapped(fun, size, args, dims)
     rows = [fun(*[x if d is None else index_in_dim(x, i, d, keepdims=False)
                   for x, d in zip(args, dims, strict=True)]) for i in range(size)]
-    return [concatenate([expand_dims(x, (0,)) for x in column], 0) for column in zip(*rows)]
+    return [concatenate([expand_dims(x, (0,)) for x in column], 0)
+            for column in zip(*rows, strict=True)]
