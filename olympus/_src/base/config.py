@@ -151,12 +151,12 @@ class Option(lib.Config):
 
     def check(self, value: Any) -> Any:
         """Return `value` if it is legal here; else TypeError or ValueError says what is."""
-        if self.fixed and value != self.value:
-            raise RuntimeError(
-                f"{self.name}: got {value!r} when {self.fixed}; set it before, or by the "
-                f"environment variable {self.name.upper()}."
-            )
         if self.kind.accepts(value):
+            if self.fixed and value != self.value:
+                raise RuntimeError(
+                    f"{self.name}: got {value!r} when {self.fixed}; set it before, or by the "
+                    f"environment variable {self.name.upper()}."
+                )
             return value
         wrong_type = type(value) is not type(self.default) and self.default is not None
         error = TypeError if wrong_type else ValueError
