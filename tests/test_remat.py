@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import custom_vjp, grad, jit, jvp, vmap
+from olympus import custom_vjp, grad, jit, jvp, lax, vmap
 from olympus import numpy as onp
 from olympus._src.control.remat import checkpoint, checkpoint_name, checkpoint_policies
 from olympus._src.core.staging import stage
@@ -114,3 +114,39 @@ def test_static_argnames_hold_for_arguments_given_by_position():
 
     g = checkpoint(f, static_argnames="flag")
     assert float(grad(g)(3.0, "double")) == float(grad(g)(3.0, flag="double")) == 2.0
+
+
+W = np.array([[0.5, -0.3], [0.2, 0.4]], np.float32)
+
+
+def layers(x):
+    return onp.sin(onp.sin(x @ W) @ W)
+
+
+HOLDING = {     # products that are computed, and those that are computed again without a policy
+    "cond": (lambda x: lax.cond(x.sum() > 0, layers, lambda x: onp.cos(x @ W @ W), x), 8, 4),
+    "scan": (lambda x: lax.scan(lambda c, _: (layers(c), None), x, length=3)[0], 4, 2),
+    "scan of jit": (lambda x: lax.scan(lambda c, _: (jit(layers)(c), c), x, length=3)[0], 4, 2),
+    "cond in scan": (lambda x: lax.scan(lambda c, _: (lax.cond(
+        c.sum() > 0, layers, lambda c: c, c), None), x, length=3)[0], 4, 2),
+    "scan in cond": (lambda x: lax.cond(x.sum() > 0, lambda x: lax.fori_loop(
+        0, 3, lambda i, c: layers(c) + i, x), lambda x: x, x), 4, 2),
+}
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_policies_hold_in_loops_and_branches(name):
+    fun, least, again = HOLDING[name]
+    x = np.array([[0.3, 0.7], [0.1, 0.9]], np.float32)
+
+    def slope(policy):
+        return grad(lambda x: checkpoint(fun, policy=policy)(x).sum())
+
+    for policy, count in ((checkpoint_policies.dots_saveable, least),
+                          (checkpoint_policies.everything_saveable, least),
+                          (checkpoint_policies.nothing_saveable, least + again)):
+        program = str(olympus.make_olympuspr(slope(policy))(x))
+        assert program.count("dot_general") == count, policy
+        wanted = grad(lambda x: fun(x).sum())(x)
+        for way in (lambda f: f, jit, lambda f: lambda x: vmap(f)(x[None])[0]):
+            np.testing.assert_allclose(way(slope(policy))(x), wanted, rtol=1e-5, atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ from ..types.memory import Space
 from ..types.tree import tree_map, tree_unflatten
 from .bodies import Derived, check_callable, flatten, stage_body
 from .call import Call, call_p
+from .cond import cond_p
+from .scan_primitive import scan_p
 
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_p",
            "checkpoint_policies", "name_p"]
@@ -43,7 +46,7 @@ class Checkpoint(Call):
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, policy: Any, **params: Any) -> list[Any]:
         if policy is not None:
-            olympuspr = inline_calls(olympuspr)
+            olympuspr = _pass_on(inline_calls(olympuspr), policy)
         split = partial_eval_program(olympuspr, unknown)
         known = [a for a, u in zip(args, unknown, strict=True) if not u]
         first, saved, again = olympuspr.derived(("checkpoint", tuple(unknown), policy),
@@ -116,6 +119,38 @@ def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     return list(map(read, pr.outvars))
 
 
+def _pass_on(closed: ClosedOlympuspr, policy: Any) -> ClosedOlympuspr:
+    """The program whose loops and branches are checkpointed with the policy inside, too, where it
+    keeps something: each iteration, or the branch that is taken, then keeps no more than that.
+    """
+    pr = closed.olympuspr
+    if not any(_keeps_inside(policy, eqn) for eqn in pr.eqns):
+        return closed
+
+    def checkpointed(body: ClosedOlympuspr) -> ClosedOlympuspr:
+        return body.derived(("policy", policy), lambda: stage(functools.partial(
+            checkpoint_p.bind, olympuspr=body, prevent_cse=False, differentiated=False,
+            policy=policy), body.in_avals))
+
+    def passed_on(eqn: OlympusprEqn) -> OlympusprEqn:
+        if not _keeps_inside(policy, eqn):
+            return eqn
+        (name,) = eqn.primitive.programs
+        given = eqn.params[name]
+        return eqn.replace(params={**eqn.params, name: (
+            tuple(map(checkpointed, given)) if type(given) is tuple else checkpointed(given))})
+
+    return closed.derived(("pass on", policy), lambda: closed.replace(
+        olympuspr=pr.replace(eqns=list(map(passed_on, pr.eqns)))))
+
+
+def _keeps_inside(policy: Any, eqn: OlympusprEqn) -> bool:
+    """Whether the policy keeps a value in a loop's or branch's body."""
+    return eqn.primitive in (scan_p, cond_p) and any(
+        _verdict(policy, e) is not Recompute
+        for body in eqn.primitive.bodies(eqn.params) for e in inline_calls(body).olympuspr.eqns)
+
+
 def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Any], ClosedOlympuspr]:
     """What is computed now, how each saved value of it is kept, and what reverse mode computes.
 
@@ -160,7 +195,8 @@ def _verdict(policy: Any, eqn: OlympusprEqn) -> Any:
         raise TypeError(f"checkpoint: policy {name_of(policy)} returned {found!r}; a bool is "
                         "required; a policy that takes names is called with them first: "
                         "policy=save_only_these_names('a').")
-    return Saveable if found else Recompute
+    # What a loop or branch hands to reverse mode is what it keeps inside.
+    return Saveable if found or _keeps_inside(policy, eqn) else Recompute
 
 
 def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Any], stops: set[Any]) -> set[Any]:
