@@ -383,7 +383,7 @@ CACHES = {
     ("control/bodies.py", "stage_body"): "types, tree, what is done with it, Context | the "
         "function | 64",
     ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",
-    ("backend/dispatch.py", "_programs"): "primitive and params | process | 16384",
+    ("backend/eager.py", "_programs"): "primitive and params | process | 16384",
     ("backend/compile.py", "_executables"): "digest, devices, options | process | see its two",
     ("backend/compile.py", "known"): "digest, devices, options | weak",
     ("backend/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
@@ -417,7 +417,7 @@ CACHES = {
     ("backend/devices.py", "_clients"): "platform | process | as many as there are",
     ("backend/devices.py", "_gpu_plugin_installed"): "none | process | one",
     ("base/lib/arrays.py", "single_device_sharding"): "device, memory | process | 4096",
-    ("base/lib/calls.py", "_lapack_names"): "none | process | one",
+    ("base/lib/calls.py", "lapack_names"): "none | process | one",
     ("base/lib/clients.py", "_load_cuda_plugin"): "none | process | one",
     ("base/lib/mlir.py", "_register_passes"): "none | process | one",
     ("base/config.py", "_options"): "name | process | the options",

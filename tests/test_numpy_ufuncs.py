@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus._src.backend import dispatch  # noqa: F401  (installs evaluation)
+from olympus._src.backend import eager  # noqa: F401  (installs evaluation)
 from olympus._src.core.staging import stage
 from olympus._src.numpy import (
     conditions,

@@ -1,6 +1,6 @@
 """Evaluation: operations compiled by XLA and run."""
 
-from .._src.backend.dispatch import apply_primitive
+from .._src.backend.eager import apply_primitive
 from .._src.base.lib import Client as Backend
 
 __all__ = ["Backend", "apply_primitive"]

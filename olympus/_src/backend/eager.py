@@ -4,11 +4,15 @@
     argument_array            any operand as an array
     FAILURES, check_deleted   what a compiled call raises, and what it means
     run_program               an executable's results in the classes of their dtypes, checked
+    EvalTrace                 the base trace: compiles each operation once, and runs it
+
+An operation with given params has one C++ pjit object; it finds the executable for the operands'
+types by itself, so an eager call costs one dict hit above C++.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,16 +21,27 @@ from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64
 from ..base.util import Memo, bit_key
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.trace import SCALAR_TYPES, Tracer, check_usable, typeof
+from ..core.primitive import Primitive
+from ..core.staging import stage
+from ..core.trace import (
+    SCALAR_TYPES,
+    Trace,
+    Tracer,
+    check_usable,
+    install_base_trace,
+    typeof,
+)
 from ..types import dtypes
 from ..types.avals import make_aval
-from .array import HOLDERS, array_from_numpy
-from .compile import Executable
+from ..types.tree_registry import dispatch_registry
+from .array import HOLDERS, array_from_numpy, stored
+from .compile import Executable, compile_program
 from .nans import check_results, debugging
+from .placement import placement_of, sharding_of
 
-__all__ = ["FAILURES", "argument_array", "check_deleted", "fits", "literal_array",
-           "number_array", "result_array", "run_program", "scalar", "scalars",
-           "shard_fallback"]
+__all__ = ["BASE", "FAILURES", "EvalTrace", "apply_primitive", "argument_array", "check_deleted",
+           "fits", "literal_array", "number_array", "result_array", "run_program", "scalar",
+           "scalars", "shard_fallback"]
 
 ArrayImpl = lib.ArrayImpl
 
@@ -141,3 +156,78 @@ def _wrap(x: Any, dtype: Any) -> Any:
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.wrap(x)
     return np.zeros(x.shape, dtype) if dtypes.is_float0(dtype) else x
+
+
+# The base trace ----------------------------------------------------------------------------------
+
+def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
+    """The C++ callable of an operation with given params."""
+    def run(*args: Any) -> Any:
+        return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
+
+    def miss(*args: Any) -> tuple[Any, Any, bool]:
+        values = list(map(argument_array, args))
+        placement = placement_of(list(map(sharding_of, values)))
+        avals = [typeof(v) for v in values]
+        several = prim.multiple_results
+
+        def program(*xs: Any) -> list[Any]:
+            out = prim.bind(*xs, **params)
+            return list(out) if several else [out]
+
+        closed = stage(program, avals)
+        executable = compile_program(closed, prim.name, placement)
+        leaves = list(map(stored, values))
+        outs = run_program(executable, leaves, prim.name, closed if prim.programs != () else None)
+        result = outs if several else outs[0]
+        return result, executable.fastpath(dispatch_registry.flatten(result)[1], leaves), False
+
+    return lib.pjit(prim.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
+
+
+_programs: Memo = Memo(16384)
+
+
+class EvalTrace(Trace):
+    """Compiles (on the first call) and runs."""
+
+    __slots__ = ()
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        for a in args:
+            if type(a) is not ArrayImpl:
+                args = tuple(map(argument_array, args))
+                break
+        if prim.impl is not None:
+            return prim.impl(*args, **params)
+        if params:
+            bodies = () if prim.programs == () else prim.bodies(params)
+            cache = bodies[0].cache if bodies else _programs
+            key = (prim, bit_key(tuple(params.items()))) if prim.open else (prim, *params.items())
+        else:
+            cache, key = _programs, prim
+        call = cache.get(key)
+        if call is None:
+            call = cache[key] = _eager(prim, params)
+        try:
+            return call(*args)
+        except (ValueError, lib.XlaRuntimeError):
+            check_deleted(prim.name, args)
+            raise
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        return fun(*args)
+
+
+def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+    """Compile the operation and run it: `impl` of a primitive that has a lowering rule."""
+    key = prim, bit_key(tuple(params.items()))
+    call = _programs.get(key)
+    if call is None:
+        call = _programs[key] = _eager(prim, params)
+    return call(*map(argument_array, args))
+
+
+BASE = EvalTrace()
+install_base_trace(BASE)

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.dispatch import BASE
-from ..backend.eager import FAILURES, check_deleted, fits, scalar, scalars
+from ..backend.eager import BASE, FAILURES, check_deleted, fits, scalar, scalars
 from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
 from ..core.staging import StagingTrace, is_recorded

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backend.array import HOLDERS
-from ..backend.dispatch import BASE
-from ..backend.eager import FAILURES, check_deleted, literal_array, number_array
+from ..backend.eager import BASE, FAILURES, check_deleted, literal_array, number_array
 from ..base import lib
 from ..core.ir import Literal
 from ..core.staging import StagingTrace, is_recorded

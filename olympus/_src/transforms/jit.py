@@ -20,7 +20,6 @@ import numpy as np
 from ..backend import devices
 from ..backend.array import stored
 from ..backend.compile import Executable, Placement, compile_module
-from ..backend.dispatch import memory_of, placement_of, sharding_of
 from ..backend.eager import (
     argument_array,
     check_deleted,
@@ -30,6 +29,7 @@ from ..backend.eager import (
 )
 from ..backend.lowering import lower_program
 from ..backend.nans import debugging
+from ..backend.placement import memory_of, placement_of, sharding_of
 from ..base import config, errors, lib, source
 from ..base.util import Memo, Owned, bit_key, name_of, wraps
 from ..control.call import call_p
