@@ -88,14 +88,21 @@ def indexed(draw):
 
 
 @settings(max_examples=60, deadline=None)
-@given(indexed())
-def test_random_indices(case):
+@given(indexed(), st.sampled_from(["add", "multiply", "min", "max"]),
+       st.sampled_from(["eager", "jit", "vmap"]))
+def test_random_indices(case, op, how):
     shape, index = case
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    np.testing.assert_array_equal(olympus.jit(lambda x: x[index])(x), x[index])
-    expected = x.copy()
-    np.add.at(expected, index, 1.5)
-    np.testing.assert_array_equal(olympus.jit(lambda x: x.at[index].add(1.5))(x), expected)
+    run = {"eager": lambda f: f, "jit": olympus.jit,
+           "vmap": lambda f: lambda x: olympus.vmap(f)(x[None])[0]}[how]
+    np.testing.assert_array_equal(run(lambda x: x[index])(onp.asarray(x)), x[index])
+    expected, slope = x.copy(), np.zeros_like(x)
+    UPDATES[op].at(expected, index, 1.5)
+    found = run(lambda x: getattr(x.at[index], op)(1.5))(onp.asarray(x))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    if how == "eager":
+        np.add.at(slope, index, 1)
+        np.testing.assert_array_equal(olympus.grad(lambda x: x[index].sum())(x), slope)
 
 
 @pytest.mark.parametrize("index", [0, slice(0, 3, 2), (I, J), (slice(None), I), (I, 1)], ids=repr)
