@@ -69,3 +69,20 @@ def test_empty_axes() -> None:
     assert float(lax.reduce_prod(np.zeros((0,)), (0,))) == 1.0
     assert float(jvp(lambda x: lax.reduce_prod(x, (0,)), (np.zeros(0),), (np.zeros(0),))[1]) == 0
     assert lax.concatenate([np.zeros((0, 2)), np.ones((1, 2))], 0).shape == (1, 2)
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+def test_top_k_of_four_bits(dtype: str) -> None:
+    x = np.array([[3, 5, 1], [6, 2, 7]]).astype(dtype)
+    values, places = lax.top_k(x, 2)
+    assert values.dtype == x.dtype and places.tolist() == [[1, 0], [2, 0]]
+    assert np.asarray(values).astype(int).tolist() == [[5, 3], [7, 6]]
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float32", "complex64"])
+def test_cumlogsumexp_of_every_float(dtype: str) -> None:
+    """float8_e4m3fn has no infinity to start from."""
+    x = np.array([0.75, 0.875, 1.5, -2.0])
+    got = np.asarray(lax.cumlogsumexp(x.astype(dtype))).astype("c8")
+    tol = 0.25 if "8_" in dtype else 1e-5
+    np.testing.assert_allclose(got, np.logaddexp.accumulate(x), rtol=tol)

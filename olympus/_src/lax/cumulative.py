@@ -162,7 +162,8 @@ cummax_p = Cumulative("cummax", lambda x, y: ew.max(x, y), lowest,
                       _extremum(lambda x, y: ew.max(x, y)), "iufc")
 cummin_p = Cumulative("cummin", lambda x, y: ew.min(x, y), highest,
                       _extremum(lambda x, y: ew.min(x, y)), "iufc")
-cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp, lambda dtype: -float("inf"), _log_sum, "fc")
+cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp,
+                            lambda dtype: lowest(dtypes.to_real_dtype(dtype)), _log_sum, "fc")
 
 
 def _cumulative(prim: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:

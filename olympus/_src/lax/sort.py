@@ -132,7 +132,15 @@ class TopK(Primitive):
         return [make_aval(shape, x.dtype, x.weak_type), make_aval(shape, INT32)]
 
     def lower(self, b: Any, x: Any, *, k: int, axis: int) -> Any:
-        return list(b.ops("chlo.top_k", [x], {"k": b.attr(f"{k} : i64")}).results)
+        aval = b.avals_in[0]
+        if dtypes.itemsize_bits(aval.dtype) >= 8:
+            return list(b.ops("chlo.top_k", [x], {"k": b.attr(f"{k} : i64")}).results)
+        wide = dtypes.as_dtype(f"{'u' * (dtypes.scalar_kind(aval.dtype) == 'u')}int8")
+        values, indices = b.avals_out       # XLA fails on narrower ones
+        out, places = b.ops("chlo.top_k", [b.convert(x, aval.update(dtype=wide))],
+                            {"k": b.attr(f"{k} : i64")},
+                            [b.type(values.update(dtype=wide)), b.type(indices)]).results
+        return [b.convert(out, values), places]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
         values, indices = self.bind(*primals, k=k, axis=axis)

@@ -107,7 +107,7 @@ def reduced_groups(prim: Reduction, rows: Any, groups: Groups) -> Any:
     if len(set(sizes)) == 1:
         shape = typeof(rows).shape[1:]
         return prim.reduce(reshape(rows, (len(groups), sizes[0], *shape)), (1,))
-    starts = np.cumsum([0, *sizes]).tolist()
+    starts = np.cumsum([0, *sizes[:-1]]).tolist()
     parts = [prim.reduce(slice_in_dim(rows, start, start + size), (0,))
              for start, size in zip(starts, sizes, strict=True)]
     return concatenate([expand_dims(part, (0,)) for part in parts], 0)
