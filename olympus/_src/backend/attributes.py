@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..base import source
+from ..base import lib, source
 from ..base.lib import mlir
 from ..base.util import Memo, known_cache
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
+from .devices import client
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "element_type",
            "i64s", "location", "module_context", "tensor_type"]
@@ -32,10 +33,11 @@ _MOST_BYTES = 32 << 20
 class _Grown:
     """How much the context holds, and how many modules are being made in it."""
 
-    __slots__ = ("bytes", "modules", "lock", "__weakref__")
+    __slots__ = ("bytes", "modules", "warm", "lock", "__weakref__")
 
     def __init__(self) -> None:
         self.bytes = self.modules = 0
+        self.warm = False
         self.lock = threading.Lock()
         known_cache(self)
 
@@ -52,7 +54,15 @@ class _Grown:
         for memo in (_types, _attrs, _locations):
             memo.cache_clear()
         mlir.renew_context()
-        self.bytes = 0
+        self.bytes, self.warm = 0, False
+
+    def warm_up(self) -> None:
+        """Let XLA load its dialects into the context before several threads use it.
+
+        It does so when it first compiles; a thread that lowers meanwhile would end the process.
+        """
+        lib.load_dialects(client())
+        self.warm = True
 
 
 _grown = _Grown()
@@ -64,6 +74,8 @@ def module_context() -> Iterator[None]:
     with _grown.lock:
         if not _grown.modules and _grown.bytes > _MOST_BYTES:
             _grown.renew()
+        if not _grown.warm:
+            _grown.warm_up()
         _grown.modules += 1
     try:
         with mlir.context(), mlir.ir.Location.unknown():

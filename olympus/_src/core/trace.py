@@ -68,7 +68,8 @@ def enter(trace: Any) -> tuple[Any, ...]:
     depth = ctx.depth
     if depth >= GIVEN:
         make_room(depth + 1)    # may raise: nothing is entered yet
-    outer = ctx.trace, TRACING.swap_local(trace is not ThreadState.trace), depth
+    outer = ctx.trace, depth
+    TRACING.set_local(trace is not ThreadState.trace or lib.config_unset)
     ctx.trace = trace
     ctx.depth = depth + 1
     return outer
@@ -76,9 +77,9 @@ def enter(trace: Any) -> tuple[Any, ...]:
 
 def leave(outer: tuple[Any, ...]) -> None:
     """Undo `enter`; belongs into a `finally`."""
-    ctx.trace = outer[0]
-    TRACING.set_local(outer[1])
-    ctx.depth = outer[2]
+    ctx.trace, ctx.depth = outer
+    # By the trace, not by what was found: an interrupt between two lines mends itself here.
+    TRACING.set_local(ctx.trace is not ThreadState.trace or lib.config_unset)
 
 
 _Known: Any = Array if TYPE_CHECKING else object    # checkers take traced values for arrays

@@ -51,18 +51,16 @@ def compile(
     raises ValueError. `host_callbacks` are the Python functions that the module's callback custom
     calls name by index. `chosen_outputs` marks the outputs whose sharding the partitioner chooses.
 
-    XLA gets the bytecode: it loads dialects into the context of a module that it is given, and
-    ends the process if another thread uses that context meanwhile.
+    XLA loads dialects into the context of the module, the first time; no other thread may use that
+    context meanwhile.
     """
     made = _compile_options(devices, options, num_replicas)
     if len(devices) > 1:
         build = made.executable_build_options
         build.allow_spmd_sharding_propagation_to_output = list(chosen_outputs)
     device_list = _jax.DeviceList(tuple(devices))
-    if not isinstance(module, bytes):
-        module = _mlir.bytecode(module)
-    if host_callbacks:  # C++ takes them with a module only: one in a context of its own
-        module = _mlir.parse(module, _mlir.new_context())
+    if host_callbacks and isinstance(module, bytes):
+        module = _mlir.parse(module)  # C++ takes callbacks with a module only
     callbacks = {"host_callbacks": list(host_callbacks)} if host_callbacks else {}
     try:
         return client.compile_and_load(module, device_list, made, **callbacks)
@@ -74,6 +72,11 @@ def compile(
             f"compile: got compiler option {unknown[1]!r}; the names must be flags of this XLA "
             f"(xla_…); remove it or correct its spelling."
         ) from error
+
+
+def load_dialects(client: Any) -> None:
+    """Let XLA load its dialects into the process's MLIR context: compile a module of nothing."""
+    compile(client, _mlir.parse("func.func @main() { return }"), client.local_devices()[:1])
 
 
 def execute(executable: Any, arrays: Sequence[Any], handlers: Sequence[Any]) -> list[Any]:

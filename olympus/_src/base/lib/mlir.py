@@ -55,9 +55,9 @@ def renew_context() -> None:
         _current.clear()
 
 
-def parse(text: str | bytes, within: ir.Context | None = None) -> ir.Module:
+def parse(text: str | bytes) -> ir.Module:
     """Return the module that MLIR text or bytecode describes; MLIRError if it is malformed."""
-    return ir.Module.parse(text, within or context())
+    return ir.Module.parse(text, context())
 
 
 def bytecode(module: ir.Module) -> bytes:
@@ -67,30 +67,16 @@ def bytecode(module: ir.Module) -> bytes:
     return out.getvalue()
 
 
-class _Hash:
-    """A file that keeps the digest of what is written to it."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.blake2b(digest_size=20)
-        self.size = 0
-
-    def write(self, data: bytes) -> None:
-        self._hash.update(data)
-        self.size += len(data)
-
-    def digest(self) -> bytes:
-        return self._hash.digest()
-
-
 def digest(module: ir.Module) -> tuple[bytes, int]:
     """Return a digest of `module` without its locations, and the size of what was digested."""
     with module.context:
         bare = module.operation.clone()
         passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(bare)
-    out = _Hash()
+    # MLIR calls `write`: C that no signal interrupts, since its own frames know no exceptions.
+    out = io.BytesIO()
     bare.write_bytecode(out)
     bare.erase()
-    return out.digest(), out.size
+    return hashlib.blake2b(out.getbuffer(), digest_size=20).digest(), out.tell()
 
 
 @functools.cache
