@@ -193,3 +193,19 @@ def test_grad_outside_of_jit(node: Node) -> None:
     slope = jit(lambda x: olympus.jvp(fun, (x,), (t,))[1], **compiled)(X)
     value = grad(lambda x: fun(x) @ t)(onp.asarray(X)) @ t
     np.testing.assert_allclose(value, slope @ t, rtol=1e-8, atol=1e-9)
+
+
+@settings(bounded, max_examples=5)
+@programs
+def test_reverse_mode_through_a_mapped_program(node: Node) -> None:
+    """Elements take other branches and rounds than their neighbours: none hears of another's."""
+    if kinds(node) & NO_REVERSE:
+        return
+    fun, t = fun_of(node), np.array([0.7, -1.1])
+
+    def both(xs: Any) -> Any:
+        one = grad(lambda x: fun(x) @ t)
+        return grad(lambda xs: (vmap(fun)(xs) @ t).sum())(xs), onp.stack([one(x) for x in xs])
+
+    mapped, alone = jit(both, **compiled)(XS)
+    np.testing.assert_allclose(mapped, alone, rtol=1e-8, atol=1e-9)

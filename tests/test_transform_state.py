@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -182,6 +183,19 @@ def test_an_error_in_a_rule_leaves_no_state(rule: str) -> None:
             WAYS[way](everything(operation(rule)))
         assert state() == before, way
     works()
+
+
+@pytest.mark.parametrize("wrap", [jit, grad, lambda f: lambda x: vmap(f)(onp.stack([x]))])
+def test_traced_values_are_not_pickled_and_say_that_they_are_weak(wrap: Callable) -> None:
+    def refused(x: Any) -> Any:
+        with pytest.raises(olympus.errors.ConcretizationTypeError, match="pickle: a traced value"):
+            pickle.dumps({"x": x})
+        assert repr(x).endswith("<~float32[]>") is x.weak_type
+        return x
+
+    wrap(refused)(X[0])
+    if wrap in (jit, grad):
+        wrap(refused)(1.0)
 
 
 @pytest.mark.parametrize("call", [
