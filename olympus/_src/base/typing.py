@@ -5,8 +5,8 @@ NumPy's own typing module is not imported: it takes longer to load than this lay
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -16,7 +16,7 @@ else:
     from .lib import Array
 
 __all__ = ["Array", "ArrayLike", "Axes", "Axis", "DType", "DTypeLike", "DimSize", "DuckTypedArray",
-           "PyTree", "Shape", "StaticScalar", "SupportsDType"]
+           "F", "P", "PyTree", "R", "Shape", "StaticScalar", "SupportsDType"]
 
 
 @runtime_checkable
@@ -24,7 +24,7 @@ class SupportsDType(Protocol):
     """Anything with a `dtype`: arrays and scalar types such as `olympus.numpy.float32`."""
 
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype: ...
 
 
 @runtime_checkable
@@ -38,12 +38,15 @@ class DuckTypedArray(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
-StaticScalar: TypeAlias = np.bool_ | np.number[Any] | bool | int | float | complex
-ArrayLike: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | StaticScalar
-DType: TypeAlias = np.dtype[Any]
-DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | SupportsDType
+StaticScalar: TypeAlias = np.bool_ | np.number | bool | int | float | complex
+ArrayLike: TypeAlias = Array | np.ndarray | StaticScalar
+DType: TypeAlias = np.dtype
+DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
 DimSize: TypeAlias = int
 Shape: TypeAlias = Sequence[int]
 Axis: TypeAlias = int | Sequence[int] | None
 Axes: TypeAlias = int | Sequence[int]
 PyTree: TypeAlias = Any
+P = ParamSpec("P")      # the parameters and the result of a user's function, which is a pytree
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])

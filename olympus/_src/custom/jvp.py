@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import P, R
 from ..base.util import name_of
 from ..control.bodies import check_callable
 from ..core.evaluate import eval_closed
@@ -36,7 +37,7 @@ from .rules import (
 __all__ = ["custom_jvp", "custom_jvp_call_p"]
 
 
-class custom_jvp(CustomFunction):
+class custom_jvp(CustomFunction[P, R]):
     """Decorator: derivatives of the function come from the rule given to `defjvp` or `defjvps`.
 
     Args:
@@ -57,7 +58,7 @@ class custom_jvp(CustomFunction):
 
     what = "custom_jvp"
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., Any] | None = None
@@ -84,7 +85,8 @@ class custom_jvp(CustomFunction):
                 raise TypeError(f"custom_jvp {name_of(self.fun)}: defjvps has {len(jvps)} rules; "
                                 f"one is required for each of {len(primals)} arguments; pass None "
                                 "where the derivative is zero.")
-            out = self(*primals)
+            call: Any = self
+            out = call(*primals)
             total = None
             for rule, t in zip(jvps, tangents, strict=True):
                 if rule is not None:
@@ -96,15 +98,15 @@ class custom_jvp(CustomFunction):
 
         self.defjvp(jvp)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
             raise AttributeError(f"custom_jvp {name_of(self.fun)}: called without a rule; one is "
                                  "required; set it with defjvp or defjvps first.")
-        args = self.resolve(args, kwargs)
-        leaves, tree = tree_flatten([a for i, a in enumerate(args)
+        given = self.resolve(args, kwargs)
+        leaves, tree = tree_flatten([a for i, a in enumerate(given)
                                      if i not in self.nondiff_argnums])
-        call = _JvpCall(self, self.jvp, {i: args[i] for i in self.nondiff_argnums
-                                         if i < len(args)}, tree)
+        call = _JvpCall(self, self.jvp, {i: given[i] for i in self.nondiff_argnums
+                                         if i < len(given)}, tree)
         out = ctx.trace.process_custom(
             custom_jvp_call_p, call.run, call, tuple(leaves),
             {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})

@@ -12,12 +12,13 @@ import inspect
 import threading
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from ..backend.eager import result_array
 from ..base.errors import UnexpectedTracerError
+from ..base.typing import P, R
 from ..base.util import name_of, wraps
 from ..control.bodies import with_leading
 from ..control.call import program_uses_axis
@@ -126,12 +127,12 @@ def check_structure(what: str, required: Any, found: Any, meaning: str) -> None:
     raise TypeError(f"{what}: {meaning}; {places}; return equal structures.")
 
 
-class CustomFunction:
+class CustomFunction(Generic[P, R]):
     """Base of the decorators: what they know of the function and of one call's arguments."""
 
     what = ""
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
         if not callable(fun):
             raise TypeError(f"{self.what}: fun is {fun!r}; a callable is required; pass the "

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.errors import UnexpectedTracerError
+from ..base.typing import P, R
 from ..base.util import name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
@@ -71,7 +72,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return tree_map(lambda x: x.value, tree)
 
 
-class custom_vjp(CustomFunction):
+class custom_vjp(CustomFunction[P, R]):
     """Decorator: cotangents of the function come from the rules given to `defvjp`.
 
     Args:
@@ -93,7 +94,7 @@ class custom_vjp(CustomFunction):
 
     what = "custom_vjp"
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (),
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable[..., Any] | None = None
@@ -114,18 +115,18 @@ class custom_vjp(CustomFunction):
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
         self.optimize_remat = optimize_remat
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"custom_vjp {name_of(self.fun)}: called without rules; both are "
                                  "required; set them with defvjp first.")
-        args = self.resolve(args, kwargs)
-        statics = {i: args[i] for i in self.nondiff_argnums if i < len(args)}
+        given = self.resolve(args, kwargs)
+        statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
         if any(isinstance(x, Tracer) for x in tree_leaves(list(statics.values()))):
             raise TypeError(f"custom_vjp {name_of(self.fun)}: a traced value given as an argument "
                             f"that nondiff_argnums {self.nondiff_argnums} names; a concrete value "
                             "is required there; make it a differentiable argument and return None "
                             "as its cotangent.")
-        leaves, tree = tree_flatten([a for i, a in enumerate(args)
+        leaves, tree = tree_flatten([a for i, a in enumerate(given)
                                      if i not in self.nondiff_argnums])
         call = _VjpCall(self, self.fwd, self.bwd, statics, tree)
         out = ctx.trace.process_custom(

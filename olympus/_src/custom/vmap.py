@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import P, R
 from ..base.util import name_of
 from ..control.bodies import stage_body, structure_error
 from ..control.call import linearize_program, program_uses_axis
@@ -35,7 +36,7 @@ from .rules import (
 __all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
 
 
-class custom_vmap(CustomFunction):
+class custom_vmap(CustomFunction[P, R]):
     """Decorator: under vmap the rule given to `def_vmap` runs instead of the function.
 
     Derivatives are those of the function, and under vmap those of the rule.
@@ -56,7 +57,7 @@ class custom_vmap(CustomFunction):
 
     what = "custom_vmap"
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
+    def __init__(self, fun: Callable[P, R]) -> None:
         super().__init__(fun)
         self.vmap_rule: Callable[..., Any] | None = None
 
@@ -70,7 +71,7 @@ class custom_vmap(CustomFunction):
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.vmap_rule is None:
             raise AttributeError(f"custom_vmap {name_of(self.fun)}: called without a rule; one is "
                                  "required; set it with def_vmap first.")

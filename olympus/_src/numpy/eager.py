@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ..backend.eager import BASE, FAILURES, check_deleted, fits, scalar, scalars
 from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
+from ..base.typing import F
 from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
 from ..transforms.jit import make_jit
@@ -29,7 +30,7 @@ __all__ = ["array_operator", "eager_binary", "eager_unary"]
 ArrayImpl = lib.ArrayImpl
 
 
-def eager_unary(fun: Callable[..., Any]) -> Any:
+def eager_unary(fun: F) -> F:
     """Decorator for a function of one array (and of options that are seldom given)."""
     compiled = make_jit(fun, {}, library=True)
 
@@ -48,6 +49,14 @@ def eager_unary(fun: Callable[..., Any]) -> Any:
         return fun(x, **options) if options else call(x)
 
     return call_with_options if fun.__kwdefaults__ else call
+
+
+@overload
+def eager_binary(fun: F, /) -> F: ...
+
+
+@overload
+def eager_binary(*, composite: bool = False, wraps: bool = True) -> Callable[[F], F]: ...
 
 
 def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = False,

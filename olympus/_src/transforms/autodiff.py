@@ -16,6 +16,7 @@ from typing import Any
 
 from ..backend.eager import result_array
 from ..base.source import api_boundary, filter_traceback
+from ..base.typing import P, R
 from ..base.util import name_of, wraps
 from ..control.bodies import cast
 from ..core.context import under
@@ -155,9 +156,9 @@ def one(aval: ShapedArray) -> Any:
 
 # grad -------------------------------------------------------------------------------------------
 
-def value_and_grad(fun: Callable, argnums: ArgNums = 0, has_aux: bool = False,
+def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = False,
                    holomorphic: bool = False, allow_int: bool = False,
-                   reduce_axes: Sequence[Any] = ()) -> Callable:
+                   reduce_axes: Sequence[Any] = ()) -> Callable[P, tuple[R, Any]]:
     """A function that returns both the value of `fun` and its gradient.
 
     Arguments are those of `grad`. The result is `(value, gradient)`, with `has_aux`
@@ -171,8 +172,9 @@ def value_and_grad(fun: Callable, argnums: ArgNums = 0, has_aux: bool = False,
                      True)
 
 
-def grad(fun: Callable, argnums: ArgNums = 0, has_aux: bool = False, holomorphic: bool = False,
-         allow_int: bool = False, reduce_axes: Sequence[Any] = ()) -> Callable:
+def grad(fun: Callable[P, Any], argnums: ArgNums = 0, has_aux: bool = False,
+         holomorphic: bool = False, allow_int: bool = False,
+         reduce_axes: Sequence[Any] = ()) -> Callable[P, Any]:
     """A function that computes the gradient of `fun` by reverse mode.
 
     Args:
@@ -297,8 +299,8 @@ def check_inputs(what: str, fun: Any, avals: Sequence[Any], positions: Sequence[
 # jvp --------------------------------------------------------------------------------------------
 
 @api_boundary
-def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
-        ) -> tuple[Any, ...]:
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
+        has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `fun` and its derivative in one direction, by forward mode.
 
     Args:
@@ -486,9 +488,8 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
 
 
 @api_boundary
-def vjp(fun: Callable, *primals: Any, has_aux: bool = False,
-        reduce_axes: Sequence[Any] = ()
-        ) -> tuple[Any, Callable[..., Any]] | tuple[Any, Callable[..., Any], Any]:
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
+        reduce_axes: Sequence[Any] = ()) -> tuple[Any, ...]:
     """The value of `fun` and its pullback, by reverse mode.
 
     Args:
@@ -514,9 +515,8 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False,
 
 
 @api_boundary
-def linearize(fun: Callable, *primals: Any,
-              has_aux: bool = False
-              ) -> tuple[Any, Callable[..., Any]] | tuple[Any, Callable[..., Any], Any]:
+def linearize(fun: Callable[..., Any], *primals: Any,
+              has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `fun` and its derivative there as a linear function of tangents.
 
     What does not depend on the tangents is computed once: call it for many tangents where `jvp`
@@ -539,8 +539,8 @@ def linearize(fun: Callable, *primals: Any,
     return _derivative("linearize", Pushforward, fun, primals, has_aux)
 
 
-def fwd_and_bwd(fun: Callable, argnums: ArgNums, has_aux: bool = False, jitted: bool = True
-                ) -> tuple[Callable, Callable]:
+def fwd_and_bwd(fun: Callable[..., Any], argnums: ArgNums, has_aux: bool = False,
+                jitted: bool = True) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`vjp` as two functions: a forward one that returns residuals and a backward one.
 
     Args:
@@ -583,7 +583,8 @@ def fwd_and_bwd(fun: Callable, argnums: ArgNums, has_aux: bool = False, jitted: 
 # linear_transpose -------------------------------------------------------------------------------
 
 @api_boundary
-def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable:
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
+                     ) -> Callable[..., Any]:
     """The transpose of a function that is linear in all its arguments.
 
     Args:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from ..backend.array import HOLDERS
 from ..backend.eager import BASE, FAILURES, check_deleted, literal_array, number_array
 from ..base import lib
+from ..base.typing import F
 from ..core.ir import Literal
 from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
@@ -25,6 +26,16 @@ __all__ = ["fused"]
 _NUMBERS = frozenset((int, float))
 _ABSENT: Any = object()
 ArrayImpl = lib.ArrayImpl
+
+
+@overload
+def fused(fun: F, *, static: tuple[str, ...] = (), inline: bool = False, numbers: bool = False
+          ) -> F: ...
+
+
+@overload
+def fused(*, static: tuple[str, ...] = (), inline: bool = False, numbers: bool = False
+          ) -> Callable[[F], F]: ...
 
 
 def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = (),

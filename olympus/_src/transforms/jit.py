@@ -13,7 +13,7 @@ import logging
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from ..backend.lowering import lower_program
 from ..backend.nans import debugging
 from ..backend.placement import memory_of, placement_of, sharding_of
 from ..base import config, errors, lib, source
+from ..base.typing import P, R
 from ..base.util import Memo, Owned, bit_key, name_of, wraps
 from ..control.call import call_p
 from ..core.check import check_olympuspr
@@ -62,6 +63,43 @@ class Unspecified:
 
 UNSPECIFIED = Unspecified()
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
+
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Options(TypedDict, total=False):
+    """The options of `jit`."""
+
+    in_shardings: Any
+    out_shardings: Any
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Sequence[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Sequence[str] | None
+    keep_unused: bool
+    device: Any
+    backend: str | None
+    inline: bool
+    compiler_options: dict[str, Any] | None
+
+
+class Jitted(Protocol[P, R_co]):
+    """What type checkers know of a jitted function."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def clear_cache(self) -> None: ...
+
+
+@overload
+def jit(fun: Callable[P, R], /, **options: Unpack[Options]) -> Jitted[P, R]: ...
+
+
+@overload
+def jit(**options: Unpack[Options]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
 def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: Any = UNSPECIFIED,

@@ -65,9 +65,9 @@ def _structs(closed: Any, out_tree: Any) -> Any:
                                for a in closed.out_avals])
 
 
-def make_olympuspr(fun: Callable, static_argnums: int | Sequence[int] = (),
+def make_olympuspr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (),
                    axis_env: Sequence[tuple[Any, int]] | None = None, return_shape: bool = False
-                   ) -> Callable:
+                   ) -> Callable[..., Any]:
     """A function that returns the program of `fun` for given arguments.
 
     Args:
@@ -106,7 +106,7 @@ def make_olympuspr(fun: Callable, static_argnums: int | Sequence[int] = (),
 
 
 @api_boundary
-def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Shapes and dtypes of a function's result, found without any computation.
 
     Args:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.source import filter_traceback
+from ..base.typing import P, R
 from ..base.util import name_of, wraps
 from ..core.context import under
 from ..core.primitive import Axis
@@ -18,9 +19,9 @@ from .arguments import check_callable, check_results, leaf_name, structure_path
 __all__ = ["vmap"]
 
 
-def vmap(fun: Callable, in_axes: int | None | Sequence[Any] = 0, out_axes: Any = 0,
+def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[Any] = 0, out_axes: Any = 0,
          axis_name: Hashable | None = None, axis_size: int | None = None,
-         spmd_axis_name: Hashable | None = None, sum_match: bool = False) -> Callable:
+         spmd_axis_name: Hashable | None = None, sum_match: bool = False) -> Callable[P, R]:
     """Map a function over an axis of its arguments.
 
     Args:

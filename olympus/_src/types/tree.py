@@ -8,7 +8,7 @@ explanations in `tree_paths`.
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from ..base import lib
 from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
@@ -183,6 +183,19 @@ def _not_a_treedef(what: str, value: Any) -> TypeError:
         f"{what}: got a value of type {type(value).__name__} as tree structure; "
         "a PyTreeDef is required; get it with tree_structure(tree)"
     )
+
+
+@overload
+def tree_map(f: Callable[[Any], Any], tree: Any, *, is_leaf: IsLeaf = None) -> Any: ...
+
+
+@overload
+def tree_map(f: Callable[[Any, Any], Any], tree: Any, second: Any, /, *, is_leaf: IsLeaf = None
+             ) -> Any: ...
+
+
+@overload
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any: ...
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
