@@ -29,8 +29,9 @@ def memory_of(x: Any) -> str | None:
     """The kind of memory that an argument is in, None for its device's own."""
     x = stored(x)
     sharding = x.sharding if type(x) in (ArrayImpl, ShapeDtypeStruct) else None
-    kind = None if sharding is None else sharding._memory_kind
-    return None if kind is None or kind == sharding.default_memory_kind else kind
+    if sharding is None or sharding._memory_kind == sharding.default_memory_kind:
+        return None
+    return sharding._memory_kind
 
 
 def placement_of(shardings: Sequence[Any], default: Any = None) -> Placement:
