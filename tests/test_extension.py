@@ -474,7 +474,7 @@ X2 = onp.ones(2)
     (True, {"vmap": lambda xs, ds: ([xs[0]] * 2, [0])}, "vmap rule returned 1 mapped axes; 2 are"),
     (True, {"vmap": lambda xs, ds: ([xs[0]] * 2, 0)}, "a list of 2 is required"),
     (False, {"vmap": lambda xs, ds: [xs[0]]}, r"a pair \(results, mapped axis\) is required"),
-], ids=str)
+], ids=range(7))
 @pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
 def test_rules_that_return_too_few_or_too_many_are_told(several, rule, message, transform):
     p = wrong_rules(several, **rule)

@@ -149,8 +149,8 @@ class Tracer(ArrayBase):
         return value.__index__()
 
     def item(self, *args: Any) -> Any:
-        """The element as a Python number, where the trace knows it and no derivative is lost."""
-        return _constant(self, "item").item(*args)
+        """The element as a Python number, where the trace knows it: a constant to derivatives."""
+        return _concrete(self, errors.ConcretizationTypeError, "item", VALUE_REMEDY).item(*args)
 
     def tolist(self) -> Any:
         """The elements as nested lists, where the trace knows them and no derivative is lost."""
