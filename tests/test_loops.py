@@ -397,6 +397,7 @@ def test_breakpoint(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.filterwarnings("ignore:os.fork")      # the child begins another program
 def test_breakpoint_on_a_pseudo_terminal(tmp_path):
     import os
     import pty

@@ -211,3 +211,19 @@ def test_an_error_on_the_way_in_leaves_no_state(call: Callable[[], Any]) -> None
         call()
     assert state() == before
     works()
+
+
+@pytest.mark.parametrize("transform", [grad, vmap, jit, lambda f: grad(grad(f)),
+                                       lambda f: jit(grad(f))])
+def test_tracing_goes_on_after_the_rules_of_bodies(transform: Callable[..., Any]) -> None:
+    """C++ runs a jitted function by itself unless it is told that something traces."""
+    seen: list[bool] = []
+
+    def fun(x: Any) -> Any:
+        for _ in range(2):
+            x = lax.scan(lambda c, _: (onp.sin(c), None), x, None, length=2)[0]
+            seen.append(TRACING.value)
+        return onp.sum(x)
+
+    transform(fun)(X if transform is vmap else X[0])
+    assert all(seen) and seen and not TRACING.value

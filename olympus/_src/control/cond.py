@@ -15,7 +15,7 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
-from ..interpreters.batching import batch_program, to_axis
+from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import Split, partial_eval_program
@@ -182,14 +182,15 @@ class Cond(Higher):
         Their own operands may be what the branch must not see: a loop that does not end on them, a
         derivative that is infinite, of which zero times is not zero.
         """
-        body, _ = batch_program(branch, axis, dims, True)
         if axis.size and not (axis.name is not None and program_uses_axis(branch, axis.name)):
             # What the elements share gets no derivative, either, where none is here.
             one, some = argmax(here, 0, np.int32), reduce_or(here, (0,))
             args = [put_one(here, one, x, d) if d is not None else
                     ew.select_n(some, stop_gradient(x), x) if _has_tangent(x) else x
                     for x, d in zip(args, dims, strict=True)]
-        return eval_closed(body, *args)
+        # In place: a staged body would be recorded again at every level of branches in branches.
+        outs, found = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
+        return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         return any(program_uses_axis(b, name) for b in params["branches"])

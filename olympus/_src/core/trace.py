@@ -68,7 +68,7 @@ def enter(trace: Any) -> tuple[Any, ...]:
     depth = ctx.depth
     if depth >= GIVEN:
         make_room(depth + 1)    # may raise: nothing is entered yet
-    outer = ctx.trace, depth
+    outer = ctx.trace, depth, TRACING.value
     TRACING.set_local(trace is not ThreadState.trace or lib.config_unset)
     ctx.trace = trace
     ctx.depth = depth + 1
@@ -77,9 +77,10 @@ def enter(trace: Any) -> tuple[Any, ...]:
 
 def leave(outer: tuple[Any, ...]) -> None:
     """Undo `enter`; belongs into a `finally`."""
-    ctx.trace, ctx.depth = outer
-    # By the trace, not by what was found: an interrupt between two lines mends itself here.
-    TRACING.set_local(ctx.trace is not ThreadState.trace or lib.config_unset)
+    ctx.trace, ctx.depth, tracing = outer
+    # As it was found: a rule runs in the parent's trace, but still while the user's function is
+    # traced. Outermost nothing is, whatever an interrupt has left.
+    TRACING.set_local((tracing and ctx.depth > 0) or lib.config_unset)
 
 
 _Known: Any = Array if TYPE_CHECKING else object    # checkers take traced values for arrays
