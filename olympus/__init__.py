@@ -26,7 +26,7 @@ from . import (
     tree_util,
     typing,
 )
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.backend.array import Array, Shard
 from ._src.backend.devices import (
     default_backend,
@@ -126,4 +126,4 @@ __all__ = [
     "vmap",
 ]
 
-publish(__name__)
+_publish(__name__)

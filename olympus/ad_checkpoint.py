@@ -1,6 +1,6 @@
 """Rematerialisation: names only."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.control.remat import (
     Offloadable,
     Recompute,
@@ -16,4 +16,4 @@ from ._src.transforms.residuals import print_saved_residuals
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name",
            "checkpoint_policies", "name_p", "print_saved_residuals", "remat"]
 
-publish(__name__)
+_publish(__name__)

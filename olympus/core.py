@@ -1,6 +1,6 @@
 """Programs and what they are made of, for those who write transformations or read programs."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeError
 from ._src.core.check import check_olympuspr
 from ._src.core.effects import Effect
@@ -19,4 +19,4 @@ __all__ = [
     "min_dim", "no_effects",
 ]
 
-publish(__name__)
+_publish(__name__)

@@ -1,6 +1,6 @@
 """Functions with their own derivatives: names only."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.custom.gradient import closure_convert, custom_gradient, linear_call
 from ._src.custom.jvp import custom_jvp, custom_jvp_call_p
 from ._src.custom.rules import SymbolicZero, zero_from_primal
@@ -15,4 +15,4 @@ __all__ = ["CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradien
            "custom_jvp_call_p", "custom_vjp", "custom_vjp_call_p", "custom_vjp_primal_tree_values",
            "linear_call", "zero_from_primal"]
 
-publish(__name__)
+_publish(__name__)

@@ -1,9 +1,9 @@
 """Looking into compiled programs while they run."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.host.debug import callback, log, print
 from ._src.host.debugger import breakpoint
 
 __all__ = ["breakpoint", "callback", "log", "print"]
 
-publish(__name__)
+_publish(__name__)

@@ -1,6 +1,6 @@
 """Dtypes: promotion, predicates and the dtypes that NumPy does not know."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.base.errors import TypePromotionError
 from ._src.types.dtypes import (
     bfloat16,
@@ -31,4 +31,4 @@ __all__ = [
     "scalar_type_of",
 ]
 
-publish(__name__)
+_publish(__name__)

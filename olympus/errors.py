@@ -1,6 +1,6 @@
 """The exceptions that users catch; their tree is drawn in `olympus._src.base.errors`."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.base.errors import (
     ConcretizationTypeError,
     InconclusiveDimensionOperation,
@@ -31,4 +31,4 @@ __all__ = [
     "UnexpectedTracerError",
 ]
 
-publish(__name__)
+_publish(__name__)

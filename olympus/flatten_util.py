@@ -1,8 +1,8 @@
 """Pytrees of arrays as vectors."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.transforms.flatten_util import ravel_pytree
 
 __all__ = ["ravel_pytree"]
 
-publish(__name__)
+_publish(__name__)

@@ -1,8 +1,8 @@
 """Memory spaces of devices: names only."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.types.memory import Space
 
 __all__ = ["Space"]
 
-publish(__name__)
+_publish(__name__)

@@ -1,6 +1,6 @@
 """Random numbers from explicit keys: the same key gives the same numbers, everywhere."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.random.continuous import (
     bits,
     cauchy,
@@ -53,4 +53,4 @@ __all__ = [
     "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]
 
-publish(__name__)
+_publish(__name__)

@@ -1,6 +1,6 @@
 """Where the parts of arrays are: meshes, specifications and shardings; names only."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.types.mesh import (
     AbstractMesh,
     AxisType,
@@ -21,4 +21,4 @@ __all__ = ["AbstractMesh", "AxisType", "Mesh", "NamedSharding", "PartitionSpec",
            "SingleDeviceSharding", "get_abstract_mesh", "get_mesh", "make_single_device_sharding",
            "set_mesh"]
 
-publish(__name__)
+_publish(__name__)

@@ -1,6 +1,6 @@
 """Ahead of time: what `jit(f).trace(…)`, `.lower()` and `.compile()` return."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.transforms.stages import (
     ArgInfo,
     Compiled,
@@ -12,4 +12,4 @@ from ._src.transforms.stages import (
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
-publish(__name__)
+_publish(__name__)

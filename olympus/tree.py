@@ -1,6 +1,6 @@
 """The pytree functions under short names (`olympus.tree.map`): names only."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.types.tree import (
     static as static,
 )
@@ -61,4 +61,4 @@ __all__ = [
     "unflatten",
 ]
 
-publish(__name__)
+_publish(__name__)

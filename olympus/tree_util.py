@@ -2,7 +2,7 @@
 only.
 """
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.types.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -83,4 +83,4 @@ __all__ = [
     "treedef_tuple",
 ]
 
-publish(__name__)
+_publish(__name__)

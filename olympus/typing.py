@@ -1,8 +1,8 @@
 """Types for annotations: `ArrayLike` and `DTypeLike`."""
 
-from ._src.base.util import publish
+from ._src.base.util import publish as _publish
 from ._src.base.typing import ArrayLike, DTypeLike
 
 __all__ = ["ArrayLike", "DTypeLike"]
 
-publish(__name__)
+_publish(__name__)

@@ -463,7 +463,23 @@ def test_log_compiles(caplog):
     with olympus.log_compiles(True), caplog.at_level(logging.WARNING, logger="olympus"):
         jit(lambda x: x * 3.75 + 9)(1.)
     assert "Compiling <lambda> with global shapes and types [float32[]" in caplog.text
-    assert "Finished XLA compilation of jit(<lambda>)" in caplog.text
+    for step in ("tracing", "lowering", "XLA compilation"):
+        assert f"Finished {step} of jit(<lambda>) in" in caplog.text
+
+
+@pytest.mark.parametrize(("again", "why"), [
+    (lambda f: f({"a": jnp.ones(3)}, 1), r"x\['a'\] is .*float32\[3\].*, before .*float32\[2\]"),
+    (lambda f: f([jnp.ones(2)], 1),
+     "the arguments have the structure PyTreeDef.*, before PyTreeDef"),
+    (lambda f: f({"a": jnp.ones(2)}, 1.0), "the static arguments are {'k': 1.0}"),
+])
+def test_explain_cache_misses(caplog, again, why):
+    f = jit(lambda x, k: x, static_argnums=1)
+    with olympus.explain_cache_misses(True), caplog.at_level(logging.WARNING, logger="olympus"):
+        f({"a": jnp.ones(2)}, 1)
+        assert not caplog.text
+        again(f)
+    assert re.search(r"jit: <lambda> is traced again at .*test_jit.py:\d+.*: " + why, caplog.text)
 
 
 def test_control_flow_inside_jit():

@@ -83,7 +83,7 @@ def is_plain_name(node: ast.stmt) -> bool:
     if isinstance(node, ast.Import | ast.ImportFrom | ast.Delete):
         return True
     if isinstance(node, ast.Expr):
-        return isinstance(node.value, ast.Constant) or ast.unparse(node) == "publish(__name__)"
+        return isinstance(node.value, ast.Constant) or ast.unparse(node) == "_publish(__name__)"
     if isinstance(node, FUNCTIONS):  # PEP 562: how a façade imports a submodule lazily
         return node.name in ("__getattr__", "__dir__")
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):

@@ -1,8 +1,8 @@
 """Layouts of arrays in memory."""
 
-from .._src.base.util import publish
+from .._src.base.util import publish as _publish
 from .._src.types.layout import Format, Layout
 
 __all__ = ["Format", "Layout"]
 
-publish(__name__)
+_publish(__name__)

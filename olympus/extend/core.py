@@ -1,6 +1,6 @@
 """What programs are made of, and `Primitive("name")`, an operation of one's own."""
 
-from .._src.base.util import publish
+from .._src.base.util import publish as _publish
 from .._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeError
 from .._src.core.check import check_olympuspr
 from .._src.core.effects import Effect
@@ -30,4 +30,4 @@ __all__ = [
     "primal_dtype_to_tangent_dtype", "subolympusprs", "unmapped_aval", "valid_olympustype",
 ]
 
-publish(__name__)
+_publish(__name__)

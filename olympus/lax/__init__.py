@@ -1,7 +1,7 @@
 """Operations on arrays without NumPy's conveniences, one primitive each, and control flow."""
 
 from . import linalg
-from .._src.base.util import publish
+from .._src.base.util import publish as _publish
 from .._src.loops.associative_scan import associative_scan
 from .._src.custom.composite import composite
 from .._src.control.cond import cond, cond_p, switch
@@ -238,4 +238,4 @@ __all__ = [
     "xor_p", "zeta", "zeta_p",
 ]
 
-publish(__name__)
+_publish(__name__)

@@ -1,6 +1,6 @@
 """Functions of neural networks: activations, softmax and its kin, initial values of weights."""
 
-from .._src.base.util import publish
+from .._src.base.util import publish as _publish
 from .._src.nn.activations import (
     celu,
     elu,
@@ -46,4 +46,4 @@ __all__ = [
     "standardize", "swish", "tanh",
 ]
 
-publish(__name__)
+_publish(__name__)

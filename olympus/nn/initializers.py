@@ -1,6 +1,6 @@
 """Initial values of weights: functions of (key, shape, dtype), and functions that make those."""
 
-from .._src.base.util import publish
+from .._src.base.util import publish as _publish
 from .._src.nn.initializers import (
     Initializer,
     constant,
@@ -28,4 +28,4 @@ __all__ = [
     "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
 ]
 
-publish(__name__)
+_publish(__name__)

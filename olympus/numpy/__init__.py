@@ -7,7 +7,7 @@ from numpy import (
     signedinteger, unsignedinteger
 )
 
-from .._src.base.util import publish
+from .._src.base.util import publish as _publish
 from .._src.backend.array import Array as ndarray
 from .._src.numpy import array_methods as _array_methods  # installs operators and methods
 from .._src.numpy.conditions import (
@@ -157,4 +157,4 @@ __all__ = [
     "zeros_like",
 ]
 
-publish(__name__)
+_publish(__name__)

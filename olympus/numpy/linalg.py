@@ -1,6 +1,6 @@
 """Linear algebra on matrices and stacks of them."""
 
-from .._src.base.util import publish
+from .._src.base.util import publish as _publish
 from .._src.numpy.linalg.decompositions import (
     cond,
     eig,
@@ -46,4 +46,4 @@ __all__ = [
     "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm"
 ]
 
-publish(__name__)
+_publish(__name__)

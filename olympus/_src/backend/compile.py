@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import gc
 import itertools
-import logging
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from ..base import config, errors, lib, util
+from ..base import errors, lib, util
 from ..base.lib import mlir
+from ..base.logs import LOGGER, timed
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import ClosedOlympuspr
 from ..types import dtypes
@@ -30,7 +29,6 @@ from .spreading import named
 __all__ = ["Executable", "Placement", "compile_module", "compile_program", "drop_programs",
            "user_error"]
 
-logger = logging.getLogger("olympus")
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
@@ -255,16 +253,13 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
             return found
     if next(_compilations) % _LOOK_EVERY == 0:
         _make_room(context.name)
-    start = time.perf_counter()
     try:
-        xla = lib.compile(client(devices[0].platform), module, devices, options=options,
-                          host_callbacks=list(map(lib.WeakCall, context.host_callbacks)),
-                          chosen_outputs=context.chosen_outputs)
+        with timed("XLA compilation", context.name):
+            xla = lib.compile(client(devices[0].platform), module, devices, options=options,
+                              host_callbacks=list(map(lib.WeakCall, context.host_callbacks)),
+                              chosen_outputs=context.chosen_outputs)
     except lib.XlaRuntimeError as error:
         raise user_error(error, f"compiling {context.name}") from None
-    if config.log_compiles.value:
-        logger.warning("Finished XLA compilation of jit(%s) in %.9f sec", context.name,
-                       time.perf_counter() - start)
     loaded = Loaded(xla, size, context.written)
     if key is not None:
         _executables.use(key, loaded)
@@ -285,7 +280,7 @@ def _make_room(name: str) -> None:
     held = _executables.held()
     if held > _MOST_BYTES:
         drop_programs()
-        logger.warning("compile: compiled programs took about %d MB; they are dropped, and "
+        LOGGER.warning("compile: compiled programs took about %d MB; they are dropped, and "
                        "compiled again when next needed.", held >> 20)
     try:
         most = int(_MOST_MAPPINGS.read_text())
@@ -297,8 +292,8 @@ def _make_room(name: str) -> None:
     drop_programs()
     gc.collect()
     left = _MAPPINGS.read_bytes().count(b"\n")
-    logger.warning("compile: the process had %d of %d memory mappings; kept programs are dropped, "
-                   "which left %d; they are compiled again when next needed. Raise "
+    LOGGER.warning("compile: the process had %d of %d memory mappings; kept programs are "
+                   "dropped, which left %d; they are compiled again when next needed. Raise "
                    "vm.max_map_count to keep more.", taken, most, left)
     if left > 0.9 * most:
         raise errors.ResourceExhaustedError(

@@ -84,14 +84,6 @@ def _optional(kind: Kind) -> Kind:
     return Kind(f"None or {kind.legal}", accepts, kind.parse)
 
 
-def _int_between(low: int, high: int) -> Kind:
-    return Kind(
-        f"an int from {low} to {high}",
-        lambda value: _is_int(value) and low <= value <= high,
-        _parse_int,
-    )
-
-
 _BOOL = Kind("True or False", lambda value: isinstance(value, bool), _parse_bool, when_entered=True)
 _INT = Kind("an int", _is_int, _parse_int)
 _STRING = Kind("a string", lambda value: isinstance(value, str), str)
@@ -314,10 +306,6 @@ traceback_filtering = _option(
     "olympus_traceback_filtering", "auto",
     _choice("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames"),
     doc="How frames of Olympus itself are left out of the tracebacks that users see.",
-)  # fmt: skip
-traceback_depth = _option(
-    "olympus_traceback_depth", 1, _int_between(1, 4),
-    doc="How many frames of user code each equation remembers.",
 )  # fmt: skip
 default_prng_impl = _option(
     "olympus_default_prng_impl", "threefry2x32", _choice("threefry2x32", "rbg", "unsafe_rbg"),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import builtins
-import logging
 import string
 from collections.abc import Callable
 from typing import Any
 
+from ..base.logs import LOGGER
 from .callbacks import DebugCallback, debug_callback, flat_callback
 
 __all__ = ["callback", "log", "print"]
 
-logger = logging.getLogger("olympus")
 _print: Callable[..., None] = builtins.print
 
 callback = debug_callback
@@ -36,7 +35,7 @@ class _Format:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         text = self.fmt.format(*args, **kwargs)
         if self.use_logging:
-            logger.info(text)
+            LOGGER.info(text)
         else:
             _print(text)
 

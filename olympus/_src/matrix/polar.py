@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..control.cond import cond
-from ..core.primitive import Zero
 from ..core.trace import literal, typeof
 from ..custom.jvp import custom_jvp
+from ..custom.rules import zero_from_primal
 from ..lax import elementwise as ew
 from ..lax.creation import broadcasted_iota, full, full_like
 from ..lax.linalg.cholesky import cholesky
@@ -113,7 +113,7 @@ def _polar_jvp(is_hermitian: bool, tall: bool, max_iterations: int, eps: float, 
         inverse = broadcast_in_dim(ew.div(1.0, w), typeof(outside).shape, (1,))
         t_u = ew.add(t_u, matmul(ew.mul(outside, as_dtype(inverse, outside)), adjoint(v)))
     t_h = ew.sub(image, matmul(turn, h))
-    zeros = [Zero(typeof(value).to_tangent_aval()) for value in (count, converged)]
+    zeros = [zero_from_primal(value) for value in (count, converged)]
     return (u, h, count, converged), (t_u, t_h, *zeros)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import logging
+import operator
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
@@ -31,6 +31,7 @@ from ..backend.lowering import lower_program
 from ..backend.nans import debugging
 from ..backend.placement import memory_of, placement_of, sharding_of
 from ..base import config, errors, lib, source
+from ..base.logs import LOGGER, timed
 from ..base.typing import P, R
 from ..base.util import Memo, Owned, bit_key, name_of, wraps
 from ..control.call import call_p
@@ -226,12 +227,13 @@ class Program:
         aliases = _aliases(program, donated) if any(donated) else ()
         given: tuple[Any, ...] = placement.shardings if placement else ()
         memories: tuple[Any, ...] = placement.memories if placement else ()
-        module, context = lower_program(
-            program, self.name, platform, donated=donated, aliases=aliases,
-            result_paths=info.result_paths, devices=placement.several if placement else (),
-            shardings=[s for s, k in zip(given, kept) if k], out_shardings=self.out_shardings,
-            memories=[m for m, k in zip(memories, kept) if k])
-        context.all_reused &= not any(d and a is None for d, a in zip(donated, aliases))
+        with timed("lowering", self.name):
+            module, context = lower_program(
+                program, self.name, platform, donated=donated, aliases=aliases,
+                result_paths=info.result_paths, devices=placement.several if placement else (),
+                shardings=[s for s, k in zip(given, kept) if k], out_shardings=self.out_shardings,
+                memories=[m for m, k in zip(memories, kept) if k])
+            context.all_reused &= not any(d and a is None for d, a in zip(donated, aliases))
         return module, context, kept
 
     def executable(self, placement: Placement) -> Executable:
@@ -436,7 +438,10 @@ class JitFunction:
         if found is not None:
             return found
         if config.log_compiles.value:
-            _log_tracing(self.name, call.avals)
+            LOGGER.warning("Compiling %s with global shapes and types [%s].", self.name,
+                           ", ".join(map(str, call.avals)))
+        if config.explain_cache_misses.value and self.programs:
+            LOGGER.warning("%s", self._why_again(call))
         out_tree: Any = None
         paths: tuple[str, ...] = ()
         ins, out_shardings = self._input_shardings(call), []
@@ -457,7 +462,8 @@ class JitFunction:
             return outs
 
         names = self.leaf_names(call)
-        closed = stage(flat, call.avals, DebugInfo(self.name, names))
+        with timed("tracing", self.name):
+            closed = stage(flat, call.avals, DebugInfo(self.name, names))
         closed.olympuspr.debug_info = DebugInfo(self.name, names, paths)
         if config.enable_checks.value:
             check_olympuspr(closed.olympuspr)
@@ -470,6 +476,25 @@ class JitFunction:
         if not tracers:
             self.programs[call.key] = program
         return program
+
+    def _why_again(self, call: Call) -> str:
+        """How the call differs from the most similar one that there is a program for."""
+        near = max(self.programs, key=lambda key: sum(map(operator.eq, key, call.key)))
+        in_tree, avals, _, static, context = near
+        found = []
+        if in_tree != call.in_tree:
+            found.append(f"the arguments have the structure {call.in_tree}, before {in_tree}")
+        else:
+            found += [f"{name} is {new!r}, before {old!r}" for name, new, old
+                      in zip(self.leaf_names(call), call.avals, avals, strict=True) if new != old]
+        if static != call.key[3]:
+            values = {**{self._argument_name(i): x for i, x in call.statics.items()},
+                      **call.static_kwargs}
+            found.append(f"the static arguments are {values}")
+        if context is not call.key[4]:
+            found.append("options or named axes differ")
+        return (f"jit: {self.name} is traced again at {source.summarize(source.user_frame())}: "
+                + "; ".join(found))
 
     def _input_shardings(self, call: Call) -> list[Any]:
         """The sharding that each leaf must have, or None; empty where nothing is demanded."""
@@ -649,11 +674,3 @@ def _exact(value: Any, library: bool) -> bool:
     if isinstance(value, (float, complex)):
         return value == value and value != 0
     return not isinstance(value, np.generic)
-
-
-def _log_tracing(name: str, avals: Sequence[Any]) -> None:
-    from_avals = ", ".join(map(str, avals))
-    LOGGER.warning("Compiling %s with global shapes and types [%s].", name, from_avals)
-
-
-LOGGER = logging.getLogger("olympus")
