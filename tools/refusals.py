@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 
 REASONS = {
-    "hardware limit": r"calls\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
+    "hardware limit": r"(kernels|calls)\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
     "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|"
                        r"to_tangent_aval): (type\(self\)\.__name__)?$",

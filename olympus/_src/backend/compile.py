@@ -242,11 +242,11 @@ def user_error(error: Exception, what: str) -> Exception:
 def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...],
                    options: dict[str, Any] | None = None) -> Loaded:
     """The executable of a lowered module; equal modules with equal options compile once."""
-    key, size = None, 0
+    (device, *others), key, size = devices, None, 0
     if not context.host_callbacks:      # they are known by their places only
         settings = tuple(sorted((k, repr(v)) for k, v in options.items())) if options else ()
         digest, size = mlir.digest(module)
-        chosen = tuple(context.chosen_outputs) if len(devices) > 1 else ()
+        chosen = tuple(context.chosen_outputs) if others else ()
         key = (digest, devices, settings, chosen)
         found = _executables.find(key)
         if found is not None:
@@ -255,7 +255,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
         _make_room(context.name)
     try:
         with timed("XLA compilation", context.name):
-            xla = lib.compile(client(devices[0].platform), module, devices, options=options,
+            xla = lib.compile(client(device.platform), module, devices, options=options,
                               host_callbacks=list(map(lib.WeakCall, context.host_callbacks)),
                               chosen_outputs=context.chosen_outputs)
     except lib.XlaRuntimeError as error:

@@ -104,7 +104,7 @@ class ModuleContext:
         """What Shardy is told of a value that is spread so; nothing where there is one device."""
         if sharding is None:
             return {}
-        mesh = sharding.mesh
+        mesh: Any = sharding.mesh       # with devices: a program that runs is lowered
         self.use_devices(mesh.device_tuple)
         symbol = self._mesh_symbol(mesh)
         if mesh.size == 1:
@@ -634,9 +634,10 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         for i in range(len(closed.in_avals)):
             attributes = {}
             given = memories[i] if memories else None
-            if aliases and aliases[i] is not None:
-                if given == context.result_memories["main"][aliases[i]]:
-                    attributes["tf.aliasing_output"] = attr(f"{aliases[i]} : i32")
+            alias = aliases[i] if aliases else None
+            if alias is not None:
+                if given == context.result_memories["main"][alias]:
+                    attributes["tf.aliasing_output"] = attr(f"{alias} : i32")
                 else:
                     context.all_reused = False
             elif donated and donated[i] and given is None:

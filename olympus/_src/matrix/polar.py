@@ -185,7 +185,7 @@ def _by_qr(x: Any, a: Any, b: Any, c: Any) -> Any:
     m, n = typeof(x).shape
     root = ew.sqrt(c)
     upper = ew.mul(x, broadcast_in_dim(as_dtype(root, x), (m, n), ()))
-    q, _ = qr(concatenate([upper, eye(full_like(x, 0, shape=(n, n)))], 0), full_matrices=False)
+    q, *_ = qr(concatenate([upper, eye(full_like(x, 0, shape=(n, n)))], 0), full_matrices=False)
     q1, q2 = slice_in_dim(q, 0, m), slice_in_dim(q, m, m + n)
     ratio = ew.div(b, c)
     return _weighed(x, matmul(q1, adjoint(q2)), ratio, ew.div(ew.sub(a, ratio), root))
