@@ -1,6 +1,7 @@
 """Operators and methods of arrays and tracers against NumPy's."""
 
 import copy
+import inspect
 import operator
 from collections.abc import Hashable
 
@@ -10,6 +11,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import enable_x64, lax, nn, random
+from olympus._src.core.trace import Tracer
 from olympus._src.numpy.array_methods import METHODS, OPERATORS, PROPERTIES
 
 X = np.array([[1.5, -2.0, 3.0], [0.25, 4.0, -1.0]], np.float32)
@@ -249,3 +251,13 @@ def test_tables_are_documented_and_on_both_classes():
             assert value.__doc__, name
             assert hasattr(olympus.core.Tracer if hasattr(olympus, "core") else type(
                 onp.zeros(1)), name)
+
+
+@pytest.mark.parametrize("name", sorted({*METHODS, *PROPERTIES}))
+def test_no_tracer_hides_a_method_behind_a_field_of_its_own(name):
+    """`x.var()` under jit read the tracer's variable."""
+    expected = inspect.getattr_static(Tracer, name)
+    kinds = [Tracer]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        assert inspect.getattr_static(kind, name) is expected, kind

@@ -38,12 +38,12 @@ _user_frame = source.user_frame
 class StagingTracer(Tracer):
     """A value of the program being recorded."""
 
-    __slots__ = ("var", "name", "record")
+    __slots__ = ("bound", "name", "record")
 
     def __init__(self, trace: StagingTrace, aval: Any) -> None:
         self._trace = trace
         self.aval = aval
-        self.var: Any = None      # a Var, once the trace closes
+        self.bound: Any = None    # a Var, once the trace closes
 
     def origin(self) -> str:
         name = getattr(self, "name", None)
@@ -72,7 +72,7 @@ class StagingTrace(Trace):
         """A tracer for the next input of the program."""
         tracer = StagingTracer(self, aval)
         tracer.name = name
-        tracer.var = Var(aval)
+        tracer.bound = Var(aval)
         self.inputs.append(tracer)
         return tracer
 
@@ -103,7 +103,7 @@ class StagingTrace(Trace):
         """The variable or literal that stands for `x` in the closed program."""
         kind = type(x)
         if isinstance(x, StagingTracer) and x._trace is self:
-            return x.var
+            return x.bound
         if kind is Literal:
             return x
         if kind in SCALAR_TYPES:
@@ -124,14 +124,14 @@ class StagingTrace(Trace):
             if type(out) is list:
                 variables = []
                 for tracer in out:
-                    tracer.var = Var(tracer.aval)
-                    variables.append(tracer.var)
+                    tracer.bound = Var(tracer.aval)
+                    variables.append(tracer.bound)
                 for body in prim.bodies(params):
                     height = max(height, _height(body))
             else:
-                out.var = Var(out.aval)
-                variables = [out.var]
-            ins = [a.var if type(a) is StagingTracer and a._trace is self else atom(a)
+                out.bound = Var(out.aval)
+                variables = [out.bound]
+            ins = [a.bound if type(a) is StagingTracer and a._trace is self else atom(a)
                    for a in args]
             eqns.append(OlympusprEqn(prim, ins, variables, params, effects, where, eqn_ctx))
             if effects:
@@ -141,7 +141,7 @@ class StagingTrace(Trace):
         if result_paths:
             info = DebugInfo(info.func_name, info.arg_names, result_paths)
         constvars = [var for _, var in self.consts.values()]
-        inputs = [t.var for t in self.inputs]
+        inputs = [t.bound for t in self.inputs]
         all_effects = of_equations([*constvars, *inputs], eqns) if effectful else NO_EFFECTS
         if height >= GIVEN:
             make_room(height + 1)
