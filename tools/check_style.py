@@ -9,7 +9,7 @@ Standard library only; it reads code as text and runs none of it. docs/style.md 
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 FILE_CAP, FUNCTION_CAP, LINE_CAP, FACADE_CAP = 900, 80, 100, 350
@@ -111,14 +111,49 @@ def mentions_shape(node: ast.AST) -> bool:
     )
 
 
-def is_dimension(node: ast.AST) -> bool:
-    """`x.shape[i]`, one dimension and not a slice of them."""
+def is_dimension(node: ast.AST, names: Set[str] = frozenset()) -> bool:
+    """`x.shape[i]`, one dimension and not a slice of them, or one of the names; no mesh's shape."""
+    if isinstance(node, ast.Name):
+        return node.id in names
     return (
         isinstance(node, ast.Subscript)
         and not isinstance(node.slice, ast.Slice)
-        and isinstance(node.value, ast.Attribute)
-        and node.value.attr == "shape"
+        and is_shape(node.value)
     )
+
+
+def is_shape(node: ast.AST) -> bool:
+    """`x.shape` or `x.shape[i:j]`, of anything but a mesh."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        node = node.value
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "shape"
+        and not (isinstance(node.value, ast.Name) and node.value.id == "mesh")
+    )
+
+
+def dimension_names(function: ast.AST) -> set[str]:
+    """Variables that the function binds to dimensions: `n = x.shape[0]`, `m, n = x.shape[-2:]`."""
+    names = set()
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts))
+            elif isinstance(target, ast.Tuple) and is_shape(node.value):
+                names |= {part.id for part in target.elts if isinstance(part, ast.Name)}
+            names |= {to.id for to, value in pairs if isinstance(to, ast.Name)
+                      and is_dimension(value)}
+    return names
+
+
+INSTEAD = {"min": "minimum", "max": "maximum", "range": "static_int", "divmod": "floor_div and mod",
+           "int": "static_int"}
+INSTEAD_OF = {ast.Lt: "less", ast.LtE: "less", ast.Gt: "less", ast.GtE: "less", ast.Mod: "mod",
+              ast.FloorDiv: "floor_div"}
 
 
 def check_shapes(tree: ast.Module) -> Iterator[Breach]:
@@ -128,11 +163,32 @@ def check_shapes(tree: ast.Module) -> Iterator[Breach]:
             called = ast.unparse(node.func)
             if called in ("math.prod", "np.prod", "numpy.prod") and mentions_shape(node.args[0]):
                 yield node.lineno, f"{called} of a shape; use types.shape.prod"
-            if called == "int" and is_dimension(node.args[0]):
-                yield node.lineno, "int() of a dimension; use types.shape"
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
             if is_dimension(node.left) or is_dimension(node.comparators[0]):
                 yield node.lineno, "== on a dimension; use types.shape.definitely_equal"
+    yield from check_dimensions(tree, set())
+    for function in functions(tree):
+        yield from check_dimensions(function, dimension_names(function))
+
+
+def check_dimensions(tree: ast.AST, names: Set[str]) -> Iterator[Breach]:
+    """Raw arithmetic on `x.shape[i]` and on variables that hold dimensions."""
+    for node in ast.walk(tree):
+        uses: list[tuple[str, str]] = []
+        operands: list[ast.AST] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            operands = node.args
+            uses = [(f"{node.func.id}()", INSTEAD.get(node.func.id, ""))]
+        elif isinstance(node, ast.Compare):
+            operands = [node.left, *node.comparators]
+            uses = [("a comparison", INSTEAD_OF.get(type(op), "")) for op in node.ops]
+        elif isinstance(node, ast.BinOp):
+            operands = [node.left, node.right]
+            uses = [("// or %", INSTEAD_OF.get(type(node.op), ""))]
+        if any(is_dimension(operand, names) for operand in operands):
+            for what, instead in uses:
+                if instead:
+                    yield node.lineno, f"{what} of a dimension; use types.shape.{instead}"
 
 
 def check(root: Path, path: Path) -> list[Breach]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.util import Memo
 from ..types.avals import AbstractValue, ShapedArray
+from ..types.shape import SymbolicDim
 from . import printing
 from .effects import of_equations
 
@@ -67,7 +68,7 @@ class Literal:
             val = self.val
             if type(val) is float:
                 bits: Any = struct.pack("d", val)
-            elif type(val) in (int, bool):
+            elif type(val) in (int, bool) or isinstance(val, SymbolicDim):
                 bits = val
             else:
                 bits = np.asarray(val).tobytes()

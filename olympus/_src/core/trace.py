@@ -21,6 +21,7 @@ from ..base.depth import GIVEN, make_room
 from ..base.typing import Array
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, make_aval, scalar_aval
+from ..types.shape import SymbolicDim
 from .context import ThreadState, ctx
 from .ir import Literal
 
@@ -288,7 +289,8 @@ def _clip(text: str, length: int = 60) -> str:
 
 
 SCALAR_TYPES = frozenset((bool, int, float, complex))
-FOREIGN_AVALS: dict[type, Callable[[Any], Any]] = {}
+# A dimension is a value too: a literal that is a number once it is known.
+FOREIGN_AVALS: dict[type, Callable[[Any], Any]] = {SymbolicDim: lambda _: scalar_aval(int)}
 
 
 def typeof(x: Any) -> Any:
@@ -307,7 +309,7 @@ def typeof(x: Any) -> Any:
 def is_literal(x: Any) -> bool:
     """Whether `x` is a rank-0 constant that programs write down in place."""
     kind = type(x)
-    return kind is Literal or kind in SCALAR_TYPES or isinstance(x, np.generic)
+    return kind is Literal or kind in SCALAR_TYPES or isinstance(x, (np.generic, SymbolicDim))
 
 
 def is_array(x: Any) -> TypeGuard[Array]:

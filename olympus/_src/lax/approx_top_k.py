@@ -17,7 +17,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis
+from ..types.shape import canonical_axis, less
 from .creation import broadcasted_iota
 from .indexing import take_along
 from .reduce import check_kind
@@ -139,12 +139,12 @@ def _search(name: str, is_max_k: bool, x: Any, k: int, axis: int, recall: float,
     check_kind(name, aval, "f")
     axis = canonical_axis(axis, aval.ndim, name)
     size = aval.shape[axis]
-    if not 1 <= k <= size:
+    if k < 1 or less(size, k):
         raise ValueError(f"{name}: operand {aval}, k {k}, axis {axis} given; 1 <= k <= {size} is "
                          "required; k is at most the axis's size.")
     if not 0 < recall <= 1:
         raise ValueError(f"{name}: recall_target {recall} given; a number in (0, 1] is required.")
-    if override != -1 and override < size:
+    if override != -1 and less(override, size):
         raise ValueError(f"{name}: reduction_input_size_override {override} given for an axis of "
                          f"{size}; -1 or at least the axis's size is required.")
     kept = k if aggregate else kept_size(size, aval.ndim, k, recall, override)

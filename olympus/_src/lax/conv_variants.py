@@ -11,7 +11,7 @@ from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import make_aval
-from ..types.shape import prod
+from ..types.shape import maximum, prod
 from . import elementwise as ew
 from .contract import dot_general
 from .conv import (
@@ -148,7 +148,7 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
                      (features * places, 1, *window))
     return conv_general_dilated(
         lhs, kernel, window_strides, padding, lhs_dilation, rhs_dilation,
-        spec._replace(rhs_spec=tuple(range(x.ndim))), max(features, 1), precision=precision,
+        spec._replace(rhs_spec=tuple(range(x.ndim))), maximum(features, 1), precision=precision,
         preferred_element_type=preferred_element_type)
 
 

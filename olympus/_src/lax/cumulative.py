@@ -18,7 +18,7 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import front_axis
+from ..types.shape import front_axis, less
 from . import elementwise as ew
 from .reduce import check_kind, highest, lowest
 from .shape import broadcast_in_dim, inserted, rev
@@ -34,7 +34,7 @@ Combine = Callable[[Elements, Elements], Elements]
 def scan_pairs(combine: Combine, elements: Elements, axis: int) -> Elements:
     """Every prefix of `elements` along `axis` combined by an associative operation on tuples."""
     n = typeof(elements[0]).shape[axis]
-    if n < 2:
+    if less(n, 2):
         return elements
     evens = [slice_in_dim(x, 0, n, 2, axis) for x in elements]
     firsts = tuple([slice_in_dim(x, 0, n - 1, 2, axis) for x in elements])
@@ -79,7 +79,7 @@ class Cumulative(Primitive):
     def lower(self, b: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         aval = b.avals_in[0]
         n = aval.shape[axis]
-        if n < 2:
+        if less(n, 2):
             return x
         scalar = make_aval((), aval.dtype)
         body = stage(lambda p, q: [self.combine(p, q)], [scalar, scalar])

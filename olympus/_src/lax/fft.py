@@ -22,7 +22,7 @@ from ..core.primitive import Axis, Primitive
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_shape, prod
+from ..types.shape import canonical_shape, prod, static_int
 from . import elementwise as ew
 from .convert import convert_element_type
 from .shape import broadcast_in_dim, move_axis
@@ -56,7 +56,7 @@ class Fft(Primitive):
         if x.ndim < n:
             raise ValueError(f"fft: operand {x}, fft_lengths {fft_lengths} given; as many axes as "
                              "lengths are required.")
-        last = fft_lengths[-1]
+        last = [static_int(size, "fft", "length") for size in fft_lengths][-1]
         half = last // 2 + 1
         needed = (*fft_lengths[:-1], half if fft_type == FftType.IRFFT else last)
         if x.shape[-n:] != needed:

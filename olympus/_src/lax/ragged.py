@@ -14,7 +14,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
-from ..types.shape import definitely_equal
+from ..types.shape import definitely_equal, less
 from . import elementwise as ew
 from .contract import DotDimensionNumbers, dot_general
 from .creation import broadcasted_iota
@@ -154,7 +154,7 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
         return dot_general(lhs, rhs, ((lc, rc), (lb, rb)), **options, out_sharding=out_sharding)
     count = y.shape[group[0]] if group else sizes.shape[-1]
     matched = definitely_equal(count, sizes.shape[-1])
-    if group and not matched and (group_offset is None or count > sizes.shape[-1]):
+    if group and not matched and (group_offset is None or less(sizes.shape[-1], count)):
         raise TypeError(f"{NAME}: rhs {y} with {count} groups on axis {group[0]}, group_sizes "
                         f"{sizes} given; as many groups are required, or a group_offset.")
     offset = None if group_offset is None else reshape(group_offset, ())

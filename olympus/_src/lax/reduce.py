@@ -15,7 +15,7 @@ from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import front_axes, front_axis, prod
+from ..types.shape import front_axes, front_axis, less, prod
 from . import elementwise as ew
 from .shape import (
     Dims,
@@ -156,7 +156,7 @@ def _halves(x: Any, half: int, fill: int) -> tuple[Any, Any]:
     aval = typeof(x)
     n = aval.shape[0]
     rest = slice_in_dim(x, half, n)
-    if n < 2 * half:
+    if less(n, 2 * half):
         rest = pad(rest, literal(fill, aval.dtype),
                    [(0, 2 * half - n, 0), *[(0, 0, 0)] * (aval.ndim - 1)])
     return slice_in_dim(x, 0, half), rest

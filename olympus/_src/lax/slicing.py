@@ -12,12 +12,16 @@ from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
+    SymbolicDim,
     canonical_axes,
     canonical_axis,
     canonical_dim,
     canonical_shape,
     definitely_equal,
     front_axis,
+    largest,
+    static_int,
+    strided_size,
 )
 from . import elementwise as ew
 from .convert import convert_element_type_p
@@ -72,7 +76,7 @@ class Slice(Structural):
                 raise TypeError(f"slice: operand {x}, start_indices {start_indices}, limit_indices "
                                 f"{limit_indices}, strides {strides} given; 0 <= start <= limit <= "
                                 "size and stride >= 1 are required on each axis.")
-            sizes.append(-((start - limit) // step))
+            sizes.append(strided_size(start, limit, step))
         return make_aval(tuple(sizes), x.dtype, x.weak_type)
 
     def physical(self, element: Dims, avals: Sequence[Any], *, start_indices: Dims,
@@ -255,7 +259,8 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     >>> print(olympus.lax.pad(olympus.numpy.arange(3), 9, [(1, -1, 1)]))
     [9 0 9 1 9]
     """
-    config = tuple([tuple([int(p) for p in axis]) for axis in padding_config])
+    config = tuple([tuple([p if isinstance(p, SymbolicDim) else int(p) for p in axis])
+                    for axis in padding_config])
     return pad_p.bind(operand, ew.operand(padding_value, operand), padding_config=config)
 
 
@@ -517,7 +522,8 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
         if aval.ndim != 1:
             raise TypeError(f"{name}: start_indices {aval} given; a sequence of scalars or a "
                             "vector is required.")
-        indices = [squeeze(slice_in_dim(indices, i, i + 1), (0,)) for i in range(aval.shape[0])]
+        count = static_int(aval.shape[0], name, "number of start indices")
+        indices = [squeeze(slice_in_dim(indices, i, i + 1), (0,)) for i in range(count)]
     if len(indices) != len(shape):
         raise TypeError(f"{name}: operand {typeof(operand)}, {len(indices)} start indices given; "
                         "one per axis is required.")
@@ -531,7 +537,7 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
     if any(dtypes.scalar_kind(d) not in "iu" for d in traced):
         raise TypeError(f"{name}: start indices {', '.join(str(typeof(i)) for i in indices)} "
                         "given; integers are required; convert them with astype.")
-    size = max(shape, default=0)
+    size = largest(shape)
     if dtypes.iinfo(dtype).max < size:      # whatever x64 says: the program is wrong with less
         dtype = dtypes.as_dtype("int64" if size > dtypes.iinfo("int32").max else "int32")
     return [_start(i, n, dtype, wrap) for i, n, wrap in zip(indices, shape, negatives, strict=True)]

@@ -15,7 +15,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis
+from ..types.shape import canonical_axis, exceeds, less
 from .creation import broadcasted_iota
 from .indexing import take_along
 from .reduce import check_kind
@@ -121,10 +121,10 @@ class TopK(Primitive):
 
     def infer(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, "biuf")
-        if not 0 <= k <= x.shape[axis]:
+        if k < 0 or less(x.shape[axis], k):
             raise ValueError(f"top_k: operand {x}, k {k}, axis {axis} given; 0 <= k <= "
                              f"{x.shape[axis]} is required; k is at most the axis's size.")
-        if x.shape[axis] > _LARGEST_INT32:
+        if exceeds(x.shape[axis], _LARGEST_INT32):
             raise ValueError(f"top_k: operand {x}, axis {axis} given; an axis of at most "
                              f"{_LARGEST_INT32} elements is required, because the indices are "
                              "int32; take the largest of parts first.")

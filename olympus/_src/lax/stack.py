@@ -10,7 +10,7 @@ from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis
+from ..types.shape import canonical_axis, static_int
 from .indexing import materialize
 from .shape import align, expand_dims, inserted, shifted
 from .slicing import concatenate, index_in_dim
@@ -55,11 +55,12 @@ class Unstack(Primitive):
 
     def infer(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         shape = (*x.shape[:axis], *x.shape[axis + 1:])
-        return [make_aval(shape, x.dtype, x.weak_type)] * x.shape[axis]
+        count = static_int(x.shape[axis], "unstack", "size")
+        return [make_aval(shape, x.dtype, x.weak_type)] * count
 
     def lower(self, b: Any, x: Any, *, axis: int) -> list[Any]:
         return b.inline(lambda y: [index_in_dim(y, i, axis, False)
-                                   for i in range(typeof(y).shape[axis])], x)
+                                   for i in range(len(b.avals_out))], x)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int) -> Any:
         return self.bind(*primals, axis=axis), self.bind(*tangents, axis=axis)

@@ -16,7 +16,7 @@ from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_shape
+from ..types.shape import SymbolicDim, canonical_shape, maximum, strided_size
 from . import elementwise as ew
 from .reduce import check_kind
 from .shape import inserted
@@ -61,7 +61,8 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
                          f"window_strides {window_strides} given; one entry per axis is required.")
     pairs = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = 0 if kind == "VALID" else max((-(-size // stride) - 1) * stride + window - size, 0)
+        total = (0 if kind == "VALID" else
+                 maximum((-(-size // stride) - 1) * stride + window - size, 0))
         small, large = total // 2, total - total // 2
         pairs.append((small, large) if kind == "SAME" else (large, small))
     return pairs
@@ -92,10 +93,14 @@ def window_params(name: str, shape: Dims, window_dimensions: Sequence[int],
             "window_dilation": spread}
 
 
+def _amount(value: Any) -> Any:
+    return value if isinstance(value, SymbolicDim) else index(value)
+
+
 def canonical_pads(name: str, padding: Any, shape: Sequence[int]) -> Pairs:
     """Pairs of ints, one per axis."""
     try:
-        pads = tuple([(index(low), index(high)) for low, high in padding])
+        pads = tuple([(_amount(low), _amount(high)) for low, high in padding])
     except (TypeError, ValueError):
         raise TypeError(f"{name}: padding {padding!r} given; a name or pairs of ints (low, high) "
                         "are required.") from None
@@ -112,7 +117,7 @@ def windowed_shape(shape: Sequence[int], *, window_dimensions: Dims, window_stri
     for n, w, s, (low, high), base, spread in zip(shape, window_dimensions, window_strides, padding,
                                                   base_dilation, window_dilation, strict=True):
         room = dilated(n, base) + low + high - dilated(w, spread)
-        sizes.append(0 if room < 0 else room // s + 1)
+        sizes.append(strided_size(0, room + 1, s))
     return tuple(sizes)
 
 

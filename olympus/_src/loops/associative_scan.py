@@ -22,7 +22,7 @@ from ..lax import elementwise as ew
 from ..lax.shape import rev
 from ..lax.slicing import concatenate, pad, slice_in_dim
 from ..types import dtypes
-from ..types.shape import canonical_axis
+from ..types.shape import canonical_axis, static_int
 from ..types.tree import tree_flatten, tree_unflatten
 
 __all__ = ["associative_scan"]
@@ -75,7 +75,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
 def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any],
               axes: list[int]) -> list[Any]:
-    n = typeof(xs[0]).shape[axes[0]]
+    n = static_int(typeof(xs[0]).shape[axes[0]], "associative_scan", "size")
     if n < 2:
         return xs
 

@@ -11,7 +11,7 @@ from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax.shape import reshape
 from ..lax.slicing import concatenate, slice_in_dim
-from ..types.shape import definitely_equal
+from ..types.shape import definitely_equal, less, mod
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 from .scan import scan
 
@@ -46,7 +46,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         return scan(Derived(lambda _, x: ((), f(x)), f, "map", "map"), (), xs)[1]
     if isinstance(batch_size, bool) or not hasattr(batch_size, "__index__") or batch_size < 1:
         raise ValueError(f"map: batch_size is {batch_size!r}; a positive int is required.")
-    whole = size - size % batch_size
+    whole = size - mod(size, batch_size)
     parts = []
     if whole or not size:
         chunks = [reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size,
@@ -54,7 +54,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         body = Derived(lambda _, x: ((), _batched(f, x)), f, "map in batches", "map")
         out = scan(body, (), tree_unflatten(tree, chunks))[1]
         parts.append(tree_map(lambda y: reshape(y, (whole, *typeof(y).shape[2:])), out))
-    if size > whole:
+    if less(whole, size):
         rest = [slice_in_dim(x, whole, size) for x in leaves]
         parts.append(_batched(f, tree_unflatten(tree, rest)))
     if len(parts) == 1:

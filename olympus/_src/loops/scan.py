@@ -22,6 +22,7 @@ from ..lax.creation import iota
 from ..lax.elementwise import add
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
+from ..types.shape import SymbolicDim, maximum, static_int
 from ..types.tree import tree_flatten, tree_unflatten
 
 __all__ = ["scan"]
@@ -66,6 +67,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
         order = rev(iota(INDEX, n), (0,)) if reverse else iota(INDEX, n)
         x_leaves, x_avals, x_tree = flatten("scan: xs", (xs, order))
     if jit_disabled.value and n:
+        n = static_int(n, "scan under disable_jit", "length")
         return _loop(f, init, x_leaves, x_tree, n, reverse)
     slices = [a.without_axis(0) for a in x_avals]
     in_tree = tree_flatten((init, x_tree.unflatten(slices)))[1]
@@ -149,7 +151,8 @@ def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
     if length is not None:
         if isinstance(length, bool) or not hasattr(length, "__index__"):
             raise TypeError(f"scan: length is {length!r}; an int is required.")
-        sizes = {"length": length.__index__(), **sizes}
+        length = length if isinstance(length, SymbolicDim) else length.__index__()
+        sizes = {"length": length, **sizes}
     if not sizes:
         raise ValueError("scan: neither xs with leaves nor length given; one is required.")
     if len(set(sizes.values())) > 1:
@@ -163,7 +166,7 @@ def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
 
 def _unroll(unroll: int | bool, length: int) -> int:
     if unroll is True:
-        return max(length, 1)
+        return maximum(length, 1)
     if not hasattr(unroll, "__index__"):
         raise TypeError(f"scan: unroll is {unroll!r}; an int or a bool is required.")
     if unroll < 0:

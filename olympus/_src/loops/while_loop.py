@@ -17,6 +17,7 @@ from ..host.progress import shown_fori
 from ..lax import elementwise as ew
 from ..types import dtypes
 from ..types.avals import scalar_aval
+from ..types.shape import SymbolicDim, maximum
 from ..types.tree import tree_leaves
 from .checkpointed import checkpointed_while_p
 from .scan import scan
@@ -108,7 +109,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
             return (ew.add(i, literal(1, aval.dtype, aval.weak_type)), body_fun(i, val)), None
 
         (_, out), _ = scan(Derived(step, body_fun, aval, "fori_loop"),
-                           (_index(first, aval), init_val), None, max(last - first, 0),
+                           (_index(first, aval), init_val), None, maximum(last - first, 0),
                            unroll=1 if unroll is None else unroll)
         return out
     if unroll is not None:
@@ -138,7 +139,8 @@ def _index_aval(lower: Any, upper: Any) -> Any:
     index = scalar_aval(int)
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
         bounds = dtypes.iinfo(index.dtype)
-        if all(bounds.min <= int(x) <= bounds.max for x in (lower, upper)):
+        if all(isinstance(x, SymbolicDim) or bounds.min <= int(x) <= bounds.max
+               for x in (lower, upper)):
             return index
     aval = b if a.weak_type else a
     return index if aval.dtype == index.dtype and a.weak_type else aval
@@ -147,9 +149,10 @@ def _index_aval(lower: Any, upper: Any) -> Any:
 def _index(x: Any, aval: Any) -> Any:
     """A bound as a value of the loop index's type."""
     if isinstance(x, Tracer) or aval.weak_type:
-        return cast(x, aval) if isinstance(x, Tracer) else int(x)
+        return cast(x, aval) if isinstance(x, Tracer) else _concrete(x)
     return np.asarray(x).astype(aval.dtype)[()]
 
 
-def _concrete(x: Any) -> int | None:
-    return None if isinstance(x, Tracer) else int(x)
+def _concrete(x: Any) -> Any:
+    """A bound as an int or a dimension, None if it is traced."""
+    return None if isinstance(x, Tracer) else x if isinstance(x, SymbolicDim) else int(x)

@@ -33,6 +33,7 @@ from ..lax.linalg.spectra import as_dtype, diagonal
 from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, rev
 from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, slice_in_dim
 from ..loops.while_loop import fori_loop
+from ..types.shape import less
 
 __all__ = ["hessenberg", "hessenberg_p", "tridiagonal", "tridiagonal_p"]
 
@@ -105,7 +106,7 @@ def _reduced(x: Any) -> list[Any]:
     """LAPACK's unblocked reduction gehd2: x[..., n, n] -> its packed form, taus[..., n-1]."""
     aval = typeof(x)
     n, last = aval.shape[-1], aval.ndim - 1
-    if n < 2:
+    if less(n, 2):
         return [x, full_like(x, 0, shape=(*aval.shape[:-2], 0))]
     row = broadcasted_iota(INT32, (*aval.shape[:-1], 1), last - 1)
     taus = full_like(x, 0, shape=(*aval.shape[:-2], n - 1, 1))

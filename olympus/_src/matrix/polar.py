@@ -21,6 +21,7 @@ from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.slicing import concatenate, slice_in_dim
 from ..loops.while_loop import while_loop
 from ..types import dtypes
+from ..types.shape import less
 
 __all__ = ["qdwh"]
 
@@ -63,7 +64,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
         raise TypeError(f"qdwh: operand {aval} given; a matrix of float32, float64, complex64 or "
                         "complex128 is required; use vmap for a batch.")
     m, n = aval.shape
-    if m < n or (is_hermitian and m != n):
+    if less(m, n) or (is_hermitian and m != n):
         wanted = "as many rows as" if is_hermitian else "at least as many rows as"
         raise ValueError(f"qdwh: operand {aval} given, is_hermitian={is_hermitian}; {wanted} "
                          "columns are required; decompose the conjugate transpose.")
@@ -79,7 +80,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
         outside = ew.ge(broadcasted_iota(INT32, (n, n), 0),
                         ew.convert_element_type(dynamic_shape[1], INT32))
         beyond = masked(eye(beyond), outside)
-    tall = m > n or dynamic_shape is not None
+    tall = less(n, m) or dynamic_shape is not None
     return _polar(x, beyond, bool(is_hermitian), tall, int(max_iterations), float(eps))
 
 

@@ -21,7 +21,7 @@ from ..numpy.manipulation import as_array
 from ..numpy.promote import unary_inexact
 from ..numpy.selection import where
 from ..transforms.fused import fused
-from ..types.shape import canonical_axis
+from ..types.shape import canonical_axis, floor_div, mod
 
 __all__ = [
     "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
@@ -213,8 +213,9 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     x = as_array(x)
     axis = canonical_axis(axis, x.ndim, "glu")
     size = x.shape[axis]
-    if size % 2:
+    if mod(size, 2):
         raise ValueError(f"glu: operand {x.aval}, axis {axis} given; an axis of even size is "
                          "required; pad it, or name another.")
-    first, second = split(x, (size // 2, size // 2), axis)
+    half = floor_div(size, 2)
+    first, second = split(x, (half, half), axis)
     return uf.multiply(first, sigmoid(second))

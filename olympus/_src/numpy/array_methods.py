@@ -19,6 +19,7 @@ from ..lax import convert as lax_convert
 from ..lax import elementwise
 from ..transforms.device import device_put
 from ..types import dtypes
+from ..types.shape import exceeds, static_int
 from . import manipulation, products, reductions, selection, sorting, statistics, ufuncs
 from .conditions import clip as limit
 from .creation import copy
@@ -79,16 +80,18 @@ def _iterate(self: Any) -> Iterator[Any]:
     if not self.aval.shape:
         raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no meaning; "
                         "use x.item(), or x[None].")
-    if type(self) is lib.ArrayImpl and self.aval.shape[0] <= _UNROLLED:
+    if type(self) is lib.ArrayImpl and not exceeds(self.aval.shape[0], _UNROLLED):
         return iter(unstack(self))      # one program
-    return (getitem(self, i) for i in range(self.aval.shape[0]))
+    size = static_int(self.aval.shape[0], "iteration", "size")
+    return (getitem(self, i) for i in range(size))
 
 
 def _reversed(self: Any) -> Iterator[Any]:
     """The slices along the first axis from the last to the first."""
     if not self.aval.shape:
         raise TypeError(f"reversed(): {self.aval} given; an array with an axis is required.")
-    return (getitem(self, i) for i in range(self.aval.shape[0] - 1, -1, -1))
+    size = static_int(self.aval.shape[0], "reversed()", "size")
+    return (getitem(self, i) for i in range(size - 1, -1, -1))
 
 
 def _contains(self: Any, item: Any) -> bool:

@@ -24,7 +24,18 @@ from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.avals import make_aval
-from ..types.shape import broadcast_shapes, canonical_axis, canonical_shape, prod
+from ..types.shape import (
+    SymbolicDim,
+    broadcast_shapes,
+    canonical_axis,
+    canonical_shape,
+    definitely_equal,
+    maximum,
+    minimum,
+    prod,
+    static_int,
+    strided_size,
+)
 from .promote import (
     BOOL,
     array_args,
@@ -427,6 +438,8 @@ def arange(start: Any, stop: Any = None, step: ArrayLike | None = None,
     >>> jnp.arange(2, 5)
     Array([2, 3, 4], dtype=int32)
     """
+    if any(isinstance(x, SymbolicDim) for x in (start, stop, step)):
+        return _place("arange", _symbolic_range(start, stop, step, dtype), device, out_sharding)
     bounds = [_concrete("arange", x) for x in (start, stop, step) if x is not None]
     if start is None:
         raise TypeError("arange: start is None; a number is required.")
@@ -447,6 +460,17 @@ def arange(start: Any, stop: Any = None, step: ArrayLike | None = None,
     wide = np.float64 if isinstance(first + by, float) else np.int64
     values = first + np.arange(count, dtype=wide) * by
     return _place("arange", array_from_numpy(values.astype(dtype)), device, out_sharding)
+
+
+def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """`arange` where a bound is a symbolic dimension, and none is a float."""
+    first, last = (0, start) if stop is None else (start, stop)
+    by = static_int(1 if step is None else step, "arange", "step")
+    if by == 0:
+        raise ValueError("arange: step 0 given; another number is required.")
+    dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("arange", dtype)
+    found = lax_creation.iota(dtype, strided_size(first, last, by))
+    return found if by == 1 and definitely_equal(first, 0) else found * by + first
 
 
 def _concrete(name: str, x: Any) -> Any:
@@ -744,7 +768,7 @@ def diagonal_of(x: Any, offset: int, axis1: int, axis2: int) -> Any:
     x = lax_shape.transpose(x, (*axes, axis1, axis2))
     n, m = x.shape[-2:]
     top, left = max(0, -offset), max(0, offset)
-    size = max(0, min(n - top, m - left))
+    size = maximum(0, minimum(n - top, m - left))
     batch = x.shape[:-2]
     if size == 0:
         return full((*batch, 0), 0, x.dtype)

@@ -22,7 +22,15 @@ from ..lax.slicing import pad, slice_in_dim
 from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axes, canonical_axis, canonical_dim, entries, prod, static_int
+from ..types.shape import (
+    canonical_axes,
+    canonical_axis,
+    canonical_dim,
+    entries,
+    less,
+    prod,
+    static_int,
+)
 from . import manipulation
 from .promote import array_args, to_array
 from .ufuncs import divide
@@ -128,7 +136,7 @@ def _resized(x: Any, axis: int, size: int) -> Any:
     """`x` cut to `size` elements along an axis, or filled up with zeros."""
     aval = typeof(x)
     have = aval.shape[axis]
-    if have > size:
+    if less(size, have):
         return slice_in_dim(x, 0, size, 1, axis)
     if have == size:
         return x

@@ -23,7 +23,7 @@ from ..base import errors
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
-from ..types.shape import broadcast_shapes, prod
+from ..types.shape import SymbolicDim, broadcast_shapes, exceeds, prod, slice_of
 from .creation import from_sequence
 
 __all__ = ["Component", "Plan", "halves", "parse", "refuse_empty"]
@@ -38,14 +38,14 @@ class Component(NamedTuple):
       operand: its place among the plan's operands, or None for a start that is 0.
       size: of the operand axis that it indexes.
       dims: the batch axes that its own axes are.
-      steps: for a slice with a step, what is added to the start along `dims`.
+      steps: for a slice with a step, its size and the step, along `dims`.
       array: whether it is an array of the user's, whose negative entries count from the end.
     """
 
     operand: int | None
     size: int
     dims: Shape
-    steps: tuple[int, ...] | None
+    steps: tuple[int, int] | None
     array: bool
 
 
@@ -151,8 +151,7 @@ class Plan:
                 dims = tuple(range(last - len(token[1]), last))
             elif kind == "S" and axis in places:
                 dims = (places[axis],)
-                steps = tuple([k * abs(token[2]) for k in range(token[1])])
-                steps = steps[::-1] if token[2] < 0 else steps
+                steps = (token[1], token[2])
             elif kind == "S":
                 size = token[1]
             if kind != "S" or axis in places:
@@ -167,7 +166,7 @@ class Plan:
         self.whole = not components
         self.inserted = (tuple([d for d, item in enumerate(items) if item != "new"])
                          if "new" in items and "adv" not in items and not self.squeezed else None)
-        self.wide = any(c.size >= 2**31 for c in components)
+        self.wide = any(exceeds(c.size, 2**31 - 1) for c in components)
         taken = "IA" if prod(adv_shape) else ""
         self.empty = next((a for a in self.collapsed if not shape[a] and axes[a][0][0] in taken),
                           None)
@@ -264,16 +263,20 @@ def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
                 "integers, because they decide the result's shape; use "
                 "olympus.lax.dynamic_slice (static size), or olympus.numpy.where.")
     try:
-        start, stop, step = entry.indices(n)
+        if (type(n) is not int or isinstance(entry.start, SymbolicDim)
+                or isinstance(entry.stop, SymbolicDim)):
+            start, step, size = slice_of(entry, n)
+        else:       # hot
+            start, stop, step = entry.indices(n)
+            size = len(range(start, stop, step))
     except TypeError:
         raise TypeError(f"indexing: {entry} given; integers or None are required; convert the "
                         "bounds with int(...).") from None
-    size = len(range(start, stop, step))
     if size == n and step == 1:
         tokens.append(("F",))
         return
-    tokens.append(("S", size, step if size > 1 else 1))
-    operands.append((min(start, start + (size - 1) * step)) if size else 0)
+    tokens.append(("S", size, 1 if size == 1 or not size else step))
+    operands.append((start if step > 0 else start + (size - 1) * step) if size else 0)
 
 
 def _consumed(entry: Any) -> int:
@@ -309,7 +312,7 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, tokens: list, op
     if isinstance(entry, np.ndarray):
         if axis < len(shape) and entry.dtype != aval.dtype:     # narrowing must not wrap around
             entry = np.clip(entry, -shape[axis] - 1 if kind == "i" else 0, shape[axis])
-        if axis >= len(shape) or shape[axis] < 2**31 - 1:
+        if axis >= len(shape) or not exceeds(shape[axis], 2**31 - 2):
             entry = entry.astype(aval.dtype, copy=False)
     tokens.append(("A", aval.shape))
     operands.append(entry)

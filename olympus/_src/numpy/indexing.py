@@ -27,7 +27,15 @@ from ..lax.scatter_product import scatter_mul
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes, canonical_axis, canonical_dim, prod
+from ..types.shape import (
+    SymbolicDim,
+    broadcast_shapes,
+    canonical_axis,
+    canonical_dim,
+    exceeds,
+    prod,
+    static_int,
+)
 from . import promote
 from .creation import asarray, is_sequence
 from .index_plan import Component, Plan, halves, parse, refuse_empty
@@ -114,7 +122,7 @@ def _slice(x: Any, *operands: Any, plan: Plan, wrap: bool) -> Any:
         for o, size in plan.spans:
             start = 0 if o is None else operands[o]
             starts.append(start)
-            if type(start) is int:
+            if type(start) is int or isinstance(start, SymbolicDim):
                 limits.append(start + size)
             else:
                 static = False
@@ -212,10 +220,12 @@ def _component(c: Component, operands: tuple, wrap: bool) -> Any:
     """One component: an int, a NumPy array, or a traced array; counted from the front."""
     value = 0 if c.operand is None else operands[c.operand]
     if c.steps is not None:
-        steps = np.array(c.steps, np.int64)
+        count, step = c.steps
+        steps = np.arange(static_int(count, "indexing", "a strided slice's size")) * abs(step)
+        steps = steps[::-1] if step < 0 else steps
         if type(value) is int:
             return steps + value
-        if c.size >= 2**31:
+        if exceeds(c.size, 2**31 - 1):
             steps, start = _int64(*halves(steps)), _convert(value, _INT64)
         else:
             steps, start = steps.astype(np.int32), promote.convert(value, _INT32)
@@ -228,7 +238,7 @@ def _component(c: Component, operands: tuple, wrap: bool) -> Any:
 def _from_front(index: Any, size: int, wrap: bool = True) -> Any:
     """An index array with its negative entries counted from the end."""
     dtype = typeof(index).dtype
-    if size >= 2**31:
+    if exceeds(size, 2**31 - 1):
         index = _int64(*halves(index)) if isinstance(index, np.ndarray) else _convert(index, _INT64)
     elif isinstance(index, np.ndarray):
         index = index.astype(np.int64) if dtype.itemsize < 8 else index

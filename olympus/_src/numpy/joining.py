@@ -15,7 +15,17 @@ from ..lax import shape as lax_shape
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, canonical_shape, prod
+from ..types.shape import (
+    canonical_axis,
+    canonical_shape,
+    floor_div,
+    less,
+    maximum,
+    minimum,
+    mod,
+    prod,
+    static_int,
+)
 from . import promote
 from .indexing import take, write
 from .manipulation import (
@@ -111,7 +121,8 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
 
 @fused(static=("axis",))
 def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
-    return tuple([slicing.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])])
+    count = static_int(x.shape[axis], "unstack", "size")
+    return tuple([slicing.index_in_dim(x, i, axis, keepdims=False) for i in range(count)])
 
 
 def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
@@ -218,18 +229,19 @@ def _split(name: str, ary: Any, parts: Any, axis: int) -> list[Any]:
             f"{name}: indices_or_sections is {describe(parts)}; concrete values are required, "
             "because they decide shapes; compute them with NumPy.")
     if np.ndim(parts):
-        ends = [max(0, min(n, i + n if i < 0 else i)) for i in map(int, np.asarray(parts))]
+        ends = [maximum(0, minimum(n, i + n if i < 0 else i)) for i in map(int, np.asarray(parts))]
         starts, stops = [0, *ends], [*ends, n]
     else:
         count = int(parts)
         if count <= 0:
             raise ValueError(f"{name}: {count} sections given; number of sections must be larger "
                              "than 0.")
-        if n % count and name != "array_split":
+        rest = mod(n, count)
+        if rest and name != "array_split":
             raise ValueError(f"{name}: {count} sections of an axis of size {n} given; array split "
-                             f"does not result in an equal division: rest is {n % count}; use "
+                             f"does not result in an equal division: rest is {rest}; use "
                              "array_split.")
-        sizes = [n // count + (i < n % count) for i in range(count)]
+        sizes = [floor_div(n, count) + (i < rest) for i in range(count)]
         stops = np.cumsum(sizes).tolist()
         starts = [0, *stops[:-1]]
     return list(_pieces(ary, bounds=tuple(zip(starts, stops)), axis=axis))
@@ -367,7 +379,7 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
             assume_unique_indices or not obj.shape):
         return _delete_traced(arr, ravel(obj), axis=axis)
     places = _places("delete", obj, n)
-    if places.size and (places.min() < -n or places.max() >= n):
+    if places.size and (less(places.min(), -n) or not less(places.max(), n)):
         raise IndexError(f"delete: places {places} given for an axis of size {n}; each must be in "
                          "bounds.")
     return take(arr, np.delete(np.arange(n, dtype=np.int32), places), axis, mode="clip")
@@ -402,7 +414,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
     places = _places("insert", obj, n)
     scalar = not places.ndim
     places = np.atleast_1d(places)
-    if places.size and (places.min() < -n or places.max() > n):
+    if places.size and (less(places.min(), -n) or less(n, places.max())):
         raise IndexError(f"insert: places {places} given for an axis of size {n}; each must be in "
                          "bounds.")
     values = promote.convert(values, arr.dtype)

@@ -25,6 +25,7 @@ from ..types.shape import (
     canonical_shape,
     definitely_equal,
     entries,
+    mod,
     prod,
     static_int,
 )
@@ -359,7 +360,7 @@ def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
         if not n:
             continue
         if isinstance(s, int):
-            a = _roll_static(a, s % n, d)
+            a = _roll_static(a, mod(s, n), d)
         else:
             a = _roll_traced(a, s, axis=d)
     return as_array(a)
@@ -381,7 +382,8 @@ def _shifts(shift: Any) -> list[Any]:
         if isinstance(shift, (int, np.ndarray, np.generic)):
             found = np.atleast_1d(shift).tolist()
         elif aval.ndim:
-            found = [shift[i] for i in range(aval.shape[0])]
+            count = static_int(aval.shape[0], "roll", "number of shifts")
+            found = [shift[i] for i in range(count)]
         else:
             found = [shift]
     return [int(s) if isinstance(s, (int, np.integer)) else s for s in found]
@@ -399,7 +401,7 @@ def _roll_static(a: Any, s: int, axis: int) -> Any:
 def _roll_traced(a: Any, s: Any, *, axis: int) -> Any:
     n = a.shape[axis]
     places = broadcasted_iota(np.int32, (n,), 0)
-    places = (places - promote.convert(s, places.dtype)) % n
+    places = mod(places - promote.convert(s, places.dtype), n)
     return take(a, places, axis, mode="clip")
 
 

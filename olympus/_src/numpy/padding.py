@@ -12,7 +12,7 @@ from ..core.trace import typeof
 from ..lax import creation, slicing
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, static_int
+from ..types.shape import canonical_axis, minimum, static_int
 from . import promote, reductions, statistics
 from .elementary import floor
 from .elementary import round as _round
@@ -141,7 +141,8 @@ def _pad_by_places(mode: str) -> Callable[..., Any]:
         for axis, width in enumerate(widths):
             if any(width):
                 _not_empty(array, axis, mode)
-                places = np.pad(np.arange(array.shape[axis], dtype=np.int32), width,
+                n = static_int(array.shape[axis], f"pad: mode {mode!r}", f"axis {axis} of size")
+                places = np.pad(np.arange(n, dtype=np.int32), width,
                                 mode)  # type: ignore[call-overload]
                 array = take(array, places, axis, mode="clip")
         return array
@@ -171,7 +172,7 @@ def _pad_odd(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
     For the line f(i) = i the odd reflection continues it, so each padded place is k whole periods
     away: its value is the mirrored element, negated for odd reflections, plus multiples of edges.
     """
-    n = array.shape[axis]
+    n = static_int(array.shape[axis], f"pad: mode {mode!r}", f"axis {axis} of size")
     basis = np.eye(n)       # the padding is linear in the elements, so its matrix says it all
     matrix = np.pad(basis, (width, (0, 0)), mode, reflect_type="odd")  # type: ignore[call-overload]
     out = None
@@ -226,7 +227,7 @@ def _pad_statistic(mode: str, fun: Callable[..., Any], rounded: bool) -> Callabl
             if not before and not after:
                 continue
             _not_empty(array, axis, mode)
-            left, right = [n if k is None else min(static_int(k, "pad", "stat_length"), n)
+            left, right = [n if k is None else minimum(static_int(k, "pad", "stat_length"), n)
                            for k in (left, right)]
             values = []
             for part in (slicing.slice_in_dim(array, 0, left, axis=axis),

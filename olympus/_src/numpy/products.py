@@ -228,7 +228,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
 
     def parts(z: Any) -> list[Any]:
         found = [lax_shape.squeeze(slicing.slice_in_dim(z, i, i + 1, axis=z.ndim - 1),
-                                   (z.ndim - 1,)) for i in range(z.shape[-1])]
+                                   (z.ndim - 1,))
+                 for i in range(static_int(z.shape[-1], "cross", "size"))]
         return [broadcast_to(p, shape) for p in found] + [
             broadcast_to(zero, shape)] * (3 - len(found))
 

@@ -15,7 +15,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import creation, cumulative
 from ..types import dtypes
-from ..types.shape import canonical_axis, canonical_dim, canonical_shape, prod
+from ..types.shape import canonical_axis, canonical_dim, canonical_shape, less, mod, prod
 from . import promote
 from .conditions import where as choose_elements
 from .indexing import concrete, nonzero, take, write
@@ -119,7 +119,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, len(a.shape), "compress")
     n = a.shape[axis]
-    if condition.shape[0] > n:
+    if less(n, condition.shape[0]):
         extra, condition = condition[n:], condition[:n]
         if size is None and concrete("compress", extra, "condition", "pass size=...").any():
             raise ValueError("compress: the condition holds beyond the axis's end; a condition "
@@ -128,7 +128,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
         places = np.flatnonzero(concrete("compress", condition, "condition", "pass size=..."))
         return take(a, places.astype(np.int32), axis, mode="clip")
     size = canonical_dim(size, "compress: size")
-    if size > n:
+    if less(n, size):
         raise ValueError(f"compress: size {size} given for an axis of {n} elements; at most as "
                          "many are required; pad the result.")
     places = flatnonzero(condition, size=size, fill_value=n)
@@ -157,7 +157,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     if not vals.shape[0]:
         raise ValueError("place: no values given; vals must be non-empty.")
     ranks = cumulative.cumsum(promote.convert(flat, _INT32), 0) - 1
-    chosen = take(vals, ranks % vals.shape[0], 0, mode="clip")
+    chosen = take(vals, mod(ranks, vals.shape[0]), 0, mode="clip")
     out = where(flat, promote.convert(chosen, arr.dtype), ravel(arr))
     return reshape(out, arr.shape)
 
@@ -173,7 +173,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     ind, v, total = _wide(ravel(ind)), ravel(v), prod(a.shape)
     if not ind.shape[0] or not v.shape[0]:
         return a
-    v = take(v, np.arange(ind.shape[0]) % v.shape[0], 0, mode="clip")
+    v = take(v, mod(np.arange(ind.shape[0]), v.shape[0]), 0, mode="clip")
     if mode == "wrap":
         ind = ind % total
     elif mode == "clip":

@@ -17,7 +17,7 @@ from ..lax import creation, cumulative
 from ..lax import shape as lax_shape
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, canonical_dim, prod
+from ..types.shape import canonical_axis, canonical_dim, exceeds, less, minimum, prod, static_int
 from . import promote
 from .indexing import concrete, take, write
 from .joining import concatenate
@@ -114,7 +114,7 @@ def _groups(rows: Any, *, equal_nan: bool) -> tuple[Any, Any]:
     """Of rows [n, k]: the places that sort them, and for each of those the number of its set."""
     n, width = rows.shape
     places = creation.iota(dtypes.default_int(), n)
-    columns = [rows[:, k] for k in range(width)]
+    columns = [rows[:, k] for k in range(static_int(width, "sets", "number of columns"))]
     order = sort_by(columns, places)[-1] if columns else places
     differs: Any = creation.full((max(n - 1, 0),), False, np.bool_)
     for column in columns:
@@ -124,7 +124,7 @@ def _groups(rows: Any, *, equal_nan: bool) -> tuple[Any, Any]:
         if equal_nan and dtypes.is_inexact(rows.dtype):
             change = change & ~((a != a) & (b != b))
         differs = differs | change
-    steps = concatenate([creation.full((min(n, 1),), False, np.bool_), differs])
+    steps = concatenate([creation.full((minimum(n, 1),), False, np.bool_), differs])
     return order, cumulative.cumsum(promote.convert(steps, dtypes.default_int()), 0)
 
 
@@ -199,7 +199,7 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
                          "or 'sort' is required.")
     element, tests = [as_array(x) for x in promote.promote_dtypes("isin", element, test_elements)]
     tests = ravel(tests)
-    few = tests.shape[0] <= 32 or dtypes.is_complex(tests.dtype)
+    few = not exceeds(tests.shape[0], 32) or dtypes.is_complex(tests.dtype)
     by_pairs = method == "compare_all" or (method == "auto" and few)
     return _isin(element, tests, invert=bool(invert), by_pairs=by_pairs)
 
@@ -211,9 +211,9 @@ def _isin(element: Any, tests: Any, *, invert: bool, by_pairs: bool) -> Any:
         return creation.full(element.shape, invert, np.bool_)
     if by_pairs:
         found: Any = element == tests[0]
-        for k in range(1, min(n, 8)):
+        for k in range(1, static_int(minimum(n, 8), "isin", "size")):
             found = found | (element == tests[k])
-        if n > 8:
+        if less(8, n):
             shape = (*element.shape, n - 8)
             pairs = (lax_shape.broadcast_in_dim(element, shape, tuple(range(element.ndim)))
                      == promote.broadcast_to(tests[8:], shape))
@@ -245,7 +245,7 @@ def _selected(name: str, keep: Any, values: Any, size: int | None, fill_value: A
     if not n or not size:
         return promote.broadcast_to(as_array(fill), (size,)), places
     found = take(values, places, 0, mode="clip")
-    return where(places < n, found, found[0] if fill_value is None else fill), places
+    return where(less(places, n), found, found[0] if fill_value is None else fill), places
 
 
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
@@ -279,7 +279,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
         return found
     if not n1 or not n2:
         return found, places, places - n1 + n2
-    order, here = argsort(second), places < n1
+    order, here = argsort(second), less(places, n1)
     spots = searchsorted(second, found, sorter=order)
     return (found, where(here, take(left, places, 0, mode="clip"), n1),
             where(here, take(order, spots, 0, mode="clip"), n2))
@@ -296,7 +296,7 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
             for x in arrays]
     values, real = [concatenate(parts) for parts in zip(*sets)]
     values, real = sort_by([~real, values], real)
-    end = creation.full((min(1, real.shape[0]),), True, np.bool_)
+    end = creation.full((minimum(1, real.shape[0]),), True, np.bool_)
     differs = (values[1:] != values[:-1]) | ~real[1:]
     keep = concatenate([end, differs]) & concatenate([differs, end]) & real
     return _selected("setxor1d", keep, values, size, fill_value)[0]

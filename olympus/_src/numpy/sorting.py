@@ -16,7 +16,7 @@ from ..lax import sort as lax_sort
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, canonical_dim, entries, static_int
+from ..types.shape import bit_length, canonical_axis, canonical_dim, entries, static_int
 from . import promote
 from .conditions import where
 from .indexing import concrete, take, take_along_axis, write
@@ -216,7 +216,7 @@ def _search(a: Any, v: Any, *, side: str, compare_all: bool) -> Any:
         return lax_shape.reduce_sum(promote.convert(before, dtype), (0,))
     low = creation.full(v.shape, 0, dtype)
     high = creation.full(v.shape, n, dtype)
-    for _ in range(n.bit_length()):     # invariant: low <= place <= high
+    for _ in range(bit_length(n)):     # invariant: low <= place <= high
         middle = low + (high - low) // 2
         right = _before(take(a, middle, 0, mode="clip"), v, side) & (low < high)
         low, high = where(right, middle + 1, low), where(right, high, middle)

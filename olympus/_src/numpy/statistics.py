@@ -18,7 +18,15 @@ from ..lax.sharding import constrain
 from ..lax.sort import sort
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, static_int
+from ..types.shape import (
+    broadcast_shapes,
+    canonical_axes,
+    canonical_axis,
+    less,
+    maximum,
+    minimum,
+    static_int,
+)
 from ..types.shape import prod as size_of
 from . import reductions
 from .promote import (
@@ -463,7 +471,8 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
         x = slicing.concatenate(promote_dtypes("diff", *parts), axis)
     for _ in range(min(n, x.shape[axis] + 1)):      # of nothing the difference is nothing
         size = x.shape[axis]
-        after, before = _along(x, axis, min(1, size), None), _along(x, axis, 0, max(size - 1, 0))
+        after, before = (_along(x, axis, minimum(1, size), None),
+                         _along(x, axis, 0, maximum(size - 1, 0)))
         x = not_equal(after, before) if x.dtype == BOOL else subtract(after, before)
     return x
 
@@ -518,7 +527,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
     if len(spacings) != len(axes):
         raise TypeError(f"gradient: {len(varargs)} spacings for {len(axes)} axes given; none, one, "
                         "or one per axis are required.")
-    if any(x.shape[i] <= order for i in axes):
+    if not all(less(order, x.shape[i]) for i in axes):
         raise ValueError(f"gradient: {x.aval} given; at least {order + 1} elements along each axis "
                          "are required.")
     found = [_gradient_along(x, h, i, order)
@@ -560,7 +569,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
     y = inexact(y)
     at = canonical_axis(axis, len(y.shape), "trapezoid")
     n = y.shape[at]
-    pairs = ew.add(_along(y, at, min(n, 1), None), _along(y, at, 0, max(n - 1, 0)))
+    pairs = ew.add(_along(y, at, minimum(n, 1), None), _along(y, at, 0, maximum(n - 1, 0)))
     if x is not None:
         (x,) = array_args("trapezoid", x)
         dx = diff(inexact(x), axis=-1 if len(x.shape) == 1 else axis)

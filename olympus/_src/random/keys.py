@@ -27,7 +27,7 @@ from ..lax.shape import broadcast_axis, move_axis
 from ..numpy import indexing, joining, manipulation, ufuncs, updates
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_shape
+from ..types.shape import canonical_shape, static_int
 from . import threefry
 
 __all__ = ["Generator", "KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "key", "key_data",
@@ -126,7 +126,7 @@ class PRNGKeyArray(lib.Array):
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError(f"iter(): {self.aval} given; an array with an axis is required.")
-        return (self[i] for i in range(self.shape[0]))
+        return (self[i] for i in range(static_int(self.shape[0], "iteration", "size")))
 
     def __getitem__(self, index: Any) -> Any:
         return indexing.getitem(self, index)

@@ -15,7 +15,7 @@ import numpy as np
 from . import dtypes
 from .memory import Space
 from .mesh import NO_MESH
-from .shape import canonical_shape, prod
+from .shape import canonical_shape, prod, static_int
 from .sharding import NamedSharding, PartitionSpec, axes_of, sharding_in_types
 
 __all__ = ["AbstractToken", "AbstractValue", "ShapeDtypeStruct", "ShapedArray", "Token",
@@ -140,7 +140,7 @@ class ShapedArray(AbstractValue):
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
-        return self.shape[0]
+        return static_int(self.shape[0], "len()", "size")
 
     def _key(self) -> tuple:
         return (self.shape, self.dtype, self.weak_type, self._sharding, self.vma,
@@ -316,7 +316,7 @@ class ShapeDtypeStruct:
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
-        return self.shape[0]
+        return static_int(self.shape[0], "len()", "size")
 
     def __repr__(self) -> str:
         extra = "" if self.sharding is None else f", sharding={self.sharding}"

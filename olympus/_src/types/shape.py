@@ -13,14 +13,35 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ConcretizationTypeError
+from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation
 from ..base.util import memoize
 
-__all__ = ["broadcast_shapes", "canonical_axes", "canonical_axis", "canonical_dim",
-           "canonical_shape", "definitely_equal", "div", "entries", "front_axes", "front_axis",
-           "is_static", "maximum", "prod", "static_int"]
+__all__ = ["SymbolicDim", "bit_length", "broadcast_shapes", "canonical_axes", "canonical_axis",
+           "canonical_dim", "canonical_shape", "definitely_equal", "div", "entries", "exceeds",
+           "floor_div", "front_axes", "front_axis", "is_static", "largest", "less", "maximum",
+           "minimum", "mod", "prod", "slice_of", "static_int", "strided_size"]
 
 Shape = tuple[int, ...]
+
+
+class SymbolicDim:
+    """What marks a dimension that is no number yet: the base of every symbolic dimension.
+
+    Such a class has `+`, `-`, `*`, `//`, `%` and `divmod` with ints and its like, `==` and `hash`
+    by meaning, comparisons that raise InconclusiveDimensionOperation where its bounds do not
+    decide them, and no `__index__` that succeeds. A result that is constant is an int. It is true
+    in a condition: an array of unknown size is not known to be empty.
+    """
+
+    __slots__ = ()
+
+    def maximum(self, other: Any) -> Any:
+        """The larger of this and an int or another dimension, decided or not."""
+        raise NotImplementedError
+
+    def minimum(self, other: Any) -> Any:
+        """The smaller of this and an int or another dimension, decided or not."""
+        raise NotImplementedError
 
 
 def canonical_shape(shape: Any, what: str = "shape") -> Shape:
@@ -54,7 +75,7 @@ def entries(given: Any) -> tuple[Any, ...]:
 
 def canonical_dim(d: Any, what: str = "shape") -> int:
     """One dimension as a non-negative int; errors as `canonical_shape`."""
-    if type(d) is not int:
+    if type(d) is not int and not isinstance(d, SymbolicDim):
         d = static_int(d, what, "dimension")
     if d < 0:
         raise ValueError(f"{what}: dimension {d} given; dimensions are not negative.")
@@ -65,6 +86,10 @@ def static_int(d: Any, what: str, noun: str) -> int:
     """`operator.index`, with bool refused and errors that say what to do."""
     if isinstance(d, (bool, np.bool_)):
         raise TypeError(f"{what}: {noun} {d!r} given; an int is required; write {int(d)}.")
+    if isinstance(d, SymbolicDim):
+        raise InconclusiveDimensionOperation(
+            f"{what}: {noun} {d} is symbolic; an int is required, because the program depends on "
+            "its value; give this size as a number.")
     try:
         return index(d)
     except Exception as err:
@@ -155,9 +180,96 @@ def div(a: int, b: int) -> int:
     return a // b
 
 
-def maximum(a: int, b: int) -> int:
+def maximum(a: Any, b: Any) -> Any:
     """The larger dimension."""
+    if isinstance(a, SymbolicDim):
+        return a.maximum(b)
+    if isinstance(b, SymbolicDim):
+        return b.maximum(a)
     return a if a >= b else b
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller dimension."""
+    if isinstance(a, SymbolicDim):
+        return a.minimum(b)
+    if isinstance(b, SymbolicDim):
+        return b.minimum(a)
+    return a if a <= b else b
+
+
+def less(a: Any, b: Any) -> Any:
+    """Whether a < b for dimensions, or where for indices and a dimension.
+
+    Raises InconclusiveDimensionOperation where it holds for some values only.
+    """
+    return a < b
+
+
+def floor_div(a: Any, b: Any) -> Any:
+    """a // b for dimensions."""
+    return a // b
+
+
+def mod(a: Any, b: Any) -> Any:
+    """a % b for dimensions, or for indices and a dimension."""
+    return a % b
+
+
+def exceeds(d: Any, limit: int) -> bool:
+    """Whether a dimension is more than a dtype can count; one that is unknown is taken to fit."""
+    return type(d) is int and d > limit
+
+
+def largest(shape: Sequence[Any]) -> int:
+    """The largest dimension of those that are known, 0 for none: what a dtype must count to."""
+    return max([d for d in shape if type(d) is int], default=0)
+
+
+def bit_length(d: Any) -> int:
+    """How often a range of this size can be halved; one that is unknown is taken to fit int32."""
+    return d.bit_length() if type(d) is int else 31
+
+
+def strided_size(start: Any, stop: Any, step: Any) -> Any:
+    """How many numbers lie from `start` up to, not including, `stop`: `len(range(...))`.
+
+    >>> strided_size(1, 8, 3), strided_size(5, -1, -2), strided_size(3, 1, 1)
+    (3, 3, 0)
+    """
+    if type(start) is type(stop) is type(step) is int:
+        return len(range(start, stop, step))
+    room = stop - start if step > 0 else start - stop
+    return maximum((room - 1) // (step if step > 0 else -step) + 1, 0)
+
+
+def slice_of(entry: slice, n: Any) -> tuple[Any, int, Any]:
+    """The first index, the step and the size of `x[entry]` along an axis of size `n`.
+
+    What `entry.indices(n)` gives, and quicker, where all are ints.
+
+    Raises TypeError for bounds that are no ints, ValueError for a step of 0.
+
+    >>> slice_of(slice(None, None, -2), 4)
+    (3, -2, 2)
+    """
+    bounds = entry.start, entry.stop
+    step = 1 if entry.step is None else static_int(entry.step, "indexing", "the step of a slice")
+    if step == 0:
+        raise ValueError("indexing: a slice of step 0 given; another step is required.")
+    ends = (0, n) if step > 0 else (n - 1, -1)
+    start, stop = [end if bound is None else _bound(bound, n, min(step, 0) // abs(step))
+                   for bound, end in zip(bounds, ends, strict=True)]
+    return start, step, strided_size(start, stop, step)
+
+
+def _bound(bound: Any, n: Any, least: int) -> Any:
+    """A bound of a slice counted from the front, in `[0, n]`, or `[-1, n - 1]` for steps back."""
+    if not isinstance(bound, SymbolicDim):
+        bound = index(bound)
+    if bound < 0:
+        bound = bound + n
+    return maximum(least, minimum(bound, n + least))
 
 
 def definitely_equal(a: Any, b: Any) -> bool:

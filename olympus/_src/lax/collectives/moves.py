@@ -20,7 +20,7 @@ from ...base.typing import ArrayLike
 from ...core.primitive import Axis, Primitive
 from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
-from ...types.shape import canonical_axis, definitely_equal, prod
+from ...types.shape import canonical_axis, definitely_equal, floor_div, mod, prod
 from ...types.tree import register_pytree_node, tree_map
 from .. import elementwise as ew
 from ..shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum, reshape, transpose
@@ -374,10 +374,10 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
 def _cut(what: str, x: Any, at: int, names: Names, groups: Groups | None) -> Any:
     """The axis as (positions, share of each)."""
     aval, n = typeof(x), _size(sizes_of(names), groups)
-    if aval.shape[at] % n:
+    if mod(aval.shape[at], n):
         raise ValueError(f"{what}: operand {aval}, axis {at} given; a multiple of {n} elements on "
                          "it is required.")
-    return cut(x, at, (n, aval.shape[at] // n if n else 0))
+    return cut(x, at, (n, floor_div(aval.shape[at], n) if n else 0))
 
 
 def all_to_all(x: ArrayLike, axis_name: Any, split_axis: int, concat_axis: int, *,

@@ -9,7 +9,7 @@ from ...base.typing import Array, ArrayLike
 from ...core.primitive import Axis, Zero
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import broadcast_shapes, definitely_equal, prod
+from ...types.shape import broadcast_shapes, definitely_equal, less, minimum, prod
 from .. import elementwise as ew
 from ..creation import broadcasted_iota
 from ..shape import broadcast_in_dim, reduce_sum, reshape, transpose, zeros_of
@@ -67,7 +67,7 @@ class Lu(MatrixOperation):
         sticks out of the leading square follows from it by the product rule."""
         factors, pivots, order = self.bind(*primals)
         m, n = typeof(factors).shape[-2:]
-        k = min(m, n)
+        k = minimum(m, n)
         t = take_rows(tangents[0], order)
         square = rows(columns(factors, 0, k), 0, k)
         lower = ew.add(tril(square, -1), eye(square))
@@ -75,10 +75,10 @@ class Lu(MatrixOperation):
         f = _right(square, columns(inner, 0, k))
         t_lower, t_upper = matmul(lower, tril(f, -1)), matmul(triu(f), triu(square))
         out = ew.add(t_lower, t_upper)
-        if m > k:
+        if less(k, m):
             below = ew.sub(rows(t, k, None), matmul(rows(factors, k, None), t_upper))
             out = concatenate([out, _right(square, below)], typeof(t).ndim - 2)
-        if n > k:
+        if less(k, n):
             right = ew.sub(columns(inner, k, None), matmul(tril(f, -1), columns(
                 rows(factors, 0, k), k, None)))
             out = concatenate([out, right], typeof(t).ndim - 1)

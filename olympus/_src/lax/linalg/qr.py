@@ -15,7 +15,7 @@ from typing import Any
 from ...base.typing import Array, ArrayLike
 from ...core.primitive import Linear, Zero, not_linear
 from ...core.trace import literal, typeof
-from ...types.shape import definitely_equal
+from ...types.shape import definitely_equal, less, minimum
 from .. import elementwise as ew
 from ..creation import broadcasted_iota
 from ..shape import broadcast_in_dim, reduce_sum, zeros_of
@@ -190,25 +190,25 @@ class Geqrf(MatrixOperation):
         al., "Reconstructing Householder vectors from tall-skinny QR", 2014)."""
         a, taus = self.bind(*primals)
         m, n = typeof(a).shape[-2:]
-        k = min(m, n)
+        k = minimum(m, n)
         q = householder_product(columns(a, 0, k), taus)
         tq, tr = _thin_tangents(q, triu(rows(a, 0, k)), tangents[0])
         square = rows(columns(a, 0, k), 0, k)
         w = triu(_unit_lower(square, ew.sub(eye(square), rows(q, 0, k))))
         solvable = w
-        if m == k > 0:  # V's last column is that of the identity, however its tau is
+        if m == k and less(0, k):  # V's last column is that of the identity, however its tau is
             solvable = concatenate([columns(w, 0, k - 1), columns(eye(w), k - 1, None)],
                                    typeof(w).ndim - 1)
         f = _unit_lower(square, ew.neg(rows(tq, 0, k)))
         change = tril(triangular_solve(solvable, f), -1)
         tw = ew.sub(f, matmul(change, w))
         tv = matmul(ew.add(tril(square, -1), eye(square)), change)
-        if m > k:
+        if less(k, m):
             below = ew.neg(ew.add(rows(tq, k, None), matmul(rows(a, k, None), tw)))
             tv = concatenate([tv, triangular_solve(w, below)], typeof(a).ndim - 2)
-        if n > k:
+        if less(k, n):
             tv = concatenate([tv, zeros_of(typeof(columns(a, k, None)))], typeof(a).ndim - 1)
-        if m > k:
+        if less(k, m):
             tr = concatenate([tr, zeros_of(typeof(rows(a, k, None)))], typeof(a).ndim - 2)
         return [a, taus], [ew.add(tril(tv, -1), tr), _diagonal(tw)]
 
@@ -241,7 +241,7 @@ def _thin_tangents(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     growth = ew.sub(inside, turn)
     tq = ew.sub(change, matmul(q, growth))
     tr = triu(matmul(growth, square))
-    if n > k:
+    if less(k, n):
         rest = ew.sub(columns(t, k, None), matmul(tq, columns(r, k, None)))
         tr = concatenate([tr, matmul(adjoint(q), rest)], typeof(r).ndim - 1)
     return tq, tr
@@ -296,7 +296,7 @@ class Qr(MatrixOperation):
         if order:
             x, t = take_columns(x, order[0]), take_columns(t, order[0])
         m, n = typeof(x).shape[-2:]
-        if params["full_matrices"] and m > n:
+        if params["full_matrices"] and less(n, m):
             # Q's last columns are what the reflectors make of them.
             (a, taus), (ta, ttaus) = geqrf_p.jvp([x], [t])
             a, ta, tr = _widened(a, m), _widened(ta, m), triu(ta)
@@ -320,10 +320,10 @@ def _composed(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | 
         a, order, taus = geqp3_p.bind(x)
     else:
         (a, taus), order = geqrf_p.bind(x), None
-    k = min(m, n)
+    k = minimum(m, n)
     r = triu(a if full_matrices else rows(a, 0, k))
     reflectors = columns(a, 0, k)
-    if full_matrices and m > n:
+    if full_matrices and less(n, m):
         reflectors = _widened(a, m)
     q = householder_product(reflectors, taus)
     return [q, r] if order is None else [q, r, order]

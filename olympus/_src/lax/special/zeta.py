@@ -16,6 +16,8 @@ from ...core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
+from ...types.shape import less
+from ...types.shape import minimum as smaller
 from ..arithmetic import min as minimum
 from ..arithmetic import mul, neg, reciprocal, sub
 from ..bits import bitwise_and, shift_right_arithmetic, shift_right_logical
@@ -232,7 +234,7 @@ class Polynomial(Primitive):
             scaled = b.op("stablehlo.multiply", [values[0], x], None, out)
             return [b.op("stablehlo.add", [scaled, term(k)], None, out)]
 
-        steps = unroll or (n if n <= _UNROLLED else 8)
+        steps = unroll or (8 if less(_UNROLLED, n) else n)
         return b.counted_loop(n - 1, [term(b.scalar(0, I32))], step, steps)[0]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, unroll: int | None) -> Any:
@@ -254,7 +256,7 @@ class Polynomial(Primitive):
         batch, n = aval.ndim - 1, aval.shape[-1]
         shape = typeof(x).shape
         whole = (n, *shape)
-        ones = full((min(n, 1), *shape), 1, aval.dtype)
+        ones = full((smaller(n, 1), *shape), 1, aval.dtype)
         rest = broadcast_in_dim(x, (max(n - 1, 0), *shape), range(1, len(whole)))
         powers = rev(concatenate([ones, cumprod(rest, 0)], 0), (0,))
         weighted = mul(powers, broadcast_in_dim(ct, whole, range(1, len(whole))))
@@ -280,7 +282,7 @@ def _derivative(coeffs: Any) -> Any:
     """The coefficients of the derivative."""
     aval = typeof(coeffs)
     n, last = aval.shape[-1], aval.ndim - 1
-    if n < 2:
+    if less(n, 2):
         return slice_in_dim(coeffs, 0, 0, 1, last)
     kept = slice_in_dim(coeffs, 0, n - 1, 1, last)
     powers = convert_element_type(add(neg(iota("int32", n - 1)), n - 1), aval.dtype)

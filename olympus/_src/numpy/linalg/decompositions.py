@@ -19,7 +19,7 @@ from ...lax.linalg.core import adjoint, eye, matmul
 from ...lax.linalg.spectra import check_subset, diagonal, left_divided, subset
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import definitely_equal
+from ...types.shape import definitely_equal, less, minimum
 from .. import reductions
 from ..creation import zeros
 from ..elementary import isnan
@@ -298,7 +298,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
                          "required.")
     solution, residuals, rank, s = _least_squares(x, y, None if rcond is None else float(rcond))
     m, n = typeof(x).shape
-    if numpy_resid and (m <= n or int(rank) < n):
+    if numpy_resid and (not less(n, m) or less(int(rank), n)):
         residuals = zeros((0,), typeof(residuals).dtype)
     return solution, residuals, rank, s
 
@@ -308,7 +308,7 @@ def _least_squares(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, 
     m, n = typeof(a).shape
     right = b if typeof(b).ndim == 2 else b[:, None]
     real = dtypes.to_real_dtype(typeof(a).dtype)
-    if min(m, n) == 0:
+    if minimum(m, n) == 0:
         inverse, s = zeros((n, m), typeof(a).dtype), zeros((0,), real)
         rank = zeros((), dtypes.default_int())
     else:

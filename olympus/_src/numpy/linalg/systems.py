@@ -32,7 +32,7 @@ from ...lax.slicing import index_in_dim
 from ...transforms.autodiff import jvp
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axes, definitely_equal, prod, static_int
+from ...types.shape import canonical_axes, definitely_equal, less, prod, static_int
 from .. import products
 from ..promote import array_args, convert, inexact, promote_dtypes
 from ..reductions import wide_dtype
@@ -164,8 +164,8 @@ def det(a: ArrayLike) -> Array:
     n = a.shape[-1]
     if definitely_equal(n, 0):
         return full_like(a, 1, shape=a.shape[:-2])
-    if n <= 3:
-        return _minor(a, tuple(range(n)))
+    if less(n, 4):
+        return _minor(a, tuple(range(static_int(n, "det", "size"))))
     return convert(_det(convert(a, wide_dtype(a.dtype))), a.dtype)
 
 

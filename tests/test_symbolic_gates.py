@@ -1,0 +1,413 @@
+"""Programs traced over dimensions that are no numbers: the gates that symbolic shapes go through.
+
+`Dim` is a stand-in: a polynomial over named unknowns with known bounds, whose undecided comparisons
+raise and which is never an int. Whatever code asks more of a dimension than types/shape.py offers
+fails here. Nothing is lowered.
+"""
+
+import ast
+import importlib.util
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax, nn, random
+from olympus._src.types.shape import SymbolicDim
+from olympus.errors import InconclusiveDimensionOperation
+
+INFINITY = math.inf
+
+
+class Dim(SymbolicDim):
+    """A polynomial of unknowns: monomials (sorted names) to coefficients; never a constant."""
+
+    __slots__ = ("terms", "bounds")
+
+    def __init__(self, terms: dict[tuple[str, ...], int], bounds: dict[str, tuple]) -> None:
+        self.terms = terms
+        self.bounds = bounds
+
+    @classmethod
+    def unknown(cls, name: str, low: float, high: float = INFINITY) -> "Dim":
+        return cls({(name,): 1}, {name: (low, high)})
+
+    def combined(self, terms: dict, other: Any = None) -> Any:
+        """The polynomial of these terms, an int where it is constant."""
+        terms = {names: factor for names, factor in terms.items() if factor}
+        if not terms or set(terms) == {()}:
+            return terms.get((), 0)
+        return Dim(terms, self.bounds | getattr(other, "bounds", {}))
+
+    def __add__(self, other: Any) -> Any:
+        if (right := terms_of(other)) is None:
+            return NotImplemented
+        terms = dict(self.terms)
+        for names, factor in right.items():
+            terms[names] = terms.get(names, 0) + factor
+        return self.combined(terms, other)
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if terms_of(other) is None else self + other * -1
+
+    def __rsub__(self, other: Any) -> Any:
+        return self * -1 + other
+
+    def __mul__(self, other: Any) -> Any:
+        if (right := terms_of(other)) is None:
+            return NotImplemented
+        terms: dict = {}
+        for left, a in self.terms.items():
+            for names, b in right.items():
+                product = tuple(sorted(left + names))
+                terms[product] = terms.get(product, 0) + a * b
+        return self.combined(terms, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return divided(self, other)
+
+    def __rdivmod__(self, other: int) -> tuple[Any, Any]:
+        return divided(Dim({(): other}, self.bounds), self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return divmod(self, other)[0]
+
+    def __mod__(self, other: Any) -> Any:
+        return divmod(self, other)[1]
+
+    def __rfloordiv__(self, other: int) -> Any:
+        return divmod(other, self)[0]
+
+    def __rmod__(self, other: int) -> Any:
+        return divmod(other, self)[1]
+
+    def maximum(self, other: Any) -> Any:
+        return self.extreme("max", other, 1)
+
+    def minimum(self, other: Any) -> Any:
+        return self.extreme("min", other, -1)
+
+    def extreme(self, name: str, other: Any, sign: int) -> Any:
+        try:
+            return self if self * sign >= other * sign else other
+        except InconclusiveDimensionOperation:
+            ends = zip(self.interval(), Dim(terms_of(other), self.bounds).interval(), strict=True)
+            low, high = [sign * max(a * sign, c * sign) for a, c in ends]
+            return Dim.unknown(f"{name}({self},{other})", low, high)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.terms.items()))
+
+    def interval(self) -> tuple[float, float]:
+        for name, (divisor, product) in MULTIPLES.items():
+            factor = self.terms.get((name,), 0)
+            if factor and factor % divisor == 0:    # q * (a // q) is a - a % q
+                rest = self + Dim({(name,): -factor}, self.bounds) + product * (factor // divisor)
+                return rest.interval() if isinstance(rest, Dim) else (rest, rest)
+        low = high = 0
+        for names, factor in self.terms.items():
+            ends = [factor, factor]
+            for name in names:
+                corners = [0 if 0 in (e, b) else e * b for e in ends for b in self.bounds[name]]
+                ends = [min(corners), max(corners)]
+            low, high = low + ends[0], high + ends[1]
+        return low, high
+
+    def __ge__(self, other: Any) -> bool:
+        difference = self - other
+        if isinstance(difference, int):
+            return difference >= 0
+        low, high = difference.interval()
+        if low >= 0 or high < 0:
+            return low >= 0
+        raise InconclusiveDimensionOperation(f"{self} >= {other} is undecided")
+
+    def __lt__(self, other: Any) -> bool:
+        return not self >= other
+
+    def __le__(self, other: Any) -> bool:
+        return -self >= -other
+
+    def __gt__(self, other: Any) -> bool:
+        return not self <= other
+
+    def __index__(self) -> int:
+        raise InconclusiveDimensionOperation(f"{self} is not a constant")
+
+    __int__ = __index__
+
+    def __repr__(self) -> str:
+        return " + ".join("*".join((*(() if factor == 1 and names else (str(factor),)), *names))
+                          for names, factor in sorted(self.terms.items(), reverse=True))
+
+
+def terms_of(value: Any) -> dict | None:
+    """The terms of a dimension or an int; None for anything else."""
+    if isinstance(value, Dim):
+        return value.terms
+    return {(): value} if type(value) is int else None
+
+
+def divided(a: Dim, b: Any) -> tuple[Any, Any]:
+    """Quotient and remainder: exact where polynomials divide, else two new unknowns."""
+    quotient, rest, divisor = 0, a, terms_of(b)
+    names, factor = leading(divisor)
+    while isinstance(rest, Dim) or rest:
+        left, coefficient = leading(terms_of(rest))
+        if coefficient % factor or any(left.count(n) < names.count(n) for n in names):
+            break
+        term = list(left)
+        for name in names:
+            term.remove(name)
+        term = a.combined({tuple(term): coefficient // factor})
+        quotient, rest = quotient + term, rest - term * b
+    else:
+        return quotient, 0
+    low, high = a.interval()
+    least, most = b.interval() if isinstance(b, Dim) else (b, b)
+    if low >= 0 and high < least:
+        return 0, a.combined(a.terms)
+    quotient_bounds = (low // most if most < INFINITY else 0,
+                       high // least if high < INFINITY else INFINITY)
+    remainder = Dim.unknown(f"mod({a},{b})", 0, most - 1)
+    if type(b) is int:
+        MULTIPLES[f"floordiv({a},{b})"] = b, a - remainder
+    return Dim.unknown(f"floordiv({a},{b})", *quotient_bounds), remainder
+
+
+def leading(terms: dict) -> tuple[tuple[str, ...], int]:
+    """The monomial of highest degree and its coefficient."""
+    return max(terms.items(), key=lambda item: (len(item[0]), item[0]))
+
+
+MULTIPLES: dict[str, tuple[int, Dim]] = {}      # quotient: divisor, their product
+
+
+b, n = Dim.unknown("b", 4), Dim.unknown("n", 4)
+
+
+def arg(*shape: Any, dtype: Any = "float32") -> olympus.ShapeDtypeStruct:
+    return olympus.ShapeDtypeStruct(shape, dtype)
+
+
+X, M, I = arg(b), arg(b, 8), arg(b, dtype="int32")
+IMAGE = arg(b, 3, 16, 16)
+KERNEL = arg(5, 3, 3, 3)
+
+
+def attention(q, k, v):
+    return onp.einsum("bqk,bkd->bqd", nn.softmax(onp.einsum("bqd,bkd->bqk", q, k) / 3.0), v)
+
+
+def layer_norm(x):
+    return (x - x.mean(-1, keepdims=True)) / onp.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+
+def lstm_step(x, h, c, w):
+    i, f, g, o = onp.split(onp.concatenate([x, h], axis=1) @ w, 4, axis=1)
+    c = nn.sigmoid(f) * c + nn.sigmoid(i) * onp.tanh(g)
+    return nn.sigmoid(o) * onp.tanh(c), c
+
+
+def mlp_loss(w, x, y):
+    return onp.mean((nn.relu(x @ w) - y) ** 2) + layer_norm(x).sum()
+
+
+def row(name: str, function: Callable, *args: Any, shape: Any) -> Any:
+    return pytest.param(function, args, shape, id=name)
+
+
+ROWS = [
+    # kind, program, arguments, shapes of its results
+    row("elementwise", lambda x: onp.sin(x) * 2 + x ** 2, X, shape=(b,)),
+    row("compare", lambda x: (x > 0) & (x < 1), X, shape=(b,)),
+    row("broadcasting", lambda x, y: x[:, None] + y, X, arg(1, n), shape=(b, n)),
+    row("broadcast_to", lambda x: onp.broadcast_to(x, (3, x.shape[0])), X, shape=(3, b)),
+    row("matmul", lambda x, y: x @ y, M, arg(8, n), shape=(b, n)),
+    row("matmul contracted", lambda x, y: x.T @ y, M, M, shape=(8, 8)),
+    row("einsum", lambda x, y: onp.einsum("bi,bj->ij", x, y), M, M, shape=(8, 8)),
+    row("dot_general", lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))),
+        arg(b, 3, n), arg(b, n, 5), shape=(b, 3, 5)),
+    row("tensordot", lambda x, y: onp.tensordot(x, y, 1), arg(b, n), arg(n, 3), shape=(b, 3)),
+    row("outer", onp.outer, X, arg(n), shape=(b, n)),
+    row("softmax", nn.softmax, arg(3, b), shape=(3, b)),
+    row("logsumexp", nn.logsumexp, X, shape=()),
+    row("mean", onp.mean, X, shape=()),
+    row("mean axis", lambda x: x.mean(0, keepdims=True), M, shape=(1, 8)),
+    row("var", onp.var, X, shape=()),
+    row("sum", lambda x: x.sum(1), M, shape=(b,)),
+    row("max", lambda x: x.max(), X, shape=()),
+    row("argmax", onp.argmax, X, shape=()),
+    row("cumsum", onp.cumsum, X, shape=(b,)),
+    row("sort", onp.sort, X, shape=(b,)),
+    row("argsort", onp.argsort, X, shape=(b,)),
+    row("top_k", lambda x: lax.top_k(x, 2), M, shape=((b, 2), (b, 2))),
+    row("top_k of b", lambda x: lax.top_k(x, 2)[0], X, shape=(2,)),
+    row("reshape -1", lambda x: x.reshape(-1, 4), M, shape=(2 * b, 4)),
+    row("reshape explicit", lambda x: x.reshape(x.shape[0], 2, 4), M, shape=(b, 2, 4)),
+    row("reshape -1 of b", lambda x: x.reshape(x.shape[0], -1), arg(b, 3, 4), shape=(b, 12)),
+    row("ravel", lambda x: x.ravel(), M, shape=(8 * b,)),
+    row("transpose", lambda x: x.T, M, shape=(8, b)),
+    row("squeeze", lambda x: x.squeeze(1), arg(b, 1), shape=(b,)),
+    row("expand_dims", lambda x: onp.expand_dims(x, 0), X, shape=(1, b)),
+    row("moveaxis", lambda x: onp.moveaxis(x, 0, -1), arg(b, 2, 3), shape=(2, 3, b)),
+    row("concatenate", lambda x, y: onp.concatenate([x, y]), X, arg(n), shape=(b + n,)),
+    row("concatenate static", lambda x: onp.concatenate([x, onp.ones(3)]), X, shape=(b + 3,)),
+    row("stack", lambda x, y: onp.stack([x, y]), X, X, shape=(2, b)),
+    row("pad", lambda x: onp.pad(x, 2), X, shape=(b + 4,)),
+    row("lax pad", lambda x: lax.pad(x, 0.0, [(1, -1, 1)]), X, shape=(2 * b - 1,)),
+    row("x[1:]", lambda x: x[1:], X, shape=(b - 1,)),
+    row("x[:-1]", lambda x: x[:-1], X, shape=(b - 1,)),
+    row("x[:3]", lambda x: x[:3], X, shape=(3,)),
+    row("x[-2:]", lambda x: x[-2:], X, shape=(2,)),
+    row("x[::2]", lambda x: x[::2], X, shape=((b - 1) // 2 + 1,)),
+    row("x[::-1]", lambda x: x[::-1], X, shape=(b,)),
+    row("x[:, 1:]", lambda x: x[:, 1:], M, shape=(b, 7)),
+    row("x[0]", lambda x: x[0], X, shape=()),
+    row("x[-1]", lambda x: x[-1], M, shape=(8,)),
+    row("x[idx]", lambda x, i: x[i], X, arg(n, dtype="int32"), shape=(n,)),
+    row("x[:, idx]", lambda x, i: x[:, i], M, arg(dtype="int32"), shape=(b,)),
+    row("x.at[0].set", lambda x: x.at[0].set(1.0), X, shape=(b,)),
+    row("x.at[1:].add", lambda x: x.at[1:].add(1.0), X, shape=(b,)),
+    row("x.at[idx].add", lambda x, i: x.at[i].add(1.0), X, arg(n, dtype="int32"), shape=(b,)),
+    row("where", lambda x: onp.where(x > 0, x, 0), X, shape=(b,)),
+    row("one_hot", lambda i: nn.one_hot(i, 10), I, shape=(b, 10)),
+    row("arange(b)", lambda x: onp.arange(x.shape[0]), X, shape=(b,)),
+    row("zeros((b,))", lambda x: onp.zeros((x.shape[0], 2)), X, shape=(b, 2)),
+    row("ones_like", onp.ones_like, X, shape=(b,)),
+    row("full", lambda x: onp.full(x.shape, 3), X, shape=(b,)),
+    row("iota", lambda x: lax.iota("int32", x.shape[0]), X, shape=(b,)),
+    row("broadcasted_iota", lambda x: lax.broadcasted_iota("int32", x.shape, 1), M, shape=(b, 8)),
+    row("eye", lambda x: onp.eye(x.shape[0]), X, shape=(b, b)),
+    row("tril", onp.tril, arg(b, b), shape=(b, b)),
+    row("diagonal", lambda x: onp.diagonal(x), arg(b, b), shape=(b,)),
+    row("repeat", lambda x: onp.repeat(x, 3), X, shape=(3 * b,)),
+    row("tile", lambda x: onp.tile(x, 3), X, shape=(3 * b,)),
+    row("roll", lambda x: onp.roll(x, 1), X, shape=(b,)),
+    row("flip", onp.flip, X, shape=(b,)),
+    row("split", lambda x: onp.split(x, 2, axis=1), M, shape=((b, 4), (b, 4))),
+    row("split of b", lambda x: onp.split(x, [2]), X, shape=((2,), (b - 2,))),
+    row("take", lambda x: onp.take(x, onp.array([0, 2]), axis=0), M, shape=(2, 8)),
+    row("take_along_axis", lambda x, i: onp.take_along_axis(x, i, 1), M,
+        arg(b, 1, dtype="int32"), shape=(b, 1)),
+    row("scatter", lambda x, i: onp.zeros((5, 8)).at[i].add(x), M, I, shape=(5, 8)),
+    row("scan", lambda x: lax.scan(lambda c, e: (c + e, c), 0.0, x), X, shape=((), (b,))),
+    row("scan carry", lambda x: lax.scan(lambda c, e: (c + e, None), x, onp.ones(5))[0], X,
+        shape=(b,)),
+    row("map", lambda x: lax.map(onp.sin, x), X, shape=(b,)),
+    row("vmap", lambda x: olympus.vmap(lambda r: r @ r)(x), M, shape=(b,)),
+    row("vmap of scan", olympus.vmap(lambda x: lax.scan(lambda c, e: (c + e, c), 0.0, x)), M,
+        shape=((b,), (b, 8))),
+    row("cond", lambda x: lax.cond(x[0] > 0, onp.sin, onp.cos, x), X, shape=(b,)),
+    row("while", lambda x: lax.while_loop(lambda c: c.sum() > 1, lambda c: c / 2, x), X,
+        shape=(b,)),
+    row("fori_loop(0, b)", lambda x: lax.fori_loop(0, x.shape[0], lambda i, c: c + x[i], 0.0), X,
+        shape=()),
+    row("jit", olympus.jit(lambda x: x + 1), X, shape=(b,)),
+    row("remat", olympus.checkpoint(lambda x: onp.sin(x) * x), X, shape=(b,)),
+    row("conv batch", lambda x, k: lax.conv(x, k, (1, 1), "SAME"), IMAGE, KERNEL,
+        shape=(b, 5, 16, 16)),
+    row("conv spatial", lambda x, k: lax.conv(x, k, (1, 1), "VALID"), arg(2, 3, b, n), KERNEL,
+        shape=(2, 5, b - 2, n - 2)),
+    row("conv spatial same", lambda x, k: lax.conv(x, k, (1, 1), "SAME"), arg(2, 3, b, n), KERNEL,
+        shape=(2, 5, b, n)),
+    row("conv spatial stride", lambda x, k: lax.conv(x, k, (2, 2), "VALID"), arg(2, 3, b, 16),
+        KERNEL, shape=(2, 5, (b - 3) // 2 + 1, 7)),
+    row("reduce_window", lambda x: lax.reduce_window(x, -onp.inf, lax.max, (1, 2, 2), (1, 2, 2),
+        "VALID"), arg(b, 8, 8), shape=(b, 4, 4)),
+    row("reduce_window of b", lambda x: lax.reduce_window(x, 0.0, lax.add, (3,), (1,), "VALID"),
+        X, shape=(b - 2,)),
+    row("same pooling", lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2), (1, 1), "SAME"),
+        arg(8, b), shape=(8, b)),
+    row("layer norm", layer_norm, M, shape=(b, 8)),
+    row("attention", attention, *(arg(b, n, 16),) * 3, shape=(b, n, 16)),
+    row("lstm step", lstm_step, M, arg(b, 4), arg(b, 4), arg(12, 16), shape=((b, 4), (b, 4))),
+    row("grad of loss", olympus.grad(mlp_loss), arg(8, 3), M, arg(b, 3), shape=(8, 3)),
+    row("grad of input", olympus.grad(mlp_loss, 1), arg(8, 3), M, arg(b, 3), shape=(b, 8)),
+    row("grad of indexing", olympus.grad(lambda x: (x[1:] * x[:-1]).sum() + x[0] + x[-1]), X,
+        shape=(b,)),
+    row("grad of scan", olympus.grad(lambda x: lax.scan(lambda c, e: (c * e, c), 1.0, x)[0]), X,
+        shape=(b,)),
+    row("grad of conv", olympus.grad(lambda k, x: lax.conv(x, k, (1, 1), "SAME").sum()), KERNEL,
+        IMAGE, shape=(5, 3, 3, 3)),
+    row("searchsorted", onp.searchsorted, X, arg(n), shape=(n,)),
+    row("clip", lambda x: onp.clip(x, 0, 1), X, shape=(b,)),
+    row("dynamic_slice", lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 8)), M, arg(dtype="int32"),
+        shape=(2, 8)),
+    row("dynamic_slice of b", lambda x, i: lax.dynamic_slice(x, (i, 0), (x.shape[0], 2)), M,
+        arg(dtype="int32"), shape=(b, 2)),
+    row("dynamic_update_slice", lambda x, i: lax.dynamic_update_slice(x, onp.ones((2, 8)), (i, 0)),
+        M, arg(dtype="int32"), shape=(b, 8)),
+    row("cholesky", onp.linalg.cholesky, arg(b, 3, 3), shape=(b, 3, 3)),
+    row("solve", onp.linalg.solve, arg(b, 3, 3), arg(b, 3, 1), shape=(b, 3, 1)),
+    row("norm", onp.linalg.norm, X, shape=()),
+    row("fft", lambda x: onp.fft.fft(x), M, shape=(b, 8)),
+    row("random", lambda x: x + random.normal(random.key(0), (8,)), M, shape=(b, 8)),
+    row("x.size", lambda x: onp.zeros((x.size,)), M, shape=(8 * b,)),
+]
+
+
+def shapes(out: Any) -> Any:
+    if isinstance(out, (tuple, list)):
+        return tuple(shapes(leaf) for leaf in out)
+    return tuple(out.shape)
+
+
+@pytest.mark.parametrize(("function", "args", "shape"), ROWS)
+def test_traces(function: Callable, args: tuple, shape: Any) -> None:
+    out = olympus.eval_shape(function, *args)
+    assert shapes(out) == shape
+
+
+def refusal(name: str, function: Callable, *args: Any, match: str) -> Any:
+    return pytest.param(function, args, match, id=name)
+
+
+REFUSED = [
+    # what depends on the number itself says so
+    refusal("pad edge", lambda x: onp.pad(x, 2, mode="edge"), X, match="pad: mode 'edge'"),
+    refusal("len(x)", len, X, match=r"len\(\)"),
+    refusal("iteration", lambda x: [*x], X, match="iteration"),
+    refusal("unstack", onp.unstack, X, match="unstack"),
+    refusal("fft", onp.fft.fft, X, match="fft"),
+    refusal("x.at[::2].set", lambda x: x.at[::2].set(0), X, match="indexing"),
+    refusal("x[5]", lambda x: x[5], X, match="undecided"),
+    refusal("range", lambda x: [x[i] for i in range(x.shape[0])], X, match="constant"),
+]
+
+
+@pytest.mark.parametrize(("function", "args", "match"), REFUSED)
+def test_refuses(function: Callable, args: tuple, match: str) -> None:
+    with pytest.raises(InconclusiveDimensionOperation, match=match):
+        olympus.eval_shape(function, *args)
+
+
+STYLE = Path(__file__).parents[1] / "tools" / "check_style.py"
+
+
+@pytest.mark.parametrize(("code", "breaches"), [
+    ("x.shape[0] < 3", 1), ("3 >= x.shape[0]", 1), ("x.shape[i] // 2", 1), ("k % x.shape[0]", 1),
+    ("min(x.shape[0], 3)", 1), ("range(x.shape[-1])", 1), ("divmod(x.shape[0], 2)", 1),
+    ("int(x.shape[0])", 1), ("x.shape[0] == 3", 1), ("n = x.shape[0]\n    n < 2", 1),
+    ("m, n = x.shape[-2:]\n    max(m, n)", 1), ("a, n = 1, x.shape[0]\n    n % 2, a % 2", 1),
+    ("less(x.shape[0], 3)", 0), ("x.shape[0] + 3", 0), ("n = len(x.shape)\n    n < 2", 0),
+    ("divmod(n, mesh.shape[0])", 0), ("x.shape[1:] == y.shape[1:]", 0),
+])
+def test_the_style_check_refuses_raw_arithmetic_of_dimensions(code: str, breaches: int) -> None:
+    spec = importlib.util.spec_from_file_location("check_style", STYLE)
+    style = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(style)
+    found = set(style.check_shapes(ast.parse(f"def f(x):\n    {code}")))
+    assert len(found) == breaches
