@@ -1,7 +1,8 @@
 """All shape arithmetic: the only place that turns dimensions into ints or multiplies them.
 
-Shapes are tuples of ints, canonical since the public boundary. Everything above this module asks
-it for products, quotients and comparisons, so that symbolic dimensions need one change, here.
+Shapes are tuples of ints or of symbolic dimensions (`SymbolicDim`), canonical since the public
+boundary. Everything above this module asks it for products, quotients and comparisons; whoever
+needs a number asks `static_int`, which refuses a symbolic dimension. Ints take the short way.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ class SymbolicDim:
     """
 
     __slots__ = ()
+
+    def __lt__(self, other: Any) -> bool:
+        """Whether this is smaller, whatever the values; raises where that depends on them."""
+        raise NotImplementedError
 
     def maximum(self, other: Any) -> Any:
         """The larger of this and an int or another dimension, decided or not."""
@@ -73,8 +78,8 @@ def entries(given: Any) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def canonical_dim(d: Any, what: str = "shape") -> int:
-    """One dimension as a non-negative int; errors as `canonical_shape`."""
+def canonical_dim(d: Any, what: str = "shape") -> Any:
+    """One dimension as a non-negative int, or symbolic; errors as `canonical_shape`."""
     if type(d) is not int and not isinstance(d, SymbolicDim):
         d = static_int(d, what, "dimension")
     if d < 0:
