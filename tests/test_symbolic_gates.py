@@ -232,6 +232,7 @@ def row(name: str, function: Callable, *args: Any, shape: Any) -> Any:
 ROWS = [
     # kind, program, arguments, shapes of its results
     row("elementwise", lambda x: onp.sin(x) * 2 + x ** 2, X, shape=(b,)),
+    row("x * b", lambda x: x * x.shape[0] + (x.shape[0] - x), X, shape=(b,)),
     row("compare", lambda x: (x > 0) & (x < 1), X, shape=(b,)),
     row("broadcasting", lambda x, y: x[:, None] + y, X, arg(1, n), shape=(b, n)),
     row("broadcast_to", lambda x: onp.broadcast_to(x, (3, x.shape[0])), X, shape=(3, b)),
@@ -296,8 +297,10 @@ ROWS = [
     row("repeat", lambda x: onp.repeat(x, 3), X, shape=(3 * b,)),
     row("tile", lambda x: onp.tile(x, 3), X, shape=(3 * b,)),
     row("roll", lambda x: onp.roll(x, 1), X, shape=(b,)),
+    row("roll traced", lambda x, i: onp.roll(x, i), X, arg(dtype="int32"), shape=(b,)),
     row("flip", onp.flip, X, shape=(b,)),
     row("split", lambda x: onp.split(x, 2, axis=1), M, shape=((b, 4), (b, 4))),
+    row("split in halves", lambda x: onp.split(x, 2), arg(2 * b), shape=((b,), (b,))),
     row("split of b", lambda x: onp.split(x, [2]), X, shape=((2,), (b - 2,))),
     row("take", lambda x: onp.take(x, onp.array([0, 2]), axis=0), M, shape=(2, 8)),
     row("take_along_axis", lambda x, i: onp.take_along_axis(x, i, 1), M,

@@ -19,7 +19,7 @@ from ..lax import convert as lax_convert
 from ..lax import elementwise
 from ..transforms.device import device_put
 from ..types import dtypes
-from ..types.shape import exceeds, static_int
+from ..types.shape import SymbolicDim, exceeds, static_int
 from . import manipulation, products, reductions, selection, sorting, statistics, ufuncs
 from .conditions import clip as limit
 from .creation import copy
@@ -39,7 +39,7 @@ _known: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}
 
 def _meet(kind: type) -> bool:
     """Whether operators take a type that was not met before."""
-    if (issubclass(kind, (Tracer, np.ndarray, np.generic, *SCALAR_TYPES))
+    if (issubclass(kind, (Tracer, np.ndarray, np.generic, SymbolicDim, *SCALAR_TYPES))
             or kind in FOREIGN_AVALS or hasattr(kind, "__olympus_array__")):
         _known.add(kind)
         return True

@@ -241,7 +241,7 @@ def _split(name: str, ary: Any, parts: Any, axis: int) -> list[Any]:
             raise ValueError(f"{name}: {count} sections of an axis of size {n} given; array split "
                              f"does not result in an equal division: rest is {rest}; use "
                              "array_split.")
-        sizes = [floor_div(n, count) + (i < rest) for i in range(count)]
+        sizes = [floor_div(n, count) + int(i < rest) for i in range(count)]
         stops = np.cumsum(sizes).tolist()
         starts = [0, *stops[:-1]]
     return list(_pieces(ary, bounds=tuple(zip(starts, stops)), axis=axis))

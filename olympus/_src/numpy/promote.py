@@ -26,7 +26,7 @@ from ..lax.convert import convert_element_type_p
 from ..lax.shape import broadcast_in_dim_p
 from ..types import dtypes
 from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
-from ..types.shape import broadcast_shapes
+from ..types.shape import SymbolicDim, broadcast_shapes
 
 __all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "choose",
            "convert", "inexact", "literal_for", "operand", "promote", "promote_dtypes",
@@ -184,6 +184,8 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         return _python_literal(x, scalar_aval(kind))
     if isinstance(x, (np.ndarray, np.generic)):
         return _numpy_operand(name, x, position)
+    if isinstance(x, SymbolicDim):
+        return Literal(x, scalar_aval(int))
     for base in (bool, int, float, complex):    # subclasses: IntEnum and the like
         if isinstance(x, base):
             return operand(name, base(x), position)
@@ -247,6 +249,8 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 def _convert_literal(x: Literal, dtype: Any, weak_type: bool) -> Literal:
     aval = make_aval((), dtype, weak_type)
+    if isinstance(x.val, SymbolicDim):
+        return Literal(x.val, aval)
     kind, old = dtypes.scalar_kind(dtype), dtypes.scalar_kind(x.aval.dtype)
     if type(x.val) in SCALAR_TYPES and not (old == "c" and kind != "c"):
         if not (kind in "iu" and old == "f"):
