@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 from ..base import config, lib, source
+from ..types.shape import static_int
 
 __all__ = ["client", "default_backend", "default_device", "device_count", "devices",
            "host_count", "local_device_count", "local_devices", "process_count", "process_index"]
@@ -58,8 +59,12 @@ def default_platform() -> str:
 
 def client(backend: str | None = None) -> Any:
     """The client of a platform ('cpu', 'gpu'); the default one if None."""
-    name = default_platform() if backend is None else _ALIASES.get(backend, backend)
-    found = _clients.get(name)
+    try:
+        name = default_platform() if backend is None else _ALIASES.get(backend, backend)
+        found = _clients.get(name)
+    except TypeError:
+        raise TypeError(f"devices: backend {backend!r} given; the name of a platform is required."
+                        ) from None
     if found is not None:
         return found
     with _lock:
@@ -90,6 +95,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
     owner = client(backend)
     if wanted is None:
         return list(owner.local_devices())
+    wanted = static_int(wanted, "local_devices", "process_index")
     if not 0 <= wanted < process_count(backend):
         raise ValueError(f"local_devices: process_index {wanted} given; it must be in "
                          f"range({process_count(backend)}).")

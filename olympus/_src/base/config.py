@@ -391,6 +391,8 @@ class Configuration:
     __slots__ = ()
 
     def _find(self, operation: str, name: str) -> Option:
+        if not isinstance(name, str):
+            raise TypeError(f"{operation}: got {name!r}; the name of an option is required.")
         found = _options.get(name)
         if found is not None:
             return found

@@ -53,6 +53,27 @@ class _LazyModule(types.ModuleType):
         return value
 
 
+def member(kind: Any, value: Any, what: str) -> Any:
+    """The member of an enumeration that has this value, or is it; ValueError for others."""
+    try:
+        return kind(value)
+    except ValueError:
+        names = ", ".join(str(x) for x in kind)
+        raise ValueError(f"{what}: {value!r} is not a valid {kind.__name__}; one of {names} is "
+                         "required.") from None
+
+
+def real_number(value: Any, what: str) -> float:
+    """A number as a Python float; TypeError for what is none, text included."""
+    try:
+        if not isinstance(value, (str, bytes, bytearray)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{what} {value!r} of type {type(value).__name__} given; a real number is "
+                    "required.")
+
+
 def name_of(fun: Any) -> str:
     """What a function is called in messages and programs.
 

@@ -249,7 +249,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     if not leaves:
         raise TypeError("reduce: no operands given; at least one array is required.")
     inits = initial_values("reduce", leaves, avals, tree, init_values)
-    axes = front_axes(tuple(dimensions), avals[0].ndim, "reduce")
+    axes = front_axes(dimensions, avals[0].ndim, "reduce")
     program = scalar_program("reduce", computation, tree, avals)
     fun, identity, kinds = _MONOIDS.get(monoid_of(program), (None, None, ""))
     dtype = avals[0].dtype

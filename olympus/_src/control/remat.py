@@ -19,6 +19,7 @@ from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
 from ..lax.sharding import move
 from ..types.memory import Space
+from ..types.shape import entries, static_int
 from ..types.tree import tree_map, tree_unflatten
 from .bodies import Derived, check_callable, flatten, stage_body
 from .call import Call, call_p
@@ -232,9 +233,12 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
     check_callable("checkpoint", fun=fun)
     if policy is not None:
         check_callable("checkpoint", policy=policy)
-    nums = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
-    names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
-    nums |= _positions(fun, names)
+    nums = {static_int(n, "checkpoint", "static_argnums") for n in entries(static_argnums)}
+    names = entries(static_argnames)
+    if not all(isinstance(n, str) for n in names):
+        raise TypeError(f"checkpoint: static_argnames {static_argnames!r} given; names (str) are "
+                        "required.")
+    nums |= _positions(fun, set(names))
 
     @wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

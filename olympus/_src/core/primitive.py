@@ -192,6 +192,9 @@ class Primitive:
         except KeyError:
             out = self._inferred[key] = self.inferred(avals, params)
             return out
+        except TypeError:       # of the hash: rules are called outside of `try`
+            raise TypeError(f"{self.name}: parameters {params} given; hashable values are "
+                            "required; write tuples instead of lists, sets and arrays.") from None
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         """What an equation on operands of these avals does besides computing."""

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import ArrayLike
+from ..base.util import real_number
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis, less
+from ..types.shape import canonical_axis, less, static_int
 from .creation import broadcasted_iota
 from .indexing import take_along
 from .reduce import check_kind
@@ -139,6 +140,9 @@ def _search(name: str, is_max_k: bool, x: Any, k: int, axis: int, recall: float,
     check_kind(name, aval, "f")
     axis = canonical_axis(axis, aval.ndim, name)
     size = aval.shape[axis]
+    k = static_int(k, name, "k")
+    override = static_int(override, name, "reduction_input_size_override")
+    recall = real_number(recall, f"{name}: recall_target")
     if k < 1 or less(size, k):
         raise ValueError(f"{name}: operand {aval}, k {k}, axis {axis} given; 1 <= k <= {size} is "
                          "required; k is at most the axis's size.")
@@ -149,6 +153,6 @@ def _search(name: str, is_max_k: bool, x: Any, k: int, axis: int, recall: float,
                          f"{size}; -1 or at least the axis's size is required.")
     kept = k if aggregate else kept_size(size, aval.ndim, k, recall, override)
     values, places = approx_top_k_p.bind(
-        x, k=int(k), reduction_dimension=axis, recall_target=float(recall), is_max_k=is_max_k,
+        x, k=k, reduction_dimension=axis, recall_target=recall, is_max_k=is_max_k,
         reduction_input_size_override=int(override), aggregate_to_topk=bool(aggregate), size=kept)
     return values, places

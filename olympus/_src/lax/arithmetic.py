@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.util import member
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -155,7 +156,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     try:
         return integer_pow_p.bind(x, y=operator.index(y))
     except TypeError:
-        if hasattr(y, "__index__"):
+        if hasattr(y, "__index__") and not hasattr(y, "shape"):
             raise
         raise TypeError(f"integer_pow: exponent {y!r} given; a Python int is required; use "
                         "lax.pow for other exponents.") from None
@@ -318,7 +319,8 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     >>> olympus.lax.round(2.5, olympus.lax.RoundingMethod.TO_NEAREST_EVEN)
     Array(2., dtype=float32, weak_type=True)
     """
-    return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
+    method = member(RoundingMethod, rounding_method, "round: rounding_method")
+    return round_p.bind(x, rounding_method=method)
 
 
 def is_finite(x: ArrayLike) -> Array:

@@ -11,7 +11,7 @@ from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import definitely_equal
+from ..types.shape import definitely_equal, static_int
 from .elementwise import add
 from .precision import canonical_precision, precision_attributes
 from .shape import shifted, transpose
@@ -200,9 +200,16 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     >>> lax.dot_general(onp.ones((2, 3)), onp.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
     (2, 4)
     """
-    (lc, rc), (lb, rb) = dimension_numbers
-    numbers = tuple(tuple(tuple(int(i) for i in axes) for axes in pair)
-                    for pair in ((lc, rc), (lb, rb)))
+    try:
+        (lc, rc), (lb, rb) = dimension_numbers
+        numbers = ((tuple(lc), tuple(rc)), (tuple(lb), tuple(rb)))
+    except (TypeError, ValueError):
+        raise TypeError(f"dot_general: dimension_numbers {dimension_numbers!r} given; ((lhs "
+                        "contracting, rhs contracting), (lhs batch, rhs batch)) is required, each "
+                        "a sequence of axes.") from None
+    if any(type(i) is not int for pair in numbers for axes in pair for i in axes):
+        numbers = tuple([tuple([tuple([static_int(i, "dot_general", "axis") for i in axes])
+                                for axes in pair]) for pair in numbers])
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype("dot_general", preferred_element_type)
     out = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,

@@ -16,7 +16,7 @@ from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import div
+from ..types.shape import canonical_shape, div, sequence, static_int
 from .contract import unmixed
 from .elementwise import add
 from .precision import canonical_precision, precision_attributes
@@ -255,6 +255,7 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
+    lhs_shape, rhs_shape = canonical_shape(lhs_shape, "conv"), canonical_shape(rhs_shape, "conv")
     rank = len(lhs_shape)
     if len(rhs_shape) != rank:
         raise TypeError(f"conv: lhs of rank {rank} and rhs of rank {len(rhs_shape)} given; equal "
@@ -324,18 +325,22 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
                              "lhs; use conv_transpose.")
         sizes = [x.shape[i] for i in spec.lhs_spec[2:]]
         padding = padtype_to_pads(sizes, [*map(dilated, window, spread_rhs)], strides, padding)
+    groups, batches = [static_int(n, "conv_general_dilated", "group count")
+                       for n in (feature_group_count, batch_group_count)]
     out = conv_general_dilated_p.bind(
         lhs, rhs, window_strides=strides,
         padding=canonical_pads("conv_general_dilated", padding, window), lhs_dilation=spread_lhs,
-        rhs_dilation=spread_rhs, dimension_numbers=spec, feature_group_count=feature_group_count,
-        batch_group_count=batch_group_count, precision=canonical_precision(precision),
+        rhs_dilation=spread_rhs, dimension_numbers=spec, feature_group_count=groups,
+        batch_group_count=batches, precision=canonical_precision(precision),
         preferred_element_type=preferred_element_type, out_sharding=None)
     return constrain("conv_general_dilated", out, out_sharding)
 
 
 def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """One positive int per spatial axis; None is all ones."""
-    found = (1,) * rank if values is None else tuple([int(v) for v in values])
+    found = (1,) * rank if values is None else tuple([
+        static_int(v, "conv_general_dilated", what)
+        for v in sequence(values, "conv_general_dilated", what)])
     if len(found) != rank:
         raise TypeError(f"conv_general_dilated: {what} {found} given for {rank} spatial axes; one "
                         "entry for each is required.")

@@ -11,7 +11,7 @@ from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import make_aval
-from ..types.shape import maximum, prod
+from ..types.shape import canonical_shape, maximum, prod, static_int
 from . import elementwise as ew
 from .contract import dot_general
 from .conv import (
@@ -49,6 +49,10 @@ def _transposed_pads(name: str, padding: Any, sizes: Sequence[int], window: Sequ
     if kind not in ("SAME", "VALID"):
         raise ValueError(f"{name}: padding {padding!r}, strides {tuple(strides)} given; 'SAME', "
                          "'VALID' or pairs of ints are required ('SAME_LOWER' with strides 1).")
+    strides = canonical_shape(strides, name)
+    if len(strides) != len(window):
+        raise ValueError(f"{name}: strides {strides} given for {len(window)} spatial axes; one for "
+                         "each is required.")
     pads = []
     for k, s in zip(window, strides, strict=True):
         total = k + s - 2 + (max(k - s, 0) if kind == "VALID" else 0)
@@ -94,14 +98,18 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
     spec = _channels_last(x.ndim) if dimension_numbers is None and x.ndim == k.ndim else (
         conv_dimension_numbers(x.shape, k.shape, dimension_numbers))
     space = spec.rhs_spec[2:]
-    spread = (1,) * len(space) if rhs_dilation is None else tuple(rhs_dilation)
+    spread = (1,) * len(space) if rhs_dilation is None else canonical_shape(
+        rhs_dilation, "conv_transpose")
+    if len(spread) != len(space):
+        raise ValueError(f"conv_transpose: rhs_dilation {spread} given for {len(space)} spatial "
+                         "axes; one for each is required.")
     pads = _transposed_pads("conv_transpose", padding, [x.shape[d] for d in spec.lhs_spec[2:]],
                             [dilated(k.shape[d], s) for d, s in zip(space, spread, strict=True)],
                             strides, use_consistent_padding)
     if transpose_kernel:
         rhs = rev(rhs, space)
         spec = spec._replace(rhs_spec=(spec.rhs_spec[1], spec.rhs_spec[0], *space))
-    return conv_general_dilated(lhs, rhs, (1,) * len(space), pads, tuple(strides), spread, spec,
+    return conv_general_dilated(lhs, rhs, (1,) * len(space), pads, strides, spread, spec,
                                 precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -135,7 +143,7 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
     [[[0. 1. 2.]
       [1. 2. 3.]]]
     """
-    x, window = typeof(lhs), tuple(filter_shape)
+    x, window = typeof(lhs), canonical_shape(filter_shape, "conv_general_dilated_patches")
     if len(window) != x.ndim - 2:
         raise TypeError(f"conv_general_dilated_patches: lhs {x}, filter_shape {window} given; one "
                         "size per spatial axis is required.")
@@ -201,10 +209,12 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[Dims, Dims, Dims]
 def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
            pads: Any, spread: Sequence[int], spec: ConvDimensionNumbers, batches: int = 1) -> Dims:
     kind = dtypes.as_dtype("float32")
+    batches = static_int(batches, "conv", "batch_group_count")
     groups, left = divmod(lhs_shape[spec.lhs_spec[1]], max(rhs_shape[spec.rhs_spec[1]], 1))
     return conv_general_dilated_p.infer(
-        *[make_aval(tuple(map(int, shape)), kind) for shape in (lhs_shape, rhs_shape)],
-        window_strides=tuple(strides), padding=tuple(pads), lhs_dilation=tuple(spread),
+        *[make_aval(shape, kind) for shape in (lhs_shape, rhs_shape)],
+        window_strides=canonical_shape(strides, "conv"), padding=tuple(pads),
+        lhs_dilation=tuple(spread),
         rhs_dilation=(1,) * len(pads), dimension_numbers=spec,
         feature_group_count=groups if batches == 1 and groups and not left else 1,
         batch_group_count=batches, precision=None, preferred_element_type=None,

@@ -14,7 +14,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import definitely_equal
+from ..types.shape import definitely_equal, static_int
 from .families import FLOATING, Elementwise
 from .families import operand as as_literal
 from .shape import move_axis
@@ -174,7 +174,8 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
     >>> olympus.lax.reduce_precision(1.0 + 2.0 ** -9, exponent_bits=8, mantissa_bits=7)
     Array(1., dtype=float32, weak_type=True)
     """
-    exponent_bits, mantissa_bits = int(exponent_bits), int(mantissa_bits)
+    exponent_bits = static_int(exponent_bits, "reduce_precision", "exponent_bits")
+    mantissa_bits = static_int(mantissa_bits, "reduce_precision", "mantissa_bits")
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(f"reduce_precision: exponent_bits={exponent_bits}, mantissa_bits="
                          f"{mantissa_bits} given; at least 1 and 0 are required.")

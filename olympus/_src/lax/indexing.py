@@ -143,6 +143,9 @@ class Gather(Physical):
               dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
               indices_are_sorted: bool, mode: GatherScatterMode, fill_value: Any) -> ShapedArray:
         dn = dimension_numbers
+        if not isinstance(dn, GatherDimensionNumbers):
+            raise TypeError(f"gather: dimension_numbers {dn!r} given; GatherDimensionNumbers are "
+                            "required.")
         _check_indices("gather", x, indices, dn.start_index_map, dn.operand_batching_dims,
                        dn.start_indices_batching_dims)
         dropped = (*dn.collapsed_slice_dims, *dn.operand_batching_dims)
@@ -357,6 +360,9 @@ class Scatter(Physical):
               unique_indices: bool, mode: GatherScatterMode, update_olympuspr: Any,
               update_consts: tuple) -> ShapedArray:
         dn = dimension_numbers
+        if not isinstance(dn, ScatterDimensionNumbers):
+            raise TypeError(f"{self.name}: dimension_numbers {dn!r} given; ScatterDimensionNumbers "
+                            "are required.")
         _check_indices(self.name, x, indices, dn.scatter_dims_to_operand_dims,
                        dn.operand_batching_dims, dn.scatter_indices_batching_dims)
         if updates.dtype != x.dtype:

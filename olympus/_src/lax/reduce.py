@@ -233,7 +233,7 @@ argmin_p = ArgExtremum("argmin", lambda x, y: ew.lt(x, y), highest)
 
 
 def _reduce(prim: Reduction, operand: Any, axes: Sequence[int], out_sharding: Any = None) -> Any:
-    axes = front_axes(tuple(axes), typeof(operand).ndim, prim.name)
+    axes = front_axes(axes, typeof(operand).ndim, prim.name)
     if not axes and is_array(operand):
         check_kind(prim.name, typeof(operand), prim.kinds)
         return constrain(prim.name, operand, out_sharding)

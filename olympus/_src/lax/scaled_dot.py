@@ -75,7 +75,12 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
     """
     if dimension_numbers is None:
         dimension_numbers = _default_numbers(typeof(lhs), typeof(rhs))
-    lc, rc = dimension_numbers[0]
+    try:
+        (lc, rc), _ = dimension_numbers
+    except (TypeError, ValueError):
+        raise TypeError(f"scaled_dot: dimension_numbers {dimension_numbers!r} given; ((lhs "
+                        "contracting, rhs contracting), (lhs batch, rhs batch)) is required."
+                        ) from None
     preferred = BFLOAT16 if preferred_element_type is None else preferred_element_type
     return dot_general(_scaled(lhs, lhs_scale, lc), _scaled(rhs, rhs_scale, rc), dimension_numbers,
                        preferred_element_type=preferred)

@@ -17,7 +17,15 @@ from ..core.primitive import Axis, Primitive
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
-from ..types.shape import canonical_axes, canonical_shape, definitely_equal, front_axes, prod
+from ..types.shape import (
+    canonical_axes,
+    canonical_shape,
+    definitely_equal,
+    front_axes,
+    prod,
+    sequence,
+    static_int,
+)
 from .sharding import constrain
 
 __all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_to_rank", "collapse",
@@ -322,7 +330,9 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
     (2, 3)
     """
     shape = canonical_shape(shape, "broadcast_in_dim")
-    dims = tuple(broadcast_dimensions)
+    dims = tuple([
+        d if type(d) is int else static_int(d, "broadcast_in_dim", "broadcast dimension")
+        for d in sequence(broadcast_dimensions, "broadcast_in_dim", "broadcast_dimensions")])
     if is_array(operand) and typeof(operand).shape == shape and dims == tuple(range(len(shape))):
         return constrain("broadcast_in_dim", operand, out_sharding)
     out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=None)
@@ -335,6 +345,9 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     Raises ValueError if it has more already.
     """
     ndim = typeof(x).ndim
+    rank = static_int(rank, "broadcast_to_rank", "rank")
+    if rank > 64:
+        raise ValueError(f"broadcast_to_rank: rank {rank} given; at most 64 is possible.")
     if ndim > rank:
         raise ValueError(f"broadcast_to_rank: operand {typeof(x)}, rank {rank} given; at least "
                          f"{ndim} is required; squeeze the operand to lower its rank.")
@@ -376,7 +389,9 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     >>> olympus.lax.transpose(olympus.numpy.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    permutation = tuple(permutation)
+    permutation = tuple([
+        p if type(p) is int else static_int(p, "transpose", "axis")
+        for p in sequence(permutation, "transpose", "permutation")])
     if is_array(operand) and permutation == tuple(range(typeof(operand).ndim)):
         return operand
     return transpose_p.bind(operand, permutation=permutation)
@@ -402,7 +417,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     >>> olympus.lax.expand_dims(olympus.numpy.ones((2, 3)), (0, -1)).shape
     (1, 2, 3, 1)
     """
-    shape, dims = typeof(array).shape, tuple(dimensions)
+    shape, dims = typeof(array).shape, sequence(dimensions, "expand_dims", "dimensions")
     if not dims and is_array(array):
         return array
     new = canonical_axes(dims, len(shape) + len(dims), "expand_dims")
@@ -425,7 +440,9 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     (2, 12)
     """
     shape = typeof(operand).shape
-    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    start, stop, _ = slice(*[
+        None if d is None else static_int(d, "collapse", "dimension")
+        for d in (start_dimension, stop_dimension)]).indices(len(shape))
     if not start < stop:
         raise ValueError(f"collapse: operand {typeof(operand)}, axes {start_dimension} to "
                          f"{stop_dimension} given; at least one axis is required; raise "
@@ -438,13 +455,13 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Raises ValueError for an axis that is out of bounds or named twice.
     """
-    dims = front_axes(tuple(dimensions), typeof(operand).ndim, "rev")
+    dims = front_axes(dimensions, typeof(operand).ndim, "rev")
     return operand if not dims and is_array(operand) else rev_p.bind(operand, dimensions=dims)
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat the whole array `reps[i]` times along axis i; one entry per axis is required."""
-    reps = canonical_shape(tuple(reps), "tile")
+    reps = canonical_shape(sequence(reps, "tile", "reps"), "tile")
     if is_array(operand) and len(reps) == typeof(operand).ndim and all(r == 1 for r in reps):
         return operand
     return tile_p.bind(operand, reps=reps)
@@ -460,7 +477,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
     Raises TypeError for bool, ValueError for an axis out of bounds or named twice.
     """
-    axes = front_axes(tuple(axes), typeof(operand).ndim, "reduce_sum")
+    axes = front_axes(axes, typeof(operand).ndim, "reduce_sum")
     if not axes and is_array(operand):
         return constrain("reduce_sum", operand, out_sharding)
     out = reduce_sum_p.bind(operand, axes=axes, out_sharding=None)

@@ -12,14 +12,14 @@ from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
-    SymbolicDim,
     canonical_axes,
     canonical_axis,
-    canonical_dim,
     canonical_shape,
     definitely_equal,
+    extent,
     front_axis,
     largest,
+    sequence,
     static_int,
     strided_size,
 )
@@ -127,10 +127,10 @@ def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Seque
     >>> print(olympus.lax.slice(olympus.numpy.arange(6), (1,), (6,), (2,)))
     [1 3 5]
     """
-    starts, limits = tuple(start_indices), tuple(limit_indices)
-    starts = tuple([canonical_dim(s, "slice") for s in starts])
-    limits = tuple([canonical_dim(s, "slice") for s in limits])
-    steps = None if strides is None else tuple([canonical_dim(s, "slice") for s in strides])
+    starts = canonical_shape(sequence(start_indices, "slice", "start_indices"), "slice")
+    limits = canonical_shape(sequence(limit_indices, "slice", "limit_indices"), "slice")
+    steps = None if strides is None else canonical_shape(
+        sequence(strides, "slice", "strides"), "slice")
     if (is_array(operand) and not any(starts) and limits == typeof(operand).shape
             and (steps is None or all(s == 1 for s in steps))):
         return operand
@@ -148,8 +148,9 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "slice_in_dim")
     n = shape[axis]
-    start = 0 if start_index is None else start_index + n if start_index < 0 else start_index
-    limit = n if limit_index is None else limit_index + n if limit_index < 0 else limit_index
+    start, limit = [default if i is None else extent(i, "slice_in_dim", "index")
+                    for i, default in ((start_index, 0), (limit_index, n))]
+    start, limit = start + n if start < 0 else start, limit + n if limit < 0 else limit
     starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis], steps[axis] = start, limit, stride
     return slice(operand, starts, limits, steps)
@@ -163,6 +164,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "index_in_dim")
     n = shape[axis]
+    index = static_int(index, "index_in_dim", "index")
     if not -n <= index < n:
         raise IndexError(f"index_in_dim: index {index} is out of bounds for axis {axis} with size "
                          f"{n}; an int in [{-n}, {n}) is required.")
@@ -259,9 +261,17 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     >>> print(olympus.lax.pad(olympus.numpy.arange(3), 9, [(1, -1, 1)]))
     [9 0 9 1 9]
     """
-    config = tuple([tuple([p if isinstance(p, SymbolicDim) else int(p) for p in axis])
-                    for axis in padding_config])
+    config = tuple([tuple([extent(p, "pad", "padding") for p in _triple(axis)])
+                    for axis in sequence(padding_config, "pad", "padding_config")])
     return pad_p.bind(operand, ew.operand(padding_value, operand), padding_config=config)
+
+
+def _triple(axis: Any) -> tuple[Any, ...]:
+    found = sequence(axis, "pad", "an entry of padding_config")
+    if len(found) != 3:
+        raise ValueError(f"pad: {axis!r} given as an entry of padding_config; (low, high, "
+                         "interior) is required.")
+    return found
 
 
 # Joining and splitting --------------------------------------------------------------------------
@@ -372,7 +382,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
 
     Raises ValueError for no operands or an axis out of bounds, TypeError where they do not fit.
     """
-    operands = tuple(operands)
+    operands = sequence(operands, "concatenate", "operands")
     if not operands:
         raise ValueError("concatenate: no operands given; at least one array is required.")
     if len(operands) == 1 and is_array(operands[0]):
@@ -390,7 +400,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     >>> [x.shape for x in olympus.lax.split(olympus.numpy.arange(5), (2, 3))]
     [(2,), (3,)]
     """
-    return split_p.bind(operand, sizes=canonical_shape(tuple(sizes), "split"),
+    return split_p.bind(operand, sizes=canonical_shape(sequence(sizes, "split", "sizes"), "split"),
                         axis=canonical_axis(axis, typeof(operand).ndim, "split"))
 
 
@@ -527,7 +537,11 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
     if len(indices) != len(shape):
         raise TypeError(f"{name}: operand {typeof(operand)}, {len(indices)} start indices given; "
                         "one per axis is required.")
-    negatives = [negative] * len(shape) if isinstance(negative, bool) else negative
+    negatives = ([negative] * len(shape) if isinstance(negative, bool)
+                 else sequence(negative, name, "allow_negative_indices"))
+    if len(negatives) != len(shape):
+        raise ValueError(f"{name}: allow_negative_indices {negative!r} given for {len(shape)} "
+                         "axes; a bool, or one per axis, is required.")
     traced = [typeof(i).dtype for i in indices if type(i) is not int]
     dtype = dtypes.as_dtype("int32")
     if len(set(traced)) == 1:
@@ -657,7 +671,11 @@ def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Arra
       An array of shape [n, remaining axes of src ...].
     """
     shape = typeof(src).shape
-    axes = canonical_axes(tuple(axes), len(shape), "index_take")
+    axes = canonical_axes(sequence(axes, "index_take", "axes"), len(shape), "index_take")
+    idxs = sequence(idxs, "index_take", "idxs")
+    if any(typeof(i).ndim != 1 for i in idxs):
+        raise TypeError(f"index_take: idxs {', '.join(str(typeof(i)) for i in idxs)} given; "
+                        "vectors of integers are required.")
     if len(idxs) != len(axes):
         raise TypeError(f"index_take: {len(idxs)} index vectors, axes {axes} given; one vector per "
                         "axis is required.")

@@ -15,7 +15,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis, exceeds, less
+from ..types.shape import canonical_axis, exceeds, less, static_int
 from .creation import broadcasted_iota
 from .indexing import take_along
 from .reduce import check_kind
@@ -180,7 +180,8 @@ def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stabl
     if not operands:
         raise TypeError("sort: no operands given; at least one array is required.")
     axis = canonical_axis(dimension, typeof(operands[0]).ndim, "sort")
-    outs = sort_p.bind(*operands, dimension=axis, is_stable=bool(is_stable), num_keys=num_keys)
+    outs = sort_p.bind(*operands, dimension=axis, is_stable=bool(is_stable),
+                       num_keys=static_int(num_keys, "sort", "num_keys"))
     return tuple(outs) if several else outs[0]
 
 
@@ -210,5 +211,6 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
     """
     ndim = typeof(operand).ndim
     axis, last = canonical_axis(axis, ndim, "top_k"), ndim - 1
-    values, indices = top_k_p.bind(move_axis(operand, axis, last), k=int(k), axis=last)
+    values, indices = top_k_p.bind(move_axis(operand, axis, last), k=static_int(k, "top_k", "k"),
+                               axis=last)
     return move_axis(values, last, axis), move_axis(indices, last, axis)

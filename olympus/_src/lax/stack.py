@@ -10,7 +10,7 @@ from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis, static_int
+from ..types.shape import canonical_axis, sequence, static_int
 from .indexing import materialize
 from .shape import align, expand_dims, inserted, shifted
 from .slicing import concatenate, index_in_dim
@@ -91,7 +91,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     >>> lax.stack([onp.zeros(3), onp.ones(3)], axis=1).shape
     (3, 2)
     """
-    xs = tuple(operands)
+    xs = sequence(operands, "stack", "operands")
     if not xs:
         raise ValueError("stack: no operands given; at least one array is required.")
     return stack_p.bind(*xs, axis=canonical_axis(axis, typeof(xs[0]).ndim + 1, "stack"))

@@ -54,8 +54,14 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
                         "ints need no conversion.")
     kind = padding.upper()
     if kind not in ("VALID", "SAME", "SAME_LOWER"):
-        raise ValueError(f"padding {padding!r} given; 'VALID', 'SAME', 'SAME_LOWER' or pairs of "
-                         "ints are required.")
+        raise ValueError(f"padtype_to_pads: padding {padding!r} given; 'VALID', 'SAME', "
+                         "'SAME_LOWER' or pairs of ints are required.")
+    in_shape, window_shape, window_strides = [
+        canonical_shape(given, "padtype_to_pads")
+        for given in (in_shape, window_shape, window_strides)]
+    if any(s < 1 for s in window_strides):
+        raise ValueError(f"padtype_to_pads: window_strides {window_strides} given; positive ints "
+                         "are required.")
     if not len(in_shape) == len(window_shape) == len(window_strides):
         raise ValueError(f"padtype_to_pads: in_shape {in_shape}, window_shape {window_shape}, "
                          f"window_strides {window_strides} given; one entry per axis is required.")

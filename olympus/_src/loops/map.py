@@ -44,7 +44,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         raise ValueError(f"map: leading sizes differ ({shown}); they must be equal.")
     if batch_size is None:
         return scan(Derived(lambda _, x: ((), f(x)), f, "map", "map"), (), xs)[1]
-    if isinstance(batch_size, bool) or not hasattr(batch_size, "__index__") or batch_size < 1:
+    if (isinstance(batch_size, bool) or getattr(batch_size, "ndim", 0)
+            or not hasattr(batch_size, "__index__") or batch_size < 1):
         raise ValueError(f"map: batch_size is {batch_size!r}; a positive int is required.")
     whole = size - mod(size, batch_size)
     parts = []

@@ -22,7 +22,7 @@ from ..lax.creation import iota
 from ..lax.elementwise import add
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
-from ..types.shape import SymbolicDim, maximum, static_int
+from ..types.shape import extent, maximum, static_int
 from ..types.tree import tree_flatten, tree_unflatten
 
 __all__ = ["scan"]
@@ -149,10 +149,7 @@ def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
                              "close over it, or put it into the carry.")
     sizes = {name: aval.shape[0] for name, aval in zip(names, avals)}
     if length is not None:
-        if isinstance(length, bool) or not hasattr(length, "__index__"):
-            raise TypeError(f"scan: length is {length!r}; an int is required.")
-        length = length if isinstance(length, SymbolicDim) else length.__index__()
-        sizes = {"length": length, **sizes}
+        sizes = {"length": extent(length, "scan", "length"), **sizes}
     if not sizes:
         raise ValueError("scan: neither xs with leaves nor length given; one is required.")
     if len(set(sizes.values())) > 1:
@@ -167,7 +164,7 @@ def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
 def _unroll(unroll: int | bool, length: int) -> int:
     if unroll is True:
         return maximum(length, 1)
-    if not hasattr(unroll, "__index__"):
+    if not hasattr(unroll, "__index__") or getattr(unroll, "ndim", 0):
         raise TypeError(f"scan: unroll is {unroll!r}; an int or a bool is required.")
     if unroll < 0:
         raise ValueError(f"scan: unroll is {unroll!r}; an int of at least 0 is required; 0 and 1 "

@@ -53,8 +53,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     bind = while_p.bind
     if checkpoints is not None:
-        if isinstance(checkpoints, bool) or not hasattr(checkpoints, "__index__") \
-                or checkpoints < 1:
+        if (isinstance(checkpoints, bool) or getattr(checkpoints, "ndim", 0)
+                or not hasattr(checkpoints, "__index__") or checkpoints < 1):
             raise ValueError(f"while_loop: checkpoints is {checkpoints!r}; a positive int or None "
                              "is required.")
         bind = functools.partial(checkpointed_while_p.bind, checkpoints=checkpoints.__index__())

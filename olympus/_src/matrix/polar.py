@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.util import real_number
 from ..control.cond import cond
 from ..core.trace import literal, typeof
 from ..custom.jvp import custom_jvp
@@ -21,7 +22,7 @@ from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.slicing import concatenate, slice_in_dim
 from ..loops.while_loop import while_loop
 from ..types import dtypes
-from ..types.shape import less
+from ..types.shape import less, sequence, static_int
 
 __all__ = ["qdwh"]
 
@@ -74,6 +75,9 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
         eps = float(dtypes.finfo(aval.dtype).eps)
     beyond = full_like(x, 0, shape=(n, n))
     if dynamic_shape is not None:
+        dynamic_shape = sequence(dynamic_shape, "qdwh", "dynamic_shape")
+        if len(dynamic_shape) != 2:
+            raise ValueError(f"qdwh: dynamic_shape {dynamic_shape} given; two sizes are required.")
         inside = [ew.lt(broadcasted_iota(INT32, aval.shape, axis), ew.convert_element_type(
             size, INT32)) for axis, size in enumerate(dynamic_shape)]
         x = masked(x, ew.bitwise_and(*inside))
@@ -81,7 +85,8 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
                         ew.convert_element_type(dynamic_shape[1], INT32))
         beyond = masked(eye(beyond), outside)
     tall = less(n, m) or dynamic_shape is not None
-    return _polar(x, beyond, bool(is_hermitian), tall, int(max_iterations), float(eps))
+    steps = static_int(max_iterations, "qdwh", "max_iterations")
+    return _polar(x, beyond, bool(is_hermitian), tall, steps, real_number(eps, "qdwh: eps"))
 
 
 def _decomposed(x: Any, beyond: Any, is_hermitian: bool, tall: bool, max_iterations: int,

@@ -18,7 +18,7 @@ from ..numpy import elementary as el
 from ..numpy import ufuncs as uf
 from ..numpy.creation import zeros_like
 from ..numpy.manipulation import as_array
-from ..numpy.promote import unary_inexact
+from ..numpy.promote import array_args, unary_inexact
 from ..numpy.selection import where
 from ..transforms.fused import fused
 from ..types.shape import canonical_axis, floor_div, mod
@@ -210,7 +210,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
     Raises ValueError where the axis has an odd size.
     """
-    x = as_array(x)
+    x = as_array(array_args("glu", x)[0])
     axis = canonical_axis(axis, x.ndim, "glu")
     size = x.shape[axis]
     if mod(size, 2):

@@ -157,7 +157,7 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str,
 
     Raises ValueError for another mode or distribution, and for shapes of fewer than two axes.
     """
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(f"variance_scaling: mode {mode!r} given; one of "
                          f"{', '.join(map(repr, _MODES))} is required.")
     if distribution not in ("normal", "uniform", "truncated_normal"):

@@ -11,7 +11,7 @@ from ..base.typing import Array, ArrayLike
 from ..lax import elementwise as ew
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes
+from ..types.shape import broadcast_shapes, sequence
 from .elementary import isnan, scalar
 from .promote import array_args, broadcast_to, choose, convert, promote, to_array
 from .ufuncs import as_bool, maximum, minimum
@@ -56,6 +56,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
 
     Raises ValueError if there are no conditions or not as many choices.
     """
+    condlist = sequence(condlist, "select", "condlist")
+    choicelist = sequence(choicelist, "select", "choicelist")
     if len(condlist) != len(choicelist):
         raise ValueError(f"select: {len(condlist)} conditions and {len(choicelist)} choices given; "
                          "as many of one as of the other are required.")
@@ -82,8 +84,9 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
         condlist = [condlist]
     elif isinstance(condlist, (list, tuple)) and condlist and isinstance(condlist[0], bool):
         condlist = [np.asarray(condlist)]
-    conditions = [as_bool(c) for c in array_args("piecewise", *condlist)]
-    functions = list(funclist)
+    conditions = [as_bool(c) for c in array_args(
+        "piecewise", *sequence(condlist, "piecewise", "condlist"))]
+    functions = list(sequence(funclist, "piecewise", "funclist"))
     if len(functions) == len(conditions):
         functions.append(0)
     elif len(functions) != len(conditions) + 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from ..types.shape import (
     SymbolicDim,
     broadcast_shapes,
     canonical_axis,
+    canonical_dim,
     canonical_shape,
     definitely_equal,
     maximum,
@@ -80,7 +80,9 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
     _check_order("array", order)
     dtype = None if dtype is None else dtypes.requested_dtype("array", dtype, True)
     x = _to_array(object, dtype, copy, device if isinstance(device, lib.Device) else None)
-    missing = operator.index(ndmin) - x.ndim
+    missing = static_int(ndmin, "array", "ndmin") - x.ndim
+    if missing > 64:
+        raise ValueError(f"array: ndmin {ndmin} given; at most 64 dimensions are possible.")
     x = lax_shape.reshape(x, (1,) * missing + x.shape) if missing > 0 else x
     return _place("array", x, device, out_sharding)
 
@@ -292,8 +294,17 @@ dtypes.set_scalar_constructor(scalar_constructor)
 def frombuffer(buffer: bytes | Any, dtype: DTypeLike = float, count: int = -1,
                offset: int = 0) -> Array:
     """A vector of the bytes of a buffer read as `dtype`."""
-    return asarray(np.frombuffer(buffer, dtype=np.dtype(dtypes.as_dtype(dtype)), count=count,
-                                 offset=offset))
+    dtype = np.dtype(dtypes.as_dtype(dtype))
+    count = static_int(count, "frombuffer", "count")
+    offset = static_int(offset, "frombuffer", "offset")
+    try:
+        found = np.frombuffer(buffer, dtype=dtype, count=count, offset=offset)
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        kind = ValueError if isinstance(buffer, (bytes, bytearray, memoryview)) else TypeError
+        raise kind(f"frombuffer: buffer of type {type(buffer).__name__}, dtype {dtype}, count "
+                   f"{count}, offset {offset} given; {error}; bytes that hold so many elements "
+                   "are required.") from None
+    return asarray(found)
 
 
 # From shapes -------------------------------------------------------------------------------------
@@ -410,13 +421,20 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     return _place("eye", _eye(N, M, k, dtype), device, None)
 
 
+def _one_dim(given: Any) -> int:
+    """A number of rows or columns, as an int or the one entry of a shape."""
+    shape = canonical_shape(given, "eye")
+    if len(shape) != 1:
+        raise TypeError(f"eye: N or M {given} given; an int is required.")
+    return shape[0]
+
+
 @fused(static=("N", "M", "k", "dtype"))
 def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
-    n = canonical_shape(N, "eye")[0]
-    m = n if M is None else canonical_shape(M, "eye")[0]
+    n, m = [_one_dim(d) for d in (N, N if M is None else M)]
     rows = lax_creation.broadcasted_iota("int32", (n, m), 0)
     columns = lax_creation.broadcasted_iota("int32", (n, m), 1)
-    found = ew.eq(ew.add(rows, literal(operator.index(k), rows.dtype)), columns)
+    found = ew.eq(ew.add(rows, literal(static_int(k, "eye", "k"), rows.dtype)), columns)
     return convert(found, dtype)
 
 
@@ -451,7 +469,11 @@ def arange(start: Any, stop: Any = None, step: ArrayLike | None = None,
     by = 1 if step is None else bounds[-1]
     if by == 0:
         raise ValueError("arange: step 0 given; another number is required.")
-    count = max(0, math.ceil((last - first) / by))
+    try:
+        count = max(0, math.ceil((last - first) / by))
+    except (ValueError, OverflowError):
+        raise ValueError(f"arange: bounds {first} and {last}, step {by} given; finite numbers are "
+                         "required.") from None
     if dtypes.is_bool(dtype) and count > 2:
         raise TypeError(f"arange: dtype bool given for {count} numbers; a numeric dtype is "
                         "required; compare the numbers with something.")
@@ -505,7 +527,7 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
 @fused(static=("num", "endpoint", "dtype", "axis"))
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
               ) -> tuple[Any, Any]:
-    num = operator.index(num)
+    num = static_int(num, "linspace", "num")
     if num < 0:
         raise ValueError(f"linspace: num {num} given; it is not negative.")
     first, last = promote("linspace", start, stop, inexact=True)
@@ -649,7 +671,7 @@ def _below(shape: tuple[int, int], k: int) -> Any:
     """bool[n, m]: on diagonal `k` or below it."""
     rows = lax_creation.broadcasted_iota("int32", shape, 0)
     columns = lax_creation.broadcasted_iota("int32", shape, 1)
-    return ew.ge(ew.add(rows, literal(operator.index(k), rows.dtype)), columns)
+    return ew.ge(ew.add(rows, literal(static_int(k, "tri", "k"), rows.dtype)), columns)
 
 
 @fused(static=("N", "M", "k", "dtype"))
@@ -664,6 +686,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     (x,) = array_args(name, m)
     if len(x.shape) < 2:
         raise ValueError(f"{name}: {x.aval} given; at least two axes are required.")
+    k = static_int(k, name, "k")
     mask = _lead(_below(x.shape[-2:], k if lower else k - 1), x.shape)
     zero = full(x.shape, 0, x.dtype)
     return choose(mask, x, zero) if lower else choose(mask, zero, x)
@@ -685,13 +708,24 @@ def _index_pair(pair: Sequence[np.ndarray]) -> tuple[Any, ...]:
     return tuple([asarray(i) for i in pair])
 
 
+def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int | None]:
+    """Rows, diagonal and columns as ints. ValueError for more elements than an array can have."""
+    found = (canonical_dim(n, name), static_int(k, name, "k"),
+             None if m is None else canonical_dim(m, name))
+    if any(abs(i or 0) >= 2**31 for i in found):
+        raise ValueError(f"{name}: n {n}, k {k}, m {m} given; numbers below 2**31 are required.")
+    return found
+
+
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """Row and column indices of the lower triangle of an n by m matrix."""
+    n, k, m = _sizes("tril_indices", n, k, m)
     return _index_pair(np.tril_indices(n, k, m))  # type: ignore[return-value]
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """Row and column indices of the upper triangle of an n by m matrix."""
+    n, k, m = _sizes("triu_indices", n, k, m)
     return _index_pair(np.triu_indices(n, k, m))  # type: ignore[return-value]
 
 
@@ -716,9 +750,9 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """`ndim` index vectors of the main diagonal of an array whose axes have size `n`."""
-    n, ndim = operator.index(n), operator.index(ndim)
-    if n < 0 or ndim < 0:
-        raise ValueError(f"diag_indices: n {n} and ndim {ndim} given; they are not negative.")
+    n, ndim = canonical_dim(n, "diag_indices"), canonical_dim(ndim, "diag_indices")
+    if ndim > 64:
+        raise ValueError(f"diag_indices: ndim {ndim} given; at most 64 is possible.")
     return (lax_creation.iota(dtypes.default_int(), n),) * ndim
 
 
@@ -736,10 +770,10 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with vector `v` on diagonal `k`, or diagonal `k` of matrix `v`."""
     (x,) = array_args("diag", v)
     if len(x.shape) == 2:
-        return diagonal_of(x, operator.index(k), 0, 1)
+        return diagonal_of(x, static_int(k, "diag", "k"), 0, 1)
     if len(x.shape) != 1:
         raise ValueError(f"diag: {x.aval} given; a vector or a matrix is required.")
-    k = operator.index(k)
+    k = static_int(k, "diag", "k")
     n = x.shape[0] + abs(k)
     padded = slicing.pad(x, literal(0, x.dtype), [(max(0, k), max(0, -k), 0)])
     return choose(_on_diagonal(n, k), lax_shape.broadcast_in_dim(padded, (n, n), (1,)),
@@ -783,9 +817,9 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     (x,) = array_args("vander", x)
     if len(x.shape) != 1:
         raise ValueError(f"vander: {x.aval} given; a vector is required.")
-    columns = x.shape[0] if N is None else operator.index(N)
-    if columns < 0:
-        raise ValueError(f"vander: N {columns} given; it is not negative.")
+    columns = x.shape[0] if N is None else static_int(N, "vander", "N")
+    if not 0 <= columns < 2**31:
+        raise ValueError(f"vander: N {columns} given; a number in [0, 2**31) is required.")
     powers = range(columns) if increasing else range(columns - 1, -1, -1)
     if not columns:
         return full((x.shape[0], 0), 0, x.dtype)

@@ -34,22 +34,43 @@ def _parse(subscripts: Any, operands: Sequence[Any]) -> tuple[tuple[str, ...], s
     arrays = list(operands)
     if not isinstance(subscripts, str):     # einsum(x, [0, 1], y, [1, 2], [0, 2])
         given = [subscripts, *operands]
-        text, arrays = opt_einsum.parser.convert_interleaved_input(given)
-        subscripts = text
+        try:
+            subscripts, arrays = opt_einsum.parser.convert_interleaved_input(given)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise TypeError(f"einsum: subscripts of type {type(subscripts).__name__} given; "
+                            "text such as 'ij,jk->ik', or each array followed by a list of its "
+                            "axes' labels, is required.") from error
     arrays = array_args("einsum", *arrays)
     shapes = [x.shape for x in arrays]
-    inputs, output, _ = opt_einsum.parser.parse_einsum_input(
-        (subscripts, *shapes), shapes=True)
+    try:
+        inputs, output, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
+    except ValueError as error:
+        raise ValueError(f"einsum: subscripts {subscripts!r} and operands of shapes {shapes} "
+                         f"given; {error}") from None
     return tuple(inputs.split(",")), output, arrays
 
 
 def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> tuple[Step, ...]:
     """The order of contractions: (operands to take, labels of what they become)."""
     key = (inputs, output, shapes, optimize)
-    found = _plans.get(key)
+    try:
+        found = _plans.get(key)
+    except TypeError:
+        raise TypeError(f"einsum: optimize {optimize!r} given; a bool, the name of a strategy or "
+                        "a path is required.") from None
     if found is None:
         found = _plans[key] = _make_plan(inputs, output, shapes, optimize)
     return found
+
+
+def _contraction_path(equation: str, shapes: Sequence[Any], how: Any) -> Any:
+    """opt_einsum's path and report. ValueError for what is no strategy of its."""
+    try:
+        return opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=how)
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        raise ValueError(f"einsum: {equation!r} of shapes {shapes} with optimize={how!r} given; "
+                         f"{error}; a bool, the name of a strategy or a path is required."
+                         ) from None
 
 
 def _make_plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any
@@ -59,7 +80,7 @@ def _make_plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: An
     how = {True: "optimal", False: [tuple(range(len(inputs)))]}.get(optimize, optimize) \
         if isinstance(optimize, bool) else optimize
     equation = ",".join(inputs) + "->" + output
-    path, _ = opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=how)
+    path, _ = _contraction_path(equation, shapes, how)
     left, steps = list(inputs), []
     for taken in path:
         for pair in _in_pairs(tuple(sorted(taken)), len(left)):
@@ -231,6 +252,5 @@ def einsum_path(subscripts: Any, /, *operands: Any,
     equation = ",".join(inputs) + "->" + output
     if isinstance(optimize, bool):
         optimize = "optimal" if optimize else [tuple(range(len(inputs)))]
-    path, report = opt_einsum.contract_path(equation, *[x.shape for x in arrays], shapes=True,
-                                            optimize=optimize)
+    path, report = _contraction_path(equation, [x.shape for x in arrays], optimize)
     return ["einsum_path", *path], report

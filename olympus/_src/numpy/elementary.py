@@ -517,6 +517,8 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     if decimals == 0:
         return _nearest_even(x)
     wide, magnitude = _widened(x), max(decimals, -decimals)
+    if magnitude > 308:
+        raise ValueError(f"round: decimals {decimals} given; -308 to 308 is required.")
     factor = scalar(10.0 ** magnitude, wide)
     there, back = (ew.mul, ew.div) if decimals > 0 else (ew.div, ew.mul)
     return convert(back(_nearest_even(there(wide, factor)), factor), x.dtype, x.aval.weak_type)

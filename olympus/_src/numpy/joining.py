@@ -17,13 +17,16 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import (
     canonical_axis,
+    canonical_dim,
     canonical_shape,
+    entries,
     floor_div,
     less,
     maximum,
     minimum,
     mod,
     prod,
+    sequence,
     static_int,
 )
 from . import promote
@@ -54,7 +57,7 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
         if not arrays.shape:
             raise TypeError(f"{name}: {typeof(arrays)} given; a sequence of arrays is required.")
         arrays = unstack(arrays)
-    arrays = list(arrays)
+    arrays = list(sequence(arrays, name, "arrays"))
     if not arrays:
         raise ValueError(f"{name}: no arrays given; Need at least one array to {name}.")
     return arrays
@@ -228,11 +231,14 @@ def _split(name: str, ary: Any, parts: Any, axis: int) -> list[Any]:
         raise errors.ConcretizationTypeError(
             f"{name}: indices_or_sections is {describe(parts)}; concrete values are required, "
             "because they decide shapes; compute them with NumPy.")
-    if np.ndim(parts):
-        ends = [maximum(0, minimum(n, i + n if i < 0 else i)) for i in map(int, np.asarray(parts))]
+    if isinstance(parts, (list, tuple)) or getattr(parts, "ndim", 0):
+        places = [static_int(i, name, "indices_or_sections") for i in entries(parts)]
+        ends = [maximum(0, minimum(n, i + n if i < 0 else i)) for i in places]
         starts, stops = [0, *ends], [*ends, n]
     else:
-        count = int(parts)
+        count = static_int(parts, name, "indices_or_sections")
+        if count >= 2**31:
+            raise ValueError(f"{name}: {count} sections given; fewer than 2**31 are required.")
         if count <= 0:
             raise ValueError(f"{name}: {count} sections given; number of sections must be larger "
                              "than 0.")
@@ -307,9 +313,15 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     if not counts.ndim and total_repeat_length is None:
         out = _repeat_equally(a, int(counts), axis)
         return constrain("repeat", out, out_sharding)
+    if (counts < 0).any():
+        raise ValueError(f"repeat: repeats {counts} given; they are not negative.")
     places = np.repeat(np.arange(n, dtype=np.int32), np.broadcast_to(counts, (n,)))
     if total_repeat_length is not None:
         fill = places[-1] if places.size else 0
+        total_repeat_length = canonical_dim(total_repeat_length, "repeat")
+        if total_repeat_length >= 2**31:
+            raise ValueError(f"repeat: total_repeat_length {total_repeat_length} given; a number "
+                             "below 2**31 is required.")
         short = max(0, total_repeat_length - places.size)
         places = np.concatenate([places, np.full(short, fill, np.int32)])[:total_repeat_length]
     out = take(a, places, axis, mode="clip")

@@ -279,6 +279,8 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     a = array_args("resize", a)[0]
     new = canonical_shape(new_shape, "resize")
     size, total = prod(new), prod(a.shape)
+    if size >= 2**63:
+        raise ValueError(f"resize: new_shape {new} given; fewer than 2**63 elements are required.")
     flat = lax_shape.reshape(a, (total,))
     if size and not total:
         return lax_shape.broadcast_in_dim(np.zeros((), a.dtype), new, ())

@@ -12,7 +12,7 @@ from ..core.trace import typeof
 from ..lax import creation, slicing
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, minimum, static_int
+from ..types.shape import canonical_axis, minimum, sequence, static_int
 from . import promote, reductions, statistics
 from .elementary import floor
 from .elementary import round as _round
@@ -70,7 +70,7 @@ def _pad(array: Any, pad_width: Any, mode: Any, **kwargs: Any) -> Any:
         raise ValueError(f"pad: pad_width {pad_width} given; index can't contain negative values.")
     if callable(mode):
         return _pad_by_function(array, widths, mode, kwargs)
-    if mode not in _OPTIONS:
+    if not isinstance(mode, str) or mode not in _OPTIONS:
         raise ValueError(f"pad: mode {mode!r} given; one of {', '.join(_OPTIONS)} or a "
                                   "function is required.")
     wrong = set(kwargs) - set(_OPTIONS[mode])
@@ -92,14 +92,14 @@ def _pairs(what: str, given: Any, ndim: int) -> list[tuple[Any, Any]]:
     """One (before, after) per axis from NumPy's short forms."""
     if _depth(given) == 0:
         return [(given, given)] * ndim
-    items = list(given)
+    items = sequence(given, "pad", what)
     if all(_depth(i) == 0 for i in items):
         if len(items) == 1:
             return [(items[0], items[0])] * ndim
         if len(items) == 2:
             return [(items[0], items[1])] * ndim
     elif len(items) == 1 or len(items) == ndim:
-        rows = [tuple(i) for i in items]
+        rows = [sequence(i, "pad", what) for i in items]
         if all(len(r) in (1, 2) for r in rows):
             rows = [(r[0], r[-1]) for r in rows]
             return rows * ndim if len(rows) == 1 else rows

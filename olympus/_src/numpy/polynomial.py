@@ -6,7 +6,7 @@ from ..base.typing import Array, ArrayLike
 from ..lax.creation import full
 from ..loops.scan import scan
 from ..transforms.fused import fused
-from ..types.shape import broadcast_shapes, maximum, minimum
+from ..types.shape import broadcast_shapes, maximum, minimum, static_int
 from .promote import promote_dtypes
 from .ufuncs import add, multiply
 
@@ -33,5 +33,6 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     shape = broadcast_shapes(p.shape[1:], x.shape)
     start = full(shape, 0, p.dtype)
     value, _ = scan(lambda y, c: (add(multiply(y, x), c), None), start, p,
-                    unroll=minimum(unroll, maximum(p.shape[0], 1)))
+                    unroll=minimum(static_int(unroll, "polyval", "unroll"),
+                                   maximum(p.shape[0], 1)))
     return value

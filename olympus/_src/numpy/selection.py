@@ -15,7 +15,15 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import creation, cumulative
 from ..types import dtypes
-from ..types.shape import canonical_axis, canonical_dim, canonical_shape, less, mod, prod
+from ..types.shape import (
+    canonical_axis,
+    canonical_dim,
+    canonical_shape,
+    less,
+    mod,
+    prod,
+    sequence,
+)
 from . import promote
 from .conditions import where as choose_elements
 from .indexing import concrete, nonzero, take, write
@@ -67,6 +75,9 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
     if dtypes.scalar_kind(typeof(a).dtype) not in "iu":
         raise ValueError(f"choose: indices {typeof(a)} given; integers are required.")
     a = _wide(a)
+    choices = sequence(choices, "choose", "choices")
+    if not choices:
+        raise ValueError("choose: no choices given; at least one array is required.")
     arrays = promote.promote_dtypes("choose", *choices)
     n = len(arrays)
     a, *arrays = broadcast_arrays(a, *arrays)
@@ -228,6 +239,7 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
       dtype: of the result; that of the places, but at least default integers, if not given.
     """
     dims = canonical_shape(dims, "ravel_multi_index")
+    multi_index = sequence(multi_index, "ravel_multi_index", "multi_index")
     if len(multi_index) != len(dims):
         raise ValueError(f"ravel_multi_index: {len(multi_index)} index arrays given for {dims}; "
                          "one per axis is required.")

@@ -200,6 +200,10 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     if len(a.shape) != 1:
         raise ValueError(f"searchsorted: a {typeof(a)} given; a should be 1-dimensional.")
     if sorter is not None:
+        sorter = as_array(array_args("searchsorted", sorter)[0])
+        if sorter.shape != a.shape or dtypes.scalar_kind(sorter.dtype) not in "iu":
+            raise ValueError(f"searchsorted: sorter {typeof(sorter)} given for a {typeof(a)}; one "
+                             "integer per element is required; pass argsort(a).")
         a = take(a, sorter, 0, mode="clip")
     return _search(a, v, side=side, compare_all=method == "compare_all")
 

@@ -347,7 +347,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
     refuse_option(name, out=out)
     if overwrite_input:
         raise ValueError(f"{name}: overwrite_input=True given; arrays are never overwritten.")
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"{name}: method {method!r} given; one of {', '.join(METHODS)} is "
                          "required.")
     if weights is not None and method != "inverted_cdf":

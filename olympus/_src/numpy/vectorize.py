@@ -11,7 +11,7 @@ from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..transforms.vmap import vmap
-from ..types.shape import broadcast_shapes, canonical_axis
+from ..types.shape import broadcast_shapes, canonical_axis, entries, sequence
 from .manipulation import as_array, expand_dims, moveaxis
 from .promote import array_args
 
@@ -51,6 +51,10 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     >>> dots(onp.ones((4, 3)), onp.ones(3)).shape
     (4,)
     """
+    if signature is not None and not isinstance(signature, str):
+        raise TypeError(f"vectorize: signature {signature!r} given; text such as '(n),(n)->()' is "
+                        "required.")
+    excluded = sequence(excluded, "vectorize", "excluded")
     if any(not isinstance(e, (str, int)) for e in excluded):
         raise TypeError(f"vectorize: excluded {excluded!r} given; positions (int) and names (str) "
                         "are required.")
@@ -171,11 +175,12 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
 def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """`func(a, axis)` applied along each axis in turn; axes that it removes stay with size 1."""
     a = as_array(array_args("apply_over_axes", a)[0])
-    for axis in (axes,) if isinstance(axes, int) else axes:
+    for axis in entries(axes):
+        axis = canonical_axis(axis, len(a.shape), "apply_over_axes")
         out = func(a, axis)
         rank = len(out.shape)
         if rank == len(a.shape) - 1:
-            out = expand_dims(out, canonical_axis(axis, len(a.shape), "apply_over_axes"))
+            out = expand_dims(out, axis)
         elif rank != len(a.shape):
             raise ValueError(f"apply_over_axes: {typeof(a)} given and {typeof(out)} returned; the "
                              "function must keep the rank, or lower it by one.")

@@ -15,7 +15,7 @@ from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.sharding import constrain
 from ..numpy import promote
 from ..transforms.fused import fused
-from ..types.shape import canonical_shape
+from ..types.shape import canonical_shape, static_int
 from .arguments import Dims, draw_shape, float_dtype, parameter, shape_of
 from .continuous import (
     exponential_of,
@@ -204,9 +204,10 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     (5, 3)
     """
     typed_aval(key, "ball")
-    if isinstance(d, bool) or not hasattr(d, "__index__") or d < 0:
+    d = static_int(d, "ball", "d")
+    if d < 0:
         raise ValueError(f"ball: d {d!r} given; the number of dimensions, an int that is not "
                          "negative, is required.")
     shape = draw_shape("ball", shape, p)
-    drawn = _ball(key, p, shape=shape, d=int(d), dtype=float_dtype("ball", dtype))
+    drawn = _ball(key, p, shape=shape, d=d, dtype=float_dtype("ball", dtype))
     return constrain("ball", drawn, out_sharding)

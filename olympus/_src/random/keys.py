@@ -380,7 +380,8 @@ def _generator(name: str, impl: Any, dtype: Any = None) -> Generator:
         return impl.impl
     if isinstance(impl, Generator):
         return impl
-    found = GENERATORS.get(config.default_prng_impl.value if impl is None else impl)
+    given = config.default_prng_impl.value if impl is None else impl
+    found = GENERATORS.get(given) if isinstance(given, str) else None
     if found is None:
         raise ValueError(f"{name}: impl {impl!r} given; one of {', '.join(map(repr, GENERATORS))} "
                          "is required.")
@@ -511,9 +512,8 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     >>> olympus.random.split(olympus.random.key(0), 3).shape
     (3,)
     """
-    shape = (operator.index(num),) if np.ndim(num) == 0 else num
     keys = typed_scalar("split", key)
-    return _as_given(key, random_split_p.bind(keys, shape=canonical_shape(shape, "split")))
+    return _as_given(key, random_split_p.bind(keys, shape=canonical_shape(num, "split")))
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:

@@ -44,7 +44,7 @@ def check_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
         if isinstance(argnums, (tuple, list)):
             return tuple([i.__index__() for i in argnums])
         return argnums.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):
         raise TypeError(f"{what}: argnums={argnums!r} given; an int or a tuple of ints is "
                         "required.") from None
 

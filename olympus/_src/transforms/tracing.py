@@ -16,6 +16,7 @@ from ..core.ir import DebugInfo
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, enter, leave, typeof
 from ..types.avals import ShapeDtypeStruct
+from ..types.shape import entries, static_int
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
 from .arguments import abstract, argument_name, check_callable, check_results
 
@@ -85,7 +86,8 @@ def make_olympuspr(fun: Callable[..., Any], static_argnums: int | Sequence[int] 
     { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
     """
     check_callable("make_olympuspr", fun)
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    numbers = tuple([static_int(n, "make_olympuspr", "static_argnums")
+                     for n in entries(static_argnums)])
 
     @wraps(fun)
     def make(*args: Any, **kwargs: Any) -> Any:

@@ -339,8 +339,11 @@ def _any_dtype(dtype: Any) -> Any:
     """`as_dtype`, where NumPy's dtypes that arrays cannot hold (object, str …) may be asked for."""
     try:
         return as_dtype(dtype)
-    except TypeError:
-        return np.dtype(dtype)
+    except TypeError as error:
+        try:
+            return np.dtype(dtype)
+        except Exception:
+            raise error from None
 
 
 _ABSTRACT: Final = frozenset((
@@ -384,8 +387,14 @@ def _is_of_kind(dtype: Any, kind: Any) -> bool:
     return dtype == _any_dtype(kind)
 
 
+_CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
+
+
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Whether NumPy's casting rule allows the conversion."""
+    if not isinstance(casting, str) or casting not in _CASTINGS:
+        raise ValueError(f"can_cast: casting {casting!r} given; one of {', '.join(_CASTINGS)} is "
+                         "required.")
     return np.can_cast(as_dtype(from_), as_dtype(to), casting)  # type: ignore[arg-type]
 
 

@@ -19,8 +19,8 @@ from ..base.util import memoize
 
 __all__ = ["SymbolicDim", "bit_length", "broadcast_shapes", "canonical_axes", "canonical_axis",
            "canonical_dim", "canonical_shape", "definitely_equal", "div", "entries", "exceeds",
-           "floor_div", "front_axes", "front_axis", "is_static", "largest", "less", "maximum",
-           "minimum", "mod", "prod", "slice_of", "static_int", "strided_size"]
+           "extent", "floor_div", "front_axes", "front_axis", "is_static", "largest", "less",
+           "maximum", "minimum", "mod", "prod", "sequence", "slice_of", "static_int", "strided_size"]
 
 Shape = tuple[int, ...]
 
@@ -78,6 +78,16 @@ def entries(given: Any) -> tuple[Any, ...]:
     return tuple(given)
 
 
+def sequence(given: Any, what: str, noun: str) -> tuple[Any, ...]:
+    """The entries of a list, tuple or other iterable, in order; TypeError for what is none."""
+    try:
+        return tuple(given)
+    except TypeError:
+        shown = str(given.aval) if hasattr(given, "aval") else repr(given)
+        raise TypeError(f"{what}: {noun} {shown} of type {type(given).__name__} given; a sequence "
+                        "is required; write (x,) for one entry.") from None
+
+
 def canonical_dim(d: Any, what: str = "shape") -> Any:
     """One dimension as a non-negative int, or symbolic; errors as `canonical_shape`."""
     if type(d) is not int and not isinstance(d, SymbolicDim):
@@ -85,6 +95,11 @@ def canonical_dim(d: Any, what: str = "shape") -> Any:
     if d < 0:
         raise ValueError(f"{what}: dimension {d} given; dimensions are not negative.")
     return d
+
+
+def extent(d: Any, what: str, noun: str) -> Any:
+    """A length or a place along an axis, of either sign: an int, or symbolic."""
+    return d if type(d) is int or isinstance(d, SymbolicDim) else static_int(d, what, noun)
 
 
 def static_int(d: Any, what: str, noun: str) -> int:
@@ -161,9 +176,10 @@ def front_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
 def front_axes(axes: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """Axes that are counted from the front, in the given order; errors as of `canonical_axes`."""
-    found = canonical_axes(axes, ndim, what)
-    if found != tuple(axes):
-        for axis in axes:
+    given = sequence(axes, what, "axes")
+    found = canonical_axes(given, ndim, what)
+    if found != given:
+        for axis in given:
             front_axis(axis, ndim, what)
     return found
 
@@ -297,7 +313,10 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     """
     if len(shapes) == 2 and shapes[0] == shapes[1]:
         return shapes[0]
-    return _broadcast_shapes(shapes)
+    try:
+        return _broadcast_shapes(shapes)
+    except TypeError:       # some are not canonical
+        return _broadcast_shapes(tuple([canonical_shape(s, "broadcast_shapes") for s in shapes]))
 
 
 @memoize(4096)

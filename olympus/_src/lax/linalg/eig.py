@@ -8,6 +8,7 @@ from typing import Any
 
 from ...base import source
 from ...base.typing import ArrayLike
+from ...base.util import member
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import make_aval
@@ -156,4 +157,5 @@ def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
         x, compute_left_eigenvectors=bool(compute_left_eigenvectors),
         compute_right_eigenvectors=bool(compute_right_eigenvectors),
         enable_eigvec_derivs=bool(enable_eigvec_derivs),
-        implementation=None if implementation is None else EigImplementation(implementation))
+        implementation=None if implementation is None else member(
+            EigImplementation, implementation, "eig: implementation"))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base.typing import ArrayLike
+from ...base.util import member
 from ...core.trace import typeof
 from .. import elementwise as ew
 from . import kernels
@@ -116,4 +117,5 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
 
 
 def _named(implementation: Any) -> EighImplementation | None:
-    return None if implementation is None else EighImplementation(implementation)
+    return None if implementation is None else member(
+        EighImplementation, implementation, "eigh: implementation")

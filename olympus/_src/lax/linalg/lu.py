@@ -9,7 +9,7 @@ from ...base.typing import Array, ArrayLike
 from ...core.primitive import Axis, Zero
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import broadcast_shapes, definitely_equal, less, minimum, prod
+from ...types.shape import broadcast_shapes, definitely_equal, less, minimum, prod, static_int
 from .. import elementwise as ew
 from ..creation import broadcasted_iota
 from ..shape import broadcast_in_dim, reduce_sum, reshape, transpose, zeros_of
@@ -276,4 +276,5 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     >>> print(lax.linalg.lu_pivots_to_permutation(onp.array([2, 2]), 3))
     [2 0 1]
     """
-    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=static_int(
+        permutation_size, "lu_pivots_to_permutation", "permutation_size"))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.trace import typeof
+from ...types.shape import sequence, static_int
 from .. import elementwise as ew
 from ..creation import broadcasted_iota, full_like
 from ..shape import broadcast_in_dim, reduce_sum
@@ -66,9 +67,13 @@ def check_subset(name: str, subset_by_index: Any, n: int) -> tuple[int, int] | N
     """(start, end) as ints, None if that is all n. Raises ValueError if it is no such range."""
     if subset_by_index is None:
         return None
-    start, end = map(int, subset_by_index)
+    given = tuple([static_int(i, name, "subset_by_index")
+                   for i in sequence(subset_by_index, name, "subset_by_index")])
+    if len(given) != 2:
+        raise ValueError(f"{name}: subset_by_index {given} given; (start, end) is required.")
+    start, end = given
     if not 0 <= start < end <= n:
-        raise ValueError(f"{name}: subset_by_index {tuple(subset_by_index)} given; 0 <= start < end"
+        raise ValueError(f"{name}: subset_by_index {given} given; 0 <= start < end"
                          f" <= {n} is required: a half-open range of the values in their order.")
     return None if (start, end) == (0, n) else (start, end)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
+from ...base.util import member
 from ...core.trace import typeof
 from ...types.avals import make_aval
 from ...types.shape import definitely_equal
@@ -184,7 +185,8 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
         raise ValueError(f"svd: subset_by_index {bounds} given with full_matrices=True; the columns"
                          " beyond it belong to no singular value; pass full_matrices=False.")
     outs = svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv),
-                      algorithm=None if algorithm is None else SvdAlgorithm(algorithm))
+                      algorithm=None if algorithm is None else member(
+                          SvdAlgorithm, algorithm, "svd: algorithm"))
     s = subset(outs[0], bounds, aval.ndim - 2)
     if not compute_uv:
         return s

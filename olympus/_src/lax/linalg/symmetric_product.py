@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base.typing import ArrayLike
+from ...base.util import real_number
 from ...core.primitive import Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
@@ -91,7 +92,10 @@ def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float 
     [[11.  2.]
      [ 2. 14.]]
     """
-    out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))
+    out = symmetric_product_p.bind(
+        a_matrix, c_matrix,
+        alpha=real_number(alpha, "symmetric_product: alpha"),
+        beta=real_number(beta, "symmetric_product: beta"))
     if not symmetrize_output:
         return out
     return ew.add(tril(out), matrix_transpose(tril(out, -1)))

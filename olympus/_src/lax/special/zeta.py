@@ -16,7 +16,7 @@ from ...core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import less
+from ...types.shape import less, static_int
 from ...types.shape import minimum as smaller
 from ..arithmetic import min as minimum
 from ..arithmetic import mul, neg, reciprocal, sub
@@ -303,6 +303,6 @@ def polynomial(x: ArrayLike, coeffs: Any, *, unroll: int | None = None) -> Any:
     """
     if isinstance(coeffs, (tuple, list)):
         coeffs = np.asarray(coeffs, typeof(x).dtype)
-    if unroll is not None and unroll < 1:
+    if unroll is not None and static_int(unroll, "polynomial", "unroll") < 1:
         raise ValueError(f"polynomial: unroll {unroll} given; a positive int is required.")
     return polynomial_p.bind(x, coeffs, unroll=unroll)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
+from ...base.util import real_number
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...lax import elementwise as ew
@@ -296,7 +297,8 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
     if not definitely_equal(typeof(x).shape[0], typeof(y).shape[0]):
         raise ValueError(f"lstsq: {typeof(x)} and {typeof(y)} given; equal numbers of rows are "
                          "required.")
-    solution, residuals, rank, s = _least_squares(x, y, None if rcond is None else float(rcond))
+    rcond = None if rcond is None else real_number(rcond, "lstsq: rcond")
+    solution, residuals, rank, s = _least_squares(x, y, rcond)
     m, n = typeof(x).shape
     if numpy_resid and (not less(n, m) or less(int(rank), n)):
         residuals = zeros((0,), typeof(residuals).dtype)

@@ -32,7 +32,7 @@ from ...lax.slicing import index_in_dim
 from ...transforms.autodiff import jvp
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axes, definitely_equal, less, prod, static_int
+from ...types.shape import canonical_axes, definitely_equal, less, prod, sequence, static_int
 from .. import products
 from ..promote import array_args, convert, inexact, promote_dtypes
 from ..reductions import wide_dtype
@@ -409,7 +409,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     >>> jnp.linalg.multi_dot([jnp.ones((2, 9)), jnp.ones((9, 1)), jnp.ones((1, 5))]).shape
     (2, 5)
     """
-    xs = array_args("multi_dot", *arrays)
+    xs = array_args("multi_dot", *sequence(arrays, "multi_dot", "arrays"))
     given = f"multi_dot: {', '.join(str(typeof(x)) for x in xs) or 'nothing'} given; "
     if len(xs) < 2:
         raise ValueError(f"{given}at least two arrays are required.")

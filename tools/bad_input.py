@@ -1,0 +1,414 @@
+"""Does every public function say what is wrong with a bad argument? A sweep of calls.
+
+Each function gets a legal call, from the names of its parameters or from `OWN`; then each argument
+in turn, and the first entry of each that is a sequence, is replaced by each value of `BAD`. What
+comes out is
+
+    taken       no exception
+    refused     an error that Olympus or NumPy raises on purpose
+    defect      one that an inner expression raises ("'NoneType' object is not iterable"), one of a
+                class that says nothing to a user (AssertionError, KeyError), or one
+                whose message does not begin with the name of an operation
+
+On purpose is what a `raise` of the package raises. Calls are traced, not compiled, but for those of
+`--eager`.
+
+    PYTHONPATH=. python tools/bad_input.py [--taken] [--eager] [--share 1/7] [name ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import collections
+import contextlib
+import functools
+import inspect
+import io
+import itertools
+import pathlib
+import re
+import signal
+import sys
+import traceback
+import warnings
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus
+import olympus.lax
+import olympus.nn
+import olympus.numpy as onp
+import olympus.random
+from olympus._src.base.config import traceback_filtering
+
+MODULES = {"numpy": onp, "numpy.linalg": onp.linalg, "numpy.fft": onp.fft, "lax": olympus.lax,
+           "lax.linalg": olympus.lax.linalg, "nn": olympus.nn, "random": olympus.random,
+           "nn.initializers": olympus.nn.initializers, "olympus": olympus}
+PACKAGE = str(pathlib.Path(olympus.__file__).parent)
+# Files, options of NumPy's printing, and what stays after the call.
+SKIPPED = frozenset("""
+    save savez load get_printoptions set_printoptions printoptions publish block_until_ready
+    clear_caches live_arrays effects_barrier
+""".split())    # noqa: SIM905
+
+
+class Thing:
+    """No value of any kind."""
+
+    def __repr__(self) -> str:
+        return "<thing>"
+
+
+def _add(*xs: Any) -> Any:
+    return xs[0] if xs else 0.0
+
+
+BAD: dict[str, Any] = {
+    "None": None, "text": "ab", "bytes": b"ab", "dict": {"a": 1}, "set": {1}, "function": _add,
+    "class": Thing, "nan": float("nan"), "inf": float("inf"), "-1": -1, "10**30": 10**30,
+    "1.5": 1.5, "1j": 1j, "True": True, "object": Thing(), "ragged": [[1.0], [2.0, 3.0]],
+    "empty": [], "objects": np.array([None, 1], object), "datetime": np.datetime64("2020-01-01"),
+    "strings": np.array(["a", "b"]), "spec": olympus.ShapeDtypeStruct((3,), np.float32),
+}
+
+F = np.arange(9, dtype=np.float32).reshape(3, 3) / 8 + np.eye(3, dtype=np.float32)
+I = np.array([2, 0, 1], np.int32)
+KEY = np.array([0, 7], np.uint32)
+OPERANDS = (F, F[0], I, I > 0, F.astype(np.complex64), np.arange(9, dtype=np.uint8).reshape(3, 3))
+# Legal values of parameters that are no operands.
+LEGAL: dict[str, Any] = {
+    "axis": 0, "axes": (0,), "keepdims": False, "dtype": np.float32, "shape": (3, 3), "size": 3,
+    "out": None, "where": None, "n": 2, "k": 1, "num": 4, "num_classes": 3, "N": 3, "M": 3,
+    "dimensions": (0,), "dimension": 0, "new_sizes": (9,), "sizes": (3,), "permutation": (1, 0),
+    "source": 0, "destination": 1, "axis1": 0, "axis2": 1, "indices_or_sections": 3, "reps": (2,),
+    "pad_width": 1, "mode": None, "norm": None, "offset": 0, "dims": (3, 3), "key": KEY, "d": 2,
+    "sharding": None, "out_sharding": None, "device": None, "precision": None, "decimals": 1,
+    "new_dtype": np.float32, "preferred_element_type": None, "accuracy": None, "index_dtype":
+    np.int32, "start": 0, "stop": 3, "subscripts": "ij->i", "deg": 1, "length": 5, "casting":
+    "safe", "from_": np.int8, "to": np.int16, "kind": None, "stable": True, "order": None, "m": 2,
+    "shift": 1, "kth": 1, "ord": None, "method": None, "minlength": 0, "total_repeat_length": 4,
+    "repeats": 2, "obj": 0, "choices": [I, I], "func1d": _add, "func": _add, "fun": _add,
+    "f": _add, "body_fun": lambda i, x: x, "data": 3, "seed": 0, "impl": None, "num_keys": 1,
+    "limit_indices": (2, 2), "start_indices": (0, 0), "strides": (1, 1), "start_index": 0,
+    "limit_index": 2, "stride": 1, "slice_size": 1, "slice_sizes": (1, 1), "padding_config":
+    ((0, 1, 0), (0, 0, 0)), "dimension_numbers": (((1,), (0,)), ((), ())), "fft_type": "fft",
+    "fft_lengths": (3,), "window_dimensions": (1, 1), "window_strides": (1, 1), "padding": "VALID",
+    "broadcast_dimensions": (0, 1), "operands": (F, F), "arrays": (F, F), "tup": (F, F), "arys":
+    (F, F), "keys": (I, I), "sorter": I, "args": (F,), "s": (3, 3), "bins": 3, "newshape": (9,),
+    "exponent_bits": 5, "mantissa_bits": 3, "rounding_method": 0, "low": 0, "high": 2, "minval": 0,
+    "maxval": 3, "in_axes": 0, "out_axes": 0, "argnums": 0, "static_argnums": None, "xi": (I, I),
+    "static_argnames": None, "donate_argnums": None, "donate_argnames": None, "has_aux": False,
+    "a_min": 0, "a_max": 1, "UPLO": "L", "condlist": [I > 0], "choicelist": [I], "shapes":
+    ((3,), (1,)), "function": _add, "axis_name": "i", "axis_size": 3, "lower": 0.0, "upper": 1.0,
+    "unroll": 1, "stop_dimension": 1, "start_dimension": 0, "split_axis": 0, "concat_axis": 0,
+    "permutation_size": 3, "rank": 2, "arg1": np.int8, "arg2": np.int16, "config": None,
+    "device_set": None, "ndim": 2, "ndmin": 0, "count": 1, "buffer": b"abcdefgh", "batch_size":
+    None, "backend": None, "in_shardings": None, "out_shardings": None, "p": 0.5,
+}
+
+
+class Call(NamedTuple):
+    name: str
+    fun: Any
+    arguments: dict[str, Any]       # by parameter; of `*args` a tuple, of `**kwargs` a dict
+
+    def run(self, eager: bool = False) -> None:
+        """Calls it, its program traced only; what it prints and warns of is dropped."""
+        bound = inspect.BoundArguments(signature(self.fun), self.arguments)    # type: ignore
+        with warnings.catch_warnings(), np.errstate(all="ignore"), \
+                contextlib.redirect_stdout(io.StringIO()), traceback_filtering("off"):
+            warnings.simplefilter("ignore")
+            if eager or self.name.startswith("olympus."):
+                self.fun(*bound.args, **bound.kwargs)
+            else:
+                olympus.eval_shape(lambda: leaves(self.fun(*bound.args, **bound.kwargs)))
+
+
+def leaves(out: Any) -> list[Any]:
+    return [x for x in olympus.tree.leaves(out) if hasattr(x, "aval")]
+
+
+@functools.cache
+def signature(fun: Any) -> inspect.Signature:
+    return inspect.signature(fun)
+
+
+# Arguments of functions whose parameters' names do not tell; the others are by `LEGAL`.
+PLACES, lax = np.array([[0], [2]], np.int32), olympus.lax
+GATHER = lax.GatherDimensionNumbers((1,), (0,), (0,))
+SCATTER = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+PUT = {"operand": F, "scatter_indices": PLACES, "updates": F[:2], "dimension_numbers": SCATTER}
+WINDOW = {"operand": F, "window_dimensions": (2, 2), "window_strides": (1, 1),
+          "padding": "VALID"}
+IMAGE, KERNEL = np.ones((1, 2, 5, 5), np.float32), np.ones((3, 2, 2, 2), np.float32)
+OWN: dict[str, dict[str, Any]] = {
+    "lax.gather": {"operand": F, "start_indices": PLACES, "dimension_numbers": GATHER,
+                   "slice_sizes": (1, 3)},
+    **{f"lax.scatter{s}": PUT for s in ("", "_add", "_mul", "_min", "_max", "_sub")},
+    "lax.reduce_window": {**WINDOW, "init_value": 0.0, "computation": lax.add},
+    "lax.reduce": {"operands": F, "init_values": np.float32(0), "computation": lax.add,
+                   "dimensions": (0,)},
+    "lax.conv": {"lhs": IMAGE, "rhs": KERNEL, "window_strides": (1, 1), "padding": "SAME"},
+    "lax.conv_general_dilated": {"lhs": IMAGE, "rhs": KERNEL, "window_strides": (1, 1),
+                                 "padding": "SAME", "dimension_numbers": None},
+    "lax.cond": {"pred": True, "true_fun": lambda x: x, "false_fun": lambda x: x,
+                 "operands": (F,)},
+    "lax.switch": {"index": 0, "branches": (lambda x: x, lambda x: x), "operands": (F,)},
+    "lax.scan": {"f": lambda c, x: (c, x), "init": np.float32(0), "xs": F},
+    "lax.while_loop": {"cond_fun": lambda x: True, "body_fun": lambda x: x,
+                       "init_val": 0},
+    "lax.fori_loop": {"lower": 0, "upper": 3, "body_fun": lambda i, x: x, "init_val": 0.0},
+    "lax.associative_scan": {"fn": lax.add, "elems": F},
+    "lax.map": {"f": lambda x: x, "xs": F},
+    "lax.select_n": {"which": I > 0, "cases": (I, I)},
+    "lax.dynamic_update_slice": {"operand": F, "update": F, "start_indices": (0, 0)},
+    "lax.pad": {"operand": F, "padding_value": np.float32(0),
+                "padding_config": ((0, 1, 0), (0, 0, 0))},
+    "lax.split": {"operand": F, "sizes": (1, 2), "axis": 0},
+    "lax.convert_element_type": {"operand": F, "new_dtype": np.int32},
+    "lax.bitcast_convert_type": {"operand": F, "new_dtype": np.int32},
+    "lax.reshape": {"operand": F, "new_sizes": (9,), "dimensions": None},
+    "lax.fft": {"x": F.astype(np.complex64), "fft_type": "fft", "fft_lengths": (3,)},
+    "lax.squeeze": {"array": F[None], "dimensions": (0,)},
+    "lax.expand_dims": {"array": F, "dimensions": (0,)},
+    "lax.top_k": {"operand": F, "k": 2, "axis": -1},
+    "lax.rng_bit_generator": {"key": np.arange(4, dtype=np.uint32), "shape": (3,)},
+    "numpy.linspace": {"start": 0.0, "stop": 1.0, "num": 3, "axis": 0},
+    "numpy.pad": {"array": F, "pad_width": ((1, 1), (0, 2)), "mode": "constant"},
+    "numpy.tensordot": {"a": F, "b": F, "axes": ((1,), (0,))},
+    "numpy.transpose": {"a": F, "axes": (1, 0)},
+    "numpy.einsum": {"subscripts": "ij,jk->ik", "operands": (F, F)},
+    "numpy.einsum_path": {"subscripts": "ij,jk->ik", "operands": (F, F)},
+    "numpy.choose": {"a": np.array([0, 1, 1]), "choices": [I, I], "mode": "clip"},
+    "numpy.searchsorted": {"a": F[0], "v": F[1], "side": "left", "sorter": I},
+    "numpy.ravel_multi_index": {"multi_index": (I, I), "dims": (3, 3), "mode": "clip"},
+    "numpy.unravel_index": {"indices": I, "shape": (3, 3)},
+    "numpy.linalg.multi_dot": {"arrays": [F, F, F]},
+    "numpy.linalg.tensorsolve": {"a": F, "b": F[0], "axes": (1,)},
+    "numpy.bincount": {"x": I, "length": 3},
+    "numpy.repeat": {"a": F, "repeats": I, "axis": 0, "total_repeat_length": 4},
+    "numpy.squeeze": {"a": F[None], "axis": (0,)},
+    "numpy.isdtype": {"dtype": np.float32, "kind": "bool"},
+    "numpy.quantile": {"a": F, "q": 0.5, "axis": 0, "method": "linear"},
+    "numpy.percentile": {"a": F, "q": 50, "axis": 0, "method": "linear"},
+    "numpy.gradient": {"f": F, "varargs": (1.0,), "axis": 0},
+    "random.split": {"key": KEY, "num": 3}, "random.key": {"seed": 0},
+    "random.choice": {"key": KEY, "a": I, "shape": (2,), "p": np.ones(3, np.float32) / 3},
+    "random.categorical": {"key": KEY, "logits": F, "axis": -1, "shape": (3,)},
+    "numpy.clip": {"arr": F, "min": 0.0, "max": 1.0}, "numpy.block": {"arrays": [F, F]},
+    "numpy.digitize": {"x": F, "bins": F[0]}, "numpy.polyval": {"p": F[0], "x": F},
+    **{f"numpy.{f}": {"ar": F[0], "ar1": I, "ar2": I, "x": I, "size": 3} for f in (
+        "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+        "intersect1d", "setdiff1d", "setxor1d", "union1d")},
+    **{f"numpy.{f}": {"m": F, "k": 0, "axes": (0, 1)} for f in (
+        "tril", "triu", "rot90", "fliplr", "flipud")},
+    "numpy.isneginf": {"x": F, "out": None}, "numpy.isposinf": {"x": F, "out": None},
+    "numpy.ix_": {"args": (I, I)}, "numpy.dsplit": {"ary": F[None]},
+    "numpy.piecewise": {"x": F, "condlist": [F > 0], "funclist": [1.0]},
+    "numpy.put_along_axis": {"arr": F, "indices": F.astype(int) * 0, "values": 1.0, "axis": 0,
+                             "inplace": False},
+    "numpy.put": {"a": F, "ind": I, "v": 1.0, "inplace": False},
+    "numpy.place": {"arr": F, "mask": F > 0, "vals": F[0], "inplace": False},
+    "lax.full": {"shape": (3,), "fill_value": 1.0}, "lax.full_like": {"x": F, "fill_value": 1},
+    "lax.integer_pow": {"x": F, "y": 2}, "lax.sort_key_val": {"keys": I, "values": I},
+    "lax.index_in_dim": {"operand": F, "index": 0},
+    "lax.dynamic_index_in_dim": {"operand": F, "index": 0},
+    "lax.dynamic_update_index_in_dim": {"operand": F, "update": F[0], "index": 0, "axis": 0},
+    "lax.index_take": {"src": F, "idxs": (I,), "axes": (0,)},
+    "lax.rng_uniform": {"a": 0.0, "b": 1.0, "shape": (3,)},
+    "lax.conv_transpose": {"lhs": np.ones((1, 5, 2), np.float32), "rhs":
+                           np.ones((3, 2, 4), np.float32), "strides": (2,), "padding": "SAME"},
+    "lax.conv_with_general_padding": {
+        "lhs": IMAGE, "rhs": KERNEL, "window_strides": (1, 1), "padding": ((0, 0), (1, 1)),
+        "lhs_dilation": (1, 1), "rhs_dilation": (1, 1)},
+    "lax.conv_general_dilated_patches": {
+        "lhs": IMAGE, "filter_shape": (2, 2), "window_strides": (1, 1), "padding": "VALID"},
+    "lax.conv_shape_tuple": {"lhs_shape": (1, 2, 5), "rhs_shape": (3, 2, 2), "strides": (1,),
+                             "pads": "SAME"},
+    "lax.padtype_to_pads": {"in_shape": (5,), "window_shape": (2,), "window_strides": (1,),
+                            "padding": "SAME"},
+    "lax.conv_dimension_numbers": {"lhs_shape": (1, 2, 5), "rhs_shape": (3, 2, 2),
+                                   "dimension_numbers": None},
+    "lax.ragged_dot": {"lhs": F, "rhs": F[None], "group_sizes": np.array([3], np.int32)},
+    "lax.linalg.householder_product": {"a": F, "taus": F[0]},
+    "lax.linalg.ormqr": {"a": F, "taus": F[0], "c": F},
+    "lax.linalg.cholesky_update": {"r_matrix": F, "w_vector": F[0]},
+    "lax.linalg.tridiagonal_solve": {"dl": F[0], "d": F[0], "du": F[0], "b": F},
+    "nn.glu": {"x": F[:, :2], "axis": -1},
+    "nn.initializers.variance_scaling": {"scale": 1.0, "mode": "fan_in", "distribution":
+                                         "normal"},
+    "random.key_data": {"keys": olympus.random.key(0)},
+    "random.key_impl": {"keys": olympus.random.key(0)},
+    "random.triangular": {"key": KEY, "left": 0.0, "mode": 0.5, "right": 1.0, "shape": ()},
+    "random.weibull_min": {"key": KEY, "scale": 1.0, "concentration": 1.0},
+    "random.wrap_key_data": {"key_bits_array": KEY},
+    "nn.softmax": {"x": F, "axis": -1, "where": F > 0},
+    "nn.one_hot": {"x": I, "num_classes": 3, "axis": -1},
+    "olympus.device_put": {"x": F}, "olympus.eval_shape": {"fun": _add, "args": (F,)},
+    "olympus.jvp": {"fun": _add, "primals": (F,), "tangents": (F,)},
+    "olympus.linear_transpose": {"fun": _add, "primals": (F,)},
+    "olympus.config.update": {"name": "olympus_traceback_depth", "val": 1},
+}
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    """Public functions, by name."""
+    for prefix, module in MODULES.items():
+        for name in sorted(dir(module)):
+            fun = getattr(module, name)
+            if (name.startswith("_") or name in SKIPPED or inspect.isclass(fun)
+                    or not callable(fun)):
+                continue
+            with contextlib.suppress(TypeError, ValueError):
+                if signature(fun).parameters:
+                    yield f"{prefix}.{name}", fun
+    yield "olympus.config.update", olympus.config.update
+
+
+def legal_call(name: str, fun: Any) -> Call | None:
+    """A call that is accepted; None where none is found."""
+    given = OWN.get(name, {})
+    for x in OPERANDS:
+        arguments = {}
+        for p in signature(fun).parameters.values():
+            if p.kind is p.VAR_KEYWORD:
+                continue
+            if p.name in given:
+                value = given[p.name]
+            elif p.default is not p.empty:
+                value = p.default
+            elif p.kind is p.VAR_POSITIONAL:
+                value = LEGAL.get(p.name, (x,))
+            else:
+                value = LEGAL.get(p.name, x)
+            arguments[p.name] = value
+        call = Call(name, fun, arguments)
+        with contextlib.suppress(Exception):
+            call.run()
+            return call
+    return None
+
+
+def bad_calls(call: Call) -> Iterator[tuple[str, Call]]:
+    """(what is bad, call)."""
+    for p in signature(call.fun).parameters.values():
+        if p.kind is p.VAR_KEYWORD or p.name == "_dot_general":    # a program
+            continue
+        value = call.arguments[p.name]
+        for label, bad in BAD.items():
+            if p.kind is p.VAR_POSITIONAL:
+                if value:
+                    yield f"{p.name}[0]={label}", _with(call, p.name, (bad, *value[1:]))
+                continue
+            yield f"{p.name}={label}", _with(call, p.name, bad)
+            if type(value) in (tuple, list) and value:
+                yield f"{p.name}[0]={label}", _with(call, p.name, type(value)([bad, *value[1:]]))
+
+
+def _with(call: Call, name: str, value: Any) -> Call:
+    return call._replace(arguments={**call.arguments, name: value})
+
+
+@functools.cache
+def _raises(path: str) -> frozenset[int]:
+    """The lines of a module that `raise` statements take."""
+    tree = ast.parse(pathlib.Path(path).read_text())
+    return frozenset(itertools.chain.from_iterable(
+        range(node.lineno, node.end_lineno + 1) for node in ast.walk(tree)
+        if isinstance(node, ast.Raise) and node.end_lineno))
+
+
+PURPOSE = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, RuntimeError,
+           AttributeError)      # by `raise` statements only
+VAGUE = (RecursionError, UnicodeError)
+# Python's and NumPy's own words, which say what is wrong with the argument itself.
+CLEAR = re.compile("truth value of an array|inhomogeneous shape|object is not callable|"
+                   r"Thing\(\) takes no arguments")
+
+
+class HangError(Exception):
+    """A call took longer than `PATIENCE` seconds."""
+
+
+PATIENCE = 5
+
+
+def _hang(*_: Any) -> None:
+    raise HangError(f"no answer in {PATIENCE} seconds")
+
+
+def defect(error: BaseException) -> str:
+    """What is wrong with an error; empty if nothing is."""
+    text = (str(error).splitlines() or [""])[0]
+    frames = list(traceback.extract_tb(error.__traceback__))
+    inner = frames[-1]
+    place = f"{inner.filename.removeprefix(PACKAGE)}:{inner.lineno}"
+    shown = f"{type(error).__name__}: {text[:110]}  [{place}]"
+    if CLEAR.search(text):
+        return ""
+    if not isinstance(error, PURPOSE) or isinstance(error, VAGUE):
+        return shown
+    if not inner.filename.startswith(PACKAGE):
+        return shown
+    if inner.lineno not in _raises(inner.filename):
+        return shown
+    return "" if re.match(r"[-/\w.()\[\]'\" ]+:|Incompatible shapes", text) else shown
+
+
+def outcome(call: Call, eager: bool = False) -> str:
+    """"taken", "refused" or what is wrong."""
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        call.run(eager)
+    except Exception as error:
+        return defect(error) or "refused"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return "taken"
+
+
+def chosen(call: Call, what: str, share: tuple[int, int]) -> bool:
+    """Whether a call is in the `share[0]`-th of `share[1]` parts, by its name."""
+    return zlib.crc32(f"{call.name}({what})".encode()) % share[1] == share[0] % share[1]
+
+
+def sweep(names: list[str], share: tuple[int, int] = (0, 1), eager: bool = False
+          ) -> Iterator[tuple[str, str, str]]:
+    """(function, what is bad, outcome)."""
+    for name, fun in functions():
+        if names and not any(part in name for part in names):
+            continue
+        call = legal_call(name, fun)
+        if call is None:
+            yield name, "", "no legal call"
+            continue
+        for what, bad in bad_calls(call):
+            if chosen(bad, what, share):
+                yield name, what, outcome(bad, eager)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="parts of names")
+    parser.add_argument("--taken", action="store_true", help="list the calls that are accepted")
+    parser.add_argument("--eager", action="store_true", help="compile and run what is accepted")
+    parser.add_argument("--share", default="0/1", help="which part of how many")
+    options = parser.parse_args()
+    signal.signal(signal.SIGALRM, _hang)
+    part, parts = map(int, options.share.split("/"))
+    counts: collections.Counter[str] = collections.Counter()
+    for name, what, found in sweep(options.names, (part, parts), options.eager):
+        kind = found if found in ("taken", "refused", "no legal call") else "defects"
+        counts[kind] += 1
+        if kind in ("defects", "no legal call") or options.taken and kind == "taken":
+            print(f"{name}({what}): {found}", flush=True)
+    print(", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())))
+    return int(bool(counts["defects"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
