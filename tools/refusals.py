@@ -15,8 +15,8 @@ from collections.abc import Iterator
 REASONS = {
     "hardware limit": r"(kernels|calls)\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
-    "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|"
-                       r"to_tangent_aval): (type\(self\)\.__name__)?$",
+    "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|__lt__|maximum|"
+                       r"minimum|to_tangent_aval): (type\(self\)\.__name__)?$",
 }
 ERRORS = ("NotImplementedError", "RuleMissingError")
 

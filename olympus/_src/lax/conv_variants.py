@@ -212,7 +212,7 @@ def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence
     batches = static_int(batches, "conv", "batch_group_count")
     groups, left = divmod(lhs_shape[spec.lhs_spec[1]], max(rhs_shape[spec.rhs_spec[1]], 1))
     return conv_general_dilated_p.infer(
-        *[make_aval(shape, kind) for shape in (lhs_shape, rhs_shape)],
+        *[make_aval(shape, kind) for shape in map(tuple, (lhs_shape, rhs_shape))],
         window_strides=canonical_shape(strides, "conv"), padding=tuple(pads),
         lhs_dilation=tuple(spread),
         rhs_dilation=(1,) * len(pads), dimension_numbers=spec,

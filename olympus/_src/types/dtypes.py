@@ -395,7 +395,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     if not isinstance(casting, str) or casting not in _CASTINGS:
         raise ValueError(f"can_cast: casting {casting!r} given; one of {', '.join(_CASTINGS)} is "
                          "required.")
-    return np.can_cast(as_dtype(from_), as_dtype(to), casting)  # type: ignore[arg-type]
+    return np.can_cast(as_dtype(from_), as_dtype(to), casting)
 
 
 # --- related dtypes ---------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from ..base.util import memoize
 __all__ = ["SymbolicDim", "bit_length", "broadcast_shapes", "canonical_axes", "canonical_axis",
            "canonical_dim", "canonical_shape", "definitely_equal", "div", "entries", "exceeds",
            "extent", "floor_div", "front_axes", "front_axis", "is_static", "largest", "less",
-           "maximum", "minimum", "mod", "prod", "sequence", "slice_of", "static_int", "strided_size"]
+           "maximum", "minimum", "mod", "prod", "sequence", "slice_of", "static_int",
+           "strided_size"]
 
 Shape = tuple[int, ...]
 
