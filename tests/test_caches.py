@@ -423,7 +423,6 @@ CACHES = {
     ("base/config.py", "_options"): "name | process | the options",
     ("base/source.py", "_internal"): "file | process | files that code was written in",
     ("base/util.py", "_caches"): "the caches | weak",
-    ("core/trace.py", "FOREIGN_AVALS"): "type | process | filled at import",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
     # what is under way
     ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",
