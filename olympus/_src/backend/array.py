@@ -40,6 +40,7 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
     value = np.asarray(value)
     dtype = dtypes.canonicalize_dtype(value.dtype) if narrow else value.dtype
     if dtype != value.dtype:
+        # The conversion has copied already, and nobody else has the copy.
         value, copy = value.astype(dtype), False
     target = devices.default_device() if device is None else device
     try:
@@ -222,6 +223,7 @@ def _unpickle(value: np.ndarray, weak_type: bool) -> Any:
     return array_from_numpy(value, weak_type)
 
 
+# C++'s own method, taken before `_install` puts ours in its place.
 _wait = ArrayImpl.block_until_ready
 
 
@@ -232,6 +234,8 @@ def _block_until_ready(self: Any) -> Any:
         raise lib.raised_by_host(error) from None
 
 
+# Results of compiled calls are instances of C++'s class itself, so methods are set on that: there
+# is no subclass to put them in.
 METHODS: dict[str, Callable[..., Any]] = {
     "__array__": _to_array, "__bool__": _bool, "__int__": _int, "__float__": _float,
     "__complex__": _complex, "__index__": _index, "__len__": _len, "__repr__": _format,

@@ -23,6 +23,8 @@ from .devices import client
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "element_type",
            "i64s", "location", "module_context", "tensor_type"]
 
+# Objects of the present context, by what they mean. They are cleared at the latest when it is given
+# up (`renew`): an object of an old context must not get into a module of a new one.
 _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
 _locations: Memo = Memo(65536)
@@ -36,6 +38,7 @@ class _Grown:
     __slots__ = ("bytes", "modules", "warm", "lock", "__weakref__")
 
     def __init__(self) -> None:
+        # Bytes are added without the lock: a lost addition puts the next context off a little.
         self.bytes = self.modules = 0
         self.warm = False
         self.lock = threading.Lock()
@@ -72,6 +75,7 @@ _grown = _Grown()
 def module_context() -> Iterator[None]:
     """The MLIR context in which a module is made: the last one, until it has grown too large."""
     with _grown.lock:
+        # Between modules only: one that is being made is of the context it was begun in.
         if not _grown.modules and _grown.bytes > _MOST_BYTES:
             _grown.renew()
         if not _grown.warm:

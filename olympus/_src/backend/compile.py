@@ -182,6 +182,8 @@ class Executable:
 
         None where Python is needed.
         """
+        # C++ would leave out what Python does around the program: look for NaN, keep tokens of
+        # effects, hold host callbacks while it runs, make float0 of what the device holds instead.
         if debugging() or self.effects or self.hosts or any(a is not p and dtypes.is_float0(a.dtype)
                                for a, p in zip(self.out_avals, self.physical_out)):
             return None
@@ -198,6 +200,8 @@ def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Se
                ) -> tuple[list[Any], list[Any]]:
     """Where a program takes the arguments that it reads and leaves its results."""
     if len(devices) == 1:
+        # One device leaves nothing to ask XLA for. A mesh of it that the program names is named by
+        # the results, too: what the user wrote for many devices says the same on one.
         sharding = lib.single_device_sharding(devices[0])
         result = NamedSharding(meshes[0], PartitionSpec()) if meshes else sharding
         return [s or sharding for s in given], [
@@ -251,6 +255,7 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
         found = _executables.find(key)
         if found is not None:
             return found
+    # Not each time: to count mappings the kernel writes out all of them.
     if next(_compilations) % _LOOK_EVERY == 0:
         _make_room(context.name)
     try:

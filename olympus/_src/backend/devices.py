@@ -68,6 +68,7 @@ def client(backend: str | None = None) -> Any:
     if found is not None:
         return found
     with _lock:
+        # Asked again under the lock: another thread may have made it since.
         if name not in _clients:
             maker = _MAKERS.get(name)
             if maker is None:

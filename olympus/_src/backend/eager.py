@@ -175,6 +175,7 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
             out = prim.bind(*xs, **params)
             return list(out) if several else [out]
 
+        # `bind` inside `program` is recorded: `stage` has made its own trace the current one.
         closed = stage(program, avals)
         executable = compile_program(closed, prim.name, placement)
         leaves = list(map(stored, values))
@@ -194,6 +195,7 @@ class EvalTrace(Trace):
     __slots__ = ()
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        # As a rule all are arrays, and nothing is built.
         for a in args:
             if type(a) is not ArrayImpl:
                 args = tuple(map(argument_array, args))
@@ -201,6 +203,9 @@ class EvalTrace(Trace):
         if prim.impl is not None:
             return prim.impl(*args, **params)
         if params:
+            # A call of a primitive with bodies is kept by its first body, and goes when the user's
+            # program does; all others share one bounded table. Params of our own primitives compare
+            # by value; what an outsider's compare by is unknown, so their bits are the key.
             bodies = () if prim.programs == () else prim.bodies(params)
             cache = bodies[0].cache if bodies else _programs
             key = (prim, bit_key(tuple(params.items()))) if prim.open else (prim, *params.items())
@@ -209,6 +214,8 @@ class EvalTrace(Trace):
         call = cache.get(key)
         if call is None:
             call = cache[key] = _eager(prim, params)
+        # Operands are looked at once a call has failed: C++ refuses those that are deleted, and
+        # asking beforehand would be paid by every call.
         try:
             return call(*args)
         except (ValueError, lib.XlaRuntimeError):

@@ -72,6 +72,8 @@ class ModuleContext:
 
     def called_once(self, pr: Olympuspr) -> bool:
         """Whether one equation calls the program, as far as the present function sees."""
+        # Each program below is entered when it is first counted, so that the count is linear,
+        # though paths through shared programs may be exponentially many.
         if id(pr) not in self.uses:
             pending = [pr]
             self.uses[id(pr)] = 1
@@ -105,6 +107,8 @@ class ModuleContext:
         if sharding is None:
             return {}
         mesh: Any = sharding.mesh       # with devices: a program that runs is lowered
+        # The devices first: a mesh's ids are places among them. Both are noted even where one
+        # device leaves nothing to say, because the program's results are named by its meshes.
         self.use_devices(mesh.device_tuple)
         symbol = self._mesh_symbol(mesh)
         if mesh.size == 1:
@@ -189,6 +193,8 @@ class Builder:
         self.avals_out: Sequence[Any] = ()
         self.eqn: Any = None
         self.loc = location(prefix, None)
+        # What this block has for all its equations: scalars by (type, repr, dtype), and as "token"
+        # the last ordered effect's. A region starts without: what is emitted in it ends with it.
         self.constants: dict[Any, Any] = {}
 
     @property
@@ -283,6 +289,8 @@ class Builder:
         """Fill a region of `op`: `body(*block arguments)` returns what it yields."""
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
+        # The body may lower whole programs, which moves every one of these; what the rule emits
+        # after the region belongs to its own equation again.
         outer_ip, outer_constants = self.ip, self.constants
         outer_eqn = self.avals_in, self.avals_out, self.eqn, self.loc
         self.ip, self.constants = ir.InsertionPoint(block), {}
@@ -336,6 +344,7 @@ class Builder:
             init, body = [self.take_token(), *init], self.threaded(body)
         types = [x.type for x in init]
         op = self.ops("stablehlo.while", init, types=types, regions=2)
+        # `ordered` as a number: the token, if there is one, is not for `cond`.
         self.region(op, 0, types, lambda *xs: [cond(*xs[ordered:])])
         self.region(op, 1, types, body)
         return self._outputs(op, ordered)
@@ -345,6 +354,7 @@ class Builder:
         """stablehlo.case on an i32 index: one function of no arguments per branch."""
         ordered = self.ordered
         if ordered:
+            # Unlike a loop's, a branch takes no arguments: it reads the token from around it.
             token, types = self.take_token(), [tensor_type(abstract_token), *types]
             branches = [functools.partial(self.threaded(branch), token) for branch in branches]
         op = self.ops("stablehlo.case", [index], types=types, regions=len(branches))
@@ -629,6 +639,8 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         module.operation.attributes["sym_name"] = ir.StringAttr.get(
             "jit_" + name.replace("<", "_").replace(">", "_"))
         context.devices = devices
+        # First of all: in which memory results are, which the attributes below ask for, is known
+        # once the equations are emitted. What depends on those attributes, too, `finish` does.
         main = emit_function(context, closed, "main", "public", f"jit({name})/")
         arg_attrs = []
         for i in range(len(closed.in_avals)):

@@ -43,6 +43,7 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any]
         if not wrong:
             continue
         if closed is not None:
+            # Else the operations of the second run would be checked, and raise, themselves.
             with debug_nans(False), debug_infs(False):
                 found = _culprit(test, closed, args)
             if found is not None:
@@ -70,6 +71,7 @@ def _culprit(test: Any, closed: ClosedOlympuspr, args: Sequence[Any]) -> tuple |
         outs = out if eqn.primitive.multiple_results else [out]
         wrong = [x for x in outs if _has(test, x)]
         if wrong and not any(_has(test, x) for x in ins):
+            # The bodies first: what is found in one is raised there, nearer to the cause.
             if isinstance(eqn.primitive, Higher):
                 eqn.primitive.step_through(run, *ins, **eqn.params)
             raise _Found(eqn.primitive, wrong[0].aval, eqn.source)

@@ -36,6 +36,8 @@ def memory_of(x: Any) -> str | None:
 
 def placement_of(shardings: Sequence[Any], default: Any = None) -> Placement:
     """Where a program runs whose arguments must stay where these shardings say."""
+    # Arguments that may go anywhere (None) have no say. Identity first: tuples of devices are long,
+    # and mostly one object.
     found: tuple[Any, ...] = ()
     for s in shardings:
         if s is not None:

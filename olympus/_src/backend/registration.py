@@ -43,6 +43,7 @@ class _Rule:
         self.prim, self.rule = prim, rule
 
     def __call__(self, b: Builder, *xs: Any, **params: Any) -> Any:
+        # MLIR's own builders take both from a stack; ours, everywhere else, are given them.
         with b.ip, b.loc:
             outs = flatten_ir_values(self.rule(b, *xs, **params))
         wanted = [tensor_type(aval) for aval in b.avals_out]

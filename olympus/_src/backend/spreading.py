@@ -36,6 +36,8 @@ def _spec(mesh: Mesh, tiling: Any, ndim: int) -> PartitionSpec | None:
     """
     if tiling.is_replicated():
         return PartitionSpec()
+    # Each axis of the mesh is judged by one step along it from the first device. `expected` is the
+    # tiling that these steps amount to; that it is the given one is then compared on all devices.
     tiles = _tiles(tiling, ndim)
     entries: list[list[tuple[int, Any]]] = [[] for _ in range(ndim)]
     expected = np.zeros((ndim, *mesh.axis_sizes), int)

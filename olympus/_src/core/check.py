@@ -38,6 +38,7 @@ def check_olympuspr(olympuspr: Any) -> None:
     if not isinstance(olympuspr, Olympuspr):
         raise TypeError(f"check_olympuspr: {olympuspr!r} given; an Olympuspr or ClosedOlympuspr is "
                         "required; make one with make_olympuspr.")
+    # Of this program alone: bodies read nothing from around them and have sets of their own.
     bound: set[Any] = set()
     for var in (*olympuspr.constvars, *olympuspr.invars):
         if var in bound:
@@ -51,6 +52,7 @@ def check_olympuspr(olympuspr: Any) -> None:
         problem = _atom_problem(atom, bound)
         if problem:
             raise errors.OlympusprTypeError(f"check_olympuspr: an output is {problem}.")
+    # More effects than equations have are allowed, they only keep more order; fewer lose some.
     effects = of_equations([*olympuspr.constvars, *olympuspr.invars], olympuspr.eqns)
     if not effects <= olympuspr.effects:
         raise errors.OlympusprTypeError(
@@ -117,6 +119,7 @@ def _shape_problems(eqn: Any) -> Iterator[str]:
 def _type_problems(eqn: Any) -> Iterator[str]:
     avals = tuple(a.aval for a in eqn.invars)
     try:
+        # Not `result_avals`, whose memo would answer with what was recorded.
         inferred = eqn.primitive.inferred(avals, eqn.params)
     except (TypeError, ValueError) as error:
         yield f"is refused by its primitive: {error}"

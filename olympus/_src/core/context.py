@@ -50,6 +50,7 @@ class Scope:
         return found
 
 
+# Weak: a scope lives as long as an equation, a record or a thread has it.
 _scopes: WeakValueDictionary[tuple[Name, ...], Scope] = WeakValueDictionary()
 ROOT = Scope()
 
@@ -94,12 +95,16 @@ class Context:
         self.options, self.axes = options, axes
 
 
+# Weak, too: a key that has a context keeps it alive, so one that is gone is in no key, and the next
+# of the same settings may be another object.
 _contexts: WeakValueDictionary[tuple, Context] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
 def current_context() -> Context:
     """The context of this thread now: a key that is hashed and compared by identity."""
+    # Nearly always what was found last. Axes are replaced and never changed in place, so the same
+    # dict has the same axes.
     options, axes, found = trace_key(), ctx.axes, ctx.context
     if found is None or found.options != options or found.axes is not axes:
         key = (options, tuple(axes.items()))

@@ -81,6 +81,7 @@ def of_equations(inputs: Sequence[Any], eqns: Sequence[Any]) -> frozenset[Any]:
     What an equation does to a value that another equation made is the program's own affair.
     """
     effects = frozenset().union(*(eqn.effects for eqn in eqns if eqn.effects))
+    # As a rule none names an input, and the union is all.
     if not input_effects(effects):
         return effects
     place = {v: i for i, v in enumerate(inputs)}
@@ -143,6 +144,10 @@ class OrderedIOEffect(IOEffect):
 debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
 io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
 
+# Tokens of started programs, oldest first. Of ordered effects the last is enough: a program that
+# has any starts only when those before it have happened. Tokens are taken out under the lock and
+# waited for outside it, because a program may call back into Python and start others, which add
+# theirs.
 _pending: list[Any] = []
 _last_ordered: list[Any] = []   # at most one token
 _lock = threading.Lock()

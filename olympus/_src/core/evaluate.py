@@ -41,6 +41,8 @@ def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
     if len(args) != len(pr.invars):
         raise TypeError(f"eval_olympuspr: {len(args)} arguments given; the program takes "
                         f"{len(pr.invars)}; pass one value per input.")
+    # Operands reach `step` as they are, literals included: it is the current trace that knows what
+    # to make of a Literal.
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
     env.update(zip(pr.invars, args, strict=True))
     for eqn in pr.eqns:
@@ -66,6 +68,8 @@ def bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:
 
 def _bind_as(eqn: OlympusprEqn, ins: list[Any]) -> Any:
     """The same; what is recorded meanwhile gets the equation's line."""
+    # An equation may be recorded by any staging trace that operations are passed on to, as several
+    # equations or none. Whatever stands beyond these marks afterwards is of this one.
     recorders = [(trace, len(trace.records)) for trace in _enclosing(ctx.trace)
                  if isinstance(trace, StagingTrace)]
     out = bind(eqn, ins)

@@ -141,4 +141,5 @@ def find_top_trace(_: Any) -> Any:
 
 def get_opaque_trace_state(convention: Any = None) -> Any:
     """A token of the current trace, equal to another exactly if both are of the same trace."""
+    # Weak: a token that somebody keeps does not keep the trace, and what it recorded, alive.
     return weakref.ref(ctx.trace)

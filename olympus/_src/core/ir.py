@@ -31,6 +31,8 @@ NO_EFFECTS: frozenset[Any] = frozenset()
 class Var:
     """A name bound once: by the program's inputs or by one equation."""
 
+    # Variables are told apart by identity: passes key dicts by them. A program shares variables and
+    # equations with those that passes make of it, so nobody changes one: `replace` copies.
     __slots__ = ("aval", "__weakref__")
     dropped = False
 
@@ -119,6 +121,7 @@ class OlympusprEqn:
     def __init__(self, primitive: Any, invars: Sequence[Any], outvars: Sequence[Var],
                  params: dict[str, Any], effects: frozenset[Any] = NO_EFFECTS, source: Any = None,
                  ctx: Any = None) -> None:
+        # Lists are taken over, not copied: whoever makes an equation gives them away.
         self.primitive = primitive
         self.invars = invars if type(invars) is list else list(invars)
         self.outvars = outvars if type(outvars) is list else list(outvars)
@@ -180,6 +183,7 @@ class Olympuspr:
         """A copy with the named fields changed and an empty cache; effects follow from them."""
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "height")
         fields = {**{name: getattr(self, name) for name in names}, **changes}
+        # An InputEffect names an input by its place: other inputs, other effects.
         if "effects" not in changes and (self.effects or "eqns" in changes):
             fields["effects"] = of_equations(
                 [*fields["constvars"], *fields["invars"]], fields["eqns"])
@@ -237,6 +241,8 @@ class ClosedOlympuspr:
         The key says all that it depends on besides. The same program twice gives the same object
         twice, so what is derived of that is found again, too, down to the executables.
         """
+        # The cache is the open program's, which several closed ones may share: the ids of constants
+        # tell them apart.
         key = (key, *map(id, self.consts))
         found = self.cache.get(key)
         if found is None:
@@ -246,6 +252,7 @@ class ClosedOlympuspr:
     def rearranged(self, inputs: Sequence[int] | None = None,
                    outputs: Sequence[int] | None = None) -> ClosedOlympuspr:
         """The program of some inputs and outputs: new input i is old input inputs[i]."""
+        # An order that changes nothing gives the same object, with all that was derived of it.
         pr = self.olympuspr
         picked = [tuple(range(len(variables)) if order is None else order)
                   for order, variables in ((inputs, pr.invars), (outputs, pr.outvars))]

@@ -20,6 +20,8 @@ def note_origins(trace: Any) -> dict[int, str] | None:
     """What is known of the trace's tracers, before it forgets; None if the option is off."""
     if not check_tracer_leaks.value:
         return None
+    # By id, which is sound: notes are read of tracers that are still alive, and a tracer made
+    # later under an id that became free is of another trace.
     notes = {}
     for record in getattr(trace, "records", ()):
         outs = record[2] if type(record[2]) is list else [record[2]]
@@ -34,6 +36,7 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
     """Raise LeakError if a tracer of the ended trace is alive; callers hold none themselves."""
     if notes is None:
         return
+    # First what is only kept by cycles: that is no leak of the user's.
     gc.collect()
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if not leaked:
@@ -49,6 +52,7 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
 
 def _holder(tracer: Any, leaked: list[Any]) -> str:
     """What kind of object keeps the tracer alive."""
+    # Our own list refers to every leaked tracer, and frames of ours to this one.
     for holder in gc.get_referrers(tracer):
         if holder is not leaked and type(holder).__name__ != "frame":
             return f"a {type(holder).__name__}"

@@ -89,6 +89,7 @@ class WrappedFun:
         return self.f_transformed(*args, **kwargs)
 
     def _key(self) -> tuple[Any, ...]:
+        # Not the stores: of functions that are equal, one's fill the other's.
         return self.transforms, self.f, self.params, self.in_type
 
     def __eq__(self, other: object) -> bool:
@@ -116,6 +117,8 @@ def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *,
 
 def _driven(gen: Callable[..., Any], f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The last thing that a generator yields, which gets the result of `f` in between."""
+    # The generator is left at its second yield. Of what stands after that, only `finally` blocks
+    # run, when it is collected.
     steps = gen(*args, **kwargs)
     inner_args, inner_kwargs = next(steps)
     return steps.send(f(*inner_args, **inner_kwargs))
@@ -211,6 +214,7 @@ def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
             if explain is not None:
                 explain(fun, *args)
             out = call(fun, *args)
+            # Filled by the call. An equal function is not run: its own are filled from these.
             found = memo[key] = out, fun.stores
         else:
             fun.populate_stores(found[1])

@@ -153,6 +153,7 @@ class Primitive:
     memory: Any = None      # params -> the space of the results
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
+        # A flag, so that recording an equation without effects calls nothing to learn that.
         if "effectful" not in cls.__dict__:
             cls.effectful = cls.effects is not Primitive.effects
         missing = [rule for rule in cls.RULES if not hasattr(cls, rule)]
@@ -161,10 +162,12 @@ class Primitive:
                             "must be defined or set to None on purpose; add it to the class.")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        # Outsiders know the name `Primitive` only, and give the rules later.
         return object.__new__(OpenPrimitive if cls is Primitive else cls)
 
     def __init__(self, name: str) -> None:
         self.name = name
+        # Of avals and params only: it keeps no array and no trace alive.
         self._inferred = Memo(_MEMO_LIMIT)
         self.known.add(self)
 
@@ -176,6 +179,8 @@ class Primitive:
         """Whether the operation communicates along the named axis (collectives do)."""
         return False
 
+    # Apart from `bind`, because an equation may hold in its params what `bind` was given otherwise:
+    # the custom primitives pack a function's rules into them and unpack them here.
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
         """Apply an equation's operation to new operands in the current trace."""
         return ctx.trace.process(self, tuple(args), params)
@@ -362,6 +367,7 @@ class RuleView(MutableMapping[Primitive, Any]):
         setattr(prim, self.rule, None)
 
     def __iter__(self) -> Iterator[Primitive]:
+        # A copy: primitives may be made or collected while somebody iterates.
         return (prim for prim in list(Primitive.known) if getattr(prim, self.rule) is not None)
 
     def __len__(self) -> int:

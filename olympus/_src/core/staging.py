@@ -63,8 +63,11 @@ class StagingTrace(Trace):
 
     def __init__(self, debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
         super().__init__()
+        # (primitive, operands, result or list of results, params, effects, source, scope). Others
+        # count on the places: `relocate`, `origin`, `note_origins`, the tape.
         self.records: list[tuple] = []
         self.inputs: list[StagingTracer] = []
+        # By id of the value, which the entry holds, so that no other value gets that id.
         self.consts: dict[int, tuple[Any, Var]] = {}
         self.debug_info = debug_info
 
@@ -101,6 +104,7 @@ class StagingTrace(Trace):
 
     def atom(self, x: Any) -> Any:
         """The variable or literal that stands for `x` in the closed program."""
+        # `isinstance`, because a tape's own tracers, of a subclass, come by here, too.
         kind = type(x)
         if isinstance(x, StagingTracer) and x._trace is self:
             return x.bound
@@ -120,6 +124,7 @@ class StagingTrace(Trace):
         """End the trace: one pass turns records into equations."""
         # Hot: once per equation. Own tracers are read in place, the rest goes through `atom`.
         atom, eqns, effectful, height = self.atom, [], False, 0
+        # In the order of recording: operands of ours are inputs, or were bound by earlier records.
         for prim, args, out, params, effects, where, eqn_ctx in self.records:
             if type(out) is list:
                 variables = []
@@ -186,6 +191,7 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
         if collecting:
             gc.disable()
         outs = fun(*inputs)
+        # Closing and noting need the records, which `end` drops.
         closed = trace.close(outs)
         notes = note_origins(trace)
     finally:
@@ -194,6 +200,7 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
         trace.end()
         if collecting:
             gc.enable()
+    # What this frame holds of the trace is no leak: let go of it before looking.
     if notes is not None:
         inputs = outs = []
         check_leaks(trace, notes)
@@ -209,6 +216,7 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Trac
     if not tracers:
         return closed, []
     pr = closed.olympuspr
+    # In the order of the constants: whoever binds the program passes [*tracers, *arguments].
     moved = [v for v, c in zip(pr.constvars, closed.consts, strict=True) if isinstance(c, Tracer)]
     kept = [(v, c) for v, c in zip(pr.constvars, closed.consts, strict=True)
             if not isinstance(c, Tracer)]

@@ -39,6 +39,7 @@ class Operand(NamedTuple):
 
 def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -> Any:
     """The avals `outs` that `prim` infers, with the tags that its operands give them."""
+    # Every inference comes by here. Nearly all programs have no tags, and leave after this loop.
     for a in avals:
         if a.tagged:
             break
@@ -203,6 +204,13 @@ def reshape(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, 
         return [(None,) * len(shape)]
     if 0 in x.shape:
         raise ShardingTypeError("an empty array that is cut cannot be reshaped; reshard it.")
+    # Both shapes are walked from the slowest axis on, axes of size 1 aside. A group ends where the
+    # products agree, and its mesh axes are dealt to its new axes:
+    #
+    #     (6 | 4, 5)  ->  (2, 3 | 20)
+    #
+    # Inside a group the cut must come first: blocks of a later axis are not contiguous, and no axis
+    # of the result is cut that way (`open_end`: an axis that is not cut has been passed).
     old = [(n, e) for n, e in zip(x.shape, x.entries, strict=True) if n != 1]
     new = [n for n in shape if n != 1]
     entries: list[Any] = []

@@ -31,6 +31,8 @@ __all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "typeof"]
 class Trace:
     """What happens when a primitive is bound. Final subclasses: one per transformation."""
 
+    # Alive from when it is made until its transformation has ended. A tracer of a trace that is not
+    # alive, or that another thread made, has leaked: `check_usable`.
     __slots__ = ("alive", "thread", "__weakref__")
     # The primitive and params of the call with a derivative rule that runs below: its operands are
     # all that it may have of this trace.
@@ -44,6 +46,15 @@ class Trace:
         """The trace itself: what libraries tell traces apart by."""
         return self
 
+    # Traces form a chain by `parent`. `process` is called on the current trace only, and hands on
+    # by making its parent current, for the parent's `process` as well as for rules. For vmap inside
+    # grad:
+    #
+    #     bind ──► BatchTrace ──► JVPTrace ──► TapeTrace ──► EvalTrace
+    #     ctx.trace moves along, and back in a `finally` of each
+    #
+    # So a rule binds as if it stood outside the transformation that runs it, and an exception
+    # leaves every trace as it found it.
     def process(self, prim: Any, args: tuple, params: dict[str, Any]) -> Any:
         """The result (or list of results) of binding `prim` under this trace."""
         raise NotImplementedError
@@ -70,6 +81,7 @@ def enter(trace: Any) -> tuple[Any, ...]:
     if depth >= GIVEN:
         make_room(depth + 1)    # may raise: nothing is entered yet
     outer = ctx.trace, depth, TRACING.value
+    # Read from the class it is the base trace, on which C++ may run jitted functions by itself.
     TRACING.set_local(trace is not ThreadState.trace or lib.config_unset)
     ctx.trace = trace
     ctx.depth = depth + 1
@@ -100,7 +112,10 @@ class Tracer(ArrayBase):
     """
 
     __slots__ = ("_trace", "aval", "__weakref__")
+    # NumPy's operators give way to ours: `ndarray + tracer` is the tracer's `__radd__`.
     __array_priority__ = 1000
+    # `==` is elementwise, so tracers are no keys: tables go by `id`, and somebody keeps the tracer
+    # alive as long as the entry.
     __hash__ = None
 
     def __init__(self, trace: Trace, aval: AbstractValue) -> None:
@@ -169,6 +184,7 @@ class Tracer(ArrayBase):
 
     def __getattr__(self, name: str) -> Any:
         """What arrays have and traced values cannot: the message says why."""
+        # Asked only after the usual look-up has failed, so names that exist cost nothing.
         if name.startswith("_") or not hasattr(lib.ArrayImpl, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise AttributeError(
@@ -233,6 +249,7 @@ def check_usable(tracer: Tracer, user: Trace | None = None) -> None:
     Its trace has ended, belongs to another thread, or waits for a function with a derivative rule.
     """
     trace = tracer._trace
+    # The thread first: the rest of a trace changes while its own thread runs.
     if trace.thread != threading.get_ident():
         raise _leaked(tracer, "in another thread than the one that traces it; a trace belongs to "
                       "one thread; pass concrete arrays between threads, or start the "
@@ -258,6 +275,7 @@ def _leaked(tracer: Tracer, why: str) -> errors.UnexpectedTracerError:
 
 def _foreign_aval(x: Any) -> Any:
     """The aval of a value that has no `aval` attribute."""
+    # By exact type first, which is a look-up; subclasses of numbers and of registered classes last.
     kind = type(x)
     if kind in SCALAR_TYPES:
         aval = scalar_aval(kind)
@@ -300,6 +318,7 @@ def typeof(x: Any) -> Any:
     >>> olympus.typeof(1.0)
     ShapedArray(float32[], weak_type=True)
     """
+    # Nearly all operands are arrays and tracers, which have one: trying is faster than asking.
     try:
         return x.aval
     except AttributeError:

@@ -22,6 +22,9 @@ __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
 class BatchTracer(Tracer):
     """One element of a mapped array: `val` holds all of them along axis `dim`."""
 
+    # val    float32[3,8,4]    what the parent trace works on
+    # dim            1         where in it the mapped axis is
+    # aval   float32[3,4]      what the user's function sees: one element
     __slots__ = ("val", "dim")
 
     def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
@@ -59,11 +62,15 @@ class BatchTrace(Trace):
         return vals, dims, active
 
     def wrap(self, val: Any, dim: int | None) -> Any:
+        # What is the same for all elements needs no tracer: the parent does its operations, once.
         return val if dim is None else BatchTracer(self, val, dim)
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         vals, dims, active = self.split(args)
         parent = self.parent
+        # From here on values are the parent's: rules bind in it, and only what they return is
+        # wrapped. A collective along our axis needs its rule even if no operand is mapped: the sum
+        # of a constant counts the elements.
         ctx.trace = parent
         try:
             if self.axis.name is not None and prim.uses_axis(self.axis.name, params):
@@ -112,6 +119,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
     outer = enter(trace)
     try:
         if axis.name is not None:
+            # A new dict, never the old one changed: `current_context` tells axes apart by identity.
             ctx.axes = {**names, axis.name: axis.size}
         outs = fun(*map(trace.wrap, vals, dims))
         out_vals, out_dims, _ = trace.split(outs)
@@ -120,6 +128,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
         ctx.axes = names
         trace.alive = False
     notes = note_origins(trace)
+    # What this frame holds of the trace is no leak: let go of it before looking.
     if notes is not None:
         outs = []
         check_leaks(trace, notes)
@@ -146,6 +155,7 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
 
 def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],
                    force: tuple[bool, ...]) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
+    # Which outputs are mapped is found out by tracing: `body` leaves it in `out_dims`.
     pr = closed.olympuspr
     out_dims: tuple[int | None, ...] = ()
 

@@ -24,6 +24,8 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
     outvars = [v for v, used in zip(pr.outvars, used_out, strict=True) if used]
     live: set[Any] = {v for v in outvars if type(v) is not Literal}
     kept = []
+    # Backwards: when an equation is met, all that could read its results has been seen, so whether
+    # a result is in `live` is final. An effect that `keeps` counts as a reader.
     for eqn in reversed(pr.eqns):
         used = [v in live for v in eqn.outvars]
         if not any(used) and not any(e.keeps for e in eqn.effects):
@@ -37,6 +39,7 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
             eqn = eqn.replace(outvars=[v if u else DropVar(v.aval)
                                        for v, u in zip(eqn.outvars, used, strict=True)])
         kept.append(eqn)
+        # Of the equation as it is now: one with bodies may read fewer operands than before.
         live.update(v for v in eqn.invars if type(v) is not Literal)
     kept.reverse()
     used_consts = [v in live for v in pr.constvars]
@@ -57,6 +60,7 @@ def dce_closed(closed: ClosedOlympuspr, used_out: Sequence[bool],
         pr, used_consts, used_in = dce_program(source, used_out, keep_inputs)
         same = len(pr.eqns) == len(source.eqns) and all(map(operator.is_, pr.eqns, source.eqns))
         if same and all(used_out) and len(pr.invars) == len(used_in):
+            # None stands for the program itself, which in its own cache would be a reference cycle.
             return None, used_in    # nothing dropped: the same program object
         consts = [c for c, used in zip(closed.consts, used_consts, strict=True) if used]
         return ClosedOlympuspr(pr, consts), used_in

@@ -24,6 +24,8 @@ __all__ = ["JVPTrace", "JVPTracer", "instantiate", "jvp_flat", "jvp_program"]
 class JVPTracer(Tracer):
     """A primal value with its tangent."""
 
+    # Primal and tangent are values of the parent or from around it. The tangent is never `Zero`:
+    # `wrap` makes no tracer then. So if an operand is ours, the rule must be applied.
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
@@ -77,6 +79,9 @@ class JVPTrace(Trace):
         try:
             if not active:
                 return parent.process(prim, tuple(primals), params)
+            # Above a tape the tangents are its unknowns. An ordinary rule needs nothing special:
+            # what it binds of primals runs, what touches a tangent is recorded. A body must be cut
+            # in two.
             if isinstance(prim, Higher) and isinstance(parent, TapeTrace):
                 found = prim.linearize(parent, primals, tangents, **params)
             else:
@@ -96,6 +101,9 @@ class JVPTrace(Trace):
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:
         primals, tangents, active = self.split(args)
+        # Until its rule has returned, the function may have nothing of this trace but its operands:
+        # to the rule a tracer that it closes over would be a constant, and its derivative lost
+        # without a word. `check_usable` refuses it.
         ctx.trace, self.waits_for = self.parent, (prim, params)
         try:
             if not active:
@@ -125,6 +133,7 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
         leave(outer)
         trace.alive = False
     notes = note_origins(trace)
+    # What this frame holds of the trace is no leak: let go of it before looking.
     if notes is not None:
         args = outs = []
         check_leaks(trace, notes)
@@ -151,6 +160,7 @@ def jvp_program(closed: ClosedOlympuspr, nonzero: Sequence[bool],
 def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
                  instantiate_out: tuple[bool, ...]) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     pr = closed.olympuspr
+    # Which tangents are zero is found out by tracing: `jvp_body` leaves it in `nonzero_out`.
     n, nonzero_out = len(pr.invars), ()
 
     def jvp_body(*args: Any) -> list[Any]:

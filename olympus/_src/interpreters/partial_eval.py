@@ -49,6 +49,7 @@ class TapeTrace(StagingTrace):
 
     def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
         tracer = super().new_input(aval, name)
+        # Made by the parent class; that it is unknown is asked by `type(a) is TapeTracer`.
         tracer.__class__ = TapeTracer
         return tracer
 
@@ -64,12 +65,16 @@ class TapeTrace(StagingTrace):
         return type(x) is TapeTracer and x._trace is self
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        # Known is all that is not ours: arrays, numbers, tracers of the parent and of traces around
+        # it; but for effects on an input that come after recorded ones.
         unknown = [type(a) is TapeTracer and a._trace is self for a in args]
         if self.touched:
             for i in self.must_wait(prim, args, params):
                 unknown[i] = True
         if True in unknown and not isinstance(prim, Higher):
             return self.record(prim, args, params)
+        # The rule of a primitive with bodies runs in the parent, where it binds the known half.
+        # What is unknown it leaves on the tape itself, by `record`.
         ctx.trace = self.parent
         try:
             if True not in unknown:
@@ -100,6 +105,8 @@ class TapeTrace(StagingTrace):
         for a in args:
             if type(a) is not TapeTracer and isinstance(a, Tracer):
                 check_usable(a)
+        # Known operands stay as they are in the record. When the tape closes they become constants
+        # of its program, by identity: each is one residual, however many equations read it.
         avals = tuple([typeof(a) for a in args])
         result = prim.result_avals(avals, params)
         effects = prim.effects(avals, params) if prim.effectful else NO_EFFECTS
@@ -121,6 +128,16 @@ class Split:
     residuals[i]: an int k: the k-th known input itself; None: the next computed one
     """
 
+    # known inputs ───┬──►  known  ──────────► known outputs
+    #                 │       │ computed
+    #                 ▼       ▼
+    #                 residuals
+    #                     │
+    #                     ▼
+    # unknown inputs ──►  unknown  ──────────► unknown outputs
+    #
+    # The known half depends on nothing below it, so it runs first, and alone where that is all that
+    # is wanted. A residual that is a known input is not returned by it a second time.
     __slots__ = ("known", "unknown", "unknown_out", "residuals")
 
     def __init__(self, known: ClosedOlympuspr, unknown: ClosedOlympuspr,
@@ -172,8 +189,11 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         unknown_out = tuple(force or tape.owns(o)
                             for o, force in zip(outs, instantiate, strict=True))
         unknown = tape.close([o for o, u in zip(outs, unknown_out, strict=True) if u])
+        # Before the residuals are listed: what only dead equations read is not computed.
         unknown = dce_closed(unknown, [True] * len(unknown.olympuspr.outvars))[0]
         ctx.trace = staging
+        # What the unknown half closes over is a residual if the known half makes it; arrays and
+        # tracers from around both are there anyway, and stay constants.
         fixed, values = [], []
         for var, value in zip(unknown.olympuspr.constvars, unknown.consts, strict=True):
             mine = isinstance(value, StagingTracer) and value._trace is staging
@@ -197,6 +217,11 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
 
 def _narrow(split: Split) -> Split:
     """The split with residuals that are broadcasts made again from their operands when needed."""
+    # A broadcast is as large as its result and cheap to make. Kept as a residual, of a loop above
+    # all, it would take memory; its operand takes little.
+    #
+    #     known: a ─► broadcast ─► r (residual)       becomes     known: a (residual)
+    #     unknown: f r                                            unknown: broadcast a ─► f
     pr, later = split.known.olympuspr, split.unknown.olympuspr
     first = len(pr.outvars) - split.num_computed
     made = {v: eqn for eqn in pr.eqns if eqn.primitive is broadcast_in_dim_p for v in eqn.outvars}
@@ -209,6 +234,8 @@ def _narrow(split: Split) -> Split:
     remade: list[OlympusprEqn] = []
 
     values = [pr.invars[r] if r is not None else next(computed) for r in split.residuals]
+    # Those that stay, first: a broadcast of one of them takes its name instead of one more
+    # residual. (`later.invars` goes on with the unknown inputs, hence not strict.)
     for v, name in zip(values, later.invars, strict=False):
         if type(v) is Literal or v not in made:
             taken[v] = name
@@ -217,6 +244,7 @@ def _narrow(split: Split) -> Split:
         while type(v) is not Literal and v in made:
             chain.append(made[v])
             v = made[v].invars[0]
+        # `v` is now what the whole chain of broadcasts starts from.
         x = v if type(v) is Literal else taken.setdefault(v, Var(v.aval)) if chain else None
         for eqn in reversed(chain):
             out = name if eqn is chain[0] else Var(eqn.outvars[0].aval)

@@ -148,6 +148,8 @@ def defbilinear(prim: Primitive, lhs_rule: Callable[..., Any],
 # vmap
 
 
+# A wrapper of a class of its own instead of a closure: the table knows it again, and reading gives
+# the very rule that was assigned.
 class _Batcher:
     """A rule that does not ask for the axis, in the form that primitives have."""
 

@@ -52,6 +52,8 @@ class _Scopes(dict):
 
 def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any],
                    scopes: _Scopes) -> list[Any]:
+    # Forward: `linear` grows by the results of equations that read a linear variable; those wait.
+    # The others, coefficients, run now, and their values are in `env`. No variable is in both.
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
     linear = {v for v, a in zip(pr.invars, args, strict=True) if type(a) is Linear}
     env.update((v, a) for v, a in zip(pr.invars, args, strict=True) if type(a) is not Linear)
@@ -67,6 +69,16 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
         env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out],
                        strict=True))
 
+    # Backward, with x linear:
+    #
+    #     program    a = f x        b = g a        c = h a b
+    #
+    #     ct x ◄── f ◄── ct a ◄─┬─ g ◄── ct b ◄─┬─ h ◄── ct c
+    #                           └───────────────┘
+    #
+    # `acc` has the sums of the cotangents found so far. When an equation is met, all readers of its
+    # results have been walked: the sums are complete. They are taken out, so that the memory of
+    # each is free once its equation has used it.
     acc: dict[Any, Any] = {}
 
     def accumulate(var: Any, ct: Any) -> None:
@@ -79,6 +91,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     for eqn in reversed(pending):
         prim = eqn.primitive
         out_cts = [acc.pop(v, None) for v in eqn.outvars]
+        # No cotangent gets here: the equation is not asked, and needs no transpose rule.
         if all(ct is None for ct in out_cts):
             continue
         ins = [v if type(v) is Literal else Linear(v.aval) if v in linear else env[v]
@@ -118,6 +131,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
                        ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     pr = closed.olympuspr
     nonzero_out: tuple[bool, ...] = ()
+    # Which cotangents are zero is found out by tracing: `body` leaves it in `nonzero_out`.
     num_known = len(linear_in) - sum(linear_in)
 
     def body(*args: Any) -> list[Any]:
