@@ -77,6 +77,8 @@ def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
     `finish_key`, hashable, says all about `finish`; without it the body is staged anew.
     """
     of, own = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, ())
+    # The memo hangs on the plain function. A jitted wrapper of it is part of the key, weakly: the
+    # memo must not keep it alive, and two wrappers share no body.
     jitted = None
     if type(of) is lib.PjitFunction:
         jitted = weakref.ref(of)
@@ -89,6 +91,7 @@ def stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
     found = memo.get(key)
     if found is None:
         found = _stage_body(fun, in_tree, in_avals, finish)
+        # Tracers belong to one call of one transformation: a body that closes over any is not kept.
         if not any(isinstance(c, Tracer) for c in found.consts):
             memo[key] = found
     return found
@@ -104,6 +107,7 @@ def _stage_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[Any],
         out, out_tree = tree_flatten(fun(*in_tree.unflatten(leaves)))
         return out if finish is None else finish(out)
 
+    # Arrays become operands as well, not only tracers: one program then serves all values.
     closed, consts = all_consts_as_inputs(stage(flat, in_avals, DebugInfo(name)))
     return Body(closed, consts, out_tree, name)
 
@@ -143,6 +147,8 @@ def cast(x: Any, aval: Any) -> Any:
 
 def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[Any]]:
     """Programs that all take the same leading operands, and those: the union of their consts."""
+    # A value that several bodies close over is one operand. A body that does not close over it gets
+    # an input of its type that nothing reads.
     union = {id(c): c for body in bodies for c in body.consts}
     programs = []
     for body in bodies:
@@ -212,9 +218,13 @@ def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any,
       fun: takes the carry, of structure `tree`, and what `in_tree` has besides, of `x_avals`.
       carry_of: the structure of the carry, which comes first among the body's outputs.
     """
+    # `_grow` never makes a strong aval weak, and each round that does not end the search makes at
+    # least one weak aval strong: hence the bound.
     for _ in range(2 + len(avals)):
         wanted = tuple(avals)
 
+        # A weak result for a strong carry is cast: only the weak type differs. A weak carry's
+        # result is left as it is, to see which type the body gives it.
         def finish(out: list[Any], wanted: tuple = wanted) -> list[Any]:
             return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
                       for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]

@@ -59,6 +59,9 @@ class Call(Higher):
     def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
                   olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         """jvp and the cut in one pass over the body, unless tangents are partly known."""
+        # One pass is right if the unknowns of the tape are just the tangents. It is not where a
+        # primal is unknown, too, where some tangents are known, or where an operand has to wait for
+        # what is recorded: then the jvp program is bound, and the tape cuts it by `partial_eval`.
         active = [t for t in tangents if type(t) is not Zero]
         if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or \
                 tape.must_wait(self, primals, {"olympuspr": olympuspr, **params}):
@@ -75,6 +78,7 @@ class Call(Higher):
                      olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         split = partial_eval_program(olympuspr, unknown)
         known = [a for a, u in zip(args, unknown, strict=True) if not u]
+        # As in `linearize`, where the tape is current: `_apply_split` goes to its parent by itself.
         ctx.trace = tape
         rest = [a for a, u in zip(args, unknown, strict=True) if u]
         return _apply_split(self, tape, split, known, rest, params)
@@ -83,6 +87,8 @@ class Call(Higher):
                   **params: Any) -> list[Any]:
         linear = tuple(type(a) is Linear for a in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
+        # Cotangents that stay zero are no outputs of the call. Loops and branches cannot do that:
+        # all iterations, and all branches, have the same outputs.
         body, nonzero_out = transpose_program(olympuspr, linear, nonzero, instantiate_out=False)
         known = [a for a in args if type(a) is not Linear]
         out = iter(self.bind(*known, *[ct for ct in cts if type(ct) is not Zero], olympuspr=body,
@@ -140,6 +146,9 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
 def _apply_split(prim: Call, tape: Any, split: Split, known: Sequence[Any],
                  unknown: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Call the known half now, record the unknown half, and merge their outputs."""
+    #   known half    known                 ->  known outputs, computed residuals   (in the parent)
+    #   unknown half  residuals, unknown    ->  unknown outputs                     (on the tape)
+    # A residual that is a known operand is passed on; the known half does not return it.
     outer = ctx.trace
     ctx.trace = tape.parent
     try:

@@ -78,6 +78,9 @@ class Cond(Higher):
                      branches: Sequence[ClosedOlympuspr]) -> None:
         run(branches[int(index)], *args)
 
+    # Branches must agree on their types after every transformation. So jvp, partial_eval and vmap
+    # first ask all of them what they would return (`_any` of the flags), then derive them again
+    # with the union forced: a tangent, a mapped axis or an unknown that one branch has, all have.
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
             branches: Sequence[ClosedOlympuspr]) -> Any:
         nonzero = tuple(type(t) is not Zero for t in tangents[1:])
@@ -92,8 +95,14 @@ class Cond(Higher):
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      branches: Sequence[ClosedOlympuspr]) -> list[Any]:
+        # Which branch is taken is not known: nothing can be computed now.
         if unknown[0]:
             return tape.record(self, args, {"branches": branches})
+        #   known branch i    known                     ->  known outputs | slots
+        #   unknown branch i  slots | passed | unknown  ->  unknown outputs
+        # A branch puts the residuals that it computes into slots that fit, and zeros into the
+        # others, which its unknown half does not read. `passed`: known operands that are residuals
+        # of any.
         uk = tuple(unknown[1:])
         flags = _any(partial_eval_program(b, uk).unknown_out for b in branches)
         splits = [partial_eval_program(b, uk, flags) for b in branches]
@@ -116,6 +125,8 @@ class Cond(Higher):
 
     def transpose(self, cts: Sequence[Any], index: Any, *args: Any,
                   branches: Sequence[ClosedOlympuspr]) -> list[Any]:
+        # The index is an integer, never linear. A cotangent that is zero in one branch is
+        # instantiated (the default of transpose_program), as another branch may return one.
         linear = tuple(type(a) is Linear for a in args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         bodies = tuple(transpose_program(b, linear, nonzero)[0] for b in branches)
@@ -126,6 +137,7 @@ class Cond(Higher):
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              branches: Sequence[ClosedOlympuspr]) -> Any:
+        # An index that all elements share keeps the choice; a mapped one makes all branches run.
         (index, *args), (index_dim, *dims) = args, dims
         if index_dim is not None:
             return self._select(axis, to_axis(index, index_dim, 0, axis.size), args, dims,
@@ -159,6 +171,7 @@ class Cond(Higher):
             outs = map_mapped(lambda *xs: self.bind(*xs, branches=branches), axis.size,
                               [index, *args], [0, *dims])
             return outs, [0] * len(outs)
+        # A program that stands for several indices runs once, for the elements of all of them.
         taken = [ew.eq(index, literal(i, INT32)) for i in range(len(branches))]
 
         def for_those(branch: ClosedOlympuspr) -> list[Any]:
@@ -182,6 +195,7 @@ class Cond(Higher):
         Their own operands may be what the branch must not see: a loop that does not end on them, a
         derivative that is infinite, of which zero times is not zero.
         """
+        # Along a named axis elements see each other: there none may be replaced.
         if axis.size and not (axis.name is not None and program_uses_axis(branch, axis.name)):
             # What the elements share gets no derivative, either, where none is here.
             one, some = argmax(here, 0, np.int32), reduce_or(here, (0,))
@@ -196,6 +210,7 @@ class Cond(Higher):
         return any(program_uses_axis(b, name) for b in params["branches"])
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        # An operand stays if any branch reads it: operands are the same for all.
         found = [dce_closed(b, used) for b in eqn.params["branches"]]
         keep = _any(used_in for _, used_in in found)
         kept = [i for i, k in enumerate(keep) if k]
@@ -214,6 +229,8 @@ def _has_tangent(x: Any) -> bool:
 def put_one(here: Any, one: Any, x: Any, dim: int) -> Any:
     """`x` with slice `one` in the place of those that are not `here`; no derivative goes there."""
     shape = typeof(x).shape
+    # What is computed from the stand-in is thrown away; cotangents of it (NaN, say) must not reach
+    # the element that it is a copy of.
     stand_in = stop_gradient(dynamic_index_in_dim(x, one, dim, keepdims=False))
     others = [i for i in range(len(shape)) if i != dim]
     return ew.select_n(broadcast_in_dim(here, shape, (dim,)),
@@ -222,6 +239,7 @@ def put_one(here: Any, one: Any, x: Any, dim: int) -> Any:
 
 def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ...]:
     """`fun` of every item, called once for those that are one object: they stay one."""
+    # Lowering and vmap know by identity that a program stands for several indices.
     made = {id(x): x for x in items}
     made = {key: fun(x) for key, x in made.items()}
     return tuple(made[id(x)] for x in items)
@@ -234,6 +252,7 @@ def _any(flags: Any) -> tuple[bool, ...]:
 
 def _residual_slots(splits: Sequence[Split]) -> list[Any]:
     """Avals of the residuals that branches share: each computes its own into slots that fit."""
+    # Of each type as many as the branch with the most of it has, not the sum over branches.
     slots: list[Any] = []
     for split in splits:
         counts: dict[Any, int] = {}
@@ -250,6 +269,7 @@ def _computed(split: Split) -> list[Any]:
 
 def _assign(split: Split, slots: Sequence[Any]) -> list[int]:
     """The slot of each computed residual of a branch."""
+    # Both halves of a branch find the same places: they depend on the order of residuals alone.
     free: list[Any] = list(slots)
     positions = []
     for aval in _computed(split):
@@ -282,6 +302,8 @@ def _unknown_branch(split: Split, slots: Sequence[Any], passed: Sequence[int],
 
 def _with_slots(split: Split, slots: Sequence[Any], passed: dict[int, Any]) -> ClosedOlympuspr:
     pr = split.unknown.olympuspr
+    # Where this branch reads an input, its own variable takes the place, so that the equations stay
+    # as they are; the other inputs are fresh variables that nothing reads.
     slot_vars, known_vars = [Var(a) for a in slots], {k: Var(a) for k, a in passed.items()}
     positions = iter(_assign(split, slots))
     n = len(split.residuals)
@@ -382,6 +404,7 @@ def _branch(what: str, index: Any, functions: Sequence[Callable[..., Any]], oper
     leaves, avals, tree = flatten(f"{what}: operands", operands)
     bodies = [stage_body(f, tree, avals) for f in functions]
     wanted = _check_branches(what, bodies)
+    # Only weak types can still differ: `_check_branches` refuses everything else.
     if any(a != b for body in bodies for a, b in zip(body.out_avals, wanted, strict=True)):
         bodies = [stage_body(f, tree, avals, lambda out: list(map(cast, out, wanted)),
                              tuple(wanted)) for f in functions]

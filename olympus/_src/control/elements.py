@@ -25,6 +25,8 @@ def per_element(program: ClosedOlympuspr) -> bool:
 def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
                dims: Sequence[int | None]) -> list[Any]:
     """Call `fun` for one element after the other and stack its results: a loop in programs."""
+    # With nothing traced each element is simply run. Where there is none, no run tells the types of
+    # the results; staging does.
     if ctx.trace is ThreadState.trace and size:
         return unrolled(fun, size, args, dims)
     fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
@@ -34,6 +36,7 @@ def map_mapped(fun: Callable[..., list[Any]], size: int, args: Sequence[Any],
         consts, elements = iter(xs[:len(fixed)]), iter(xs[len(fixed):])
         return fun(*[next(consts if d is None else elements) for d in dims])
 
+    # What is not mapped is a const of the loop, what is mapped its xs; there is no carry.
     slices = [typeof(x).without_axis(0) for x in mapped]
     return scan_p.bind(*fixed, *mapped, olympuspr=stage(body, [*map(typeof, fixed), *slices]),
                        length=size, reverse=False, unroll=1, num_consts=len(fixed), num_carry=0)

@@ -20,6 +20,8 @@ def carry_fixpoint(start: tuple[bool, ...],
 
     Returns the last result with the flags that hold for carries both going in and coming out.
     """
+    # At the end what comes out is among what goes in, but may be less. A step that makes a body
+    # therefore forces the flags it is given onto its outputs, so that the carry keeps its types.
     flags = start
     while True:
         result, out = step(flags)

@@ -49,12 +49,14 @@ class PlatformCond(Cond):
         super().__init__("platform_dependent")
         self.platforms = platforms
 
+    # All other rules are cond's: they transform every branch, as any may be the platform's.
     def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
               ) -> list[Any]:
         return b.call_inline(branches[chosen(self.platforms, b.platform)], args)
 
 
 platform_index_p = PlatformIndex("platform_index")
+# One primitive for each list of platforms, as two of them would not be equal.
 platform_cond = functools.cache(PlatformCond)
 
 
@@ -83,6 +85,7 @@ def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
         raise ValueError("platform_dependent: no functions given; one for each platform, or "
                          "default=, is required.")
     check_callable("platform_dependent", **named)
+    # None stands for the default.
     platforms = tuple(name if name in per_platform else None for name in named)
     leaves, avals, tree = flatten("platform_dependent: arguments", args)
     bodies = [stage_body(fun, tree, avals) for fun in named.values()]

@@ -48,6 +48,7 @@ Dims = tuple[int, ...]
 
 def elementwise(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     """A program of scalars, applied to the elements of arrays of one shape."""
+    # vmap of the scalar program over one flat axis gives the operation on whole arrays.
     shape = typeof(args[0]).shape
     size = prod(shape)
     flat = [reshape(x, (size,)) for x in args]
@@ -58,6 +59,7 @@ def elementwise(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
 
 def with_tangents(program: ClosedOlympuspr, n: int) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     """A monoid's program on n values each, followed by the tangents of those that have any."""
+    # Forced tangents in and out: a state has the same components before and after a step.
     active = tuple([dtypes.is_inexact(a.dtype) for a in program.in_avals[:n]])
     return jvp_program(program, active * 2, active)[0], active
 
@@ -82,6 +84,7 @@ def scalar_program(what: str, fun: Callable[..., Any], tree: Any, avals: Sequenc
         raise TypeError(f"{what}: the computation {body.name} closes over a traced value; a "
                         "function of its arguments alone is required; pass the value as one more "
                         "operand.")
+    # Arrays that it closes over are no operands of the reduction: they become constants again.
     if not body.consts:
         return body.program
     pr, n = body.program.olympuspr, len(body.consts)
@@ -96,6 +99,7 @@ def monoid_of(program: ClosedOlympuspr) -> Any:
     if len(pr.eqns) != 1 or len(pr.invars) != 2 or pr.outvars != pr.eqns[0].outvars:
         return None
     eqn = pr.eqns[0]
+    # In either order: the operations of `_MONOIDS` commute.
     return eqn.primitive if {*map(id, eqn.invars)} == {*map(id, pr.invars)} else None
 
 
@@ -156,6 +160,8 @@ class Reduce(Primitive):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
             dimensions: Dims) -> Any:
+        # The state of a step is (values, tangents). XLA's reduction wants a scalar program, but its
+        # derivative could not be transposed; the tree is made of operations that can.
         n = len(primals) // 2
         program, active = with_tangents(olympuspr, n)
         tangents = [instantiate(t) for t, a in zip(tangents, active * 2, strict=True) if a]
@@ -257,6 +263,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
         outs = reduce_p.bind(*leaves, *inits, olympuspr=program, dimensions=axes)
     else:
         outs = [fun(leaves[0], axes)]
+        # The monoid's reduction starts from its identity: any other start is combined with
+        # afterwards.
         if not is_known(inits[0], identity(dtype), dtype):
             start = broadcast_in_dim(inits[0], typeof(outs[0]).shape, ())
             outs = eval_closed(program, start, *outs)

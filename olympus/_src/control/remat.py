@@ -34,6 +34,7 @@ class Checkpoint(Call):
     """params: olympuspr, prevent_cse, differentiated, policy."""
 
     called = False
+    # Call's way splits the body and keeps its residuals: here the tape must get to `partial_eval`.
     linearize = Higher.linearize
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: bool,
@@ -46,18 +47,27 @@ class Checkpoint(Call):
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, policy: Any, **params: Any) -> list[Any]:
+        # A policy is asked of operations: calls are opened for it, and loops and branches
+        # rewritten.
         if policy is not None:
             olympuspr = _pass_on(inline_calls(olympuspr), policy)
         split = partial_eval_program(olympuspr, unknown)
         known = [a for a, u in zip(args, unknown, strict=True) if not u]
+        #   first   known                    ->  known outputs, saved     now
+        #   again   known, saved, unknown    ->  unknown outputs    recorded, a checkpoint too
+        # Without a policy nothing is saved: all residuals are computed from the known operands
+        # again.
         first, saved, again = olympuspr.derived(("checkpoint", tuple(unknown), policy),
                                                 lambda: _cut(split, policy))
         out = eval_closed(first, *known)
         num_known = len(out) - len(saved)
+        # What is offloaded goes to the other memory here, and comes back in `_cut`'s `later`.
         out[num_known:] = [x if how is Saveable else move(x, how.src, how.dst)
                            for x, how in zip(out[num_known:], saved, strict=True)]
         found: list[Any] = []
         if any(split.unknown_out):
+            # Operands that are not needed again must not be kept: dropping them here is what saves
+            # memory.
             body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
             rest = [a for a, u in zip(args, unknown, strict=True) if u]
             operands = [*known, *out[num_known:], *rest]
@@ -158,12 +168,16 @@ def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Any], ClosedO
     now:    known inputs -> known outputs, saved values
     later:  known inputs, saved values, unknown inputs -> unknown outputs
     """
+    #   inputs ──► … ──► saved ──► … ──► residuals
+    # `first` computes the saved ones; `rest` the residuals, from inputs and saved ones. An equation
+    # that makes a saved value is not in `rest`, nor is what only it needs.
     pr = split.known.olympuspr
     n = len(pr.outvars) - split.num_computed
     residuals = pr.outvars[n:]
     how = {v: verdict for eqn in pr.eqns if policy is not None
            and (verdict := _verdict(policy, eqn)) is not Recompute for v in eqn.outvars}
     wanted = _needed(pr.eqns, residuals, set(how))
+    # A value that the policy would keep, but no residual is computed from, is not kept.
     saved = [v for v in how if v in wanted]
     kept = pr.replace(outvars=[*pr.outvars[:n], *saved])
     first, _ = dce_closed(split.known.replace(olympuspr=kept), (True,) * len(kept.outvars))
@@ -202,6 +216,7 @@ def _verdict(policy: Any, eqn: OlympusprEqn) -> Any:
 
 def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Any], stops: set[Any]) -> set[Any]:
     """The variables that `outs` are computed from, not looking behind `stops`."""
+    # A stop is live itself (it is asked for), but what it is computed from is not for its sake.
     live = {v for v in outs if type(v) is not Literal}
     for eqn in reversed(eqns):
         if any(v in live for v in eqn.outvars) and not any(v in stops for v in eqn.outvars):
@@ -253,6 +268,8 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
                        **fixed)
 
         leaves, avals, tree = flatten("checkpoint", dynamic)
+        # Static arguments are part of the key of the staged body. Those whose equality says too
+        # little leave it without a key: it is staged at each call.
         given = {**{i: args[i] for i in static}, **fixed}
         key = (len(args), *[(k, bit_key(v)) for k, v in given.items()]) \
             if all(type(v) in _PLAIN for v in given.values()) else None

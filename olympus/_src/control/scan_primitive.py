@@ -60,6 +60,8 @@ class Scan(Higher):
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, length: int, reverse: bool,
               unroll: int, num_consts: int, num_carry: int) -> list[Any]:
+        # The compiled loop carries the ys as whole arrays; each iteration writes its row of them.
+        # With `reverse` rows are read and written from the last on.
         consts, carry, xs = cut(args, num_consts, num_carry)
         y_avals = b.avals_out[num_carry:]
         ys = [b.full(a, 0) for a in y_avals]
@@ -89,6 +91,8 @@ class Scan(Higher):
         nz_consts, nz_start, nz_xs = map(tuple, cut(nonzero, nc, nk))
         num_ys = len(olympuspr.out_avals) - nk
 
+        # A carry that gets a tangent in the body must come in with one: it is instantiated at the
+        # start and in the result. Tangents of ys need no such agreement.
         def step(nz_carry: tuple[bool, ...]) -> Any:
             found = jvp_program(olympuspr, (*nz_consts, *nz_carry, *nz_xs),
                                 (*nz_carry, *(False,) * num_ys))
@@ -98,6 +102,8 @@ class Scan(Higher):
         p, t = cut(primals, nc, nk), cut(tangents, nc, nk)
         t[1] = [instantiate(x) if nz else x for x, nz in zip(t[1], nz_carry, strict=True)]
         t = [[x for x in group if type(x) is not Zero] for group in t]
+        #   jvp_program   c k x | dc dk dx     ->  k y | dk dy      (consts, carry, xs, ys)
+        #   scan          c dc | k dk | x dx   ->  k dk | y dy
         # The body takes all primals, then all tangents: interleave by consts, carry, xs.
         n, sizes = len(primals), [len(g) for g in t]
         start = [n, n + sizes[0], n + sizes[0] + sizes[1]]
@@ -125,11 +131,15 @@ class Scan(Higher):
         uk_consts, uk_start, uk_xs = map(tuple, cut(unknown, nc, nk))
         num_ys = len(olympuspr.out_avals) - nk
 
+        # The unknowns of the carry are forced: one that any iteration makes unknown is unknown from
+        # the start, in all of them.
         def step(uk_carry: tuple[bool, ...]) -> Any:
             split = partial_eval_program(olympuspr, (*uk_consts, *uk_carry, *uk_xs),
                                          (*uk_carry, *(False,) * num_ys))
             return split, split.unknown_out[:nk]
 
+        # A const that the unknown half touches in place has to be there altogether. That it is
+        # unknown may make more carries unknown: the search begins again.
         while True:
             split, uk_carry = carry_fixpoint(uk_start, step)
             uk = (*uk_consts, *uk_carry, *uk_xs)
@@ -138,10 +148,18 @@ class Scan(Higher):
                 break
             uk_consts = tuple(u or i in touched for i, u in enumerate(uk_consts))
         known = [a for a, u in zip(args, uk, strict=True) if not u]
+        #   known scan    c | k | x                              ->  k | y, residuals of kind None
+        #   unknown scan  c-residuals, c | k | x-residuals, x    ->  k | y
+        # Where a residual comes from decides what it is in the unknown scan (`res_kinds`):
+        #   None     computed in each iteration, or its carry:  a y of the known scan, then an x
+        #   < 0      computed, the same in each iteration:      once, by the program `once`; a const
+        #   < kc     a known const:                             a const, as it is
+        #   others   a known x:                                 an x, as it is
         kc, kk = nc - sum(uk_consts), nk - sum(uk_carry)
         known_body, res_kinds, once = split.known.derived(
             ("scan residuals", split.residuals, kc, kk),
             lambda: _hoist(*_scan_residuals(split, kc, kk), kc))
+        # Reversed, so that kind -1 is the first of them, -2 the second.
         invariant = eval_closed(once, *known[:kc])[::-1]
         num_known_ys = sum(not u for u in split.unknown_out[nk:])
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
@@ -159,6 +177,7 @@ class Scan(Higher):
                 res_consts.append(known[kind])
             else:
                 res_xs.append(known[kind])
+        # The split's unknown half takes all residuals in front; a scan wants each in its group.
         groups = cut([a for a, u in zip(args, uk, strict=True) if u], sum(uk_consts), sum(uk_carry))
         is_const = [kind is not None and kind < kc for kind in res_kinds]   # hoisted ones too
         n_res = len(res_kinds)
@@ -177,6 +196,8 @@ class Scan(Higher):
     def _linear_inputs(self, olympuspr: ClosedOlympuspr, args: Sequence[Any], num_consts: int,
                        num_carry: int) -> list[bool]:
         """Which inputs of the body are linear; a carry that starts as known zeros may be, too."""
+        # The loop's carry has one type, so it is linear throughout if any iteration makes it of
+        # linear values; an ordinary start is then the zero tangent of something constant.
         consts, start, xs = cut([type(a) is Linear for a in args], num_consts, num_carry)
 
         def step(flags: tuple[bool, ...]) -> Any:
@@ -190,9 +211,14 @@ class Scan(Higher):
 
     def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
                   num_consts: int, num_carry: int, reverse: bool, **params: Any) -> list[Any]:
+        #   forwards    c-residuals, lin | carry       | x-residuals, lin   ->  carry | y
+        #   backwards   c-residuals      | acc, ct_k   | ct_y, x-residuals  ->  acc, ct_k | d_xs
+        # Iterations run in the other order on the same rows. A const is read in all of them: its
+        # cotangent is their sum, which is carried in `acc`.
         consts, carry, xs = cut(args, num_consts, num_carry)
         linear = self._linear_inputs(olympuspr, args, num_consts, num_carry)
         ct_carry, ct_ys = cut(cts, num_carry)
+        # A carry has one type throughout, and ys are stacked: neither can be a symbolic `Zero`.
         ct_carry, ct_ys = list(map(instantiate, ct_carry)), list(map(instantiate, ct_ys))
         lin_consts = [a for a in consts if type(a) is Linear]
         res_consts = [a for a in consts if type(a) is not Linear]
@@ -217,6 +243,7 @@ class Scan(Higher):
                         olympuspr=back.derived(("scan", nr, nl, nk), program), num_consts=nr,
                         num_carry=nl + nk, reverse=not reverse, **params)
         rest = iter(out)
+        # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
         found = [next(rest) if lin else None for lin in linear]
         return [ct if type(a) is Linear else None for a, ct in zip(args, found, strict=True)]
 
@@ -226,6 +253,7 @@ class Scan(Higher):
         consts, carry, xs = cut(args, nc, nk)
         d_consts, d_carry, d_xs = cut(dims, nc, nk)
         num_ys = len(olympuspr.out_avals) - nk
+        # The scanned axis is axis 0 of xs and ys, the mapped one axis 1; in the body it is axis 0.
         b_xs = [None if d is None else 0 for d in d_xs]
 
         def step(mapped: tuple[bool, ...]) -> Any:
@@ -253,6 +281,7 @@ class Scan(Higher):
         nc, nk = params["num_consts"], params["num_carry"]
         used_ys = tuple(used[nk:])
 
+        # A carry that nobody reads at the end may feed what is read, an iteration later.
         def step(used_carry: tuple[bool, ...]) -> Any:
             found = dce_closed(params["olympuspr"], (*used_carry, *used_ys))
             return found, tuple(found[1][nc:nc + nk])
@@ -301,6 +330,8 @@ def _hoist(body: ClosedOlympuspr, kinds: Sequence[int | None], num_consts: int
     """
     pr = body.olympuspr
     first = len(pr.outvars) - sum(k is None for k in kinds)
+    # One pass does: equations come after what they read. Those with effects stay in the loop, since
+    # it matters how often they happen.
     fixed = {*pr.constvars, *pr.invars[:num_consts]}
     for eqn in pr.eqns:
         if not eqn.effects and all(type(v) is Literal or v in fixed for v in eqn.invars):

@@ -48,6 +48,8 @@ class While(Higher):
         return body_olympuspr.out_avals
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        # An effect on an input names its place: each program is told where its inputs are among
+        # ours.
         nc, nb, n = params["cond_nconsts"], params["body_nconsts"], len(avals)
         return (of_body(params["cond_olympuspr"], [*range(nc), *range(nc + nb, n)])
                 | of_body(params["body_olympuspr"], range(nc, n)))
@@ -90,6 +92,7 @@ class While(Higher):
         nc, nb = cond_nconsts, body_nconsts
         c_consts, b_consts, carry = cut(primals, nc, nb)
         _, t_consts, t_carry = cut(tangents, nc, nb)
+        # The condition is a bool: tangents of its consts do not matter.
         nz_consts = tuple(type(t) is not Zero for t in t_consts)
 
         def step(nz_carry: tuple[bool, ...]) -> Any:
@@ -100,11 +103,13 @@ class While(Higher):
         t_consts = [t for t in t_consts if type(t) is not Zero]
         t_carry = [instantiate(t) for t, on in zip(t_carry, nz, strict=True) if on]
         # The body takes consts, carry, tangents of consts, of carry: bring all consts in front.
+        #   jvp_program   c k | dc dk   ->   while   c dc | k dk
         n = nb + len(carry)
         consts, values, consts_dot, carry_dot = cut(
             range(len(body.invars)), nb, len(carry), len(t_consts))
         t_avals = [body.in_avals[i] for i in carry_dot]
         body = body.rearranged([*consts, *consts_dot, *values, *carry_dot])
+        # Condition and body share one carry: the condition takes the tangents, and reads none.
         cond = with_leading(cond_olympuspr, k := len(cond_olympuspr.invars), [*range(k), *t_avals])
         out = self.bind(*c_consts, *b_consts, *t_consts, *carry, *t_carry, cond_nconsts=nc,
                         cond_olympuspr=cond, body_nconsts=nb + len(t_consts), body_olympuspr=body,
@@ -117,6 +122,8 @@ class While(Higher):
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
                      ) -> list[Any]:
         """Run what is known; the unknown part repeats the whole loop, which has no fixed length."""
+        #   known loop      the known carries alone; no residuals: the number of rows is not known
+        #   recorded loop   everything, since the unknown carries are computed from the known ones
         whole = tape.record(self, args, params)
         known, uk = self.known_loop(args, unknown, **params)
         if known is None or input_effects(self.effects([typeof(a) for a in args], params)):
@@ -139,6 +146,7 @@ class While(Higher):
             return split, split.unknown_out
 
         split, uk = carry_fixpoint(uk_start, step)
+        # An unknown that the condition does not read does not matter: the loop ends without it.
         used = dce_closed(cond_olympuspr, (True,))[1]
         if any(u and r for u, r in zip((*uk_cond, *uk), used, strict=True)):
             return None, uk
@@ -167,6 +175,7 @@ class While(Higher):
         def at_zero(mapped: Sequence[bool]) -> list[int | None]:
             return [0 if m else None for m in mapped]
 
+        # If the condition is mapped, so is every carry: each element keeps what it ended with.
         def step(mapped: tuple[bool, ...]) -> Any:
             cond, (cond_dim,) = batch_program(cond_olympuspr, axis, [*c_dims, *at_zero(mapped)])
             if cond_dim is not None:
@@ -177,6 +186,7 @@ class While(Higher):
 
         (cond_dim, body), mapped = carry_fixpoint(tuple(d is not None for d in k_dims), step)
         k_dims_new = at_zero(mapped)
+        # Once more, with the carry's final flags, and mapped if it was mapped in any round.
         cond = batch_program(cond_olympuspr, axis, [*c_dims, *k_dims_new], cond_dim is not None)[0]
         carry = [to_axis(x, d, 0, size) if m else x
                  for x, d, m in zip(carry, k_dims, mapped, strict=True)]
@@ -188,8 +198,11 @@ class While(Higher):
             raise ValueError("while_loop: mapped with a condition that differs by element, and a "
                              "body that changes an operand in place; elements that have stopped "
                              "would change it; use lax.map or lax.scan over the elements.")
+        #   body  c_consts, b_consts | going, carry  ->  going, carry     condition   any of `going`
         # Which elements go on is carried: the condition is evaluated once for each value.
         going = eval_closed(cond, *c_consts, *carry)
+        # Effects of elements that have stopped must not happen: each runs under a `cond` of its
+        # own. If elements see each other along this axis they cannot be run apart.
         if any(map(per_element, (cond_olympuspr, body_olympuspr))) and not (
                 axis.name is not None and self.uses_axis(axis.name, {
                     "cond_olympuspr": cond_olympuspr, "body_olympuspr": body_olympuspr})):
@@ -230,6 +243,7 @@ def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Seque
 
     def step(*args: Any) -> list[Any]:
         c_consts, b_consts, (going,), carry = cut(args, nc, nb, 1)
+        # With no elements there is none to stand in.
         if not typeof(going).shape[0]:
             return [going, *carry]
         one = argmax(going, 0, np.int32)
@@ -269,6 +283,7 @@ def loop(bind: Callable[..., list[Any]], cond_fun: Callable[[Any], Any],
     """Stage condition and body on pytrees and apply `bind`, that of a while primitive."""
     leaves, avals, tree = flatten("while_loop: init_val", init_val)
     in_tree = tree_flatten((init_val,))[1]
+    # The body first: it settles the carry's weak types, which the condition is then staged for.
     body, avals = stage_loop_body("while_loop", body_fun, in_tree, tree, avals)
     cond = stage_body(cond_fun, in_tree, avals)
     out = cond.out_avals

@@ -86,6 +86,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0
             raise errors.UnexpectedTracerError(
                 f"composite {name}: the decomposition closes over {describe(tracers[0])}; traced "
                 "values are operands of the operation; pass it as a positional argument.")
+        # Sorted, as the order of keywords does not make another operation; None is left out.
         outs = composite_p.bind(*leaves, olympuspr=closed, name=name, version=version,
                                 attributes=tuple((k, v) for k, v in sorted(texts.items()) if v))
         return tree_unflatten(out_tree, outs)
@@ -101,6 +102,7 @@ def attribute_text(what: str, value: Any) -> str:
             "positional argument.")
     if value is None:
         return ""
+    # MLIR knows few escapes, but any byte may be written in hex.
     if isinstance(value, str):
         return '"' + "".join(c if c.isalnum() or c in " _-.,:/" else "".join(
             f"\\{byte:02X}" for byte in c.encode()) for c in value) + '"'

@@ -89,6 +89,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     def fwd(*args: Any) -> tuple[Any, Any]:
         out, rule = check_pair(what, fun(*args), "output, rule")
         leaves, out_tree = tree_flatten(out)
+        # Integer outputs have no cotangent: the user's rule gets None for them.
         active = [a for a in (typeof(x).to_tangent_aval() for x in leaves) if not is_float0(a)]
 
         def flat_rule(*given: Any) -> Any:
@@ -96,6 +97,8 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
             return rule(tree_unflatten(out_tree, [
                 None if is_float0(typeof(x).to_tangent_aval()) else next(cts) for x in leaves]))
 
+        # The rule is staged while what it closes over is alive: those values are leaves of
+        # `_Converted`, a pytree, and so residuals like any others.
         body = stage_body(wraps(rule)(flat_rule), tree_structure(tuple(active)), active)
         return out, _Converted(body.program, body.consts, tree_structure(tuple(active)),
                                body.out_tree)
@@ -133,6 +136,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     """
     check_callable("closure_convert", fun=fun)
     body, _, in_tree = _stage("closure_convert", fun, example_args)
+    # What is not traced, or has no derivative, stays inside.
     hoisted = [isinstance(c, Tracer) and not is_float0(typeof(c).to_tangent_aval())
                for c in body.consts]
     moved = [c for c, h in zip(body.consts, hoisted) if h]
@@ -199,6 +203,7 @@ class LinearCall(Higher):
                   transpose: ClosedOlympuspr, num_callee_consts: int, num_transpose_consts: int,
                   num_res: int) -> list[Any]:
         f_consts, t_consts, res, lin = cut(args, num_callee_consts, num_transpose_consts, num_res)
+        # Both programs, and their consts, change places: transposed twice it is the original.
         found = self.bind(*t_consts, *f_consts, *res, *map(instantiate, cts), callee=transpose,
                           transpose=callee, num_callee_consts=num_transpose_consts,
                           num_transpose_consts=num_callee_consts, num_res=num_res)
@@ -209,6 +214,7 @@ class LinearCall(Higher):
              callee: ClosedOlympuspr, transpose: ClosedOlympuspr, num_callee_consts: int,
              num_transpose_consts: int, num_res: int) -> Any:
         f_dims, t_dims, r_dims, l_dims = cut(dims, num_callee_consts, num_transpose_consts, num_res)
+        # All linear operands and all outputs are mapped: transposed, they are each other's.
         lin = [to_axis(x, d, 0, axis.size) for x, d in zip(args[len(args) - len(l_dims):], l_dims)]
         num_out = len(callee.out_avals)
         forward, _ = batch_program(callee, axis, [*f_dims, *r_dims, *[0] * len(lin)], True)

@@ -85,6 +85,7 @@ class custom_jvp(CustomFunction[P, R]):
                 raise TypeError(f"custom_jvp {name_of(self.fun)}: defjvps has {len(jvps)} rules; "
                                 f"one is required for each of {len(primals)} arguments; pass None "
                                 "where the derivative is zero.")
+            # The decorated function itself: derivatives of the rules come from the rules, too.
             call: Any = self
             out = call(*primals)
             total = None
@@ -113,6 +114,11 @@ class custom_jvp(CustomFunction[P, R]):
         return call.result(out)
 
 
+# Rules wrap each other as the call travels:
+#   _JvpCall     the user's Python rule
+#   _BatchedJvp  a rule under vmap
+#   _StagedJvp   a rule as a program: made by staging if it may hold tracers
+#   _ShiftedJvp  behind leading operands: made by staging if the function closes over tracers
 class _JvpRule:
     """A flat rule: (primals, tangents) -> (outs, tangents of outs); tangents may be `Zero`."""
 
@@ -147,6 +153,7 @@ class _JvpCall(_JvpRule):
         self.fun, self.symbolic_zeros = owner.fun, owner.symbolic_zeros
         self.rule = rule
         self.name, self.code = name_of(rule), getattr(rule, "__code__", rule)
+        # Static arguments by identity: they need not be hashable, and `statics` keeps them alive.
         self.identity = (rule, owner.fun, *map(id, statics.values()))
         self.statics, self.in_tree = statics, in_tree
         self.out_tree: PyTreeDef | None = None      # both known once function or rule has run
@@ -161,6 +168,7 @@ class _JvpCall(_JvpRule):
         return closed_over(self.rule, self.fun, *self.statics.values())
 
     def run(self, *flat: Any) -> list[Any]:
+        # In ascending order, as nondiff_argnums is sorted: each insertion finds its final place.
         args = self.in_tree.unflatten(flat)
         for i, value in self.statics.items():
             args.insert(i, value)
@@ -169,6 +177,7 @@ class _JvpCall(_JvpRule):
         return leaves
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        # Tangents may be `Zero`, in any place; the user's rule sees arrays or `SymbolicZero`s.
         if self.symbolic_zeros:
             given = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
         else:
@@ -179,6 +188,8 @@ class _JvpCall(_JvpRule):
                            tuple(unflatten(given)))
         out, t_out = check_pair(what, result, "output, tangent of the output")
         check_structure(what, out, t_out, "the rule's tangent output is not like its primal output")
+        # The function may have run before (staging runs it first), or never: what it returned is
+        # known in the first case, and taken from the rule in the second.
         leaves, tree = tree_flatten(out)
         if self.out_tree is not None and self.out_avals is not None and self.out_tree != tree:
             check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
@@ -211,6 +222,7 @@ def _tangent(what: str, path: str, x: Any, t: Any) -> Any:
     if found.shape != aval.shape or found.dtype != aval.dtype:
         raise TypeError(f"{what}: {at(path)}the rule returned the output {typeof(x)} with a "
                         f"tangent {found}; the tangent must be {aval}; correct the rule.")
+    # An integer output has no derivative: what the rule gave for it is dropped.
     return Zero(aval) if is_float0(aval) else t
 
 
@@ -228,6 +240,8 @@ class _StagedJvp(_JvpRule):
 
     def stage(self, rule: _JvpRule, avals: Sequence[Any]) -> list[Any]:
         """Stage the rule for arguments of these avals; the tracers that it closes over."""
+        # Every argument that can have a tangent has one here, be it zeros: one program serves all
+        # calls.
         t_avals = [a.to_tangent_aval() for a in avals]
         self.nonzero = [not is_float0(t) for t in t_avals]
         n = len(avals)
@@ -249,6 +263,7 @@ class _StagedJvp(_JvpRule):
         self.own, self._found = (0, len(consts)), []
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        # The consts in front come with zero tangents: `differentiate` sees to that.
         given = [instantiate_zero(t) for t, nz in zip(tangents[self.own[1]:], self.nonzero) if nz]
         out = eval_closed(self.program, *primals, *given)
         n = len(self.flags)
@@ -282,6 +297,7 @@ class _BatchedJvp(_JvpRule):
     def __init__(self, trace: BatchTrace, rule: _JvpRule, dims: Sequence[int | None]) -> None:
         self.trace, self.rule, self.dims, self.name = trace, rule, list(dims), rule.name
         self.code, self.own = rule.code, rule.own
+        # Mapped along other axes, or by another vmap, it is another rule.
         self.identity = (trace, self.dims, rule.identity)
         self.mapped = mapped_by_rule(trace, rule, dims)
 
@@ -301,6 +317,9 @@ class _BatchedJvp(_JvpRule):
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         n = len(primals)
+        #   primals, tangents that are not zero  ->  outs, tangents that are not zero
+        # A tangent is mapped as its primal is. Which outputs have one, `flags` says once the rule
+        # ran.
         nonzero = [type(t) is not Zero for t in tangents]
         flags: list[bool] = []
 
@@ -332,6 +351,8 @@ class CustomJvpCall(CustomCall):
 
     def vmap(self, trace: Any, fun: Callable[..., Any], rules: Any, vals: Sequence[Any],
              dims: Sequence[int | None], **params: Any) -> Any:
+        # The trace below runs the function or the rule; both place their outputs by `rule.place`,
+        # so that `out_dim` is settled after it, and the same for both.
         rule = _BatchedJvp(trace, rules, dims)
 
         def run(*xs: Any) -> list[Any]:

@@ -99,6 +99,7 @@ def python_value(x: Any) -> Any:
     """A literal of a program as the scalar that it stands for; anything else as it is."""
     if type(x) is not Literal:
         return x
+    # Weak values and bools become Python's scalars, others NumPy's, which keep the dtype.
     value = x.value()
     return value.item() if x.aval.weak_type or type(x.val) is bool else value[()]
 
@@ -165,6 +166,8 @@ class CustomFunction(Generic[P, R]):
                              f"{', '.join(parameters)}.")
         return tuple(sorted(n + count if n < 0 else n for n in nums))
 
+    # The function's attributes show through. `fun` itself is excepted: while it is not set, looking
+    # it up would not end.
     def __getattr__(self, name: str) -> Any:
         if name == "fun" or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(name)
@@ -193,6 +196,8 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
 
 def closed_over(*values: Any) -> list[Tracer]:
     """Tracers that values are or hold: in pytrees, and in functions as what they close over."""
+    # A search of what can be reached, not a proof: a tracer in a global, or in an object that is no
+    # pytree, is not found.
     found: list[Tracer] = []
     seen: set[int] = set()
     todo = list(values)
@@ -238,6 +243,8 @@ def depends_on(x: Any, trace: Any) -> bool:
         return False
     if x._trace is trace:
         return True
+    # A tracer of a trace above holds one of a trace below as its value: JVP's has primal and
+    # tangent, vmap's has val.
     held = (getattr(x, slot, None) for slot in ("primal", "tangent", "val"))
     return any(depends_on(y, trace) for y in held)
 
@@ -249,6 +256,11 @@ def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[An
     The trace is that of the original vmap, not a new one, so that its tracers which `fun` closes
     over are recognised; rules run it again later, above another trace, even after vmap returned.
     """
+    #   at the call            when the rule runs (in a backward pass, say)
+    #     vmap's trace           vmap's trace      the same object, made alive again
+    #     its parent             what is current now
+    # Function and rule may close over tracers of that very trace, which a new one would take for
+    # constants or refuse as ended. Its axis name, too, is in scope again.
     saved = ctx.trace, trace.parent, trace.alive, ctx.axes
     try:
         trace.parent, trace.alive, ctx.trace = ctx.trace, True, trace
@@ -265,6 +277,7 @@ def mapped_by_rule(trace: Any, rules: Any, dims: Sequence[int | None]) -> bool |
 
     They do if what they close over is mapped: both must agree on it, whichever runs first.
     """
+    # Operands in front of `own[1]` are what function and rules close over.
     if any(d is not None for d in dims[:rules.own[1]]) or \
             any(depends_on(t, trace) for t in rules.closed_over()):
         return True
@@ -301,6 +314,8 @@ class _Frame:
         self.used = False
 
     def serves(self, rules: Any, avals: Sequence[Any]) -> bool:
+        # With other types (a smaller problem) or static arguments it is another call, whose rules
+        # stay Python.
         return self.identity == rules.identity and self.avals == avals
 
 
@@ -310,6 +325,8 @@ def stage_rules(rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
     Calls of the function in its own rules have these rules and operands, too. Tracers are found by
     staging, so it is done again once they are known.
     """
+    # The frame is found by the code of the user's rule: a rule that calls its own function, as most
+    # custom_jvp rules do, would otherwise be staged within itself without end.
     staged = rules.staged_type(rules)
     frame = _Frame(rules.identity, avals, staged)
     outer = _in_progress.frames
@@ -317,6 +334,8 @@ def stage_rules(rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
     try:
         while True:
             found = staged.stage(rules, avals)
+            # Inner calls took the consts known so far as operands. If there turn out to be more,
+            # and there was such a call, the program is wrong: stage it again with all of them.
             new = [t for t in found if not any(t is c for c in frame.consts)]
             frame.consts = [*frame.consts, *new]
             if not (new and frame.used):
@@ -363,6 +382,8 @@ def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
     """Tangents of the outputs if there are `active` ones, of values that the rule does not know."""
     avals = tuple([typeof(x).to_tangent_aval() for x in outs])
     wanted = tuple([a for a in avals if not is_float0(a)])
+    # Raising here would refuse a derivative that nobody asks for. The tangents become those of an
+    # operation that raises when it is evaluated, transformed or lowered.
     if not active or not wanted:
         return list(tangents)
     given = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
@@ -370,6 +391,14 @@ def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
     return [x if type(t) is Zero else add(x, t) for x, t in zip(found, tangents)]
 
 
+# How a call travels. Each trace's `process_custom(prim, fun, rules, args, params)` takes what is
+# its own off function and rules, and hands the rest to the trace below:
+#   evaluation   fun(*args); no rule is looked at
+#   JVPTrace     an operand with a tangent: prim.jvp, which runs the rules; else on to the parent
+#   BatchTrace   prim.vmap: function and rules that run under this trace (`run_batched`); parent
+#   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
+#   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
+#   an equation  bind_eqn: the same again from the top, with the body for `fun`
 class CustomCall(Higher, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
@@ -424,12 +453,17 @@ class CustomCall(Higher, abstract=True):
         return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,
                                         tuple(map(python_value, args)), rest)
 
+    #   operands   tracers of the function | consts of the rules | arguments
+    # The body does not read the second group; rules shifted by the first do not see that one.
     def stage(self, fun: Callable[..., Any], rules: Any, args: tuple,
               params: dict[str, Any]) -> Any:
         """Record the call in the current (staging) trace."""
         avals = [typeof(a) for a in args]
         body, tracers = closure_convert(stage(fun, avals))
         more: list[Any] = []
+        #   no rule like it is being staged   it is staged if it may hold tracers, else stays Python
+        #   it is, for these types            a call in its own rule: shares the program being made
+        #   it is, for others                 it stays Python
         frame = _in_progress.frames.get(rules.code)
         if frame is None:
             if tracers or rules.closed_over():
@@ -458,6 +492,9 @@ class CustomCall(Higher, abstract=True):
 
         The first tangents may be those of values that function or rules close over.
         """
+        #   primals   function's tracers (lead) | rules' tracers (up to own) | arguments
+        # If no argument has a tangent the rule is not needed, and what it closes over has no
+        # influence: only the function's own tracers are then refused a derivative.
         lead, own = rules.own
         if own and all(type(t) is Zero for t in tangents[own:]):
             outs = ctx.trace.process_custom(self, fun, rules, tuple(primals), params)

@@ -65,6 +65,7 @@ class LinearSolve(Higher):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, const_lengths: tuple,
             olympusprs: tuple) -> Any:
         """A dx = db - dA x."""
+        # Consts of the solvers have no influence: the solution depends on the equation alone.
         consts, *_, rhs = cut(primals, *const_lengths)
         t_consts, *_, t_rhs = cut(tangents, *const_lengths)
         out = self.bind(*primals, const_lengths=const_lengths, olympusprs=olympusprs)
@@ -80,6 +81,7 @@ class LinearSolve(Higher):
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
                      ) -> list[Any]:
+        # In the tangent equation only b is unknown, and the solution is linear in it.
         return tape.record(self, args, params)
 
     def transpose(self, cts: Sequence[Any], *args: Any, const_lengths: tuple, olympusprs: tuple
@@ -94,6 +96,8 @@ class LinearSolve(Higher):
             raise not_linear("custom_linear_solve", "the matrix")
         vecmat, _ = transpose_program(matvec, [False] * len(m_consts) + [True] * len(rhs),
                                       [True] * len(rhs))
+        # The two solvers, and their consts, change places: the transpose's transpose is the
+        # original.
         found = self.bind(*m_consts, *t_consts, *s_consts, *map(instantiate, cts[:len(rhs)]),
                           const_lengths=(len(m_consts), len(t_consts), len(s_consts)),
                           olympusprs=(vecmat, transpose_solve, solve))
@@ -105,6 +109,7 @@ class LinearSolve(Higher):
         *consts, rhs = cut(args, *const_lengths)
         *c_dims, b_dims = cut(dims, *const_lengths)
         rhs = [to_axis(x, d, 0, axis.size) for x, d in zip(rhs, b_dims)]
+        # All of x and b are mapped, even if one is not: the programs feed each other.
         vector = [0] * len(rhs)
         programs = tuple(None if program is None
                          else batch_program(program, axis, [*d, *vector], True)[0]
@@ -236,6 +241,8 @@ def custom_root(f: Callable[..., Any], initial_guess: Any, solve: Callable[..., 
     _like(what, solver, tree, avals, "initial_guess", len(avals) if has_aux else -1)
     n = len(avals)
 
+    # Values that `f` and `solve` close over are arguments, in two groups: only the equation's have
+    # a derivative. The guess has none.
     @custom_jvp
     def root(consts: list[Any], others: list[Any], guess: list[Any]) -> list[Any]:
         return results(eval_closed(solver.program, *others, *guess))
@@ -244,6 +251,8 @@ def custom_root(f: Callable[..., Any], initial_guess: Any, solve: Callable[..., 
     def root_jvp(primals: tuple, tangents: tuple) -> tuple[list[Any], list[Any]]:
         out = root(*primals)
         consts, t_consts = primals[0], tangents[0]
+        # f(x, c) = 0, hence (df/dx) dx = -(df/dc) dc: `moved` is the right side, `linear` the left.
+        # `out` is a call of `root` again, so that second derivatives have a rule, too.
         x = out[:n]
         _, moved = jvp_flat(lambda *c: eval_closed(equation.program, *c, *x), consts, t_consts)
         rhs = tree_unflatten(tree, [neg(instantiate(t)) for t in moved])

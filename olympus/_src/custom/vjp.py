@@ -135,6 +135,11 @@ class custom_vjp(CustomFunction[P, R]):
         return call.result(out)
 
 
+#   primals          ── fwd ────────►  outs, residuals     at once, where the primals are known
+#   res., tangents   ── custom_lin ─►  tangents of outs    recorded, never evaluated
+#   res., cotangents ── bwd ────────►  cotangents          the transpose of custom_lin
+# Residuals are operands of custom_lin, and bwd takes them as arguments: so jit, vmap and scan can
+# carry them from one pass to the other.
 class _VjpRule:
     """Flat rules: (primals, perturbed) -> (outs, residuals, bwd).
 
@@ -173,6 +178,7 @@ class _VjpCall(_VjpRule):
         self.fun, self.fwd, self.bwd = owner.fun, fwd, bwd
         self.name, self.bwd_name = name_of(fwd), name_of(bwd)
         self.code = getattr(fwd, "__code__", fwd)
+        # Static arguments by identity: they need not be hashable, and `statics` keeps them alive.
         self.identity = (fwd, bwd, owner.fun, *map(id, statics.values()))
         self.symbolic_zeros, self.optimize_remat = owner.symbolic_zeros, owner.optimize_remat
         self.statics, self.in_tree = statics, in_tree
@@ -188,6 +194,7 @@ class _VjpCall(_VjpRule):
         return closed_over(self.fun, self.fwd, self.bwd, *self.statics.values())
 
     def arguments(self, flat: Sequence[Any]) -> list[Any]:
+        # In ascending order, as nondiff_argnums is sorted: each insertion finds its final place.
         args = self.in_tree.unflatten(flat)
         for i, value in self.statics.items():
             args.insert(i, value)
@@ -226,6 +233,7 @@ class _VjpCall(_VjpRule):
         else:
             cts = list(map(instantiate_zero, cts))
         what = f"custom_vjp {name_of(self.fun)}: bwd {self.bwd_name}"
+        # bwd runs when the forward pass, and perhaps the transformation around it, is over.
         for tracer in closed_over(self.bwd):
             if not tracer._trace.alive:
                 raise UnexpectedTracerError(
@@ -259,6 +267,7 @@ def _cotangent_leaves(what: str, in_tree: Any, result: Any) -> list[Any]:
                         "return None for an argument whose cotangent is zero.")
     leaves: list[Any] = []
     for i, (ct, tree) in enumerate(zip(result, subtrees)):
+        # None has to be a leaf, or it would vanish from the structure.
         found, structure = tree_flatten(ct, is_leaf=_is_none)
         if structure == tree:
             leaves += found
@@ -313,6 +322,7 @@ class _StagedVjp(_VjpRule):
         backwards: list[Callable[..., list[Any]]] = []      # one, once `forward` has run
 
         def forward(*args: Any) -> list[Any]:
+            # One program serves all calls: every argument may have a tangent.
             outs, res, bwd = rules(args, [True] * len(avals))
             backwards.append(bwd)
             self.num_outs = len(outs)
@@ -322,6 +332,8 @@ class _StagedVjp(_VjpRule):
         res_avals = self.fwd.out_avals[self.num_outs:]
         ct_avals = [a.to_tangent_aval() for a in self.fwd.out_avals[:self.num_outs]]
 
+        # After `forward`: only then is it known how many residuals there are, and of which
+        # structure.
         def backward(*args: Any) -> list[Any]:
             given = iter(args[len(res_avals):])
             cts = backwards[0](args[:len(res_avals)], [
@@ -352,6 +364,8 @@ class _StagedVjp(_VjpRule):
             flags = (*(False,) * n, *self.flags)
             return [next(found) if nz else Zero(a) for nz, a in zip(flags, in_avals)]
 
+        # The consts are residuals, in front: `back` takes them as `fwd` does, and its inputs are
+        # then just residuals and cotangents. They get no cotangents.
         return out[:self.num_outs], [*primals[:n], *out[self.num_outs:]], bwd
 
 
@@ -454,6 +468,8 @@ def sum_or_move(ct: Any, dim: int | None, want: int | None, size: int, per_eleme
     """A cotangent of mapped elements for an operand mapped at `want`, or summed if it is not."""
     if want is not None:
         return to_axis(ct, dim, want, size)
+    # The elements share the operand: its cotangent is the sum of theirs. One that is not mapped
+    # counts once for each element, unless the outputs are not mapped, either.
     if dim is None and not per_element:
         return ct
     return reduce_sum(to_axis(ct, dim, 0, size), (0,))
@@ -468,6 +484,8 @@ class CustomVjpCall(CustomCall):
             tangents: Sequence[Any], **params: Any) -> Any:
         def apply(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             nonzero = tuple(type(t) is not Zero for t in tangents)
+            # On a recorded program dce may find that nothing reads the residuals; evaluated, all is
+            # done.
             run = _apart if rules.optimize_remat and is_recorded(ctx.trace) else _together
             outs, res, bwd = run(fun, rules, primals, nonzero)
             out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])
@@ -517,6 +535,7 @@ def _apart(fun: Callable[..., Any], rules: _VjpRule, primals: Sequence[Any],
     whole, of_whole = closure_convert(stage(forward, avals))
     alone, of_alone = closure_convert(stage(fun, avals))
     n, bwd = found
+    # Bodies of equations hold no tracers, and either must be able to stand for the other.
     if of_whole or of_alone or whole.out_avals[:n] != alone.out_avals:
         return rules(primals, perturbed)
     out = custom_fwd_p.bind(*primals, olympuspr=whole, call_olympuspr=alone, name=rules.name)
@@ -545,6 +564,7 @@ class CustomFwd(Defined):
     vmap_named = vmap
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        # Residuals are read: an ordinary call of fwd. None is: an ordinary call of the function.
         alone, params = eqn.params["call_olympuspr"], eqn.params
         n = len(alone.out_avals)
         if any(used[n:]):
@@ -584,9 +604,11 @@ class CustomLin(Primitive):
 
     def transpose(self, cts: Sequence[Any], *args: Any, bwd: Callable[..., Any], num_res: int,
                   perturbed: Sequence[bool], out_avals: Sequence[Any], name: str) -> list[Any]:
+        # float0 outputs have no tangent, so no output here, but bwd wants a cotangent for each.
         given = iter(cts)
         all_cts = [Zero(a) if is_float0(a) else next(given) for a in out_avals]
         found = bwd(list(map(python_value, args[:num_res])), all_cts)
+        # bwd gives one cotangent per argument; the operands are those that had a tangent.
         wanted = [ct for ct, on in zip(found, perturbed) if on]
         return [None] * num_res + [ct if type(a) is Linear else None
                                    for a, ct in zip(args[num_res:], wanted)]
@@ -597,6 +619,8 @@ class CustomLin(Primitive):
         res_dims, size = list(dims[:num_res]), axis.size
         tangents = [to_axis(t, d, 0, size) for t, d in zip(args[num_res:], dims[num_res:])]
 
+        # A new vmap of bwd, not `run_batched`: what is mapped here is the linear map, after fwd
+        # ran.
         def batched_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             nonzero = [type(ct) is not Zero for ct in cts]
             zeros: list[Any] = []
@@ -611,6 +635,7 @@ class CustomLin(Primitive):
             given = [ct for ct in cts if type(ct) is not Zero]
             vals, out_dims = batch_flat(run, axis, [*res, *given], [*res_dims, *[0] * len(given)])
             rest = iter([to_axis(x, d, 0, size) for x, d in zip(vals, out_dims)])
+            # A zero of one element, widened to all.
             return [next(rest) if z is None else
                     Zero(z.aval.update(shape=(size, *z.aval.shape))) for z in zeros]
 

@@ -77,6 +77,7 @@ class custom_vmap(CustomFunction[P, R]):
                                  "required; set it with def_vmap first.")
         leaves, tree = tree_flatten(self.resolve(args, kwargs))
         call = _VmapCall(self, tree)
+        # Nothing is traced, so nothing is mapped: the function runs as Python.
         if ctx.trace is ThreadState.trace:
             out = call.run(*leaves)
         else:
@@ -89,6 +90,11 @@ class custom_vmap(CustomFunction[P, R]):
         return tree_unflatten(call.out_tree, out)
 
 
+# Rules wrap each other as the call travels:
+#   _VmapCall         the user's rule
+#   _Shifted          behind operands that the function closes over
+#   _Differentiated   of (f, df), _Tangent of df alone, _Cotangent of its transpose
+#   _Within           under a vmap that the rule does not apply to
 class _VmapRule:
     """A flat rule: (axis size, whether each argument is mapped, args) -> outs, which are mapped."""
 
@@ -184,6 +190,7 @@ class _Derived(_VmapRule):
     def function(self, size: int, mapped: Sequence[bool]
                  ) -> tuple[Callable[..., list[Any]], list[bool]]:
         """The rule as a function of the operands; then, once it ran, which outputs are mapped."""
+        # Operands that the function closes over, which the user's rule never sees.
         if any(self.nonzero[:self.rule.num_leading]):
             raise TypeError(f"custom_vmap: the function of the rule {self.name} closes over a "
                             "differentiated value; the rule knows nothing of it; pass it as an "
@@ -205,6 +212,7 @@ class _Differentiated(_Derived):
     def tangents(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[Any], list[bool]]:
         """Outputs, their tangents, and which are mapped."""
+        # An operand counts as mapped if it or its tangent is: the rule gets one flag for both.
         n = len(self.nonzero)
         given = iter(zip(args[n:], batched[n:]))
         pairs = [next(given) if nz else (None, False) for nz in self.nonzero]
@@ -220,6 +228,7 @@ class _Differentiated(_Derived):
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
         outs, tangents, flags = self.tangents(size, batched, args)
+        # The program's outputs have tangents wherever they can (`_moving`): so must the rule's.
         moving = [(instantiate(t), f) for t, f in zip(tangents, flags) if not _still(t)]
         return [*outs, *(t for t, _ in moving)], [*flags, *(f for _, f in moving)]
 
@@ -259,6 +268,7 @@ class _Cotangent(_Tangent):
                    for x, have, want in zip(args[:n], batched[:n], mapped)]
         program, consts = closure_convert(stage(run, list(map(typeof, primals))))
         moving = [f for a, f in zip(program.out_avals, flags) if not is_float0(a.to_tangent_aval())]
+        # An output that the rule leaves unmapped is shared: its cotangent is the sum over elements.
         cts = [_mapped(ct, have, True, size) for ct, have in zip(args[n:], batched[n:])]
         cts = [ct if f else reduce_sum(ct, (0,)) for ct, f in zip(cts, moving)]
         back = cotangent_program(program, (*(False,) * len(consts), *self.nonzero))
@@ -282,6 +292,8 @@ class _Within(_VmapRule):
             outs, flags[:] = self.rule(size, batched, xs)
             return outs
 
+        # The user's rule gets the outer axis in front: behind it, axes mapped here are one further
+        # on.
         outs, dims = batch_flat(run, self.axis, args, [
             None if d is None else d + b for d, b in zip(self.dims, batched)])
         return [to_axis(x, d, int(f), self.axis.size) for x, d, f in zip(outs, dims, flags)], flags
@@ -326,6 +338,8 @@ def _cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Cl
         [True] * sum(split.unknown_out))
     moving, first = _moving(closed), _silent(split.known)
 
+    # Reverse mode from the start: the known half again, for the residuals, then its transpose.
+    # Cotangents of outputs without a tangent (`given`) lead nowhere.
     def run(*args: Any) -> list[Any]:
         known = eval_closed(first, *args[:n])
         computed = known[len(known) - split.num_computed:]
@@ -338,6 +352,7 @@ def _cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Cl
 
 def _silent(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program without what it does besides computing: the primal call has done that."""
+    # Where an effect has results they may be needed: its equation stays.
     pr = closed.olympuspr
     if not pr.effects:
         return closed
@@ -371,6 +386,10 @@ class CustomVmapCall(CustomCall):
 
     what = "custom_vmap"
 
+    #   f              ── jvp ───────►  (f, df): _Differentiated
+    #   (f, df)        ── on a tape ─►  f, at once, and df, recorded: _Tangent
+    #   df             ── transpose ─►  its transpose: _Cotangent, whose transpose is df
+    # Each stays a call with a rule, so that vmap of any derivative still finds the user's rule.
     def jvp(self, fun: Any, rules: Any, primals: Sequence[Any], tangents: Sequence[Any],
             **params: Any) -> Any:
         closed = fun.closed
@@ -386,6 +405,7 @@ class CustomVmapCall(CustomCall):
 
     def on_tape(self, tape: Any, fun: Any, rules: Any, args: tuple, params: dict[str, Any]
                 ) -> list[Any]:
+        # The call of (f, df) is cut in two here, unless a primal is unknown itself.
         if type(rules) is _Differentiated:
             n = len(rules.nonzero)
             if not any(map(tape.owns, args[:n])):
@@ -397,6 +417,7 @@ class CustomVmapCall(CustomCall):
         return tape.record(self, args, self.pack(rules, fun.closed, params))
 
     def stage(self, fun: Any, rules: Any, args: tuple, params: dict[str, Any]) -> Any:
+        # The equation outlives the traces that the user's rule may close over.
         rules.seal()
         return ctx.trace.process(self, args, self.pack(rules, fun.closed, params))
 
@@ -409,6 +430,8 @@ class CustomVmapCall(CustomCall):
         rules, rest = self.unpack(params)
         n = len(getattr(rules, "nonzero", ()))
         linear = [type(a) is Linear for a in args]
+        # Linear in anything but the (co)tangents: the function itself is, and its body is
+        # transposed.
         if not isinstance(rules, _Tangent) or linear != [i >= n for i in range(len(args))]:
             return super().transpose(cts, *args, **params)
         kind, make = (_Tangent, tangent_program) if type(rules) is _Cotangent else \
@@ -424,11 +447,13 @@ class CustomVmapCall(CustomCall):
         mapped = [d is not None for d in dims]
         if not rules.decides(mapped):
             name = trace.axis.name
+            # The rule does not apply to this axis, but may to one further out: it is kept, within.
             if any(mapped) or (name is not None and program_uses_axis(fun.closed, name)):
                 body, _ = batch_program(fun.closed, trace.axis, dims, True)
                 fun, rules = Program(body), _Within(rules, trace.axis, dims)
             out = ctx.trace.process_custom(self, fun, rules, tuple(vals), params)
             return out, [0 if type(rules) is _Within else None] * len(out)
+        # The rule is the user's, and runs in the trace below vmap, on whole arrays.
         args = [x if d is None else to_axis(x, d, 0, trace.axis.size) for x, d in zip(vals, dims)]
         outs, flags = rules(trace.axis.size, mapped, args)
         return outs, [0 if flag else None for flag in flags]

@@ -44,6 +44,7 @@ class FlatCallback:
         self.callback_func, self.in_tree, self.static = callback_func, in_tree, static
 
     def _key(self) -> tuple:
+        # By identity: static arguments are any objects, hashable or not; `static` keeps them alive.
         return (self.callback_func, self.in_tree, tuple((i, id(x)) for i, x in self.static))
 
     def __eq__(self, other: object) -> bool:
@@ -60,6 +61,7 @@ class FlatCallback:
         cpu = devices.devices("cpu")[0]
         leaves = [lib.device_put(make_aval(x.shape, x.dtype), x, cpu, committed=False)
                   for x in map(np.asarray, arrays)]
+        # In ascending order: each insertion finds its final place.
         for i, x in self.static:
             leaves.insert(i, x)
         args, kwargs = tree_unflatten(self.in_tree, leaves)
@@ -78,6 +80,7 @@ class HostCall(Primitive, abstract=True):
 
     def impl(self, *args: Any, **params: Any) -> Any:
         """Call at once: a compiled program would be kept, and the callback with it."""
+        # Programs that were started before may still have ordered callbacks to make.
         if any(e.ordered for e in self.effects((), params)):
             effects.wait_for_ordered()
         values = [lib.to_numpy(stored(a)) for a in args]    # of keys their data
@@ -97,6 +100,7 @@ class HostCall(Primitive, abstract=True):
         return call
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
+        # Ordered calls pass one token from each to the next through the module.
         effects = self.effects((), params)
         ordered = any(e.ordered for e in effects)
         out, token, _ = emit_python_callback(
@@ -131,6 +135,7 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
       The results, the token or None, and None: the module keeps the function alive.
     """
     host = lib.HostFunction(callback if token is None else _pass_token(callback))
+    # The list goes with the executable, which keeps the functions alive; the call names its place.
     index = len(ctx.module.host_callbacks)
     ctx.module.host_callbacks.append(host)
     attributes = {"backend_config": ctx.attr(f"{{index = {index} : ui64}}"),

@@ -167,6 +167,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
         arrays.append(traced)
         others.append({k: v for k, v in names.items() if k not in traced})
 
+    # Traced values are operands, and come back as arrays; the others are kept as they are now.
     def stop(values: list[dict[str, Any]]) -> None:
         prompt = Prompt(frames, [{**fixed, **found} for fixed, found in zip(others, values)])
         prompt.cmdloop()

@@ -72,6 +72,7 @@ class BatchEffect(DebugEffect):
     """A debugging callback runs, under vmap once for the whole batch."""
 
     __slots__ = ()
+    # So that loops and branches around it are not run for one element after the other.
     per_element = False
     name = "Batch"
 
@@ -92,6 +93,7 @@ class Tick(DueTick):
     def host(self, params: dict[str, Any]) -> Callable[..., tuple[np.ndarray, ...]]:
         show = super().host(params)
 
+        # Evaluated at once there is no program to decide: the call does.
         def call(done: Any, total: Any) -> tuple[np.ndarray, ...]:
             due = done == total or done % max(total // UPDATES, 1) == 0
             return show(done, total) if due else ()
@@ -102,6 +104,7 @@ class Tick(DueTick):
         b.inline(self._when_due, *xs, **params)
         return []
 
+    # In the program: iterations that are not due do not wait for Python.
     def _when_due(self, done: Any, total: Any, **params: Any) -> list[Any]:
         def one(x: int) -> Any:
             aval = typeof(done)
@@ -133,6 +136,7 @@ class Backward(Primitive):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, callback: FlatCallback
             ) -> Any:
+        # Only the tangent goes through it: the forward pass is as without.
         return primals[0], self.bind(tangents[0], *primals[1:], callback=callback)
 
     def transpose(self, ct: Any, x: Any, done: Any, total: Any, *, callback: FlatCallback

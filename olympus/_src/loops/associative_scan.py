@@ -82,6 +82,9 @@ def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any
     def cut(values: list[Any], start: int, stop: int | None = None, step: int = 1) -> list[Any]:
         return [slice_in_dim(x, start, stop, step, k) for x, k in zip(values, axes)]
 
+    #   xs      x0   x1   x2   x3   x4
+    #   pairs      x0 x1     x2 x3          half as many: their prefixes are the results 1, 3, …
+    #   even    x0, then each of those with the element after it: the results 0, 2, 4, …
     pairs = combine(cut(xs, 0, n - 1, 2), cut(xs, 1, None, 2))
     odd = _prefixes(combine, pairs, axes)
     if n % 2 == 0:
@@ -97,6 +100,7 @@ def _interleave(even: Any, odd: Any, axis: int) -> Any:
     """even[0], odd[0], even[1], odd[1] … along the axis."""
     a, b = typeof(even), typeof(odd)
     more = a.shape[axis] - b.shape[axis]
+    # Both are spread out with zeros in the places of the other, and added.
     zero = literal(0, a.dtype)
     none = [(0, 0, 0)] * a.ndim
 

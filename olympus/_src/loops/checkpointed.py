@@ -52,11 +52,14 @@ class CheckpointedWhile(While):
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      checkpoints: int, **params: Any) -> list[Any]:
+        # Where the condition reads an unknown, or an operand is changed in place, the loop cannot
+        # be counted first: it stays one loop, which has no transpose.
         known, uk = self.known_loop(args, unknown, checkpoints=checkpoints, **params)
         if known is None or input_effects(self.effects([typeof(a) for a in args], params)):
             return tape.record(self, args, {**params, "checkpoints": checkpoints})
         count, *out = self._counting(*known.args, **known.keywords)
         nc = params["cond_nconsts"]
+        # From the start again, without the condition: the count stands for it.
         whole = tape.record(counted_while_p, [count, *args[nc:]], {
             "olympuspr": params["body_olympuspr"], "num_consts": params["body_nconsts"],
             "checkpoints": checkpoints})
@@ -123,6 +126,7 @@ class CountedWhile(Higher):
     def lower(self, b: Any, *args: Any, **params: Any) -> list[Any]:
         return b.inline(self._as_while, *args, **params)
 
+    # The count is an integer: it has no tangent.
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
             num_consts: int, checkpoints: int) -> Any:
         (count, *primals), tangents = primals, tangents[1:]
@@ -135,6 +139,7 @@ class CountedWhile(Higher):
         t_consts = [t for t in tangents[:num_consts] if type(t) is not Zero]
         t_carry = [instantiate(t) for t, on in zip(tangents[num_consts:], nz) if on]
         n, k = len(primals), len(t_consts)
+        #   jvp_program   c k | dc dk   ->   this loop   c dc | k dk
         body = body.rearranged([*range(num_consts), *range(n, n + k), *range(num_consts, n),
                                 *range(n + k, n + k + len(t_carry))])
         out = self.bind(count, *primals[:num_consts], *t_consts, *primals[num_consts:], *t_carry,
@@ -166,6 +171,7 @@ class CountedWhile(Higher):
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, num_consts: int, checkpoints: int) -> Any:
         params = {"num_consts": num_consts, "checkpoints": checkpoints}
+        # Elements differ in their number of iterations: that takes a while loop.
         if dims[0] is not None:
             return batch_flat(lambda *xs: self._as_while(*xs, olympuspr=olympuspr, **params),
                               axis, args, dims)
@@ -197,6 +203,8 @@ class CountedWhile(Higher):
         back, lin_carry = olympuspr.derived(
             ("walk back", linear, num_consts, checkpoints),
             lambda: _walk_back_program(olympuspr, linear, num_consts, checkpoints))
+        # A carry may start as known zeros and become linear in the body: the program counts it
+        # among the linear ones, but its operand wants no cotangent.
         lin = (*linear[:num_consts], *lin_carry)
         known = [a for a, on in zip(args, lin) if not on]
         ct = [instantiate(c) for c, on in zip(cts, lin_carry) if on]
@@ -222,6 +230,8 @@ def _walk_back_program(olympuspr: ClosedOlympuspr, linear: Sequence[bool], num_c
     num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
     back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
                                 [True] * sum(lin_carry))
+    # `forward` steps the known state, `split.known` gives residuals, too: those of one iteration
+    # are computed when it is undone, and never kept.
     forward, _ = dce_closed(split.known, [True] * num_state + [False] * split.num_computed)
     avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry)))
     acc_avals = [a.to_tangent_aval() for a, on in avals[:num_consts] if on]
@@ -262,6 +272,7 @@ def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
     # what the first one stores.
     while_loop = functools.partial(loop, functools.partial(
         checkpointed_while_p.bind, checkpoints=checkpoints))
+    # No known state: an iteration is undone without knowing where it was.
     if not start:
         def undo(loop: Any) -> Any:
             t, acc, ct = loop
@@ -271,12 +282,18 @@ def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
     stored = [broadcast(x, (checkpoints,)) for x in start]
     where = zeros_of(make_aval((checkpoints,), INT))
 
+    #   iterations  0 ──────── begin ──── begin + steps ──── last │ undone
+    #   stack       where[0] … where[top]
+    # A state is the one before its iteration. Each round runs forward from the topmost. It gets to
+    # `last`, which is then undone, or part of the way, where it leaves another state. A state that
+    # was at `last` already is used up: it is popped. The state before iteration 0 stays to the end.
     def round_(loop: Any) -> Any:
         last, top, where, stored, acc, ct = loop
         begin = dynamic_index_in_dim(where, top, keepdims=False)
         state = [dynamic_index_in_dim(x, top, keepdims=False) for x in stored]
         distance = ew.sub(last, begin)
         free = ew.sub(_int(checkpoints - 1), top)
+        # With one place, every iteration is reached from the start.
         steps = stride(distance, free) if checkpoints > 1 else distance
         _, state = while_loop(lambda loop: ew.lt(loop[0], steps),
                               lambda loop: (ew.add(loop[0], _int(1)), advance(loop[1])),
@@ -307,6 +324,8 @@ def stride(distance: Any, free: Any) -> Any:
     behind it c - 1; with the least r that does, the parts are made as long as they may be. Without
     a free place the whole distance is run.
     """
+    # Binomials outgrow int32. Where float32 rounds them the stride is not the best, but the clamp
+    # keeps it between one step and the whole distance: all that correctness asks for.
     real = np.dtype(np.float32)
 
     def number(x: float) -> Any:
@@ -315,6 +334,8 @@ def stride(distance: Any, free: Any) -> Any:
     c = convert_element_type(ew.add(free, _int(1)), real)
     length = convert_element_type(ew.add(distance, _int(1)), real)
 
+    #   reach   C(c + r, c): the most that r does       before   C(c + r - 1, c): the same of r - 1
+    #   behind  C(c + r - 2, c - 1): the least that is left for the part behind the new state
     def grow(loop: Any) -> Any:
         r, reach, _ = loop
         r = ew.add(r, number(1.0))

@@ -47,6 +47,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if (isinstance(batch_size, bool) or getattr(batch_size, "ndim", 0)
             or not hasattr(batch_size, "__index__") or batch_size < 1):
         raise ValueError(f"map: batch_size is {batch_size!r}; a positive int is required.")
+    # Whole batches are a loop over [number of batches, batch_size]; the rest is one smaller batch.
     whole = size - mod(size, batch_size)
     parts = []
     if whole or not size:

@@ -78,6 +78,7 @@ class ReduceWindow(Primitive):
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              olympuspr: ClosedOlympuspr, **params: Any) -> Any:
         n = len(args) // 2
+        # XLA starts all elements from one value.
         if any(d is not None for d in dims[n:]):
             return batch_flat(lambda *xs: _by_gathering(xs, olympuspr=olympuspr, **params), axis,
                               args, dims)
@@ -95,6 +96,7 @@ def _by_gathering(args: Sequence[Any], *, olympuspr: ClosedOlympuspr, **params: 
     places = [*map(_axis_places, shape, sizes, *[params[name] for name in (
         "window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")])]
     rows = [_window_elements(x, [index for index, _ in places]) for x in args[:n]]
+    # Places in the padding hold no element. The function's identity is not known: they are flagged.
     if all(inside.all() for _, inside in places):
         return reduce_p.bind(*rows, *args[n:], olympuspr=olympuspr, dimensions=(0,))
     flags = _window_flags([inside for _, inside in places])
@@ -108,6 +110,7 @@ def _axis_places(size: int, count: int, window: int, stride: int, pads: tuple[in
     steps, starts = np.arange(window) * spread, np.arange(count) * stride - pads[0]
     at = np.add.outer(steps, starts)
     inside = (at >= 0) & (at < dilated(size, base)) & (at % base == 0)
+    # An index in bounds everywhere, so that the gather needs no check; flags say where it counts.
     return np.where(inside, at // base, 0).astype(np.int32), inside
 
 
@@ -121,6 +124,7 @@ def _merged(x: Any, ndim: int) -> Any:
 def _window_elements(x: Any, indices: Sequence[np.ndarray]) -> Any:
     """The element of each window at each of its places, along a new axis 0."""
     for d, index in enumerate(indices):
+        # Axis d becomes two, [place in the window, window]: those before it have been doubled.
         axis, sizes = 2 * d, typeof(x).shape
         window = [1 if i == axis else n for i, n in enumerate(sizes)]
         kept = tuple([i if i < axis else i + 1 for i in range(len(sizes)) if i != axis])

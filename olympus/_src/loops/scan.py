@@ -62,6 +62,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
     n = _length(x_avals, x_tree, length)
     leaves, avals, tree = flatten("scan: init", init)
     label = progress if isinstance(progress, str) else "scan" if progress else ""
+    # With `checkpoint` the bar belongs to the loop over stretches, where nothing is repeated.
     if label and (checkpoint is None or jit_disabled.value):
         f = shown_scan(f, label, literal(n, INDEX, False))
         order = rev(iota(INDEX, n), (0,)) if reverse else iota(INDEX, n)
@@ -85,6 +86,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
 
 def _stretch(checkpoint: int | str, length: int) -> int:
     """How many iterations lie between two carries that are kept."""
+    # The square root, rounded up.
     kept = math.isqrt(max(length - 1, 0)) + 1 if checkpoint == "sqrt" else checkpoint
     if isinstance(kept, (bool, str)) or not hasattr(kept, "__index__") or kept < 1:
         raise ValueError(f"scan: checkpoint is {checkpoint!r}; a positive int, \"sqrt\" or None is "
@@ -114,6 +116,9 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
         return functools.partial(checkpoint_p.bind, olympuspr=program, prevent_cse=False,
                                  differentiated=False, policy=None)
 
+    #   forwards   [stretch] [stretch] … [left]
+    #   reverse    [left] … [stretch] [stretch]      the iterations begin on the right
+    # In either order of iterations the shorter part comes last, outside the loop over stretches.
     whole, left = divmod(length, stretch)
     first = left if reverse else 0      # where the whole stretches start
     parts = [slice_in_dim(x, first, first + whole * stretch) for x in xs]
@@ -123,6 +128,7 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
         run, show = shown_stretches(run, label, rounds, stretch, length, num_carry)
         parts.append(rev(iota(INDEX, whole), (0,)) if reverse else iota(INDEX, whole))
     avals = [*map(typeof, (*consts, *carry)), *(typeof(x).without_axis(0) for x in parts)]
+    # A bar is part of the program, and no two calls have the same one.
     outer = stage(run, avals) if label else olympuspr.derived(
         ("stretches", stretch, unroll, reverse, *avals), lambda: stage(run, avals))
     out = scan_p.bind(*consts, *carry, *parts, olympuspr=outer, length=whole, unroll=1, **params)
@@ -189,6 +195,7 @@ def _loop(f: Callable[..., Any], carry: Any, x_leaves: Sequence[Any], x_tree: An
         x = x_tree.unflatten([index_in_dim(x, i, keepdims=False) for x in x_leaves])
         carry, y = f(carry, x)
         ys.append(y)
+    # Made from the last on, but kept at the places of their xs.
     if reverse:
         ys.reverse()
     columns = zip(*[tree_flatten(y)[0] for y in ys])

@@ -79,6 +79,8 @@ class ScatterApply(Primitive):
         # Each array's tangents for a unit tangent of one array; then all are multiplied and summed.
         units = [_constant(unit if k == j else 0, x)
                  for j, unit, _ in given for k, x in enumerate(xs)]
+        # Windows may overlap: what the function does to an element again, it does to its
+        # derivative.
         outs = self.bind(indices, *xs, *units, olympuspr=_pushing(olympuspr, n, len(given)),
                          **params)
         totals: list[Any] = [Zero(typeof(x).to_tangent_aval()) for x in xs]

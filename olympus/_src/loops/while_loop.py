@@ -99,6 +99,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     if progress:
         body_fun = shown_fori(body_fun, progress if isinstance(progress, str) else "fori_loop",
                               _index(lower, aval), _index(upper, aval))
+    # What is staged depends on body_fun and the index's type alone, so that a later call finds it
+    # (`Derived`): the index is carried, and no bound closed over.
     bounds = _concrete(lower), _concrete(upper)
     if None not in bounds:
         first: Any = bounds[0]
@@ -115,6 +117,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     if unroll is not None:
         raise ValueError("fori_loop: unroll given with bounds that are traced; Python ints are "
                          "required as bounds; leave unroll out.")
+    # For the same reason the upper bound is carried, unchanged.
     one = literal(1, aval.dtype, aval.weak_type)
 
     def below(state: Any) -> Any:
