@@ -121,11 +121,11 @@ def tensor_type(aval: Any) -> Any:
             found = mlir.ir.Type.parse("!stablehlo.token", mlir.context())
         else:
             physical = physical_aval(aval)
+            element = element_type(physical.dtype)
             try:
                 with mlir.context():
                     found = mlir.ir.RankedTensorType.get(
-                        list(physical.shape), element_type(physical.dtype), None,
-                        mlir.ir.Location.unknown())
+                        list(physical.shape), element, None, mlir.ir.Location.unknown())
             except TypeError:       # a size that C++ has no integer for
                 raise ValueError(f"compile: an array {aval} given; sizes below 2**63 are required."
                                  ) from None
