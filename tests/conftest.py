@@ -12,6 +12,7 @@ import socket
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,9 +30,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A table without rows for a property gives no test, not a skipped one."""
+    """A table without rows for a property gives no test; tests that were found slow are marked."""
     items[:] = [item for item in items if not item.name.endswith("[NOTSET]")
                 and not item.name.endswith("[op0-kind0]")]
+    slow = set((Path(__file__).parent / "data" / "slow.txt").read_text().splitlines())
+    for item in items:
+        file = item.nodeid.split("::")[0].removesuffix(".py").replace("/", ".")
+        if f"{file}::{item.name}" in slow:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
