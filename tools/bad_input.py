@@ -251,7 +251,7 @@ OWN: dict[str, dict[str, Any]] = {
     "olympus.device_put": {"x": F}, "olympus.eval_shape": {"fun": _add, "args": (F,)},
     "olympus.jvp": {"fun": _add, "primals": (F,), "tangents": (F,)},
     "olympus.linear_transpose": {"fun": _add, "primals": (F,)},
-    "olympus.config.update": {"name": "olympus_traceback_depth", "val": 1},
+    "olympus.config.update": {"name": "olympus_log_compiles", "val": False},
 }
 
 

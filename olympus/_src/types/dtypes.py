@@ -25,10 +25,10 @@ from ..base.typing import DTypeLike
 
 __all__ = [
     "ExtendedDType", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast", "canonical_dtype",
-    "canonicalize_dtype", "complex64", "complex128", "default_complex", "default_float",
+    "canonicalize_dtype", "complex64", "complex128", "default_float",
     "default_int", "extended", "finfo", "float0", "float16", "float32", "float64", "iinfo", "int8",
     "int16", "int32", "int64", "is_bool", "is_complex", "is_extended", "is_float0", "is_floating",
-    "is_inexact", "is_integer", "is_key", "is_numeric", "is_python_scalar", "isdtype",
+    "is_inexact", "is_integer", "is_key", "is_numeric", "isdtype",
     "issubdtype", "itemsize_bits", "long_name", "prng_key", "promote_many", "promote_types",
     "python_scalar_dtype", "requested_dtype", "result_type", "scalar_kind", "scalar_type_of",
     "set_scalar_constructor", "short_name", "tangent_dtype", "to_complex_dtype",
@@ -206,11 +206,6 @@ def python_scalar_dtype(kind: type) -> np.dtype:
     return canonical_dtype(_PYTHON[kind])
 
 
-def is_python_scalar(x: Any) -> bool:
-    """Whether `x` is a bool, int, float or complex of Python itself (no NumPy scalar)."""
-    return type(x) in _PYTHON
-
-
 def default_int() -> np.dtype:
     """int32, or int64 with x64 on."""
     return canonical_dtype(_DTYPE["int64"])
@@ -219,11 +214,6 @@ def default_int() -> np.dtype:
 def default_float() -> np.dtype:
     """float32, or float64 with x64 on."""
     return canonical_dtype(_DTYPE["float64"])
-
-
-def default_complex() -> np.dtype:
-    """complex64, or complex128 with x64 on."""
-    return canonical_dtype(_DTYPE["complex128"])
 
 
 def scalar_type_of(x: Any) -> type:

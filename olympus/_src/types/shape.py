@@ -91,8 +91,8 @@ def sequence(given: Any, what: str, noun: str) -> tuple[Any, ...]:
 
 def canonical_dim(d: Any, what: str = "shape") -> Any:
     """One dimension as a non-negative int, or symbolic; errors as `canonical_shape`."""
-    if type(d) is not int and not isinstance(d, SymbolicDim):
-        d = static_int(d, what, "dimension")
+    if type(d) is not int:
+        d = extent(d, what, "dimension")
     if d < 0:
         raise ValueError(f"{what}: dimension {d} given; dimensions are not negative.")
     return d
