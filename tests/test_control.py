@@ -16,9 +16,12 @@ from olympus._src.control.cond import cond, switch
 from olympus._src.core.effects import effects_barrier
 from olympus._src.host import debug
 from olympus._src.host.callbacks import VMAP_METHODS, io_callback, pure_callback
+from olympus._src.lax.arithmetic import mul
+from olympus._src.lax.comparison import gt, lt
 from olympus._src.lax.convert import convert_element_type
-from olympus._src.lax.elementwise import add, gt, lt, mul, sin
+from olympus._src.lax.families import add
 from olympus._src.lax.shape import reduce_sum
+from olympus._src.lax.transcendental import sin
 from olympus._src.loops.associative_scan import associative_scan
 from olympus._src.loops.map import map as lax_map
 from olympus._src.loops.scan import scan

@@ -17,8 +17,10 @@ from olympus._src.custom.vjp import (
     custom_vjp,
     custom_vjp_primal_tree_values,
 )
-from olympus._src.lax.elementwise import add, cos, mul, neg, sin
+from olympus._src.lax.arithmetic import mul, neg
+from olympus._src.lax.families import add
 from olympus._src.lax.shape import reduce_sum
+from olympus._src.lax.transcendental import cos, sin
 from olympus._src.loops.scan import scan
 from olympus.lax import stop_gradient
 

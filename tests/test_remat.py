@@ -11,7 +11,8 @@ from olympus import numpy as onp
 from olympus._src.control.remat import checkpoint, checkpoint_name, checkpoint_policies
 from olympus._src.core.staging import stage
 from olympus._src.core.trace import typeof
-from olympus._src.lax.elementwise import mul, sin
+from olympus._src.lax.arithmetic import mul
+from olympus._src.lax.transcendental import sin
 from olympus._src.loops.scan import scan
 
 X = np.float32(0.5)

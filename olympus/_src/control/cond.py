@@ -20,8 +20,9 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import Split, partial_eval_program
 from ..interpreters.transpose import transpose_program
-from ..lax import elementwise as ew
 from ..lax.barriers import stop_gradient
+from ..lax.bits import bitwise_or
+from ..lax.comparison import clamp, eq, ne, select_n
 from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim, zeros_of
@@ -172,11 +173,11 @@ class Cond(Higher):
                               [index, *args], [0, *dims])
             return outs, [0] * len(outs)
         # A program that stands for several indices runs once, for the elements of all of them.
-        taken = [ew.eq(index, literal(i, INT32)) for i in range(len(branches))]
+        taken = [eq(index, literal(i, INT32)) for i in range(len(branches))]
 
         def for_those(branch: ClosedOlympuspr) -> list[Any]:
             heres = [here for here, b in zip(taken, branches, strict=True) if b is branch]
-            here = functools.reduce(ew.bitwise_or, heres)
+            here = functools.reduce(bitwise_or, heres)
             return self._for_those(axis, here, args, dims, branch)
 
         results = _once_each(for_those, branches)
@@ -184,7 +185,7 @@ class Cond(Higher):
         for picked, *column in zip(*results, strict=True):
             shape = typeof(picked).shape
             for here, x in zip(taken[1:], column, strict=True):
-                picked = ew.select_n(broadcast_in_dim(here, shape, (0,)), picked, x)
+                picked = select_n(broadcast_in_dim(here, shape, (0,)), picked, x)
             outs.append(picked)
         return outs, [0] * len(outs)
 
@@ -200,7 +201,7 @@ class Cond(Higher):
             # What the elements share gets no derivative, either, where none is here.
             one, some = argmax(here, 0, np.int32), reduce_or(here, (0,))
             args = [put_one(here, one, x, d) if d is not None else
-                    ew.select_n(some, stop_gradient(x), x) if _has_tangent(x) else x
+                    select_n(some, stop_gradient(x), x) if _has_tangent(x) else x
                     for x, d in zip(args, dims, strict=True)]
         # In place: a staged body would be recorded again at every level of branches in branches.
         outs, found = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
@@ -233,8 +234,8 @@ def put_one(here: Any, one: Any, x: Any, dim: int) -> Any:
     # the element that it is a copy of.
     stand_in = stop_gradient(dynamic_index_in_dim(x, one, dim, keepdims=False))
     others = [i for i in range(len(shape)) if i != dim]
-    return ew.select_n(broadcast_in_dim(here, shape, (dim,)),
-                       broadcast_in_dim(stand_in, shape, others), x)
+    return select_n(broadcast_in_dim(here, shape, (dim,)),
+                    broadcast_in_dim(stand_in, shape, others), x)
 
 
 def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ...]:
@@ -352,7 +353,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     if jit_disabled.value and not isinstance(pred, Tracer):
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
     if kind != "b":
-        pred = ew.ne(pred, literal(0, aval.dtype))
+        pred = ne(pred, literal(0, aval.dtype))
     return _branch("cond", convert_element_type(pred, INT32), (false_fun, true_fun), operands)
 
 
@@ -387,7 +388,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
     if jit_disabled.value and not isinstance(index, Tracer):
         return branches[min(max(int(index), 0), last)](*operands)
     index = convert_element_type(index, INT32)
-    index = ew.clamp(literal(0, INT32), index, literal(last, INT32))
+    index = clamp(literal(0, INT32), index, literal(last, INT32))
     return _branch("switch", index, branches, operands)
 
 

@@ -19,8 +19,10 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import instantiate, jvp_program
-from ..lax import elementwise as ew
 from ..lax import reduce as monoids
+from ..lax.arithmetic import max_p, min_p, mul_p
+from ..lax.bits import and_p, or_p, xor_p
+from ..lax.families import add_p, operand
 from ..lax.shape import broadcast_in_dim, reduce_sum, reshape, shifted, transpose
 from ..lax.sharding import constrain
 from ..lax.slicing import concatenate, slice_in_dim
@@ -110,7 +112,7 @@ def initial_values(what: str, leaves: Sequence[Any], avals: Sequence[ShapedArray
     if found != tree:
         raise structure_error(what, tree, found, "initial values and operands must have the same "
                                                  "structure")
-    inits = [ew.operand(i, x) for i, x in zip(inits, leaves, strict=True)]
+    inits = [operand(i, x) for i, x in zip(inits, leaves, strict=True)]
     wanted = [make_aval((), a.dtype) for a in avals]
     if not all(map(same_type, wanted, map(typeof, inits))):
         raise aval_error(what, leaf_names(tree, "init"), wanted, [*map(typeof, inits)],
@@ -219,14 +221,14 @@ reduce_p = Reduce("reduce")
 
 # Per scalar operation: its reduction, identity and kinds of dtype.
 _MONOIDS: dict[Any, Any] = {
-    ew.add_p: (reduce_sum, lambda dtype: 0, "iufc"),
+    add_p: (reduce_sum, lambda dtype: 0, "iufc"),
     **{op: (fun, prim.identity, prim.kinds) for op, fun, prim in (
-        (ew.mul_p, monoids.reduce_prod, monoids.reduce_prod_p),
-        (ew.max_p, monoids.reduce_max, monoids.reduce_max_p),
-        (ew.min_p, monoids.reduce_min, monoids.reduce_min_p),
-        (ew.and_p, monoids.reduce_and, monoids.reduce_and_p),
-        (ew.or_p, monoids.reduce_or, monoids.reduce_or_p),
-        (ew.xor_p, monoids.reduce_xor, monoids.reduce_xor_p))}}
+        (mul_p, monoids.reduce_prod, monoids.reduce_prod_p),
+        (max_p, monoids.reduce_max, monoids.reduce_max_p),
+        (min_p, monoids.reduce_min, monoids.reduce_min_p),
+        (and_p, monoids.reduce_and, monoids.reduce_and_p),
+        (or_p, monoids.reduce_or, monoids.reduce_or_p),
+        (xor_p, monoids.reduce_xor, monoids.reduce_xor_p))}}
 
 
 def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],

@@ -21,7 +21,7 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import instantiate, jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..interpreters.transpose import transpose_program
-from ..lax.elementwise import add
+from ..lax.families import add
 from ..lax.slicing import index_in_dim
 from .call import program_uses_axis
 from .fixpoint import carry_fixpoint

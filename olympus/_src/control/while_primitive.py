@@ -19,7 +19,8 @@ from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import instantiate, jvp_program
 from ..interpreters.partial_eval import partial_eval_program
-from ..lax import elementwise as ew
+from ..lax.bits import bitwise_and
+from ..lax.comparison import select_n
 from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim
@@ -249,9 +250,9 @@ def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Seque
         one = argmax(going, 0, np.int32)
         safe = [x if d is None else put_one(going, one, x, d)
                 for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)), strict=True)]
-        new = [ew.select_n(broadcast_in_dim(going, typeof(x).shape, (0,)), x, y)
+        new = [select_n(broadcast_in_dim(going, typeof(x).shape, (0,)), x, y)
                for x, y in zip(carry, eval_closed(body, *safe), strict=True)]
-        return [ew.bitwise_and(going, eval_closed(cond, *c_consts, *new)[0]), *new]
+        return [bitwise_and(going, eval_closed(cond, *c_consts, *new)[0]), *new]
 
     return stage(step, [*cond.in_avals[:nc], *body.in_avals[:nb], cond.out_avals[0],
                         *body.in_avals[nb:]])

@@ -1,7 +1,7 @@
 """Primitive: an operation together with every rule the interpreters read.
 
 Each rule is a method. A class that forgets one fails when it is defined; a rule that does not exist
-on purpose is `None`. Families (`lax.elementwise` …) derive several rules from one fact. Outsiders
+on purpose is `None`. Families (`lax.families` …) derive several rules from one fact. Outsiders
 may instead write `Primitive("name")` and give the rules one at a time, through the tables of
 `olympus.interpreters`, which are views of these methods.
 """

@@ -24,7 +24,7 @@ from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.jvp import instantiate, jvp_flat
-from ..lax.elementwise import add
+from ..lax.families import add
 from ..types.tree import register_pytree_node, tree_flatten, tree_structure, tree_unflatten
 from .rules import check_pair, is_float0, results
 from .vjp import custom_vjp

@@ -14,7 +14,7 @@ from ..core.primitive import Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.batching import BatchTrace, to_axis
-from ..lax.elementwise import add
+from ..lax.families import add
 from ..types.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 from .rules import (
     CustomCall,

@@ -30,7 +30,7 @@ from ..core.primitive import Higher, Linear, Primitive, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
 from ..interpreters.transpose import transpose_program
-from ..lax.elementwise import add
+from ..lax.families import add
 from ..lax.shape import zeros_of
 from ..types import dtypes
 from ..types.tree import tree_leaves, tree_leaves_with_path, tree_structure

@@ -20,7 +20,11 @@ from ..core.effects import DebugEffect
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import literal, typeof
 from ..interpreters.batching import to_axis
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import div, rem, sub
+from ..lax.bits import bitwise_or
+from ..lax.comparison import eq
+from ..lax.families import add
 from ..lax.reduce import reduce_max
 from ..types.dtypes import scalar_kind
 from ..types.tree import tree_flatten, tree_unflatten
@@ -114,8 +118,8 @@ class Tick(DueTick):
             due_p.bind(done, total, **params)
             return ()
 
-        every = ew.max(ew.div(total, one(UPDATES)), one(1))
-        due = ew.bitwise_or(ew.eq(done, total), ew.eq(ew.rem(done, every), one(0)))
+        every = arithmetic.max(div(total, one(UPDATES)), one(1))
+        due = bitwise_or(eq(done, total), eq(rem(done, every), one(0)))
         cond(due, call, tuple)
         return []
 
@@ -170,13 +174,13 @@ def report(label: str, each: int = 1, length: int | None = None
 
     def body(carry: Any, index: Any, total: Any) -> Any:
         aval = typeof(index)
-        done = ew.add(index, literal(1, aval.dtype, aval.weak_type))
+        done = add(index, literal(1, aval.dtype, aval.weak_type))
         _tick(flat, done, total)
         leaves, tree = tree_flatten(carry)
         for i, x in enumerate(leaves):
             if scalar_kind(typeof(x).dtype) in "fc":
                 # Backwards, the iteration at `index` is the last but `index`.
-                leaves[i] = backward_p.bind(x, ew.sub(total, index), total, callback=back)
+                leaves[i] = backward_p.bind(x, sub(total, index), total, callback=back)
                 break
         return tree_unflatten(tree, leaves)
 
@@ -211,9 +215,9 @@ def shown_stretches(run: Callable[..., list[Any]], label: str, rounds: int, stre
 
 def shown_fori(f: Callable[..., Any], label: str, lower: Any, upper: Any) -> Callable[..., Any]:
     """A fori_loop's function that shows progress."""
-    show, total = report(label), ew.sub(upper, lower)
+    show, total = report(label), sub(upper, lower)
 
     def body(i: Any, val: Any) -> Any:
-        return show(f(i, val), ew.sub(i, lower), total)
+        return show(f(i, val), sub(i, lower), total)
 
     return wraps(f)(body)

@@ -16,7 +16,7 @@ from ..base.errors import RuleMissingError
 from ..core.ir import ClosedOlympuspr, Olympuspr
 from ..core.primitive import Axis, Linear, Primitive, RuleView, Zero
 from ..core.trace import typeof
-from ..lax.elementwise import add
+from ..lax.families import add
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
 from ..lax.sharding import constrain
 from ..types.sharding import PartitionSpec

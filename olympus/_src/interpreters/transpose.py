@@ -13,7 +13,7 @@ from ..core.context import Scope, ctx
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..core.primitive import Linear, Zero, check_count, not_linear
 from ..core.staging import closure_convert, stage
-from ..lax.elementwise import add
+from ..lax.families import add
 from .jvp import instantiate
 
 __all__ = ["backward_pass", "transpose_program"]

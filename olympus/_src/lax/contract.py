@@ -12,7 +12,7 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, static_int
-from .elementwise import add
+from .families import add
 from .precision import canonical_precision, precision_attributes
 from .shape import shifted, transpose
 from .sharding import constrain

@@ -18,7 +18,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, div, sequence, static_int
 from .contract import unmixed
-from .elementwise import add
+from .families import add
 from .precision import canonical_precision, precision_attributes
 from .shape import broadcast_axis, move_axis, reshape, rev
 from .sharding import constrain

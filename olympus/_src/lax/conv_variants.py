@@ -12,7 +12,7 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.shape import canonical_shape, maximum, prod, static_int
-from . import elementwise as ew
+from .comparison import eq
 from .contract import dot_general
 from .conv import (
     ConvDimensionNumbers,
@@ -20,6 +20,7 @@ from .conv import (
     conv_general_dilated,
     conv_general_dilated_p,
 )
+from .convert import convert_element_type
 from .creation import broadcasted_iota
 from .shape import broadcast_in_dim, reshape, rev, transpose
 from .windows import canonical_pads, dilated, padtype_to_pads
@@ -150,8 +151,8 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
     spec = conv_dimension_numbers(x.shape, x.shape, dimension_numbers)
     features, places = x.shape[spec.lhs_spec[1]], prod(window)
     # One kernel per feature and place, which is 1 at that place.
-    one = ew.convert_element_type(ew.eq(*[broadcasted_iota("int32", (places, places), d)
-                                          for d in (0, 1)]), x.dtype)
+    one = convert_element_type(eq(*[broadcasted_iota("int32", (places, places), d)
+                                    for d in (0, 1)]), x.dtype)
     kernel = reshape(broadcast_in_dim(one, (features, places, places), (1, 2)),
                      (features * places, 1, *window))
     return conv_general_dilated(

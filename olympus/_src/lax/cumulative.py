@@ -19,10 +19,14 @@ from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axis, less
-from . import elementwise as ew
+from . import arithmetic
+from .arithmetic import div, is_finite, mul, real, sub
+from .comparison import eq, ne, select_n
+from .families import add
 from .reduce import check_kind, highest, lowest
 from .shape import broadcast_in_dim, inserted, rev
 from .slicing import concatenate, pad, slice_in_dim
+from .transcendental import exp, log
 from .windows import emit_windows
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "scan_pairs"]
@@ -57,7 +61,7 @@ def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
     spread = [[(0, 0, 0)] * aval.ndim for _ in range(2)]
     spread[0][axis], spread[1][axis] = (0, 1 - n % 2, 1), (1, n % 2, 1)
     x, y = pad(even, zero, spread[0]), pad(odd, zero, spread[1])
-    return ew.add(x, y)
+    return add(x, y)
 
 
 class Cumulative(Primitive):
@@ -116,7 +120,7 @@ class CumulativeSum(Cumulative):
 
 def _product(p: Elements, q: Elements) -> Elements:
     (x, s), (y, t) = p, q
-    return ew.mul(x, y), ew.add(ew.mul(s, y), ew.mul(x, t))
+    return mul(x, y), add(mul(s, y), mul(x, t))
 
 
 def _extremum(choose: Callable[[Any, Any], Any]) -> Combine:
@@ -124,9 +128,9 @@ def _extremum(choose: Callable[[Any, Any], Any]) -> Combine:
         (x, s), (y, t) = p, q
         one_half = literal(0.5, typeof(s).dtype)
         z = choose(x, y)
-        tie = ew.eq(x, y)
-        picked = ew.select_n(ew.eq(x, z), t, s)
-        return z, ew.select_n(tie, picked, ew.mul(ew.add(s, t), one_half))
+        tie = eq(x, y)
+        picked = select_n(eq(x, z), t, s)
+        return z, select_n(tie, picked, mul(add(s, t), one_half))
     return combine
 
 
@@ -138,30 +142,30 @@ def _logaddexp(x: Any, y: Any) -> Any:
 def _log_pair(x: Any, y: Any) -> tuple[Any, Any, Any]:
     """log(exp x + exp y) and the derivatives by x and y."""
     aval = typeof(x)
-    top = ew.max(x, y)
+    top = arithmetic.max(x, y)
     # Infinite maxima would give inf - inf: take them as the result, with derivative 1 where equal.
-    finite = ew.is_finite(top) if aval.dtype.kind != "c" else ew.is_finite(ew.real(top))
+    finite = is_finite(top) if aval.dtype.kind != "c" else is_finite(real(top))
     zero, one = [broadcast_in_dim(literal(v, aval.dtype), aval.shape, ()) for v in (0, 1)]
-    shift = ew.select_n(finite, zero, top)
-    ex, ey = ew.exp(ew.sub(x, shift)), ew.exp(ew.sub(y, shift))
-    total = ew.add(ex, ey)
-    value = ew.select_n(finite, top, ew.add(shift, ew.log(total)))
-    safe = ew.select_n(ew.ne(total, zero), one, total)
-    return value, ew.div(ex, safe), ew.div(ey, safe)
+    shift = select_n(finite, zero, top)
+    ex, ey = exp(sub(x, shift)), exp(sub(y, shift))
+    total = add(ex, ey)
+    value = select_n(finite, top, add(shift, log(total)))
+    safe = select_n(ne(total, zero), one, total)
+    return value, div(ex, safe), div(ey, safe)
 
 
 def _log_sum(p: Elements, q: Elements) -> Elements:
     (x, s), (y, t) = p, q
     z, dx, dy = _log_pair(x, y)
-    return z, ew.add(ew.mul(s, dx), ew.mul(t, dy))
+    return z, add(mul(s, dx), mul(t, dy))
 
 
-cumsum_p = CumulativeSum("cumsum", ew.add, lambda dtype: 0, None, "iufc")
-cumprod_p = Cumulative("cumprod", ew.mul, lambda dtype: 1, _product, "iufc")
-cummax_p = Cumulative("cummax", lambda x, y: ew.max(x, y), lowest,
-                      _extremum(lambda x, y: ew.max(x, y)), "iufc")
-cummin_p = Cumulative("cummin", lambda x, y: ew.min(x, y), highest,
-                      _extremum(lambda x, y: ew.min(x, y)), "iufc")
+cumsum_p = CumulativeSum("cumsum", add, lambda dtype: 0, None, "iufc")
+cumprod_p = Cumulative("cumprod", mul, lambda dtype: 1, _product, "iufc")
+cummax_p = Cumulative("cummax", lambda x, y: arithmetic.max(x, y), lowest,
+                      _extremum(lambda x, y: arithmetic.max(x, y)), "iufc")
+cummin_p = Cumulative("cummin", lambda x, y: arithmetic.min(x, y), highest,
+                      _extremum(lambda x, y: arithmetic.min(x, y)), "iufc")
 cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp,
                             lambda dtype: lowest(dtypes.to_real_dtype(dtype)), _log_sum, "fc")
 

@@ -23,7 +23,7 @@ from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, prod, static_int
-from . import elementwise as ew
+from .arithmetic import conj, mul
 from .convert import convert_element_type
 from .shape import broadcast_in_dim, move_axis
 
@@ -116,7 +116,7 @@ def _weighted(x: Any, length: int, interior: float, scale: float) -> Any:
     factors = convert_element_type(weights, dtypes.to_real_dtype(aval.dtype))
     if dtypes.is_complex(aval.dtype):
         factors = convert_element_type(factors, aval.dtype)
-    return ew.mul(x, broadcast_in_dim(factors, aval.shape, (aval.ndim - 1,)))
+    return mul(x, broadcast_in_dim(factors, aval.shape, (aval.ndim - 1,)))
 
 
 def _rfft_transposed(ct: Any, lengths: Dims) -> Any:
@@ -124,7 +124,7 @@ def _rfft_transposed(ct: Any, lengths: Dims) -> Any:
     if 0 in lengths:
         return broadcast_in_dim(literal(0, dtypes.to_real_dtype(typeof(ct).dtype)),
                                 (*typeof(ct).shape[:-1], lengths[-1]), ())
-    half = _weighted(ew.conj(ct), lengths[-1], 0.5, float(prod(lengths)))
+    half = _weighted(conj(ct), lengths[-1], 0.5, float(prod(lengths)))
     return fft_p.bind(half, fft_type=FftType.IRFFT, fft_lengths=lengths)
 
 
@@ -135,7 +135,7 @@ def _irfft_transposed(ct: Any, lengths: Dims) -> Any:
         shape = (*aval.shape[:-1], lengths[-1] // 2 + 1)
         return broadcast_in_dim(literal(0, dtypes.to_complex_dtype(aval.dtype)), shape, ())
     spectrum = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=lengths)
-    return ew.conj(_weighted(spectrum, lengths[-1], 2.0, 1.0 / prod(lengths)))
+    return conj(_weighted(spectrum, lengths[-1], 2.0, 1.0 / prod(lengths)))
 
 
 def _fft_type(value: Any) -> FftType:

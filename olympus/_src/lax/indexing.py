@@ -26,8 +26,11 @@ from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, definitely_equal, prod
-from . import elementwise as ew
+from . import arithmetic
+from .arithmetic import div, neg, sub
+from .comparison import eq, ne, select_n
 from .creation import iota
+from .families import add
 from .shape import (
     Dims,
     Physical,
@@ -505,7 +508,7 @@ class ScatterAdd(Scatter):
         u_ct = None
         if type(updates) is Linear:
             u_ct = read_back(ct, indices, updates.aval, params)
-            u_ct = u_ct if self.sign == 1 else ew.neg(u_ct)
+            u_ct = u_ct if self.sign == 1 else neg(u_ct)
         return [ct if type(x) is Linear else None, None, u_ct]
 
 
@@ -525,22 +528,22 @@ class ScatterExtremum(Scatter):
         out = self.bind(x, indices, updates, **params)
         adding, dtype = add_params(x, params), typeof(x).dtype
         one, zero = literal(1, dtype), literal(0, dtype)
-        at_base = ew.eq(x, out)
-        at_update = ew.eq(updates, read_back(out, indices, typeof(updates), params))
+        at_base = eq(x, out)
+        at_update = eq(updates, read_back(out, indices, typeof(updates), params))
         # How many of operand and updates attain the extremum; NaN equals nothing: at least 1.
         ones = where(at_update, broadcast_in_dim(one, typeof(updates).shape, ()), zero)
         base = where(at_base, broadcast_in_dim(one, typeof(x).shape, ()), zero)
         count = scatter_add_p.bind(base, indices, ones, **adding)
         total = scatter_add_p.bind(where(at_base, materialize(tx), zero), indices,
                                    where(at_update, materialize(tu), zero), **adding)
-        return out, ew.div(total, ew.max(count, one))
+        return out, div(total, arithmetic.max(count, one))
 
 
 scatter_p = Scatter("scatter")
-scatter_add_p = ScatterAdd("scatter-add", ew.add)
-scatter_sub_p = ScatterSub("scatter-sub", ew.sub)
-scatter_min_p = ScatterExtremum("scatter-min", lambda x, y: ew.min(x, y))
-scatter_max_p = ScatterExtremum("scatter-max", lambda x, y: ew.max(x, y))
+scatter_add_p = ScatterAdd("scatter-add", add)
+scatter_sub_p = ScatterSub("scatter-sub", sub)
+scatter_min_p = ScatterExtremum("scatter-min", lambda x, y: arithmetic.min(x, y))
+scatter_max_p = ScatterExtremum("scatter-max", lambda x, y: arithmetic.max(x, y))
 
 
 def materialize(tangent: Any) -> Any:
@@ -552,7 +555,7 @@ def where(mask: Any, x: Any, y: Any) -> Any:
     """x where the mask is set, else y; either may be a literal."""
     shape = typeof(mask).shape
     x, y = [broadcast_in_dim(v, shape, ()) if typeof(v).ndim == 0 else v for v in (x, y)]
-    return ew.select_n(mask, y, x)
+    return select_n(mask, y, x)
 
 
 def _window_sizes(ndim: int, updates: ShapedArray, dn: ScatterDimensionNumbers) -> Any:
@@ -592,11 +595,11 @@ def add_params(x: Any, params: dict[str, Any]) -> dict[str, Any]:
 def _winners(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> tuple[Any, Any]:
     """Masks: which elements of the updates stay in the result, and which of `x` they replace."""
     shape = typeof(updates).shape
-    numbers = ew.add(reshape(iota(_U32, prod(shape)), shape), literal(1, _U32))
+    numbers = add(reshape(iota(_U32, prod(shape)), shape), literal(1, _U32))
     params = {**params, "update_olympuspr": None}
     written = scatter_p.bind(zeros_of(make_aval(typeof(x).shape, _U32)), indices, numbers, **params)
-    kept = ew.eq(numbers, read_back(written, indices, typeof(updates), params))
-    return kept, ew.ne(written, literal(0, _U32))
+    kept = eq(numbers, read_back(written, indices, typeof(updates), params))
+    return kept, ne(written, literal(0, _U32))
 
 
 def read_back(x: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]) -> Any:

@@ -15,7 +15,9 @@ from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal, less
-from . import elementwise as ew
+from .arithmetic import sub
+from .bits import bitwise_and
+from .comparison import le, lt, select_n
 from .contract import DotDimensionNumbers, dot_general
 from .creation import broadcasted_iota
 from .cumulative import cumsum
@@ -105,7 +107,7 @@ def _group_mask(lhs: ShapedArray, sizes: Any, ragged: int, outer: Dims, offset: 
                         f"{(*wanted, total)} is required.")
     kept = outer if aval.ndim > 1 else ()
     ends = cumsum(sizes, aval.ndim - 1)
-    starts = ew.sub(ends, sizes)
+    starts = sub(ends, sizes)
     if offset is not None:
         zero = literal(0, typeof(offset).dtype)
         start, size = (*[zero] * len(kept), offset), (*aval.shape[:-1], count)
@@ -115,7 +117,7 @@ def _group_mask(lhs: ShapedArray, sizes: Any, ragged: int, outer: Dims, offset: 
     starts, ends = [broadcast_in_dim(transpose(v, (len(kept), *order)), shape,
                                      (0, *[kept[k] + 1 for k in order])) for v in (starts, ends)]
     places = broadcasted_iota(aval.dtype, shape, ragged + 1)
-    return ew.bitwise_and(ew.le(starts, places), ew.lt(places, ends))
+    return bitwise_and(le(starts, places), lt(places, ends))
 
 
 def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
@@ -161,7 +163,7 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
     mask = _group_mask(x, group_sizes, ragged, _outer_axes(x.ndim, ragged, lc, lb), offset, count)
     repeated = broadcast_in_dim(lhs, (count, *x.shape), tuple(range(1, x.ndim + 1)))
     zeros = broadcast_in_dim(literal(0, x.dtype), (count, *x.shape), ())
-    masked = ew.select_n(mask, zeros, repeated)
+    masked = select_n(mask, zeros, repeated)
     lc, lb = shifted(lc), shifted(lb)
     if group:
         return dot_general(masked, rhs, (((0, *lc), (*group, *rc)), (lb, rb)), **options,

@@ -16,7 +16,11 @@ from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axes, front_axis, less, prod
-from . import elementwise as ew
+from . import arithmetic, families
+from .arithmetic import div, mul
+from .bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
+from .comparison import eq, gt, lt, ne, select, select_n
+from .families import add
 from .shape import (
     Dims,
     broadcast_in_dim,
@@ -114,13 +118,13 @@ class Extremum(Reduction):
         (x,), (t,) = primals, tangents
         out, aval = self.bind(x, axes=axes), typeof(x)
         kept = tuple([d for d in range(aval.ndim) if d not in axes])
-        missing = ew.ne(out, out)       # every element counts where one is NaN, for NaN
-        at = ew.bitwise_or(ew.eq(x, broadcast_in_dim(out, aval.shape, kept)),
-                           broadcast_in_dim(missing, aval.shape, kept))
+        missing = ne(out, out)       # every element counts where one is NaN, for NaN
+        at = bitwise_or(eq(x, broadcast_in_dim(out, aval.shape, kept)),
+                        broadcast_in_dim(missing, aval.shape, kept))
         zeros = zeros_of(typeof(t))
-        count = reduce_sum(ew.select_n(at, zeros, _ones(typeof(t))), axes)
-        count = ew.select(missing, ew.operand(float("nan"), count), count)
-        return out, ew.div(reduce_sum(ew.select_n(at, zeros, t), axes), count)
+        count = reduce_sum(select_n(at, zeros, _ones(typeof(t))), axes)
+        count = select(missing, families.operand(float("nan"), count), count)
+        return out, div(reduce_sum(select_n(at, zeros, t), axes), count)
 
 
 def _ones(aval: ShapedArray) -> Any:
@@ -137,7 +141,7 @@ class Product(Reduction):
         while (n := typeof(x).shape[0]) > 1:
             half = (n + 1) // 2
             (x, x2), (t, t2) = [_halves(v, half, fill) for v, fill in ((x, 1), (t, 0))]
-            x, t = ew.mul(x, x2), ew.add(ew.mul(t, x2), ew.mul(x, t2))
+            x, t = mul(x, x2), add(mul(t, x2), mul(x, t2))
         out = self.bind(primals[0], axes=axes)
         tangent = reshape(t, typeof(out).shape) if n else zeros_of(typeof(out))
         return out, tangent
@@ -162,13 +166,13 @@ def _halves(x: Any, half: int, fill: int) -> tuple[Any, Any]:
     return slice_in_dim(x, 0, half), rest
 
 
-reduce_max_p = Extremum("reduce_max", lambda x, y: ew.max(x, y), lowest, "biufc")
-reduce_min_p = Extremum("reduce_min", lambda x, y: ew.min(x, y), highest, "biufc")
-reduce_prod_p = Product("reduce_prod", ew.mul, lambda dtype: 1, "iufc")
-reduce_and_p = Bitwise("reduce_and", lambda x, y: ew.bitwise_and(x, y),
+reduce_max_p = Extremum("reduce_max", lambda x, y: arithmetic.max(x, y), lowest, "biufc")
+reduce_min_p = Extremum("reduce_min", lambda x, y: arithmetic.min(x, y), highest, "biufc")
+reduce_prod_p = Product("reduce_prod", mul, lambda dtype: 1, "iufc")
+reduce_and_p = Bitwise("reduce_and", lambda x, y: bitwise_and(x, y),
                        lambda dtype: True if dtype == BOOL else _all_bits(dtype), "biu")
-reduce_or_p = Bitwise("reduce_or", lambda x, y: ew.bitwise_or(x, y), lambda dtype: 0, "biu")
-reduce_xor_p = Bitwise("reduce_xor", lambda x, y: ew.bitwise_xor(x, y), lambda dtype: 0, "biu")
+reduce_or_p = Bitwise("reduce_or", lambda x, y: bitwise_or(x, y), lambda dtype: 0, "biu")
+reduce_xor_p = Bitwise("reduce_xor", lambda x, y: bitwise_xor(x, y), lambda dtype: 0, "biu")
 
 
 def _all_bits(dtype: Any) -> int:
@@ -210,11 +214,11 @@ class ArgExtremum(Primitive):
 
     def _pick(self, x: Any, i: Any, y: Any, j: Any) -> list[Any]:
         """The better of two (value, index): NaN beats all, then the lower index."""
-        x_nan, y_nan = ew.ne(x, x), ew.ne(y, y)
-        better = ew.bitwise_or(self.better(x, y), ew.bitwise_and(x_nan, ew.bitwise_not(y_nan)))
-        tie = ew.bitwise_or(ew.eq(x, y), ew.bitwise_and(x_nan, y_nan))
-        first = ew.bitwise_or(better, ew.bitwise_and(tie, ew.lt(i, j)))
-        return [ew.select_n(first, y, x), ew.select_n(first, j, i)]
+        x_nan, y_nan = ne(x, x), ne(y, y)
+        better = bitwise_or(self.better(x, y), bitwise_and(x_nan, bitwise_not(y_nan)))
+        tie = bitwise_or(eq(x, y), bitwise_and(x_nan, y_nan))
+        first = bitwise_or(better, bitwise_and(tie, lt(i, j)))
+        return [select_n(first, y, x), select_n(first, j, i)]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -228,8 +232,8 @@ class ArgExtremum(Primitive):
         return out, dim - sum(a < dim for a in gone)
 
 
-argmax_p = ArgExtremum("argmax", lambda x, y: ew.gt(x, y), lowest)
-argmin_p = ArgExtremum("argmin", lambda x, y: ew.lt(x, y), highest)
+argmax_p = ArgExtremum("argmax", lambda x, y: gt(x, y), lowest)
+argmin_p = ArgExtremum("argmin", lambda x, y: lt(x, y), highest)
 
 
 def _reduce(prim: Reduction, operand: Any, axes: Sequence[int], out_sharding: Any = None) -> Any:

@@ -12,8 +12,9 @@ from ..base.typing import ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
-from . import elementwise as ew
+from .arithmetic import mul
 from .contract import DotDimensionNumbers, dot_general
+from .convert import convert_element_type
 from .shape import broadcast_in_dim, reshape
 
 __all__ = ["scaled_dot"]
@@ -33,7 +34,7 @@ def _default_numbers(lhs: ShapedArray, rhs: ShapedArray) -> DotDimensionNumbers:
 def _scaled(x: Any, scale: Any, contracting: Any) -> Any:
     """`x` times its scales, in bfloat16; None is 1."""
     aval = typeof(x)
-    x = ew.convert_element_type(x, BFLOAT16)
+    x = convert_element_type(x, BFLOAT16)
     if scale is None:
         return x
     given = typeof(scale)
@@ -46,9 +47,9 @@ def _scaled(x: Any, scale: Any, contracting: Any) -> Any:
                         "whose sizes are the operand's or, on contracting axes, divide them.")
     blocks = [k for n, m in zip(aval.shape, given.shape, strict=True)
               for k in (m, n // m if m else 1)]
-    pairs = broadcast_in_dim(ew.convert_element_type(scale, BFLOAT16), blocks,
+    pairs = broadcast_in_dim(convert_element_type(scale, BFLOAT16), blocks,
                              tuple(range(0, 2 * aval.ndim, 2)))
-    return ew.mul(x, reshape(pairs, aval.shape))
+    return mul(x, reshape(pairs, aval.shape))
 
 
 def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = None,

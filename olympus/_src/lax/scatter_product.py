@@ -15,9 +15,13 @@ from ..core.primitive import Linear, Zero, not_linear
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.shape import prod
-from . import elementwise as ew
+from .arithmetic import mul
+from .bits import bitwise_or
+from .comparison import eq, ne, select_n
+from .convert import convert_element_type
 from .creation import iota
 from .cumulative import scan_pairs
+from .families import add
 from .indexing import (
     Scatter,
     ScatterDimensionNumbers,
@@ -49,9 +53,9 @@ class ScatterMul(Scatter):
             return out, tangent
         others = read_back(x, indices, typeof(updates), params)
         if not params["unique_indices"]:
-            others = ew.mul(others, _products_of_others(x, indices, updates, params))
+            others = mul(others, _products_of_others(x, indices, updates, params))
         base = zeros_of(typeof(x)) if tangent is None else tangent
-        return out, scatter_add_p.bind(base, indices, ew.mul(tu, others), **add_params(x, params))
+        return out, scatter_add_p.bind(base, indices, mul(tu, others), **add_params(x, params))
 
     def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
         if type(updates) is not Linear:
@@ -60,8 +64,8 @@ class ScatterMul(Scatter):
             raise not_linear("scatter_mul", "its updates", "they are factors of each other, unless "
                              "unique_indices=True says that none meet, and of the operand; "
                              "differentiate with vjp")
-        u_ct = ew.mul(read_back(x, indices, updates.aval, params),
-                      read_back(ct, indices, updates.aval, params))
+        u_ct = mul(read_back(x, indices, updates.aval, params),
+                   read_back(ct, indices, updates.aval, params))
         return [None, None, u_ct]
 
 
@@ -71,18 +75,18 @@ def _products_of_others(x: Any, indices: Any, updates: Any, params: dict[str, An
     n, one = prod(updates_aval.shape), literal(1, updates_aval.dtype)
     if n < 2:
         return broadcast_in_dim(one, updates_aval.shape, ())
-    numbered = ew.add(reshape(iota(UINT32, prod(aval.shape)), aval.shape), literal(1, UINT32))
+    numbered = add(reshape(iota(UINT32, prod(aval.shape)), aval.shape), literal(1, UINT32))
     places = read_back(numbered, indices, updates_aval, params)     # 0: dropped
     number = iota(UINT32, n)
     places, order = _sorted(reshape(places, (n,)), number)
     factors = take_along(reshape(updates, (n,)), order, 0)
-    differs = ew.convert_element_type(
-        ew.ne(slice_in_dim(places, 1, n), slice_in_dim(places, 0, n - 1)), UINT32)
+    differs = convert_element_type(
+        ne(slice_in_dim(places, 1, n), slice_in_dim(places, 0, n - 1)), UINT32)
     end = broadcast_in_dim(literal(1, UINT32), (1,), ())
     before = _segment_products(factors, concatenate([end, differs], 0))
     after = rev(_segment_products(rev(factors, (0,)), rev(concatenate([differs, end], 0), (0,))),
                 (0,))
-    products = where(ew.eq(places, literal(0, UINT32)), one, ew.mul(before, after))
+    products = where(eq(places, literal(0, UINT32)), one, mul(before, after))
     _, back = _sorted(order, number)
     return reshape(take_along(products, back, 0), updates_aval.shape)
 
@@ -99,14 +103,14 @@ def _segment_products(factors: Any, starts: Any) -> Any:
 
     def combine(p: tuple[Any, ...], q: tuple[Any, ...]) -> tuple[Any, ...]:
         (begun, x), (begins, y) = p, q
-        fresh = ew.ne(begins, literal(0, UINT32))
-        return ew.bitwise_or(begun, begins), ew.select_n(fresh, ew.mul(x, y), y)
+        fresh = ne(begins, literal(0, UINT32))
+        return bitwise_or(begun, begins), select_n(fresh, mul(x, y), y)
 
-    start = ew.ne(starts, literal(0, UINT32))
+    start = ne(starts, literal(0, UINT32))
     return scan_pairs(combine, (starts, where(start, one, shifted)), 0)[1]
 
 
-scatter_mul_p = ScatterMul("scatter-mul", ew.mul)
+scatter_mul_p = ScatterMul("scatter-mul", mul)
 
 
 def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,

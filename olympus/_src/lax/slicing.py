@@ -23,8 +23,11 @@ from ..types.shape import (
     static_int,
     strided_size,
 )
-from . import elementwise as ew
+from . import families
+from .arithmetic import rem
+from .comparison import lt, select_n
 from .convert import convert_element_type_p
+from .families import add
 from .indexing import (
     CLIP,
     GatherDimensionNumbers,
@@ -219,7 +222,7 @@ class Pad(Primitive):
         if type(value) is Linear:
             aval = x.aval if type(x) is Linear else typeof(x)
             mask = self._padded(aval.shape, padding_config)
-            only = ew.select_n(mask, zeros_of(typeof(ct)), ct)
+            only = select_n(mask, zeros_of(typeof(ct)), ct)
             v_ct = reduce_sum(only, range(typeof(ct).ndim))
         return [x_ct, v_ct]
 
@@ -239,7 +242,7 @@ class Pad(Primitive):
         config = ((0, 0, 0), *padding_config)
         mask = self._padded(typeof(x).shape, config)
         out = self.bind(x, literal(0, typeof(x).dtype), padding_config=config)
-        return ew.select_n(mask, out, broadcast_in_dim(value, typeof(out).shape, (0,))), 0
+        return select_n(mask, out, broadcast_in_dim(value, typeof(out).shape, (0,))), 0
 
 
 pad_p = Pad("pad")
@@ -263,7 +266,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     """
     config = tuple([tuple([extent(p, "pad", "padding") for p in _triple(axis)])
                     for axis in sequence(padding_config, "pad", "padding_config")])
-    return pad_p.bind(operand, ew.operand(padding_value, operand), padding_config=config)
+    return pad_p.bind(operand, families.operand(padding_value, operand), padding_config=config)
 
 
 def _triple(axis: Any) -> tuple[Any, ...]:
@@ -565,8 +568,8 @@ def _start(index: Any, size: int, dtype: Any, wrap: bool) -> Any:
         index = convert_element_type_p.bind(index, new_dtype=dtype, weak_type=False, sharding=None)
     if not wrap or dtypes.scalar_kind(dtype) == "u":
         return index
-    return ew.select_n(ew.lt(index, literal(0, dtype)), index,
-                       ew.add(index, literal(size, dtype)))
+    return select_n(lt(index, literal(0, dtype)), index,
+                    add(index, literal(size, dtype)))
 
 
 def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayLike],
@@ -690,5 +693,5 @@ def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Arra
 def _wrapped(index: Any, size: int) -> Any:
     """The index modulo the size, as Python's % has it."""
     dtype = typeof(index).dtype
-    rest = ew.rem(index, literal(size, dtype))
-    return ew.select_n(ew.lt(rest, literal(0, dtype)), rest, ew.add(rest, literal(size, dtype)))
+    rest = rem(index, literal(size, dtype))
+    return select_n(lt(rest, literal(0, dtype)), rest, add(rest, literal(size, dtype)))

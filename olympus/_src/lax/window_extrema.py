@@ -17,7 +17,9 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import prod
-from . import elementwise as ew
+from . import arithmetic
+from .bits import bitwise_and, bitwise_not, bitwise_or
+from .comparison import eq, ge_p, le_p, lt, ne, select_n
 from .indexing import GatherDimensionNumbers, ScatterDimensionNumbers, gather, scatter_add
 from .reduce import check_kind, highest, lowest
 from .shape import align, expand_dims, reshape, zeros_of
@@ -59,9 +61,9 @@ class WindowPlace(Primitive):
 
         def pick(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
             best = choose(x, y)
-            at_x, at_y = [ew.bitwise_or(ew.eq(v, best), ew.ne(v, v)) for v in (x, y)]
-            first = ew.bitwise_and(at_x, ew.bitwise_or(ew.bitwise_not(at_y), ew.lt(i, j)))
-            return [ew.select_n(first, y, x), ew.select_n(first, j, i)]
+            at_x, at_y = [bitwise_or(eq(v, best), ne(v, v)) for v in (x, y)]
+            first = bitwise_and(at_x, bitwise_or(bitwise_not(at_y), lt(i, j)))
+            return [select_n(first, y, x), select_n(first, j, i)]
 
         body = stage(pick, [value, place] * 2)
         flat = b.op("stablehlo.iota", [], {"iota_dimension": b.attr("0 : i64")},
@@ -155,10 +157,10 @@ def _add_at_places(source: Any, operand: Any, **params: Any) -> Any:
 
 
 # How a comparison selects: what it chooses of two, and what it never prefers.
-_CHOICES: dict[Any, Any] = {ew.ge_p: (lambda x, y: ew.max(x, y), lowest),
-                            ew.le_p: (lambda x, y: ew.min(x, y), highest)}
+_CHOICES: dict[Any, Any] = {ge_p: (lambda x, y: arithmetic.max(x, y), lowest),
+                            le_p: (lambda x, y: arithmetic.min(x, y), highest)}
 window_place_p = WindowPlace("window_place")
 select_and_gather_add_p = SelectAndGatherAdd("select_and_gather_add")
 select_and_scatter_add_p = SelectAndScatterAdd("select_and_scatter_add")
-reduce_window_max_p = WindowExtremum("reduce_window_max", ew.ge_p)
-reduce_window_min_p = WindowExtremum("reduce_window_min", ew.le_p)
+reduce_window_max_p = WindowExtremum("reduce_window_max", ge_p)
+reduce_window_min_p = WindowExtremum("reduce_window_min", le_p)

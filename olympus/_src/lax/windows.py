@@ -17,7 +17,7 @@ from ..core.staging import stage
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import SymbolicDim, canonical_shape, maximum, strided_size
-from . import elementwise as ew
+from .families import add
 from .reduce import check_kind
 from .shape import inserted
 
@@ -230,7 +230,7 @@ class ReduceWindowSum(WindowReduction):
                           window_dilation=window_dilation)]
 
 
-reduce_window_sum_p = ReduceWindowSum("reduce_window_sum", ew.add, lambda dtype: 0, "iufc")
+reduce_window_sum_p = ReduceWindowSum("reduce_window_sum", add, lambda dtype: 0, "iufc")
 
 
 def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: Sequence[int],

@@ -18,7 +18,8 @@ from ..control.bodies import (
     structure_error,
 )
 from ..core.trace import literal, typeof
-from ..lax import elementwise as ew
+from ..lax.bits import bitwise_or
+from ..lax.families import add
 from ..lax.shape import rev
 from ..lax.slicing import concatenate, pad, slice_in_dim
 from ..types import dtypes
@@ -108,4 +109,4 @@ def _interleave(even: Any, odd: Any, axis: int) -> Any:
         return pad(x, zero, [*none[:axis], (low, high, 1), *none[axis + 1:]])
 
     wide_even, wide_odd = spread(even, 0, 1 - more), spread(odd, 1, more)
-    return (ew.bitwise_or if dtypes.is_bool(a.dtype) else ew.add)(wide_even, wide_odd)
+    return (bitwise_or if dtypes.is_bool(a.dtype) else add)(wide_even, wide_odd)

@@ -31,8 +31,11 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import instantiate, jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..interpreters.transpose import transpose_program
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import div, mul, sub
+from ..lax.comparison import clamp, eq, ge, gt, lt, select
 from ..lax.convert import convert_element_type
+from ..lax.families import add
 from ..lax.shape import broadcast, zeros_of
 from ..lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..types.avals import make_aval
@@ -80,7 +83,7 @@ class CheckpointedWhile(While):
             return eval_closed(cond_olympuspr, *xs[:nc], *xs[nc + 1:])
 
         def step(*xs: Any) -> list[Any]:
-            return [ew.add(xs[nb], _int(1)), *eval_closed(body_olympuspr, *xs[:nb], *xs[nb + 1:])]
+            return [add(xs[nb], _int(1)), *eval_closed(body_olympuspr, *xs[:nb], *xs[nb + 1:])]
 
         c_avals, b_avals = cond_olympuspr.in_avals, body_olympuspr.in_avals
         return self.bind(
@@ -106,11 +109,11 @@ class CountedWhile(Higher):
                   checkpoints: int) -> list[Any]:
         avals = [INDEX, *olympuspr.in_avals[num_consts:]]
         test = olympuspr.derived(("below", num_consts), lambda: stage(
-            lambda n, i, *carry: [ew.lt(i, n)], [INDEX, *avals]))
+            lambda n, i, *carry: [lt(i, n)], [INDEX, *avals]))
 
         def step(*xs: Any) -> list[Any]:
             consts, (i,), carry = cut(xs, num_consts, 1)
-            return [ew.add(i, _int(1)), *eval_closed(olympuspr, *consts, *carry)]
+            return [add(i, _int(1)), *eval_closed(olympuspr, *consts, *carry)]
 
         body = olympuspr.derived(("counted", num_consts), lambda: stage(
             step, [*olympuspr.in_avals[:num_consts], *avals]))
@@ -247,7 +250,7 @@ def _walk_back_program(olympuspr: ClosedOlympuspr, linear: Sequence[bool], num_c
             computed = eval_closed(split.known, *known)[num_state:]
             out = eval_closed(back, *split.residual_values(known, computed), *ct)
             d_consts, d_carry = cut(out, sum(lin_consts))
-            return [*map(ew.add, acc, d_consts)], d_carry
+            return [*map(add, acc, d_consts)], d_carry
 
         acc, ct = walk_back(n, state, list(map(zeros_of, acc_avals)), ct, advance, take_back,
                             checkpoints)
@@ -276,9 +279,9 @@ def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
     if not start:
         def undo(loop: Any) -> Any:
             t, acc, ct = loop
-            return (ew.sub(t, _int(1)), *take_back([], acc, ct))
+            return (sub(t, _int(1)), *take_back([], acc, ct))
 
-        return while_loop(lambda loop: ew.gt(loop[0], _int(0)), undo, (n, acc, ct))[1:]
+        return while_loop(lambda loop: gt(loop[0], _int(0)), undo, (n, acc, ct))[1:]
     stored = [broadcast(x, (checkpoints,)) for x in start]
     where = zeros_of(make_aval((checkpoints,), INT))
 
@@ -291,29 +294,29 @@ def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
         last, top, where, stored, acc, ct = loop
         begin = dynamic_index_in_dim(where, top, keepdims=False)
         state = [dynamic_index_in_dim(x, top, keepdims=False) for x in stored]
-        distance = ew.sub(last, begin)
-        free = ew.sub(_int(checkpoints - 1), top)
+        distance = sub(last, begin)
+        free = sub(_int(checkpoints - 1), top)
         # With one place, every iteration is reached from the start.
         steps = stride(distance, free) if checkpoints > 1 else distance
-        _, state = while_loop(lambda loop: ew.lt(loop[0], steps),
-                              lambda loop: (ew.add(loop[0], _int(1)), advance(loop[1])),
+        _, state = while_loop(lambda loop: lt(loop[0], steps),
+                              lambda loop: (add(loop[0], _int(1)), advance(loop[1])),
                               (_int(0), state))
 
         def arrived() -> Any:
-            used_up = convert_element_type(ew.eq(steps, _int(0)), INT)
-            return (ew.sub(last, _int(1)), ew.sub(top, used_up), where, stored,
+            used_up = convert_element_type(eq(steps, _int(0)), INT)
+            return (sub(last, _int(1)), sub(top, used_up), where, stored,
                     *take_back(state, acc, ct))
 
         def store() -> Any:
-            up = ew.add(top, _int(1))
-            return (last, up, dynamic_update_index_in_dim(where, ew.add(begin, steps), up, 0),
+            up = add(top, _int(1))
+            return (last, up, dynamic_update_index_in_dim(where, add(begin, steps), up, 0),
                     [dynamic_update_index_in_dim(x, s, up, 0) for x, s in zip(stored, state)],
                     acc, ct)
 
-        return cond(ew.eq(steps, distance), arrived, store)
+        return cond(eq(steps, distance), arrived, store)
 
-    init = (ew.sub(n, _int(1)), _int(0), where, stored, acc, ct)
-    return while_loop(lambda loop: ew.ge(loop[0], _int(0)), round_, init)[4:]
+    init = (sub(n, _int(1)), _int(0), where, stored, acc, ct)
+    return while_loop(lambda loop: ge(loop[0], _int(0)), round_, init)[4:]
 
 
 def stride(distance: Any, free: Any) -> Any:
@@ -331,21 +334,21 @@ def stride(distance: Any, free: Any) -> Any:
     def number(x: float) -> Any:
         return literal(x, real, False)
 
-    c = convert_element_type(ew.add(free, _int(1)), real)
-    length = convert_element_type(ew.add(distance, _int(1)), real)
+    c = convert_element_type(add(free, _int(1)), real)
+    length = convert_element_type(add(distance, _int(1)), real)
 
     #   reach   C(c + r, c): the most that r does       before   C(c + r - 1, c): the same of r - 1
     #   behind  C(c + r - 2, c - 1): the least that is left for the part behind the new state
     def grow(loop: Any) -> Any:
         r, reach, _ = loop
-        r = ew.add(r, number(1.0))
-        return r, ew.div(ew.mul(reach, ew.add(c, r)), r), reach
+        r = add(r, number(1.0))
+        return r, div(mul(reach, add(c, r)), r), reach
 
     # Without a free place nothing is asked for: the loop would take as many rounds as iterations.
-    asked = ew.select(ew.gt(free, _int(0)), length, number(0.0))
-    r, _, before = loop(while_p.bind, lambda loop: ew.lt(loop[1], asked), grow,
+    asked = select(gt(free, _int(0)), length, number(0.0))
+    r, _, before = loop(while_p.bind, lambda loop: lt(loop[1], asked), grow,
                               (number(0.0), number(1.0), number(1.0)))
-    behind = ew.div(ew.mul(before, c), ew.max(ew.sub(ew.add(c, r), number(1.0)), number(1.0)))
-    steps = convert_element_type(ew.round(ew.min(before, ew.sub(length, behind))), INT)
-    steps = ew.clamp(_int(1), steps, distance)
-    return ew.select(ew.gt(free, _int(0)), steps, distance)
+    behind = div(mul(before, c), arithmetic.max(sub(add(c, r), number(1.0)), number(1.0)))
+    steps = convert_element_type(arithmetic.round(arithmetic.min(before, sub(length, behind))), INT)
+    steps = clamp(_int(1), steps, distance)
+    return select(gt(free, _int(0)), steps, distance)

@@ -22,7 +22,10 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_flat
-from ..lax import elementwise as ew
+from ..lax.arithmetic import max_p, min_p
+from ..lax.bits import bitwise_and, bitwise_or
+from ..lax.comparison import eq, select_n
+from ..lax.families import add_p
 from ..lax.indexing import GatherDimensionNumbers, gather
 from ..lax.shape import broadcast_in_dim, reshape, transpose
 from ..lax.window_extrema import reduce_window_max_p, reduce_window_min_p
@@ -44,8 +47,8 @@ __all__ = ["reduce_window", "reduce_window_p", "select_and_scatter_p"]
 
 Dims = tuple[int, ...]
 BOOL = dtypes.as_dtype(bool)
-_MONOIDS: dict[Any, Any] = {ew.add_p: reduce_window_sum_p, ew.max_p: reduce_window_max_p,
-                            ew.min_p: reduce_window_min_p}
+_MONOIDS: dict[Any, Any] = {add_p: reduce_window_sum_p, max_p: reduce_window_max_p,
+                            min_p: reduce_window_min_p}
 
 
 class ReduceWindow(Primitive):
@@ -138,17 +141,17 @@ def _window_flags(insides: Sequence[np.ndarray]) -> Any:
     shape = tuple([n for inside in insides for n in inside.shape])
     flags = [broadcast_in_dim(inside, shape, (2 * d, 2 * d + 1))
              for d, inside in enumerate(insides)]
-    return _merged(functools.reduce(ew.bitwise_and, flags), len(insides))
+    return _merged(functools.reduce(bitwise_and, flags), len(insides))
 
 
 def _skipping(program: ClosedOlympuspr, n: int) -> ClosedOlympuspr:
     """The program on n values and a flag each: what is not flagged is left out; cached on it."""
     def combine(*args: Any) -> list[Any]:
         p, q = (args[:n], args[n]), (args[n + 1:-1], args[-1])
-        both = ew.bitwise_and(p[1], q[1])
+        both = bitwise_and(p[1], q[1])
         made = eval_closed(program, *p[0], *q[0])
-        return [*(ew.select_n(both, ew.select_n(p[1], y, x), z)
-                  for x, y, z in zip(p[0], q[0], made)), ew.bitwise_or(p[1], q[1])]
+        return [*(select_n(both, select_n(p[1], y, x), z)
+                  for x, y, z in zip(p[0], q[0], made)), bitwise_or(p[1], q[1])]
 
     return program.derived(("skipping", n), lambda: stage(
         combine, [*program.in_avals[:n], make_aval((), BOOL)] * 2))
@@ -232,7 +235,7 @@ def _scattered_by_gathering(operand: Any, source: Any, init: Any, *,
                         for x in (source, chosen)]
     own = broadcast_in_dim(_flat_places(shape), typeof(choices).shape,
                            range(1, len(shape) + 1))
-    flags = ew.bitwise_and(_window_flags([inside for _, inside in places]), ew.eq(choices, own))
+    flags = bitwise_and(_window_flags([inside for _, inside in places]), eq(choices, own))
     return reduce_p.bind(sources, flags, init, literal(True, BOOL),
                          olympuspr=_skipping(scatter_olympuspr, 1), dimensions=(0,))[0]
 
@@ -247,7 +250,7 @@ def _chosen(operand: Any, select: ClosedOlympuspr, places: Sequence[Any]) -> Any
 
     def prefer(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
         first, = eval_closed(select, x, y)
-        return [ew.select_n(first, y, x), ew.select_n(first, j, i)]
+        return [select_n(first, y, x), select_n(first, j, i)]
 
     state = [make_aval((), aval.dtype), make_aval((), np.dtype(np.int32))]
     preferred = select.derived(("preferred", aval.dtype), lambda: stage(prefer, state * 2))

@@ -19,7 +19,7 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..host.progress import shown_scan, shown_stretches
 from ..lax.creation import iota
-from ..lax.elementwise import add
+from ..lax.families import add
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
 from ..types.shape import extent, maximum, static_int

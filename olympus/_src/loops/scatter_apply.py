@@ -18,8 +18,11 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.jvp import jvp_program
-from ..lax import elementwise as ew
+from ..lax.arithmetic import imag, mul, real
+from ..lax.comparison import gt, lt, select_n
+from ..lax.convert import convert_element_type
 from ..lax.creation import full
+from ..lax.families import add
 from ..lax.indexing import (
     GatherScatterMode,
     ScatterDimensionNumbers,
@@ -86,8 +89,8 @@ class ScatterApply(Primitive):
         totals: list[Any] = [Zero(typeof(x).to_tangent_aval()) for x in xs]
         for g, (_, _, t) in enumerate(given):
             for k in range(n):
-                term = ew.mul(outs[n * (g + 1) + k], t)
-                totals[k] = term if type(totals[k]) is Zero else ew.add(totals[k], term)
+                term = mul(outs[n * (g + 1) + k], t)
+                totals[k] = term if type(totals[k]) is Zero else add(totals[k], term)
         return outs[:n], totals
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
@@ -114,14 +117,14 @@ def _by_counting(indices: Any, *xs: Any, olympuspr: ClosedOlympuspr, update_shap
     counts = scatter_add(zeros, indices, ones, dimension_numbers, **params)
 
     def step(done: Any, xs: Sequence[Any]) -> list[Any]:
-        wanted = ew.gt(counts, broadcast_in_dim(done, shape, ()))
-        return [ew.select_n(wanted, x, y) for x, y in zip(xs, elementwise(olympuspr, xs))]
+        wanted = gt(counts, broadcast_in_dim(done, shape, ()))
+        return [select_n(wanted, x, y) for x, y in zip(xs, elementwise(olympuspr, xs))]
 
     if params["unique_indices"]:
         return step(literal(0, UINT32), xs)
     most = reduce_max(counts, range(len(shape)))
-    return while_loop(lambda state: ew.lt(state[0], most),
-                      lambda state: (ew.add(state[0], 1), step(state[0], state[1])),
+    return while_loop(lambda state: lt(state[0], most),
+                      lambda state: (add(state[0], 1), step(state[0], state[1])),
                       (full((), 0, UINT32), [*xs]))[1]
 
 
@@ -130,8 +133,8 @@ def _real_parts(t: Any) -> list[tuple[Any, Any]]:
     dtype = typeof(t).dtype
     if not dtypes.is_complex(dtype):
         return [(1, t)]
-    return [(unit, ew.convert_element_type(part(t), dtype))
-            for unit, part in ((1, ew.real), (1j, ew.imag))]
+    return [(unit, convert_element_type(part(t), dtype))
+            for unit, part in ((1, real), (1j, imag))]
 
 
 def _constant(value: Any, x: Any) -> Any:

@@ -14,7 +14,8 @@ from ..control.bodies import Derived, cast, check_callable, flatten
 from ..control.while_primitive import loop, while_p
 from ..core.trace import Tracer, literal, typeof
 from ..host.progress import shown_fori
-from ..lax import elementwise as ew
+from ..lax.comparison import lt
+from ..lax.families import add
 from ..types import dtypes
 from ..types.avals import scalar_aval
 from ..types.shape import SymbolicDim, maximum
@@ -108,7 +109,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
         def step(carry: Any, _: Any) -> Any:
             i, val = carry
-            return (ew.add(i, literal(1, aval.dtype, aval.weak_type)), body_fun(i, val)), None
+            return (add(i, literal(1, aval.dtype, aval.weak_type)), body_fun(i, val)), None
 
         (_, out), _ = scan(Derived(step, body_fun, aval, "fori_loop"),
                            (_index(first, aval), init_val), None, maximum(last - first, 0),
@@ -121,10 +122,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     one = literal(1, aval.dtype, aval.weak_type)
 
     def below(state: Any) -> Any:
-        return ew.lt(state[0], state[1])
+        return lt(state[0], state[1])
 
     def advance(state: Any) -> Any:
-        return ew.add(state[0], one), state[1], body_fun(state[0], state[2])
+        return add(state[0], one), state[1], body_fun(state[0], state[2])
 
     return while_loop(Derived(below, body_fun, ("below", aval), "fori_loop"),
                       Derived(advance, body_fun, ("advance", aval), "fori_loop"),

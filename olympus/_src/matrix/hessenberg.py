@@ -14,8 +14,13 @@ from ..core.evaluate import eval_closed
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.jvp import jvp_program
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import conj, div, mul, neg, sub
+from ..lax.bits import bitwise_and
+from ..lax.comparison import eq, ge, gt, select
+from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota, full_like
+from ..lax.families import add
 from ..lax.linalg import kernels
 from ..lax.linalg.core import (
     INT32,
@@ -32,6 +37,7 @@ from ..lax.linalg.core import (
 from ..lax.linalg.spectra import as_dtype, diagonal
 from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, rev
 from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, slice_in_dim
+from ..lax.transcendental import sqrt
 from ..loops.while_loop import fori_loop
 from ..types.shape import less
 
@@ -91,11 +97,12 @@ class Tridiagonal(Reduction):
             a, d, e, taus = self.algorithm(rev(x, (last - 1, last)), lower=True)
             return [rev(a, (last - 1, last)), *[rev(v, (last - 1,)) for v in (d, e, taus)]]
         read = half(x)
-        a, taus = _reduced(ew.add(read, adjoint(read)))
+        a, taus = _reduced(add(read, adjoint(read)))
         below = slice_in_dim(reduce_sum(_subdiagonal(a), (last - 1,)), 0, typeof(taus).shape[-1],
                              axis=last - 1)
-        parts = [ew.real(v) if typeof(v).dtype.kind == "c" else v for v in (diagonal(a), below)]
-        return [ew.add(tril(a), triu(x, 1)), *parts, taus]
+        parts = [arithmetic.real(v) if typeof(v).dtype.kind == "c" else v
+                 for v in (diagonal(a), below)]
+        return [add(tril(a), triu(x, 1)), *parts, taus]
 
 
 def _subdiagonal(a: Any) -> Any:
@@ -113,18 +120,18 @@ def _reduced(x: Any) -> list[Any]:
 
     def step(j: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
         a, taus = state
-        j = ew.convert_element_type(j, INT32)
+        j = convert_element_type(j, INT32)
         column = dynamic_slice_in_dim(a, j, 1, last)
-        head, tail = ew.eq(row, ew.add(j, 1)), ew.gt(row, ew.add(j, 1))
+        head, tail = eq(row, add(j, 1)), gt(row, add(j, 1))
         v, tau, beta = _reflector(column, head, tail)
-        a = ew.sub(a, matmul(matmul(a, ew.mul(v, _over(tau, v))), adjoint(v)))
+        a = sub(a, matmul(matmul(a, mul(v, _over(tau, v))), adjoint(v)))
         # Columns up to j are done, and hold reflectors where their zeros are.
-        ahead = ew.gt(broadcasted_iota(INT32, (*aval.shape[:-2], 1, n), last), j)
+        ahead = gt(broadcasted_iota(INT32, (*aval.shape[:-2], 1, n), last), j)
         image = matmul(adjoint(v), a)
-        image = ew.select(ahead, image, full_like(image, 0))
-        a = ew.sub(a, matmul(ew.mul(v, _over(_conj(tau), v)), image))
+        image = select(ahead, image, full_like(image, 0))
+        a = sub(a, matmul(mul(v, _over(_conj(tau), v)), image))
         # The column now is beta and zeros, in whose place v is kept.
-        kept = ew.select(tail, v, ew.select(head, _over(beta, v), dynamic_slice_in_dim(a, j, 1,
+        kept = select(tail, v, select(head, _over(beta, v), dynamic_slice_in_dim(a, j, 1,
                                                                                    last)))
         return (dynamic_update_slice_in_dim(a, kept, j, last),
                 dynamic_update_slice_in_dim(taus, tau, j, last - 1))
@@ -134,7 +141,7 @@ def _reduced(x: Any) -> list[Any]:
 
 
 def _conj(x: Any) -> Any:
-    return ew.conj(x) if typeof(x).dtype.kind == "c" else x
+    return conj(x) if typeof(x).dtype.kind == "c" else x
 
 
 def _over(x: Any, like: Any) -> Any:
@@ -150,28 +157,28 @@ def _reflector(column: Any, head: Any, tail: Any) -> tuple[Any, Any, Any]:
     def total(x: Any) -> Any:
         return expand_dims(reduce_sum(x, (axis,)), (axis,))
 
-    rest = ew.select(tail, column, zero)
-    alpha = total(ew.select(head, column, zero))
-    real, imag = (ew.real(alpha), ew.imag(alpha)) if typeof(alpha).dtype.kind == "c" else (
-        alpha, full_like(alpha, 0))
+    rest = select(tail, column, zero)
+    alpha = total(select(head, column, zero))
+    real, imag = ((arithmetic.real(alpha), arithmetic.imag(alpha))
+                  if typeof(alpha).dtype.kind == "c" else (alpha, full_like(alpha, 0)))
     squares = total(_squares(rest))
-    none = ew.bitwise_and(ew.eq(squares, 0.0), ew.eq(imag, 0.0))
-    squares = ew.add(squares, ew.add(ew.mul(real, real), ew.mul(imag, imag)))
-    size = ew.sqrt(ew.select(none, full_like(squares, 1), squares))
-    signed = ew.select(ew.ge(real, 0.0), ew.neg(size), size)
-    beta = ew.select(none, real, signed)
+    none = bitwise_and(eq(squares, 0.0), eq(imag, 0.0))
+    squares = add(squares, add(mul(real, real), mul(imag, imag)))
+    size = sqrt(select(none, full_like(squares, 1), squares))
+    signed = select(ge(real, 0.0), neg(size), size)
+    beta = select(none, real, signed)
     wide = as_dtype(signed, column)
-    tau = ew.select(none, full_like(alpha, 0), ew.div(ew.sub(wide, alpha), wide))
-    scale = ew.select(none, full_like(alpha, 1), ew.sub(alpha, wide))
-    v = ew.select(head, full_like(column, 1), ew.div(rest, _over(scale, rest)))
+    tau = select(none, full_like(alpha, 0), div(sub(wide, alpha), wide))
+    scale = select(none, full_like(alpha, 1), sub(alpha, wide))
+    v = select(head, full_like(column, 1), div(rest, _over(scale, rest)))
     return v, tau, as_dtype(beta, column)
 
 
 def _squares(x: Any) -> Any:
     """|x|² elementwise."""
     if typeof(x).dtype.kind != "c":
-        return ew.mul(x, x)
-    return ew.add(*(ew.mul(part, part) for part in (ew.real(x), ew.imag(x))))
+        return mul(x, x)
+    return add(*(mul(part, part) for part in (arithmetic.real(x), arithmetic.imag(x))))
 
 
 hessenberg_p, tridiagonal_p = Hessenberg("hessenberg"), Tridiagonal("tridiagonal")

@@ -9,8 +9,13 @@ from ..control.cond import cond
 from ..core.trace import literal, typeof
 from ..custom.jvp import custom_jvp
 from ..custom.rules import zero_from_primal
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import div, mul, sub
+from ..lax.bits import bitwise_and, bitwise_not
+from ..lax.comparison import eq, ge, gt, le, lt, select
+from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota, full, full_like
+from ..lax.families import add
 from ..lax.linalg.cholesky import cholesky
 from ..lax.linalg.core import INT32, LAPACK, adjoint, eye, masked, matmul, real_dtype
 from ..lax.linalg.eigh import eigh
@@ -20,6 +25,7 @@ from ..lax.linalg.spectra import as_dtype, pairs
 from ..lax.reduce import reduce_max
 from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.slicing import concatenate, slice_in_dim
+from ..lax.transcendental import cbrt, sqrt
 from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import less, sequence, static_int
@@ -78,11 +84,11 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
         dynamic_shape = sequence(dynamic_shape, "qdwh", "dynamic_shape")
         if len(dynamic_shape) != 2:
             raise ValueError(f"qdwh: dynamic_shape {dynamic_shape} given; two sizes are required.")
-        inside = [ew.lt(broadcasted_iota(INT32, aval.shape, axis), ew.convert_element_type(
+        inside = [lt(broadcasted_iota(INT32, aval.shape, axis), convert_element_type(
             size, INT32)) for axis, size in enumerate(dynamic_shape)]
-        x = masked(x, ew.bitwise_and(*inside))
-        outside = ew.ge(broadcasted_iota(INT32, (n, n), 0),
-                        ew.convert_element_type(dynamic_shape[1], INT32))
+        x = masked(x, bitwise_and(*inside))
+        outside = ge(broadcasted_iota(INT32, (n, n), 0),
+                     convert_element_type(dynamic_shape[1], INT32))
         beyond = masked(eye(beyond), outside)
     tall = less(n, m) or dynamic_shape is not None
     steps = static_int(max_iterations, "qdwh", "max_iterations")
@@ -94,7 +100,7 @@ def _decomposed(x: Any, beyond: Any, is_hermitian: bool, tall: bool, max_iterati
     """u, h, the number of steps, whether they converged; derivatives read `beyond` and `tall`."""
     u, count, converged = _iterated(x, is_hermitian, max_iterations, eps)
     h = matmul(adjoint(u), x)
-    return u, ew.mul(ew.add(h, adjoint(h)), 0.5), count, converged
+    return u, mul(add(h, adjoint(h)), 0.5), count, converged
 
 
 _polar = custom_jvp(_decomposed, nondiff_argnums=(2, 3, 4, 5))
@@ -108,25 +114,25 @@ def _polar_jvp(is_hermitian: bool, tall: bool, max_iterations: int, eps: float, 
     (x, beyond), (t, _) = primals, tangents
     u, h, count, converged = _polar(x, beyond, is_hermitian, tall, max_iterations, eps)
     # Where x is cut off, h is singular: a one there divides the zeros of its tangent.
-    v, w = eigh(ew.add(h, beyond))
+    v, w = eigh(add(h, beyond))
     image = matmul(adjoint(u), t)
-    inner = matmul(adjoint(v), matmul(ew.sub(image, adjoint(image)), v))
-    turn = ew.mul(inner, as_dtype(ew.div(1.0, pairs(ew.add, w)), inner))
+    inner = matmul(adjoint(v), matmul(sub(image, adjoint(image)), v))
+    turn = mul(inner, as_dtype(div(1.0, pairs(add, w)), inner))
     turn = matmul(v, matmul(turn, adjoint(v)))
     t_u = matmul(u, turn)
     if tall:
-        outside = matmul(ew.sub(t, matmul(u, image)), v)
-        inverse = broadcast_in_dim(ew.div(1.0, w), typeof(outside).shape, (1,))
-        t_u = ew.add(t_u, matmul(ew.mul(outside, as_dtype(inverse, outside)), adjoint(v)))
-    t_h = ew.sub(image, matmul(turn, h))
+        outside = matmul(sub(t, matmul(u, image)), v)
+        inverse = broadcast_in_dim(div(1.0, w), typeof(outside).shape, (1,))
+        t_u = add(t_u, matmul(mul(outside, as_dtype(inverse, outside)), adjoint(v)))
+    t_h = sub(image, matmul(turn, h))
     zeros = [zero_from_primal(value) for value in (count, converged)]
     return (u, h, count, converged), (t_u, t_h, *zeros)
 
 
 def _norm(x: Any) -> Any:
     """Frobenius norm."""
-    size = ew.abs(x)
-    return ew.sqrt(reduce_sum(ew.mul(size, size), (0, 1)))
+    size = arithmetic.abs(x)
+    return sqrt(reduce_sum(mul(size, size), (0, 1)))
 
 
 def _iterated(x: Any, is_hermitian: bool, max_iterations: int, eps: float) -> Any:
@@ -134,33 +140,33 @@ def _iterated(x: Any, is_hermitian: bool, max_iterations: int, eps: float) -> An
     real = real_dtype(typeof(x).dtype)
     if typeof(x).size == 0:
         return x, full((), 0), full((), True)
-    size = ew.abs(x)
+    size = arithmetic.abs(x)
     # ‖x‖₂ <= sqrt(‖x‖₁ ‖x‖_∞): singular values of x/bound lie in [0, 1].
-    bound = ew.sqrt(ew.mul(*[reduce_max(reduce_sum(size, (axis,)), (0,)) for axis in (0, 1)]))
-    bound = ew.select(ew.eq(bound, 0.0), full_like(bound, 1), bound)
-    start = ew.div(x, broadcast_in_dim(as_dtype(bound, x), typeof(x).shape, ()))
+    bound = sqrt(mul(*[reduce_max(reduce_sum(size, (axis,)), (0,)) for axis in (0, 1)]))
+    bound = select(eq(bound, 0.0), full_like(bound, 1), bound)
+    start = div(x, broadcast_in_dim(as_dtype(bound, x), typeof(x).shape, ()))
     # The least singular value is taken to be eps: smaller ones count as zero.
     lowest = literal(eps, real)
     change_tolerance, bound_tolerance = (4.0 * eps) ** (1 / 3), 5.0 * eps
 
     def unfinished(state: Any) -> Any:
         _, count, converged, _ = state
-        return ew.bitwise_and(ew.lt(count, max_iterations), ew.bitwise_not(converged))
+        return bitwise_and(lt(count, max_iterations), bitwise_not(converged))
 
     def step(state: Any) -> Any:
         u, count, _, low = state
         new, low = _halley(u, low)
         if is_hermitian:
-            new = ew.mul(ew.add(new, adjoint(new)), 0.5)
-        still = ew.le(_norm(ew.sub(new, u)), ew.mul(_norm(new), change_tolerance))
-        tight = ew.le(ew.abs(ew.sub(1.0, low)), bound_tolerance)
-        return new, ew.add(count, 1), ew.bitwise_and(still, tight), low
+            new = mul(add(new, adjoint(new)), 0.5)
+        still = le(_norm(sub(new, u)), mul(_norm(new), change_tolerance))
+        tight = le(arithmetic.abs(sub(1.0, low)), bound_tolerance)
+        return new, add(count, 1), bitwise_and(still, tight), low
 
     state = (start, 0, literal(False, dtypes.as_dtype(bool)), lowest)
     u, count, converged, _ = while_loop(unfinished, step, state)
     # One step of Newton and Schulz takes off the rounding errors of the last solve.
     gram = matmul(adjoint(u), u)
-    return ew.sub(ew.mul(u, 1.5), ew.mul(matmul(u, gram), 0.5)), count, converged
+    return sub(mul(u, 1.5), mul(matmul(u, gram), 0.5)), count, converged
 
 
 def _halley(x: Any, low: Any) -> tuple[Any, Any]:
@@ -168,41 +174,41 @@ def _halley(x: Any, low: Any) -> tuple[Any, Any]:
 
     Returns it and the bound that its singular values have.
     """
-    square = ew.mul(low, low)
-    d = ew.cbrt(ew.div(ew.mul(4.0, ew.div(ew.sub(1.0, square), square)), square))
-    root = ew.sqrt(ew.add(1.0, d))
-    inner = ew.div(ew.mul(8.0, ew.sub(2.0, square)), ew.mul(square, root))
-    a = ew.add(root, ew.mul(0.5, ew.sqrt(ew.add(ew.sub(8.0, ew.mul(4.0, d)), inner))))
-    b = ew.mul(0.25, ew.square(ew.sub(a, 1.0)))
-    c = ew.sub(ew.add(a, b), 1.0)
-    new = cond(ew.gt(c, QR_FROM), _by_qr, _by_cholesky, x, a, b, c)
-    low = ew.div(ew.mul(low, ew.add(a, ew.mul(b, square))), ew.add(1.0, ew.mul(c, square)))
-    return new, ew.min(low, full_like(low, 1))
+    square = mul(low, low)
+    d = cbrt(div(mul(4.0, div(sub(1.0, square), square)), square))
+    root = sqrt(add(1.0, d))
+    inner = div(mul(8.0, sub(2.0, square)), mul(square, root))
+    a = add(root, mul(0.5, sqrt(add(sub(8.0, mul(4.0, d)), inner))))
+    b = mul(0.25, arithmetic.square(sub(a, 1.0)))
+    c = sub(add(a, b), 1.0)
+    new = cond(gt(c, QR_FROM), _by_qr, _by_cholesky, x, a, b, c)
+    low = div(mul(low, add(a, mul(b, square))), add(1.0, mul(c, square)))
+    return new, arithmetic.min(low, full_like(low, 1))
 
 
 def _weighed(x: Any, y: Any, weight: Any, other: Any) -> Any:
     """weight x + other y."""
     weight, other = (broadcast_in_dim(as_dtype(w, x), typeof(x).shape, ()) for w in (weight, other))
-    return ew.add(ew.mul(weight, x), ew.mul(other, y))
+    return add(mul(weight, x), mul(other, y))
 
 
 def _by_qr(x: Any, a: Any, b: Any, c: Any) -> Any:
     """The step by the QR factorisation of (sqrt(c) x, 1), which is stable."""
     m, n = typeof(x).shape
-    root = ew.sqrt(c)
-    upper = ew.mul(x, broadcast_in_dim(as_dtype(root, x), (m, n), ()))
+    root = sqrt(c)
+    upper = mul(x, broadcast_in_dim(as_dtype(root, x), (m, n), ()))
     q, *_ = qr(concatenate([upper, eye(full_like(x, 0, shape=(n, n)))], 0), full_matrices=False)
     q1, q2 = slice_in_dim(q, 0, m), slice_in_dim(q, m, m + n)
-    ratio = ew.div(b, c)
-    return _weighed(x, matmul(q1, adjoint(q2)), ratio, ew.div(ew.sub(a, ratio), root))
+    ratio = div(b, c)
+    return _weighed(x, matmul(q1, adjoint(q2)), ratio, div(sub(a, ratio), root))
 
 
 def _by_cholesky(x: Any, a: Any, b: Any, c: Any) -> Any:
     """The step by the Cholesky factorisation of 1 + c xᴴx, which is fast."""
     gram = matmul(adjoint(x), x)
-    scaled = ew.mul(gram, broadcast_in_dim(as_dtype(c, x), typeof(gram).shape, ()))
-    factor = cholesky(ew.add(scaled, eye(gram)), symmetrize_input=False)
+    scaled = mul(gram, broadcast_in_dim(as_dtype(c, x), typeof(gram).shape, ()))
+    factor = cholesky(add(scaled, eye(gram)), symmetrize_input=False)
     solved = triangular_solve(factor, x, lower=True, transpose_a=True, conjugate_a=True)
     solved = triangular_solve(factor, solved, lower=True)
-    ratio = ew.div(b, c)
-    return _weighed(x, solved, ratio, ew.sub(a, ratio))
+    ratio = div(b, c)
+    return _weighed(x, solved, ratio, sub(a, ratio))

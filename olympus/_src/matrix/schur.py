@@ -11,8 +11,13 @@ from typing import Any
 
 from ..base.typing import ArrayLike
 from ..core.trace import typeof
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import div, mul, real, sign, sub
+from ..lax.bits import bitwise_or
+from ..lax.comparison import eq, gt, le, ne, select
+from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota, full_like
+from ..lax.families import add
 from ..lax.linalg import kernels
 from ..lax.linalg.core import (
     INT32,
@@ -30,6 +35,7 @@ from ..lax.linalg.solve import triangular_solve
 from ..lax.linalg.spectra import diagonal
 from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, pad, slice_in_dim
+from ..lax.transcendental import sqrt
 from ..loops.while_loop import fori_loop
 from ..types import dtypes
 from ..types.avals import make_aval
@@ -81,30 +87,30 @@ class Schur(MatrixOperation):
 
 
 def _changed(t: Any, inner: Any, turn: Any) -> Any:
-    return ew.add(inner, ew.sub(matmul(t, turn), matmul(turn, t)))
+    return add(inner, sub(matmul(t, turn), matmul(turn, t)))
 
 
 def _offset(x: Any, k: int) -> Any:
     """bool[n, n]: the k-th diagonal."""
     shape = typeof(x).shape[-2:]
-    return ew.eq(ew.add(broadcasted_iota(INT32, shape, 0), k), broadcasted_iota(INT32, shape, 1))
+    return eq(add(broadcasted_iota(INT32, shape, 0), k), broadcasted_iota(INT32, shape, 1))
 
 
 def _without_lower(t: Any, x: Any) -> Any:
     """x where t may be different from zero: its upper triangle and blocks."""
     shape = typeof(t).shape
-    upper = ew.le(broadcasted_iota(INT32, shape, len(shape) - 2),
-                  broadcasted_iota(INT32, shape, len(shape) - 1))
+    upper = le(broadcasted_iota(INT32, shape, len(shape) - 2),
+               broadcasted_iota(INT32, shape, len(shape) - 1))
     if typeof(t).dtype.kind != "c":
-        upper = ew.bitwise_or(upper, ew.ne(masked(t, _offset(t, -1)), 0.0))
-    return ew.select(upper, x, full_like(x, 0))
+        upper = bitwise_or(upper, ne(masked(t, _offset(t, -1)), 0.0))
+    return select(upper, x, full_like(x, 0))
 
 
 def _turn(t: Any, inner: Any) -> Any:
     """The skew-Hermitian Ω for a triangular t."""
     starts = full_like(t, False, bool, typeof(t).shape[:-1])
     lower = _below(t, inner, starts)
-    return ew.sub(lower, adjoint(lower))
+    return sub(lower, adjoint(lower))
 
 
 def _below(t: Any, inner: Any, starts: Any) -> Any:
@@ -116,20 +122,20 @@ def _below(t: Any, inner: Any, starts: Any) -> Any:
     aval = typeof(t)
     last, shape = aval.ndim - 1, aval.shape
     row = broadcasted_iota(INT32, shape, last - 1)
-    ones, ends = eye(t), ew.convert_element_type(starts, INT32)
-    ends = ew.add(ends, broadcasted_iota(INT32, shape[:-1], last - 1))
+    ones, ends = eye(t), convert_element_type(starts, INT32)
+    ends = add(ends, broadcasted_iota(INT32, shape[:-1], last - 1))
     values = diagonal(t)
 
     def column(j: Any, below: Any) -> Any:
-        j = ew.convert_element_type(j, INT32)
+        j = convert_element_type(j, INT32)
         end = dynamic_slice_in_dim(ends, j, 1, last - 1)
         value = dynamic_slice_in_dim(values, j, 1, last - 1)
-        active = ew.gt(row, broadcast_in_dim(end, shape, tuple(range(last))))
+        active = gt(row, broadcast_in_dim(end, shape, tuple(range(last))))
         value = broadcast_in_dim(value, shape, tuple(range(last)))
-        system = ew.select(active, ew.sub(ew.mul(value, ones), t), ones)
+        system = select(active, sub(mul(value, ones), t), ones)
         known = matmul(below, dynamic_slice_in_dim(t, j, 1, last))
-        right = ew.sub(dynamic_slice_in_dim(inner, j, 1, last), known)
-        right = ew.select(slice_in_dim(active, 0, 1, axis=last), right, full_like(right, 0))
+        right = sub(dynamic_slice_in_dim(inner, j, 1, last), known)
+        right = select(slice_in_dim(active, 0, 1, axis=last), right, full_like(right, 0))
         solved = triangular_solve(system, right, left_side=True)
         return dynamic_update_slice_in_dim(below, solved, j, last)
 
@@ -145,24 +151,24 @@ def _real_turn(t: Any, inner: Any) -> Any:
     last = typeof(t).ndim - 1
     above = reduce_sum(masked(t, _offset(t, 1)), (last,))            # t[i, i+1] at i
     under = reduce_sum(masked(t, _offset(t, -1)), (last - 1,))       # t[i+1, i] at i
-    starts = ew.ne(under, 0.0)
+    starts = ne(under, 0.0)
     w = _triangulating(t, above, under, starts)
     inside = matmul(adjoint(w), matmul(_complex(t), w))
     given = matmul(adjoint(w), matmul(_complex(inner), w))
-    below = ew.real(matmul(w, matmul(_below(inside, given, starts), adjoint(w))))
-    turn = ew.sub(below, matrix_transpose(below))
+    below = real(matmul(w, matmul(_below(inside, given, starts), adjoint(w))))
+    turn = sub(below, matrix_transpose(below))
     # A rotation by ω within the block ((a, b), (c, a)) changes the difference of its diagonal
     # elements by 2ω(b + c).
     uneven = diagonal(_changed(t, inner, turn))
-    uneven = ew.sub(uneven, _shifted(uneven, -1))
-    weights = ew.select(starts, ew.mul(ew.add(above, under), -2.0), full_like(above, 1))
-    angles = ew.select(starts, ew.div(uneven, weights), full_like(above, 0))
+    uneven = sub(uneven, _shifted(uneven, -1))
+    weights = select(starts, mul(add(above, under), -2.0), full_like(above, 1))
+    angles = select(starts, div(uneven, weights), full_like(above, 0))
     lower = _placed(angles, t, -1)
-    return ew.add(turn, ew.sub(lower, matrix_transpose(lower)))
+    return add(turn, sub(lower, matrix_transpose(lower)))
 
 
 def _complex(x: Any) -> Any:
-    return ew.convert_element_type(x, dtypes.to_complex_dtype(typeof(x).dtype))
+    return convert_element_type(x, dtypes.to_complex_dtype(typeof(x).dtype))
 
 
 def _triangulating(t: Any, above: Any, under: Any, starts: Any) -> Any:
@@ -171,14 +177,14 @@ def _triangulating(t: Any, above: Any, under: Any, starts: Any) -> Any:
     Its first column is an eigenvector: α = sqrt(|b|), β = sign(b) sqrt(|c|), normalised.
     """
     one = full_like(above, 1)
-    above, under = ew.select(starts, above, one), ew.select(starts, under, one)
-    size = ew.add(ew.abs(above), ew.abs(under))
-    alpha = ew.select(starts, ew.sqrt(ew.div(ew.abs(above), size)), full_like(above, 0))
-    beta = ew.mul(ew.sign(above), ew.sqrt(ew.div(ew.abs(under), size)))
-    beta = _placed(ew.select(starts, beta, full_like(beta, 0)), t, -1)
-    alpha = ew.add(alpha, _shifted(alpha, 1))
-    alpha = ew.select(ew.eq(alpha, 0.0), one, alpha)
-    return ew.complex(_placed(alpha, t, 0), ew.add(beta, matrix_transpose(beta)))
+    above, under = select(starts, above, one), select(starts, under, one)
+    size = add(arithmetic.abs(above), arithmetic.abs(under))
+    alpha = select(starts, sqrt(div(arithmetic.abs(above), size)), full_like(above, 0))
+    beta = mul(sign(above), sqrt(div(arithmetic.abs(under), size)))
+    beta = _placed(select(starts, beta, full_like(beta, 0)), t, -1)
+    alpha = add(alpha, _shifted(alpha, 1))
+    alpha = select(eq(alpha, 0.0), one, alpha)
+    return arithmetic.complex(_placed(alpha, t, 0), add(beta, matrix_transpose(beta)))
 
 
 def _shifted(x: Any, by: int) -> Any:

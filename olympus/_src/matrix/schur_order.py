@@ -14,9 +14,14 @@ import numpy as np
 
 from ..control.cond import switch
 from ..core.trace import typeof
-from ..lax import elementwise as ew
+from ..lax import arithmetic, comparison, transcendental
+from ..lax.arithmetic import mul, neg, sub
+from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
+from ..lax.comparison import lt, ne
 from ..lax.contract import dot_general
+from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
+from ..lax.families import add
 from ..lax.linalg.core import INT32, adjoint, eye, masked, matmul
 from ..lax.linalg.qr import qr
 from ..lax.linalg.spectra import diagonal, left_divided
@@ -31,6 +36,7 @@ from ..lax.slicing import (
     pad,
     slice,
 )
+from ..lax.transcendental import atan2, sqrt
 from ..loops.map import map
 from ..loops.while_loop import while_loop
 from ..types import dtypes
@@ -71,10 +77,10 @@ def _chosen(t: Any, select: Callable[..., Any]) -> Any:
         return _flags(select(values), t)
     below = _below(t)
     above = reduce_sum(masked(t, np.eye(typeof(t).shape[0], k=1, dtype=bool)), (1,))
-    imaginary = ew.sqrt(ew.mul(ew.abs(below), ew.abs(above)))
-    imaginary = ew.add(imaginary, pad(imaginary, full_like(t, 0, shape=()), [(1, -1, 0)]))
-    return ew.bitwise_or(_flags(select(values, imaginary), t),
-                         _flags(select(values, ew.neg(imaginary)), t))
+    imaginary = sqrt(mul(arithmetic.abs(below), arithmetic.abs(above)))
+    imaginary = add(imaginary, pad(imaginary, full_like(t, 0, shape=()), [(1, -1, 0)]))
+    return bitwise_or(_flags(select(values, imaginary), t),
+                      _flags(select(values, neg(imaginary)), t))
 
 
 def _flags(found: Any, t: Any) -> Any:
@@ -83,7 +89,7 @@ def _flags(found: Any, t: Any) -> Any:
         raise TypeError(f"schur: select_callable returned {aval} for {typeof(t).shape[0]} "
                         "eigenvalues; one truth value per eigenvalue is required; write it with "
                         "elementwise operations.")
-    return ew.convert_element_type(found, dtypes.as_dtype(bool))
+    return convert_element_type(found, dtypes.as_dtype(bool))
 
 
 def _pass(state: tuple[Any, ...], n: int) -> Any:
@@ -94,23 +100,23 @@ def _pass(state: tuple[Any, ...], n: int) -> Any:
     swaps += [_swap(p, q, n) for p in sizes for q in sizes]
 
     def size(at: Any, below: Any) -> Any:
-        return ew.add(ew.convert_element_type(ew.ne(_at(below, at), 0.0), INT32), 1)
+        return add(convert_element_type(ne(_at(below, at), 0.0), INT32), 1)
 
     def step(state: Any) -> Any:
         i, t, z, chosen, changed = state
         below = full_like(t, 0, shape=(n,)) if len(sizes) == 1 else _below(t)
         p = size(i, below)
-        j = ew.add(i, p)
+        j = add(i, p)
         q = size(j, below)
-        swap = ew.bitwise_and(ew.bitwise_and(_at(chosen, j), ew.bitwise_not(_at(chosen, i))),
-                              ew.lt(j, n))
-        kind = ew.add(ew.mul(ew.sub(p, 1), len(sizes)), q)
-        kind = ew.select(swap, kind, full_like(kind, 0))
+        swap = bitwise_and(bitwise_and(_at(chosen, j), bitwise_not(_at(chosen, i))),
+                           lt(j, n))
+        kind = add(mul(sub(p, 1), len(sizes)), q)
+        kind = comparison.select(swap, kind, full_like(kind, 0))
         t, z, chosen = switch(kind, swaps, t, z, chosen, i)
-        return ew.add(i, ew.select(swap, q, p)), t, z, chosen, ew.bitwise_or(changed, swap)
+        return add(i, comparison.select(swap, q, p)), t, z, chosen, bitwise_or(changed, swap)
 
     start = full((), 0, INT32)
-    return while_loop(lambda state: ew.lt(state[0], n - 1), step,
+    return while_loop(lambda state: lt(state[0], n - 1), step,
                       (start, t, z, chosen, full((), False)))[1:]
 
 
@@ -133,7 +139,7 @@ def _swap(p: int, q: int, n: int) -> Callable[..., Any]:
         if q == 2:
             t, z = _evened(t, z, i)
         if p == 2:
-            t, z = _evened(t, z, ew.add(i, q))
+            t, z = _evened(t, z, add(i, q))
         order = np.array([True] * q + [False] * p)
         return t, z, dynamic_update_slice_in_dim(chosen, order, i, 0)
 
@@ -159,8 +165,8 @@ def _exchange(window: Any, p: int) -> Any:
     q = k - p
     a, b = slice(window, (0, 0), (p, p)), slice(window, (0, p), (p, k))
     c = slice(window, (p, p), (k, k))
-    system = ew.sub(_kron(a, eye(full_like(c, 0))), _kron(eye(full_like(a, 0)), c))
-    y = left_divided(system, reshape(ew.neg(b), (p * q, 1)))
+    system = sub(_kron(a, eye(full_like(c, 0))), _kron(eye(full_like(a, 0)), c))
+    y = left_divided(system, reshape(neg(b), (p * q, 1)))
     basis = concatenate([reshape(y, (p, q)), eye(full_like(c, 0))], 0)
     return qr(basis)[0]
 
@@ -177,12 +183,12 @@ def _evened(t: Any, z: Any, i: Any) -> tuple[Any, Any]:
     block = dynamic_slice(t, (i, i), (2, 2))
     (a, b), (c, d) = [[reshape(slice(block, (r, s), (r + 1, s + 1)), ()) for s in (0, 1)]
                       for r in (0, 1)]
-    angle = ew.mul(ew.atan2(ew.sub(d, a), ew.add(b, c)), 0.5)
-    cos, sin = (reshape(f(angle), (1, 1)) for f in (ew.cos, ew.sin))
-    u = concatenate([concatenate([cos, ew.neg(sin)], 1), concatenate([sin, cos], 1)], 0)
+    angle = mul(atan2(sub(d, a), add(b, c)), 0.5)
+    cos, sin = (reshape(f(angle), (1, 1)) for f in (transcendental.cos, transcendental.sin))
+    u = concatenate([concatenate([cos, neg(sin)], 1), concatenate([sin, cos], 1)], 0)
     t, z = _similar(t, z, u, i)
     block = dynamic_slice(t, (i, i), (2, 2))
-    mean = ew.mul(reduce_sum(diagonal(block), (0,)), 0.5)
+    mean = mul(reduce_sum(diagonal(block), (0,)), 0.5)
     off = masked(block, ~np.eye(2, dtype=bool))
-    even = ew.add(off, ew.mul(eye(block), broadcast_in_dim(mean, (2, 2), ())))
+    even = add(off, mul(eye(block), broadcast_in_dim(mean, (2, 2), ())))
     return dynamic_update_slice(t, even, (i, i)), z

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike
 from ..custom.jvp import custom_jvp
-from ..lax import elementwise as ew
 from ..lax.slicing import split
 from ..lax.special import classical as special
+from ..lax.transcendental import logistic
 from ..numpy import elementary as el
 from ..numpy import ufuncs as uf
 from ..numpy.creation import zeros_like
@@ -76,7 +76,7 @@ def relu6(x: ArrayLike) -> Array:
 @fused
 def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x))."""
-    return unary_inexact(ew.logistic, x)
+    return unary_inexact(logistic, x)
 
 
 @fused

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import mul, neg
 from ..lax.sharding import constrain
+from ..lax.transcendental import cos, log1p, sin, sqrt
 from ..numpy import creation
 from ..numpy import ufuncs as uf
 from ..random import continuous as samplers
@@ -114,12 +116,12 @@ def _disc(key: Any, shape: Any, dtype: Any, radius: Callable[[Any], Any]) -> Any
     real = dtypes.to_real_dtype(dtype)
     keys = split(key)
     size = radius(samplers.uniform(keys[0], shape, real))
-    angle = ew.mul(samplers.uniform(keys[1], shape, real), 2 * math.pi)
-    return ew.complex(ew.mul(size, ew.cos(angle)), ew.mul(size, ew.sin(angle)))
+    angle = mul(samplers.uniform(keys[1], shape, real), 2 * math.pi)
+    return arithmetic.complex(mul(size, cos(angle)), mul(size, sin(angle)))
 
 
 def _cut_radius(u: Any) -> Any:
-    return ew.sqrt(ew.neg(ew.log1p(ew.neg(ew.mul(u, 1 - math.exp(-4.0))))))
+    return sqrt(neg(log1p(neg(mul(u, 1 - math.exp(-4.0))))))
 
 
 def _draw(distribution: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, float]:
@@ -129,7 +131,7 @@ def _draw(distribution: str, key: Any, shape: Any, dtype: Any) -> tuple[Any, flo
         return samplers.normal(key, shape, dtype), 1.0
     if distribution == "uniform":
         if complex_:
-            return _disc(key, shape, dtype, ew.sqrt), math.sqrt(0.5)
+            return _disc(key, shape, dtype, sqrt), math.sqrt(0.5)
         return samplers.uniform(key, shape, dtype, -1.0), math.sqrt(1 / 3)
     if complex_:
         return _disc(key, shape, dtype, _cut_radius), _COMPLEX_CUT

@@ -13,11 +13,13 @@ from ..base import config
 from ..base.typing import Array, ArrayLike, Axis
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
-from ..lax import elementwise as ew
+from ..lax import arithmetic
 from ..lax.barriers import stop_gradient
+from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
 from ..lax.shape import broadcast_in_dim, squeeze
 from ..lax.sharding import constrain
+from ..lax.transcendental import rsqrt
 from ..numpy import elementary as el
 from ..numpy import reductions
 from ..numpy import ufuncs as uf
@@ -126,7 +128,7 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
         a, b = promote_dtypes("logsumexp", a, b, inexact=True)
         a = choose(uf.not_equal(b, 0), a, -math.inf)
     axes = canonical_axes(axis, a.ndim, "logsumexp")
-    real = ew.real(a) if dtypes.is_complex(a.dtype) else a
+    real = arithmetic.real(a) if dtypes.is_complex(a.dtype) else a
     top = _largest(real, axes, where)
     top = choose(el.isfinite(top), top, 0.0)
     terms = el.exp(uf.subtract(a, top))
@@ -194,7 +196,7 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
     elif variance is None:
         power = average(uf.square(x), axis, keepdims=True, where=where)
         variance = uf.subtract(power, uf.square(mean))
-    return uf.multiply(uf.subtract(x, mean), ew.rsqrt(as_array(uf.add(variance, epsilon))))
+    return uf.multiply(uf.subtract(x, mean), rsqrt(as_array(uf.add(variance, epsilon))))
 
 
 @fused(static=("num_classes", "dtype", "axis"))
@@ -204,7 +206,7 @@ def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
     kept = [i for i in range(len(shape)) if i != axis]
     places = broadcasted_iota(x.dtype if x.dtype != bool else dtypes.default_int(), shape, axis)
     x = x if x.dtype != bool else astype(x, places.dtype)
-    return astype(ew.eq(broadcast_in_dim(x, shape, kept), places), dtype)
+    return astype(eq(broadcast_in_dim(x, shape, kept), places), dtype)
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any | None = None, axis: int = -1,

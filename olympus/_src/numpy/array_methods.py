@@ -15,8 +15,8 @@ import numpy as np
 from ..base import lib
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
+from ..lax import arithmetic
 from ..lax import convert as lax_convert
-from ..lax import elementwise
 from ..transforms.device import device_put
 from ..types import dtypes
 from ..types.shape import SymbolicDim, exceeds, static_int
@@ -162,7 +162,7 @@ def _byteswap(self: Any) -> Any:
     if self.dtype.itemsize == 1 or dtypes.is_bool(self.dtype):
         return self
     if dtypes.is_complex(self.dtype):
-        return elementwise.complex(self.real.byteswap(), self.imag.byteswap())
+        return arithmetic.complex(self.real.byteswap(), self.imag.byteswap())
     pieces = lax_convert.bitcast_convert_type(self, np.uint8)
     return lax_convert.bitcast_convert_type(manipulation.flip(pieces, -1), self.dtype)
 
@@ -187,7 +187,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         return _view(reshape(pairs, (*self.shape[:-1], -1)), to)
     if dtypes.is_complex(to) and self.shape and self.shape[-1] * old % new == 0:
         pairs = _view(self, dtypes.to_real_dtype(to))
-        return elementwise.complex(pairs[..., ::2], pairs[..., 1::2])
+        return arithmetic.complex(pairs[..., ::2], pairs[..., 1::2])
     if old == new and not dtypes.is_complex(self.dtype):
         return lax_convert.bitcast_convert_type(self, to)
     shape = self.shape

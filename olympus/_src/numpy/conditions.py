@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import imag, real
+from ..lax.comparison import eq
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, sequence
@@ -163,8 +165,8 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
 @fused
 def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     if dtypes.is_complex(x.dtype):
-        return ew.complex(_nan_to_num(ew.real(x), nan, posinf, neginf),
-                          _nan_to_num(ew.imag(x), nan, posinf, neginf))
+        return arithmetic.complex(_nan_to_num(real(x), nan, posinf, neginf),
+                                  _nan_to_num(imag(x), nan, posinf, neginf))
     limits = dtypes.finfo(x.dtype)
     x = broadcast_to(x, x.shape)
 
@@ -173,5 +175,5 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
         return broadcast_to(convert(value, x.dtype, x.aval.weak_type), x.shape)
 
     found = choose(isnan(x), replacement(nan, 0.0), x)
-    found = choose(ew.eq(x, scalar(np.inf, x)), replacement(posinf, float(limits.max)), found)
-    return choose(ew.eq(x, scalar(-np.inf, x)), replacement(neginf, float(limits.min)), found)
+    found = choose(eq(x, scalar(np.inf, x)), replacement(posinf, float(limits.max)), found)
+    return choose(eq(x, scalar(-np.inf, x)), replacement(neginf, float(limits.min)), found)

@@ -14,11 +14,15 @@ from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, describe, literal, typeof
+from ..lax import arithmetic, slicing, transcendental
 from ..lax import creation as lax_creation
-from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
-from ..lax import slicing
+from ..lax.arithmetic import div, floor, integer_pow, mul, sub
+from ..lax.bits import bitwise_and
+from ..lax.comparison import eq, ge, lt
+from ..lax.families import add
 from ..lax.sharding import constrain, sharding_like
+from ..lax.transcendental import exp, log
 from ..transforms.device import device_put
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -201,7 +205,7 @@ def _drops_imaginary(name: str, given: Any, value: Any, dtype: Any) -> bool:
 
 def _from_array(x: Any, dtype: Any, copy: bool | None) -> Any:
     if dtype is not None and (x.dtype != dtype or x.aval.weak_type):
-        x = convert(ew.real(x) if _drops_imaginary("array", x, x, dtype) else x, dtype)
+        x = convert(arithmetic.real(x) if _drops_imaginary("array", x, x, dtype) else x, dtype)
     elif copy and type(x) is ArrayImpl:
         return lib.copied(x)
     return x
@@ -434,7 +438,7 @@ def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
     n, m = [_one_dim(d) for d in (N, N if M is None else M)]
     rows = lax_creation.broadcasted_iota("int32", (n, m), 0)
     columns = lax_creation.broadcasted_iota("int32", (n, m), 1)
-    found = ew.eq(ew.add(rows, literal(static_int(k, "eye", "k"), rows.dtype)), columns)
+    found = eq(add(rows, literal(static_int(k, "eye", "k"), rows.dtype)), columns)
     return convert(found, dtype)
 
 
@@ -537,22 +541,22 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     shape = broadcast_shapes(first.shape, last.shape)
     first, last = (_lead(x, shape) for x in (first, last))
     divisions = num - 1 if endpoint else num
-    gap = ew.sub(last, first)
-    step = (ew.div(gap, literal(divisions, gap.dtype)) if divisions > 0
+    gap = sub(last, first)
+    step = (div(gap, literal(divisions, gap.dtype)) if divisions > 0
             else full_like(gap, np.nan))
     real = dtypes.to_real_dtype(computed)
     weights = convert(lax_creation.broadcasted_iota(real, (num, *shape), 0), computed)
     if divisions > 0:
-        weights = ew.div(weights, literal(divisions, computed))
-    found = ew.add(ew.mul(_lead(first, (num, *shape)), ew.sub(literal(1, computed), weights)),
-                   ew.mul(_lead(last, (num, *shape)), weights))
+        weights = div(weights, literal(divisions, computed))
+    found = add(mul(_lead(first, (num, *shape)), sub(literal(1, computed), weights)),
+                mul(_lead(last, (num, *shape)), weights))
     if endpoint and num > 1:
         found = slicing.concatenate([slicing.slice_in_dim(found, 0, num - 1),
                                      lax_shape.expand_dims(last, (0,))], 0)
     elif num == 1:
         found = lax_shape.expand_dims(first, (0,))
     if dtypes.is_integer(dtype) and dtypes.is_floating(computed):
-        found = ew.floor(found)
+        found = floor(found)
     found = lax_shape.move_axis(convert(found, dtype), 0, canonical_axis(axis, len(shape) + 1))
     return found, step
 
@@ -575,7 +579,7 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
              base: ArrayLike = 10.0, dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """`base` to the powers `linspace(start, stop)`."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
-    found = ew.pow(*promote("logspace", base, exponents, inexact=True))
+    found = transcendental.pow(*promote("logspace", base, exponents, inexact=True))
     found = _strong(found)
     return found if dtype is None else convert(found, dtypes.requested_dtype("logspace", dtype))
 
@@ -586,14 +590,14 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
     """`num` numbers from `start` to `stop` with a constant ratio."""
     first, last = (_strong(x) for x in promote("geomspace", start, stop, inexact=True))
     if dtypes.is_complex(first.dtype):
-        sign: Any = ew.sign(first)
+        sign: Any = arithmetic.sign(first)
     else:
         zero = literal(0, first.dtype)
-        both = ew.bitwise_and(ew.lt(first, zero), ew.lt(last, zero))
-        sign = ew.sub(literal(1, first.dtype),
-                      ew.mul(literal(2, first.dtype), convert(both, first.dtype)))
-    steps = linspace(ew.log(ew.div(first, sign)), ew.log(ew.div(last, sign)), num, endpoint)
-    found = ew.mul(ew.exp(steps), _lead(sign, steps.shape))
+        both = bitwise_and(lt(first, zero), lt(last, zero))
+        sign = sub(literal(1, first.dtype),
+                   mul(literal(2, first.dtype), convert(both, first.dtype)))
+    steps = linspace(log(div(first, sign)), log(div(last, sign)), num, endpoint)
+    found = mul(exp(steps), _lead(sign, steps.shape))
     ends = [lax_shape.expand_dims(_lead(x, steps.shape[1:]), (0,)) for x in (first, last)]
     if num > 0:
         tail = 1 if endpoint and num > 1 else 0
@@ -671,7 +675,7 @@ def _below(shape: tuple[int, int], k: int) -> Any:
     """bool[n, m]: on diagonal `k` or below it."""
     rows = lax_creation.broadcasted_iota("int32", shape, 0)
     columns = lax_creation.broadcasted_iota("int32", shape, 1)
-    return ew.ge(ew.add(rows, literal(static_int(k, "tri", "k"), rows.dtype)), columns)
+    return ge(add(rows, literal(static_int(k, "tri", "k"), rows.dtype)), columns)
 
 
 @fused(static=("N", "M", "k", "dtype"))
@@ -783,7 +787,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 def _on_diagonal(n: int, k: int) -> Any:
     rows = lax_creation.broadcasted_iota("int32", (n, n), 0)
     columns = lax_creation.broadcasted_iota("int32", (n, n), 1)
-    return ew.eq(ew.add(rows, literal(k, rows.dtype)), columns)
+    return eq(add(rows, literal(k, rows.dtype)), columns)
 
 
 @fused(static=("k",))
@@ -823,5 +827,5 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     powers = range(columns) if increasing else range(columns - 1, -1, -1)
     if not columns:
         return full((x.shape[0], 0), 0, x.dtype)
-    return slicing.concatenate([lax_shape.expand_dims(ew.integer_pow(x, p), (1,))
+    return slicing.concatenate([lax_shape.expand_dims(integer_pow(x, p), (1,))
                                 for p in powers], 1)

@@ -14,9 +14,32 @@ from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..custom.jvp import custom_jvp
 from ..custom.rules import SymbolicZero
-from ..lax import elementwise as ew
+from ..lax import arithmetic, transcendental
+from ..lax.arithmetic import (
+    RoundingMethod,
+    div,
+    imag,
+    is_finite,
+    mul,
+    neg,
+    over_real,
+    real,
+    rem,
+    sub,
+)
+from ..lax.bits import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
+from ..lax.comparison import eq, ge, gt, lt, ne
 from ..lax.convert import bitcast_convert_type
+from ..lax.families import add
 from ..lax.special import classical as special
+from ..lax.transcendental import atan2_p, logistic
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, static_int
@@ -70,44 +93,44 @@ def _real(name: str, *xs: Any) -> list[Any]:
 @eager_unary
 def exp(x: ArrayLike, /) -> Array:
     """e to the power `x`."""
-    return unary_inexact(ew.exp, x)
+    return unary_inexact(transcendental.exp, x)
 
 
 @eager_unary
 def exp2(x: ArrayLike, /) -> Array:
     """2 to the power `x`."""
-    return unary_inexact(ew.exp2, x)
+    return unary_inexact(transcendental.exp2, x)
 
 
 @eager_unary
 def expm1(x: ArrayLike, /) -> Array:
     """`exp(x) - 1`, exact for small `x`."""
-    return unary_inexact(ew.expm1, x)
+    return unary_inexact(transcendental.expm1, x)
 
 
 @eager_unary
 def log(x: ArrayLike, /) -> Array:
     """The natural logarithm; NaN of negative real numbers."""
-    return unary_inexact(ew.log, x)
+    return unary_inexact(transcendental.log, x)
 
 
 @eager_unary
 def log1p(x: ArrayLike, /) -> Array:
     """`log(1 + x)`, exact for small `x`."""
-    return unary_inexact(ew.log1p, x)
+    return unary_inexact(transcendental.log1p, x)
 
 
 @eager_unary
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2."""
-    return unary_inexact(ew.log2, x)
+    return unary_inexact(transcendental.log2, x)
 
 
 @fused
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10."""
     (x,) = promote_inexact("log10", x)
-    return ew.over_real(ew.log(x), _LN10)
+    return over_real(transcendental.log(x), _LN10)
 
 
 @fused(static=("name", "base"))
@@ -121,27 +144,27 @@ def _log_sum(x: Any, y: Any, *, name: str, base: float) -> Any:
 
 def _log_sum_plainly(base: float, x: Any, y: Any) -> Any:
     """The difference is made 0 where it is NaN: infinities give no NaN, in derivatives neither."""
-    larger = ew.ge(ew.real(x), ew.real(y)) if dtypes.is_complex(x.dtype) else ew.ge(x, y)
+    larger = ge(real(x), real(y)) if dtypes.is_complex(x.dtype) else ge(x, y)
     high, low = choose(larger, x, y), choose(larger, y, x)
     gap, undefined = _gap(low, high)
-    grown = ew.log1p(ew.exp(ew.mul(gap, scalar(math.log(base), gap))))
-    found = choose(undefined, ew.add(x, y),
-                   ew.add(high, ew.div(grown, scalar(math.log(base), gap))))
+    grown = transcendental.log1p(transcendental.exp(mul(gap, scalar(math.log(base), gap))))
+    found = choose(undefined, add(x, y),
+                   add(high, div(grown, scalar(math.log(base), gap))))
     return _principal(found, 2 * math.pi / math.log(base)) if dtypes.is_complex(x.dtype) else found
 
 
 def _principal(z: Any, period: float) -> Any:
     """Complex numbers with imaginary parts at most half a period from 0."""
-    part = ew.imag(z)
-    turns = _nearest_even(ew.div(part, scalar(period, part)))
-    turns = choose(ew.is_finite(turns), turns, filled(0, turns))
-    return ew.complex(ew.real(z), ew.sub(part, ew.mul(turns, scalar(period, part))))
+    part = imag(z)
+    turns = _nearest_even(div(part, scalar(period, part)))
+    turns = choose(is_finite(turns), turns, filled(0, turns))
+    return arithmetic.complex(real(z), sub(part, mul(turns, scalar(period, part))))
 
 
 def _gap(x: Any, y: Any) -> tuple[Any, Any]:
     """x - y, 0 where that is NaN, and where it is."""
-    gap = ew.sub(x, y)
-    undefined = ew.ne(gap, gap)
+    gap = sub(x, y)
+    undefined = ne(gap, gap)
     return choose(undefined, filled(0, gap), gap), undefined
 
 
@@ -151,14 +174,14 @@ _log_sum_real = custom_jvp(_log_sum_plainly, nondiff_argnums=(0,))
 def _log_sum_jvp(base: float, primals: Any, tangents: Any) -> Any:
     """One residual per operand: its weight, the logistic function of the difference."""
     gap, undefined = _gap(*primals)
-    both = ew.add(*primals)     # NaN, or infinite, where the difference is not defined
-    limit = choose(ew.ne(both, both), both, filled(1, both))
+    both = add(*primals)     # NaN, or infinite, where the difference is not defined
+    limit = choose(ne(both, both), both, filled(1, both))
     slope, total = math.log(base), None
     for t, sign in zip(tangents, (slope, -slope), strict=True):
         if not isinstance(t, SymbolicZero):
-            weight = ew.logistic(ew.mul(gap, scalar(sign, gap)))
-            term = ew.mul(t, choose(undefined, limit, weight))
-            total = term if total is None else ew.add(total, term)
+            weight = logistic(mul(gap, scalar(sign, gap)))
+            term = mul(t, choose(undefined, limit, weight))
+            total = term if total is None else add(total, term)
     return _log_sum_real(base, *primals), total
 
 
@@ -186,13 +209,13 @@ def logaddexp2(x: Any, y: Any, /, *, out: None = None, where: None = None) -> An
 @eager_unary
 def sqrt(x: ArrayLike, /) -> Array:
     """The square root; NaN of negative real numbers."""
-    return unary_inexact(ew.sqrt, x)
+    return unary_inexact(transcendental.sqrt, x)
 
 
 @eager_unary
 def cbrt(x: ArrayLike, /) -> Array:
     """The cube root of real numbers."""
-    return unary_inexact(ew.cbrt, x)
+    return unary_inexact(transcendental.cbrt, x)
 
 
 @eager_binary(composite=True)
@@ -205,11 +228,11 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @custom_jvp
 def _hypot(x: Any, y: Any) -> Any:
-    infinite = ew.bitwise_or(isinf(x), isinf(y))
-    x, y = ew.abs(x), ew.abs(y)
-    high, low = ew.max(x, y), ew.min(x, y)
-    ratio = ew.div(low, choose(ew.eq(high, scalar(0, high)), filled(1, high), high))
-    length = ew.mul(high, ew.sqrt(ew.add(ew.mul(ratio, ratio), scalar(1, high))))
+    infinite = bitwise_or(isinf(x), isinf(y))
+    x, y = arithmetic.abs(x), arithmetic.abs(y)
+    high, low = arithmetic.max(x, y), arithmetic.min(x, y)
+    ratio = div(low, choose(eq(high, scalar(0, high)), filled(1, high), high))
+    length = mul(high, transcendental.sqrt(add(mul(ratio, ratio), scalar(1, high))))
     return choose(infinite, filled(np.inf, length), length)
 
 
@@ -218,10 +241,10 @@ def _hypot_jvp(primals: Any, tangents: Any) -> Any:
     """The cosines of the angles with the axes; at 0 equal shares, at infinity the limits."""
     length, total = _hypot(*primals), None
     for x, y, t in zip(primals, primals[::-1], tangents, strict=True):
-        share = choose(ew.eq(length, scalar(0, length)), filled(0.5, x), ew.div(x, length))
-        alone = ew.bitwise_and(isinf(x), ew.is_finite(y))
-        term = ew.mul(t, choose(alone, ew.sign(x), share))
-        total = term if total is None else ew.add(total, term)
+        share = choose(eq(length, scalar(0, length)), filled(0.5, x), div(x, length))
+        alone = bitwise_and(isinf(x), is_finite(y))
+        term = mul(t, choose(alone, arithmetic.sign(x), share))
+        total = term if total is None else add(total, term)
     return length, total
 
 
@@ -230,135 +253,135 @@ def _hypot_jvp(primals: Any, tangents: Any) -> Any:
 @eager_unary
 def sin(x: ArrayLike, /) -> Array:
     """The sine of radians."""
-    return unary_inexact(ew.sin, x)
+    return unary_inexact(transcendental.sin, x)
 
 
 @eager_unary
 def cos(x: ArrayLike, /) -> Array:
     """The cosine of radians."""
-    return unary_inexact(ew.cos, x)
+    return unary_inexact(transcendental.cos, x)
 
 
 @eager_unary
 def tan(x: ArrayLike, /) -> Array:
     """The tangent of radians."""
-    return unary_inexact(ew.tan, x)
+    return unary_inexact(transcendental.tan, x)
 
 
 @eager_unary
 def arcsin(x: ArrayLike, /) -> Array:
     """The inverse of sin; NaN outside [-1, 1]."""
-    return unary_inexact(ew.asin, x)
+    return unary_inexact(transcendental.asin, x)
 
 
 @eager_unary
 def arccos(x: ArrayLike, /) -> Array:
     """The inverse of cos; NaN outside [-1, 1]."""
-    return unary_inexact(ew.acos, x)
+    return unary_inexact(transcendental.acos, x)
 
 
 @eager_unary
 def arctan(x: ArrayLike, /) -> Array:
     """The inverse of tan."""
-    return unary_inexact(ew.atan, x)
+    return unary_inexact(transcendental.atan, x)
 
 
 @eager_binary
 def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The angle of the point (x2, x1), in (-pi, pi]."""
-    return binary_inexact(ew.atan2_p, x1, x2)
+    return binary_inexact(atan2_p, x1, x2)
 
 
 @eager_unary
 def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine."""
-    return unary_inexact(ew.sinh, x)
+    return unary_inexact(transcendental.sinh, x)
 
 
 @eager_unary
 def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine."""
-    return unary_inexact(ew.cosh, x)
+    return unary_inexact(transcendental.cosh, x)
 
 
 @eager_unary
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent."""
-    return unary_inexact(ew.tanh, x)
+    return unary_inexact(transcendental.tanh, x)
 
 
 @eager_unary
 def arcsinh(x: ArrayLike, /) -> Array:
     """The inverse of sinh."""
-    return unary_inexact(ew.asinh, x)
+    return unary_inexact(transcendental.asinh, x)
 
 
 @eager_unary
 def arccosh(x: ArrayLike, /) -> Array:
     """The inverse of cosh; NaN below 1."""
-    return unary_inexact(ew.acosh, x)
+    return unary_inexact(transcendental.acosh, x)
 
 
 @eager_unary
 def arctanh(x: ArrayLike, /) -> Array:
     """The inverse of tanh; NaN outside [-1, 1]."""
-    return unary_inexact(ew.atanh, x)
+    return unary_inexact(transcendental.atanh, x)
 
 
 @eager_unary
 def asin(x: ArrayLike, /) -> Array:
     """Alias of `arcsin`."""
-    return unary_inexact(ew.asin, x)
+    return unary_inexact(transcendental.asin, x)
 
 
 @eager_unary
 def acos(x: ArrayLike, /) -> Array:
     """Alias of `arccos`."""
-    return unary_inexact(ew.acos, x)
+    return unary_inexact(transcendental.acos, x)
 
 
 @eager_unary
 def atan(x: ArrayLike, /) -> Array:
     """Alias of `arctan`."""
-    return unary_inexact(ew.atan, x)
+    return unary_inexact(transcendental.atan, x)
 
 
 @eager_binary
 def atan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Alias of `arctan2`."""
-    return binary_inexact(ew.atan2_p, x1, x2)
+    return binary_inexact(atan2_p, x1, x2)
 
 
 @eager_unary
 def asinh(x: ArrayLike, /) -> Array:
     """Alias of `arcsinh`."""
-    return unary_inexact(ew.asinh, x)
+    return unary_inexact(transcendental.asinh, x)
 
 
 @eager_unary
 def acosh(x: ArrayLike, /) -> Array:
     """Alias of `arccosh`."""
-    return unary_inexact(ew.acosh, x)
+    return unary_inexact(transcendental.acosh, x)
 
 
 @eager_unary
 def atanh(x: ArrayLike, /) -> Array:
     """Alias of `arctanh`."""
-    return unary_inexact(ew.atanh, x)
+    return unary_inexact(transcendental.atanh, x)
 
 
 @eager_unary
 def deg2rad(x: ArrayLike, /) -> Array:
     """Degrees to radians."""
     (x,) = _real("deg2rad", x)
-    return ew.mul(x, scalar(math.pi / 180, x))
+    return mul(x, scalar(math.pi / 180, x))
 
 
 @eager_unary
 def rad2deg(x: ArrayLike, /) -> Array:
     """Radians to degrees."""
     (x,) = _real("rad2deg", x)
-    return ew.mul(x, scalar(180 / math.pi, x))
+    return mul(x, scalar(180 / math.pi, x))
 
 
 @eager_unary
@@ -377,36 +400,36 @@ def degrees(x: ArrayLike, /) -> Array:
 def sinc(x: ArrayLike, /) -> Array:
     """`sin(pi x) / (pi x)`, 1 at 0; near 0 by its series, so that derivatives exist."""
     (x,) = promote_inexact("sinc", x)
-    return _sinc(ew.mul(broadcast_to(x, x.shape), scalar(math.pi, x)))
+    return _sinc(mul(broadcast_to(x, x.shape), scalar(math.pi, x)))
 
 
 @custom_jvp
 def _sinc(p: Any) -> Any:
     """sin(p) / p."""
     near, far = _away_from_zero(p)
-    square = ew.mul(p, p)
-    series = ew.mul(square, scalar(-1 / 5040, p))
+    square = mul(p, p)
+    series = mul(square, scalar(-1 / 5040, p))
     for coefficient in (1 / 120, -1 / 6):
-        series = ew.mul(square, ew.add(series, scalar(coefficient, p)))
-    return choose(near, ew.add(series, scalar(1, p)), ew.div(ew.sin(far), far))
+        series = mul(square, add(series, scalar(coefficient, p)))
+    return choose(near, add(series, scalar(1, p)), div(transcendental.sin(far), far))
 
 
 @_sinc.defjvp
 def _sinc_jvp(primals: Any, tangents: Any) -> Any:
     (p,), (t,) = primals, tangents
     near, far = _away_from_zero(p)
-    square = ew.mul(p, p)
-    series = ew.mul(square, scalar(1 / 45360, p))
+    square = mul(p, p)
+    series = mul(square, scalar(1 / 45360, p))
     for coefficient in (-1 / 840, 1 / 30):
-        series = ew.mul(square, ew.add(series, scalar(coefficient, p)))
-    series = ew.mul(p, ew.add(series, scalar(-1 / 3, p)))
-    slope = ew.div(ew.sub(ew.cos(far), ew.div(ew.sin(far), far)), far)
-    return _sinc(p), ew.mul(t, choose(near, series, slope))
+        series = mul(square, add(series, scalar(coefficient, p)))
+    series = mul(p, add(series, scalar(-1 / 3, p)))
+    slope = div(sub(transcendental.cos(far), div(transcendental.sin(far), far)), far)
+    return _sinc(p), mul(t, choose(near, series, slope))
 
 
 def _away_from_zero(p: Any) -> tuple[Any, Any]:
     """Where a series is taken, and `p` with 1 in those places."""
-    near = ew.lt(ew.abs(p), literal(0.03, dtypes.to_real_dtype(p.dtype)))
+    near = lt(arithmetic.abs(p), literal(0.03, dtypes.to_real_dtype(p.dtype)))
     return near, choose(near, filled(1, p), p)
 
 
@@ -419,27 +442,27 @@ def i0(x: ArrayLike) -> Array:
 
 @custom_jvp
 def _i0(x: Any) -> Any:
-    return ew.mul(ew.exp(ew.abs(x)), special.bessel_i0e(x))
+    return mul(transcendental.exp(arithmetic.abs(x)), special.bessel_i0e(x))
 
 
 @_i0.defjvp
 def _i0_jvp(primals: Any, tangents: Any) -> Any:
-    return _i0(*primals), ew.mul(tangents[0], _i1(*primals))
+    return _i0(*primals), mul(tangents[0], _i1(*primals))
 
 
 @custom_jvp
 def _i1(x: Any) -> Any:
     """The one of order 1, the derivative of the one of order 0."""
-    return ew.mul(ew.exp(ew.abs(x)), special.bessel_i1e(x))
+    return mul(transcendental.exp(arithmetic.abs(x)), special.bessel_i1e(x))
 
 
 @_i1.defjvp
 def _i1_jvp(primals: Any, tangents: Any) -> Any:
     """i1' = i0 - i1 / x; at 0 it is 1/2."""
     (x,), (t,) = primals, tangents
-    zero = ew.eq(x, scalar(0, x))
-    ratio = ew.div(_i1(x), choose(zero, filled(1, x), x))
-    return _i1(x), ew.mul(t, ew.sub(_i0(x), choose(zero, filled(0.5, x), ratio)))
+    zero = eq(x, scalar(0, x))
+    ratio = div(_i1(x), choose(zero, filled(1, x), x))
+    return _i1(x), mul(t, sub(_i0(x), choose(zero, filled(0.5, x), ratio)))
 
 
 @fused(static=("deg",))
@@ -447,10 +470,10 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The argument of complex numbers, in radians (or degrees); 0 or pi of real numbers."""
     (x,) = promote_inexact("angle", z)
     if dtypes.is_complex(x.dtype):
-        found = ew.atan2(ew.imag(x), ew.real(x))
+        found = transcendental.atan2(imag(x), real(x))
     else:
-        found = ew.atan2(filled(0, x), x)
-    return ew.mul(found, scalar(180 / math.pi, found)) if deg else found
+        found = transcendental.atan2(filled(0, x), x)
+    return mul(found, scalar(180 / math.pi, found)) if deg else found
 
 
 # Rounding ----------------------------------------------------------------------------------------
@@ -465,13 +488,13 @@ def _rounding(op: Any, name: str, x: Any) -> Any:
 @eager_unary
 def floor(x: ArrayLike, /) -> Array:
     """The largest integer not above `x`, in the dtype of `x`."""
-    return _rounding(ew.floor, "floor", x)
+    return _rounding(arithmetic.floor, "floor", x)
 
 
 @eager_unary
 def ceil(x: ArrayLike, /) -> Array:
     """The smallest integer not below `x`, in the dtype of `x`."""
-    return _rounding(ew.ceil, "ceil", x)
+    return _rounding(arithmetic.ceil, "ceil", x)
 
 
 def trunc(x: ArrayLike) -> Array:
@@ -481,11 +504,11 @@ def trunc(x: ArrayLike) -> Array:
 
 def _towards_zero(x: Any) -> Any:
     x = broadcast_to(x, x.shape)
-    return choose(ew.lt(x, scalar(0, x)), ew.ceil(x), ew.floor(x))
+    return choose(lt(x, scalar(0, x)), arithmetic.ceil(x), arithmetic.floor(x))
 
 
 def _nearest_even(x: Any) -> Any:
-    return ew.round(x, ew.RoundingMethod.TO_NEAREST_EVEN)
+    return arithmetic.round(x, RoundingMethod.TO_NEAREST_EVEN)
 
 
 @eager_unary
@@ -493,7 +516,7 @@ def rint(x: ArrayLike, /) -> Array:
     """The nearest integer, halves to even, as floating point."""
     (x,) = promote_inexact("rint", x)
     if dtypes.is_complex(x.dtype):
-        return ew.complex(_nearest_even(ew.real(x)), _nearest_even(ew.imag(x)))
+        return arithmetic.complex(_nearest_even(real(x)), _nearest_even(imag(x)))
     return _nearest_even(x)
 
 
@@ -513,14 +536,14 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     if dtypes.is_integer(x.dtype):
         return to_array(x) if decimals >= 0 else _round_integer(x, 10 ** -decimals)
     if dtypes.is_complex(x.dtype):
-        return ew.complex(round(ew.real(x), decimals), round(ew.imag(x), decimals))
+        return arithmetic.complex(round(real(x), decimals), round(imag(x), decimals))
     if decimals == 0:
         return _nearest_even(x)
     wide, magnitude = _widened(x), max(decimals, -decimals)
     if magnitude > 308:
         raise ValueError(f"round: decimals {decimals} given; -308 to 308 is required.")
     factor = scalar(10.0 ** magnitude, wide)
-    there, back = (ew.mul, ew.div) if decimals > 0 else (ew.div, ew.mul)
+    there, back = (mul, div) if decimals > 0 else (div, mul)
     return convert(back(_nearest_even(there(wide, factor)), factor), x.dtype, x.aval.weak_type)
 
 
@@ -529,14 +552,14 @@ def _round_integer(x: Any, unit: int) -> Any:
     if unit > dtypes.iinfo(x.dtype).max:
         return to_array(filled(0, x))
     u, zero, one = scalar(unit, x), scalar(0, x), scalar(1, x)
-    rest = ew.rem(x, u)
-    down = ew.sub(x, rest)
-    size = rest if dtypes.scalar_kind(x.dtype) == "u" else ew.abs(rest)
-    other = ew.sub(u, size)
-    odd = ew.ne(ew.bitwise_and(ew.div(down, u), one), zero)
-    away = ew.bitwise_or(ew.gt(size, other), ew.bitwise_and(ew.eq(size, other), odd))
-    step = ew.mul(u, ew.sign(rest))
-    return ew.add(down, ew.mul(step, convert(away, x.dtype, x.aval.weak_type)))
+    rest = rem(x, u)
+    down = sub(x, rest)
+    size = rest if dtypes.scalar_kind(x.dtype) == "u" else arithmetic.abs(rest)
+    other = sub(u, size)
+    odd = ne(bitwise_and(div(down, u), one), zero)
+    away = bitwise_or(gt(size, other), bitwise_and(eq(size, other), odd))
+    step = mul(u, arithmetic.sign(rest))
+    return add(down, mul(step, convert(away, x.dtype, x.aval.weak_type)))
 
 
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
@@ -550,7 +573,7 @@ def _kinds(name: str, x: Any, real_test: Any) -> Any:
     """A test of floating-point numbers; of either part of complex ones; False of integers."""
     (x,) = array_args(name, x)
     if dtypes.is_complex(x.dtype):
-        return ew.bitwise_or(real_test(ew.real(x)), real_test(ew.imag(x)))
+        return bitwise_or(real_test(real(x)), real_test(imag(x)))
     if dtypes.is_floating(x.dtype):
         return real_test(x)
     return to_array(broadcast_to(literal(False, BOOL), x.shape))
@@ -559,13 +582,13 @@ def _kinds(name: str, x: Any, real_test: Any) -> Any:
 @eager_unary
 def isnan(x: ArrayLike, /) -> Array:
     """Whether elements are NaN: bool[...]."""
-    return _kinds("isnan", x, lambda x: ew.ne(x, x))
+    return _kinds("isnan", x, lambda x: ne(x, x))
 
 
 @eager_unary
 def isinf(x: ArrayLike, /) -> Array:
     """Whether elements are infinite: bool[...]."""
-    return _kinds("isinf", x, lambda x: ew.eq(ew.abs(x), scalar(np.inf, x)))
+    return _kinds("isinf", x, lambda x: eq(arithmetic.abs(x), scalar(np.inf, x)))
 
 
 @eager_unary
@@ -573,9 +596,9 @@ def isfinite(x: ArrayLike, /) -> Array:
     """Whether elements are neither infinite nor NaN: bool[...]."""
     (x,) = array_args("isfinite", x)
     if dtypes.is_complex(x.dtype):
-        return ew.bitwise_and(ew.is_finite(ew.real(x)), ew.is_finite(ew.imag(x)))
+        return bitwise_and(is_finite(real(x)), is_finite(imag(x)))
     if dtypes.is_floating(x.dtype):
-        return ew.is_finite(x)
+        return is_finite(x)
     return to_array(broadcast_to(literal(True, BOOL), x.shape))
 
 
@@ -584,7 +607,7 @@ def _is_signed_infinity(name: str, x: Any, value: float, out: None) -> Any:
     (x,) = array_args(name, x)
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"{name}: an operand of dtype {x.dtype} given; real numbers are required.")
-    return _kinds(name, x, lambda x: ew.eq(x, scalar(value, x)))
+    return _kinds(name, x, lambda x: eq(x, scalar(value, x)))
 
 
 @eager_unary
@@ -611,9 +634,9 @@ def signbit(x: ArrayLike, /) -> Array:
         raise TypeError(f"signbit: an operand of dtype {x.dtype} given; real numbers are required.")
     if dtypes.is_floating(x.dtype):
         bits = bitcast_convert_type(x, _signed_of(x.dtype))
-        return ew.lt(bits, literal(0, bits.dtype))
+        return lt(bits, literal(0, bits.dtype))
     if dtypes.scalar_kind(x.dtype) == "i":
-        return ew.lt(x, scalar(0, x))
+        return lt(x, scalar(0, x))
     return to_array(broadcast_to(literal(False, BOOL), x.shape))
 
 
@@ -625,13 +648,13 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     # The result is made of x alone, but it is weak only if both operands are.
     x = convert(x, x.dtype, x.aval.weak_type and y.aval.weak_type)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
-    return choose(ew.ne(signbit(x), signbit(y)), ew.neg(x), x)
+    return choose(ne(signbit(x), signbit(y)), neg(x), x)
 
 
 @eager_binary
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The next floating-point number after `x` towards `y`."""
-    return ew.nextafter(*_real("nextafter", x, y))
+    return arithmetic.nextafter(*_real("nextafter", x, y))
 
 
 @fused
@@ -645,17 +668,17 @@ def spacing(x: ArrayLike, /) -> Array:
     info, one, zero = dtypes.finfo(x.dtype), literal(1, integer), literal(0, integer)
     mantissa = literal(int(info.nmant), integer)
     bits = bitcast_convert_type(x, integer)
-    size = ew.bitwise_and(bits, literal(int(dtypes.iinfo(integer).max), integer))
-    exponent = ew.shift_right_logical(size, mantissa)
-    lower = ew.sub(exponent, mantissa)      # that of the distance, if it is a normal number
-    step = choose(ew.gt(lower, zero), ew.shift_left(ew.max(lower, zero), mantissa),
-                  ew.shift_left(one, ew.max(ew.sub(exponent, one), zero)))
-    negative = ew.bitwise_and(ew.lt(bits, zero), ew.ne(size, zero))
+    size = bitwise_and(bits, literal(int(dtypes.iinfo(integer).max), integer))
+    exponent = shift_right_logical(size, mantissa)
+    lower = sub(exponent, mantissa)      # that of the distance, if it is a normal number
+    step = choose(gt(lower, zero), shift_left(arithmetic.max(lower, zero), mantissa),
+                  shift_left(one, arithmetic.max(sub(exponent, one), zero)))
+    negative = bitwise_and(lt(bits, zero), ne(size, zero))
     sign = choose(negative, literal(int(dtypes.iinfo(integer).min), integer), zero)
-    found = bitcast_convert_type(ew.bitwise_or(step, sign), x.dtype)
-    found = choose(ew.eq(ew.abs(x), scalar(float(info.max), x)),
+    found = bitcast_convert_type(bitwise_or(step, sign), x.dtype)
+    found = choose(eq(arithmetic.abs(x), scalar(float(info.max), x)),
                    copysign(filled(np.inf, x), x), found)
-    found = choose(ew.is_finite(x), found, filled(np.nan, x))
+    found = choose(is_finite(x), found, filled(np.nan, x))
     return convert(found, x.dtype, x.aval.weak_type)
 
 
@@ -665,9 +688,9 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, h = _real("heaviside", x1, x2)
     shape = broadcast_shapes(x.shape, h.shape)
     x, h = broadcast_to(x, shape), broadcast_to(h, shape)
-    step = convert(ew.gt(x, scalar(0, x)), x.dtype, x.aval.weak_type)
-    found = choose(ew.eq(x, scalar(0, x)), h, step)
-    return choose(ew.ne(x, x), filled(np.nan, x), found)
+    step = convert(gt(x, scalar(0, x)), x.dtype, x.aval.weak_type)
+    found = choose(eq(x, scalar(0, x)), h, step)
+    return choose(ne(x, x), filled(np.nan, x), found)
 
 
 def _widened(x: Any) -> Any:
@@ -685,7 +708,7 @@ def _layout(x: Any) -> tuple[np.dtype, int, int]:
 def _power_of_two(e: Any, x: Any) -> Any:
     """2**e in the dtype of `x`, for integers -bias < e <= bias: the bits of the exponent."""
     integer, mantissa, bias = _layout(x)
-    bits = ew.shift_left(ew.add(e, literal(bias, integer)), literal(mantissa, integer))
+    bits = shift_left(add(e, literal(bias, integer)), literal(mantissa, integer))
     return bitcast_convert_type(bits, x.dtype)
 
 
@@ -702,16 +725,16 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     # More than three steps only repeat zeros or infinities; a wider dtype must not wrap.
     limits, most = dtypes.iinfo(e.dtype), 3 * (bias - 1)
     if limits.max > most:
-        e = ew.min(e, broadcast_to(literal(most, e.dtype), e.shape))
+        e = arithmetic.min(e, broadcast_to(literal(most, e.dtype), e.shape))
     if limits.min < -most:
-        e = ew.max(e, broadcast_to(literal(-most, e.dtype), e.shape))
+        e = arithmetic.max(e, broadcast_to(literal(-most, e.dtype), e.shape))
     e = convert(e, integer)
     shape = broadcast_shapes(wide.shape, e.shape)
     wide, e = broadcast_to(wide, shape), broadcast_to(e, shape)
     low, high = (literal(s * (bias - 1), integer) for s in (-1, 1))
     for _ in range(3):      # from the largest number to the smallest subnormal takes three
-        part = ew.max(ew.min(e, high), low)
-        wide, e = ew.mul(wide, _power_of_two(part, wide)), ew.sub(e, part)
+        part = arithmetic.max(arithmetic.min(e, high), low)
+        wide, e = mul(wide, _power_of_two(part, wide)), sub(e, part)
     return convert(wide, dtype, weak)
 
 
@@ -724,22 +747,22 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     (x,) = _real("frexp", x)
     wide = broadcast_to(_widened(x), x.shape)
     integer, mantissa, bias = _layout(wide)
-    size = ew.bitwise_and(bitcast_convert_type(wide, integer),
-                          literal(int(dtypes.iinfo(integer).max), integer))
+    size = bitwise_and(bitcast_convert_type(wide, integer),
+                       literal(int(dtypes.iinfo(integer).max), integer))
     # Subnormals, which arithmetic may take for 0, are integers times the smallest one.
-    tiny = ew.lt(size, literal(1 << mantissa, integer))
+    tiny = lt(size, literal(1 << mantissa, integer))
     normal = choose(tiny, copysign(convert(size, wide.dtype), wide), wide)
-    field = ew.bitwise_and(ew.shift_right_logical(bitcast_convert_type(normal, integer),
-                                                  literal(mantissa, integer)),
-                           literal(2 * bias + 1, integer))
-    shift = ew.mul(convert(tiny, integer), literal(mantissa + bias - 1, integer))
-    power = ew.sub(field, literal(bias - 1, integer))
-    e = ew.sub(power, shift)
+    field = bitwise_and(shift_right_logical(bitcast_convert_type(normal, integer),
+                                            literal(mantissa, integer)),
+                        literal(2 * bias + 1, integer))
+    shift = mul(convert(tiny, integer), literal(mantissa + bias - 1, integer))
+    power = sub(field, literal(bias - 1, integer))
+    e = sub(power, shift)
     # Divided by 2**power, by halves that both exist: unlike the bits, it has a derivative.
-    part = ew.shift_right_arithmetic(power, literal(1, integer))
-    m = ew.mul(ew.mul(normal, _power_of_two(ew.neg(part), wide)),
-               _power_of_two(ew.sub(part, power), wide))
-    plain = ew.bitwise_or(ew.eq(size, literal(0, integer)), ew.bitwise_not(ew.is_finite(wide)))
+    part = shift_right_arithmetic(power, literal(1, integer))
+    m = mul(mul(normal, _power_of_two(neg(part), wide)),
+            _power_of_two(sub(part, power), wide))
+    plain = bitwise_or(eq(size, literal(0, integer)), bitwise_not(is_finite(wide)))
     m = choose(plain, wide, m)
     e = choose(plain, broadcast_to(literal(0, integer), e.shape), e)
     return convert(m, x.dtype), convert(e, np.dtype("int32"))
@@ -753,5 +776,5 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     x = broadcast_to(x, x.shape)
     whole = _towards_zero(x)
     # -(whole - x) is -0.0 where x - whole is 0.0.
-    rest = choose(signbit(x), ew.neg(ew.sub(whole, x)), ew.sub(x, whole))
+    rest = choose(signbit(x), neg(sub(whole, x)), sub(x, whole))
     return choose(isinf(x), copysign(filled(0, x), x), rest), whole

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal, typeof
-from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
+from ..lax.arithmetic import conj, mul, sub
+from ..lax.comparison import ge, select_n
 from ..lax.convert import convert_element_type
 from ..lax.creation import iota
 from ..lax.fft import MAX_AXES, FftType, fft_p
@@ -120,7 +121,7 @@ def _run(x: Any, *, kind: FftType, sizes: Dims, axes: Dims, norm: str) -> Any:
         x = _trailing(x, group_kind, sizes[start:stop], axes[start:stop])
     total, inverse = prod(sizes), kind in (FftType.IFFT, FftType.IRFFT)
     power = {"backward": 0.0, "ortho": 0.5, "forward": 1.0}[norm] * (1 if inverse else -1)
-    return ew.mul(x, literal(total ** power, typeof(x).dtype)) if power else x
+    return mul(x, literal(total ** power, typeof(x).dtype)) if power else x
 
 
 def _groups(kind: FftType, count: int) -> list[tuple[FftType, int, int]]:
@@ -224,7 +225,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     """
     (x,) = array_args("hfft", a)
     x = convert_element_type(x, dtypes.to_complex_dtype(typeof(x).dtype))
-    return _one("hfft", FftType.IRFFT, ew.conj(x), n, axis, _swapped(norm))
+    return _one("hfft", FftType.IRFFT, conj(x), n, axis, _swapped(norm))
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
@@ -232,7 +233,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
     Arguments as of `rfft`.
     """
-    return ew.conj(_one("ihfft", FftType.RFFT, a, n, axis, _swapped(norm)))
+    return conj(_one("ihfft", FftType.RFFT, a, n, axis, _swapped(norm)))
 
 
 # Several axes ------------------------------------------------------------------------------------
@@ -325,7 +326,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
     n = canonical_dim(n, "fftfreq")
     index = iota(np.int32, n)
     half = (n + 1) // 2
-    steps = ew.select_n(ew.ge(index, half), index, ew.sub(index, n))
+    steps = select_n(ge(index, half), index, sub(index, n))
     return _frequencies("fftfreq", steps, n, d, dtype, device)
 
 

@@ -18,10 +18,12 @@ from ..base import errors, source
 from ..base.typing import Array, ArrayLike
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, literal, typeof
-from ..lax import creation, cumulative, shape, slicing
-from ..lax import elementwise as ew
+from ..lax import arithmetic, creation, cumulative, shape, slicing
 from ..lax import indexing as lax_indexing
+from ..lax.arithmetic import div, mul, rem, sub
+from ..lax.comparison import gt, lt, ne, select_n
 from ..lax.convert import convert_element_type_p
+from ..lax.families import add
 from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..lax.scatter_product import scatter_mul
 from ..lax.sharding import constrain
@@ -178,7 +180,7 @@ def _int64(high: Any, low: Any) -> Any:
     """`high * 2**31 + low`: constants and operands of 64 bits are narrowed unless x64 is on."""
     high, low = (_convert(x, _INT64) for x in (high, low))
     scale = shape.broadcast_in_dim(literal(2**31, _INT64), high.shape, ())
-    return ew.add(ew.mul(high, scale), low)
+    return add(mul(high, scale), low)
 
 
 def _convert(x: Any, dtype: Any) -> Any:
@@ -229,7 +231,7 @@ def _component(c: Component, operands: tuple, wrap: bool) -> Any:
             steps, start = _int64(*halves(steps)), _convert(value, _INT64)
         else:
             steps, start = steps.astype(np.int32), promote.convert(value, _INT32)
-        return ew.add(shape.broadcast_in_dim(start, steps.shape, ()), steps)
+        return add(shape.broadcast_in_dim(start, steps.shape, ()), steps)
     if c.array and (wrap or typeof(value).dtype.itemsize < 4):
         return _from_front(value, c.size, wrap)
     return value
@@ -248,15 +250,15 @@ def _from_front(index: Any, size: int, wrap: bool = True) -> Any:
     elif dtypes.scalar_kind(dtype) == "u":
         if dtype.itemsize >= 4:     # what int32 cannot hold is outside, and must stay so
             most = 2**31 - 1
-            over = ew.gt(index, shape.broadcast_in_dim(np.array(most, dtype), index.shape, ()))
-            index = ew.select_n(over, index,
-                                shape.broadcast_in_dim(np.array(most, dtype), index.shape, ()))
+            over = gt(index, shape.broadcast_in_dim(np.array(most, dtype), index.shape, ()))
+            index = select_n(over, index,
+                             shape.broadcast_in_dim(np.array(most, dtype), index.shape, ()))
         return promote.convert(index, _INT32)
     elif dtype.itemsize < 4:
         index = promote.convert(index, _INT32)
     if not wrap or dtypes.scalar_kind(dtype) == "u":
         return index
-    return ew.select_n(ew.lt(index, 0), index, ew.add(index, size))
+    return select_n(lt(index, 0), index, add(index, size))
 
 
 # Writing -----------------------------------------------------------------------------------------
@@ -264,8 +266,8 @@ def _from_front(index: Any, size: int, wrap: bool = True) -> Any:
 _SCATTERS = {"set": lax_indexing.scatter, "add": lax_indexing.scatter_add,
              "subtract": lax_indexing.scatter_sub, "multiply": scatter_mul,
              "min": lax_indexing.scatter_min, "max": lax_indexing.scatter_max}
-_ELEMENTWISE = {"set": lambda x, y: y, "add": ew.add, "subtract": ew.sub, "multiply": ew.mul,
-                "min": ew.min, "max": ew.max}
+_ELEMENTWISE = {"set": lambda x, y: y, "add": add, "subtract": sub, "multiply": mul,
+                "min": arithmetic.min, "max": arithmetic.max}
 
 
 def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool = False,
@@ -409,10 +411,10 @@ def _modulo(indices: Any, n: int) -> Any:
     if n > int(dtypes.iinfo(typeof(indices).dtype).max):
         indices = _convert(indices, _INT64 if n >= 2**31 else _INT32)
     size = shape.broadcast_in_dim(literal(max(n, 1), typeof(indices).dtype), indices.shape, ())
-    rest = ew.rem(indices, size)
+    rest = rem(indices, size)
     if dtypes.scalar_kind(typeof(indices).dtype) == "u":
         return rest
-    return ew.select_n(ew.lt(rest, 0), rest, ew.add(rest, size))
+    return select_n(lt(rest, 0), rest, add(rest, size))
 
 
 @fused(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
@@ -548,17 +550,17 @@ def _nonzero(a: Any, *fill: Any, size: int) -> list[Any]:
     places = [promote.convert(promote.array_args("nonzero", f)[0], dtype) for f in fill]
     if not total or not size:
         return [promote.broadcast_to(p, (size,)) for p in places]
-    mask = a if dtypes.is_bool(a.dtype) else ew.ne(a, np.zeros(a.shape, a.dtype))
+    mask = a if dtypes.is_bool(a.dtype) else ne(a, np.zeros(a.shape, a.dtype))
     ranks = cumulative.cumsum(promote.convert(shape.reshape(mask, (total,)), dtype), 0)
     # Element k of the result lies behind the k-th step of the ranks: count the ranks up to k.
     steps = write("add", creation.full((size,), 0, dtype), ranks, 1)
     flat = cumulative.cumsum(steps, 0)
     count = promote.broadcast_to(slicing.index_in_dim(ranks, total - 1, 0, False), (size,))
-    here = ew.lt(creation.iota(dtype, size), count)
+    here = lt(creation.iota(dtype, size), count)
     out = []
     for axis, place in enumerate(places):
         stride, n = prod(a.shape[axis + 1:]), a.shape[axis]
-        found = ew.rem(ew.div(flat, np.full((size,), stride, dtype)),
-                       np.full((size,), n, dtype))
-        out.append(ew.select_n(here, promote.broadcast_to(place, (size,)), found))
+        found = rem(div(flat, np.full((size,), stride, dtype)),
+                    np.full((size,), n, dtype))
+        out.append(select_n(here, promote.broadcast_to(place, (size,)), found))
     return out

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
-from ..lax import elementwise as ew
+from ..lax.arithmetic import div, mul, rem
+from ..lax.comparison import eq, ne
 from ..lax.reduce import reduce_or
 from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
@@ -30,14 +31,14 @@ def _euclid(x: Any, y: Any) -> Any:
     zero = literal(0, x.dtype)
 
     def unfinished(pair: tuple[Any, Any]) -> Any:
-        rest = ew.ne(pair[1], zero)
+        rest = ne(pair[1], zero)
         return reduce_or(rest, tuple(range(rest.ndim))) if rest.ndim else rest
 
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         x, y = pair
-        going = ew.ne(y, zero)
+        going = ne(y, zero)
         divisor = choose(going, y, literal(1, x.dtype))
-        return choose(going, y, x), choose(going, ew.rem(x, divisor), y)
+        return choose(going, y, x), choose(going, rem(x, divisor), y)
 
     return while_loop(unfinished, step, (x, y))[0]
 
@@ -60,5 +61,5 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers; 0 if either is 0. Errors as `gcd`."""
     x, y = _integers("lcm", x1, x2)
     divisor = _euclid(x, y)
-    none = ew.eq(divisor, literal(0, x.dtype))
-    return ew.mul(ew.div(x, choose(none, literal(1, x.dtype), divisor)), y)
+    none = eq(divisor, literal(0, x.dtype))
+    return mul(div(x, choose(none, literal(1, x.dtype), divisor)), y)

@@ -8,7 +8,12 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..core.trace import SCALAR_TYPES, literal
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import imag, mul, sub
+from ..lax.bits import bitwise_and, bitwise_or
+from ..lax.comparison import eq, le, ne
+from ..lax.convert import convert_element_type
+from ..lax.families import add
 from ..lax.reduce import reduce_and
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -40,19 +45,19 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
 def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
     shape = broadcast_shapes(a.shape, b.shape)
     a, b = broadcast_to(a, shape), broadcast_to(b, shape)
-    size = ew.abs(b)
+    size = arithmetic.abs(b)
     _, rtol, atol = promote("isclose", literal(0, size.dtype), rtol, atol)
-    within = ew.le(ew.abs(ew.sub(a, b)), ew.add(ew.mul(size, _like(rtol, size)),
-                                                _like(atol, size)))
-    finite = ew.bitwise_and(isfinite(a), isfinite(b))
-    found = ew.bitwise_or(ew.bitwise_and(finite, within), ew.eq(a, b))
+    within = le(arithmetic.abs(sub(a, b)), add(mul(size, _like(rtol, size)),
+                                               _like(atol, size)))
+    finite = bitwise_and(isfinite(a), isfinite(b))
+    found = bitwise_or(bitwise_and(finite, within), eq(a, b))
     if equal_nan:
-        found = ew.bitwise_or(found, ew.bitwise_and(isnan(a), isnan(b)))
+        found = bitwise_or(found, bitwise_and(isnan(a), isnan(b)))
     return found
 
 
 def _like(x: Any, like: Any) -> Any:
-    return broadcast_to(ew.convert_element_type(x, like.dtype), like.shape)
+    return broadcast_to(convert_element_type(x, like.dtype), like.shape)
 
 
 def _all(x: Any) -> Any:
@@ -69,9 +74,9 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLik
 @fused(static=("equal_nan",))
 def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
     a, b = promote("array_equal", a, b)
-    same = ew.eq(a, b)
+    same = eq(a, b)
     if equal_nan:
-        same = ew.bitwise_or(same, ew.bitwise_and(isnan(a), isnan(b)))
+        same = bitwise_or(same, bitwise_and(isnan(a), isnan(b)))
     return to_array(_all(broadcast_to(same, broadcast_shapes(a.shape, b.shape))))
 
 
@@ -99,7 +104,7 @@ def isreal(x: ArrayLike) -> Array:
     (x,) = array_args("isreal", x)
     if not dtypes.is_complex(x.dtype):
         return to_array(broadcast_to(literal(True, BOOL), x.shape))
-    return ew.eq(ew.imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
+    return eq(imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
 
 
 @fused
@@ -108,7 +113,7 @@ def iscomplex(x: ArrayLike) -> Array:
     (x,) = array_args("iscomplex", x)
     if not dtypes.is_complex(x.dtype):
         return to_array(broadcast_to(literal(False, BOOL), x.shape))
-    return ew.ne(ew.imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
+    return ne(imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
 
 
 def iscomplexobj(x: Any) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal
 from ..lax import contract, slicing
-from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
+from ..lax.arithmetic import mul, sub
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import (
@@ -235,10 +235,10 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
 
     flat = definitely_equal(x.shape[-1], 2) and definitely_equal(y.shape[-1], 2)
     (x0, x1, x2), (y0, y1, y2) = parts(x), parts(y)
-    last = ew.sub(ew.mul(x0, y1), ew.mul(x1, y0))
+    last = sub(mul(x0, y1), mul(x1, y0))
     if flat:
         return last
-    found = [ew.sub(ew.mul(x1, y2), ew.mul(x2, y1)), ew.sub(ew.mul(x2, y0), ew.mul(x0, y2)), last]
+    found = [sub(mul(x1, y2), mul(x2, y1)), sub(mul(x2, y0), mul(x0, y2)), last]
     out = slicing.concatenate([lax_shape.expand_dims(p, (len(shape),)) for p in found], len(shape))
     return lax_shape.move_axis(out, out.ndim - 1, canonical_axis(axisc, out.ndim, "cross"))
 

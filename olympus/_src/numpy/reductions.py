@@ -14,10 +14,12 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..core.trace import literal
+from ..lax import arithmetic, cumulative, reduce, slicing
 from ..lax import creation as lax_creation
-from ..lax import cumulative, reduce, slicing
-from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
+from ..lax.arithmetic import mul, real
+from ..lax.comparison import ne
+from ..lax.families import add
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
@@ -105,7 +107,7 @@ def _total(op: Callable[..., Any], combine: Callable[..., Any], neutral: int, x:
            where: Any, axes: Axes, keepdims: bool, dtype: Any) -> Any:
     accumulated = wide_dtype(dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype) and dtype != BOOL:
-        x = ew.real(x)
+        x = real(x)
     x = masked(convert(x, accumulated), where, literal(neutral, accumulated))
     found = op(x, axes) if axes else x
     if initial is not None:
@@ -117,14 +119,14 @@ def _total(op: Callable[..., Any], combine: Callable[..., Any], neutral: int, x:
 def _sum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
     if dtype == BOOL:
         return expand(_truth(reduce.reduce_or, False, x, where, axes), axes, keepdims)
-    return _total(reduce_sum, ew.add, 0, x, initial, where, axes, keepdims, dtype)
+    return _total(reduce_sum, add, 0, x, initial, where, axes, keepdims, dtype)
 
 
 @fused(static=("axes", "keepdims", "dtype"))
 def _prod(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
     if dtype == BOOL:
         return expand(_truth(reduce.reduce_and, True, x, where, axes), axes, keepdims)
-    return _total(reduce.reduce_prod, ew.mul, 1, x, initial, where, axes, keepdims, dtype)
+    return _total(reduce.reduce_prod, mul, 1, x, initial, where, axes, keepdims, dtype)
 
 
 def reduce_sum(x: Any, axes: Axes) -> Any:
@@ -211,7 +213,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 def _extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, largest: bool
               ) -> Any:
     from_reduce = reduce.reduce_max if largest else reduce.reduce_min
-    combine = ew.max if largest else ew.min
+    combine = arithmetic.max if largest else arithmetic.min
     x = masked(x, where, initial)
     found = from_reduce(x, axes) if axes else x
     if initial is not None:
@@ -331,7 +333,7 @@ def _nan_position(x: Any, *, axis: int | None, keepdims: bool, largest: bool) ->
 
 def is_nan(x: Any) -> Any:
     """Whether elements of an inexact array are NaN; complex ones in either part."""
-    return ew.ne(x, x)
+    return ne(x, x)
 
 
 @fused(static=("axis", "out", "keepdims"))

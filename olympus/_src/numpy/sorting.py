@@ -10,9 +10,10 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..lax import creation
-from ..lax import elementwise as ew
 from ..lax import shape as lax_shape
 from ..lax import sort as lax_sort
+from ..lax.arithmetic import imag, real
+from ..lax.comparison import ne
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -43,8 +44,8 @@ def _nan_parts(key: Any) -> tuple[Any, ...]:
     """
     if not dtypes.is_complex(key.dtype):
         return ()
-    parts = ew.real(key), ew.imag(key)
-    return tuple([ew.ne(part, part) for part in parts])
+    parts = real(key), imag(key)
+    return tuple([ne(part, part) for part in parts])
 
 
 def _sortable(name: str, a: Any, axis: int | None, kind: str | None, order: Any, stable: bool

@@ -9,13 +9,17 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..core.trace import literal
-from ..lax import elementwise as ew
+from ..lax import arithmetic, slicing
 from ..lax import shape as lax_shape
-from ..lax import slicing
+from ..lax.arithmetic import RoundingMethod, div, imag, mul, real, rem, sub
+from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
+from ..lax.comparison import eq, ge, gt, le, lt, ne
 from ..lax.cumulative import cumsum
+from ..lax.families import add
 from ..lax.indexing import take_along
 from ..lax.sharding import constrain
 from ..lax.sort import sort
+from ..lax.transcendental import sqrt
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import (
@@ -72,10 +76,10 @@ def _count(x: Any, where: Any, axes: Axes, keepdims: bool, dtype: Any) -> Any:
 def _mean(x: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
     wide = reductions.wide_dtype(dtypes.to_inexact_dtype(dtype))
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(wide):
-        x = ew.real(x)
+        x = real(x)
     x = convert(x, wide)
     total = expand(reduce_sum(reductions.masked(x, where, literal(0, wide)), axes), axes, keepdims)
-    return convert(ew.div(total, _count(x, where, axes, keepdims, wide)), dtype)
+    return convert(div(total, _count(x, where, axes, keepdims, wide)), dtype)
 
 
 @fused(static=("axis", "dtype", "out", "keepdims"))
@@ -102,17 +106,17 @@ def _var(x: Any, where: Any, mean: Any, correction: Any, *, axes: Axes, keepdims
     x = convert(x, wide)
     centre = (_mean(x, where, axes=axes, keepdims=True, dtype=wide) if mean is None
               else convert(mean, wide))
-    gap = ew.sub(x, broadcast_to(centre, x.shape))
+    gap = sub(x, broadcast_to(centre, x.shape))
     # Twice: a square that is left out may be infinite, and derivatives multiply it by 0.
     gap = reductions.masked(gap, where, literal(0, wide))
-    square = (ew.add(ew.square(ew.real(gap)), ew.square(ew.imag(gap))) if dtypes.is_complex(wide)
-              else ew.square(gap))
+    square = (add(arithmetic.square(real(gap)), arithmetic.square(imag(gap)))
+              if dtypes.is_complex(wide) else arithmetic.square(gap))
     total = reduce_sum(reductions.masked(square, where, literal(0, square.dtype)), axes)
     count = _count(x, where, axes, False, square.dtype)
-    count = ew.sub(count, convert(array_args("var", correction)[0], square.dtype))
-    count = ew.max(count, literal(0, square.dtype))
-    found = ew.div(total, broadcast_to(count, total.shape))
-    found = expand(ew.sqrt(found) if root else found, axes, keepdims)
+    count = sub(count, convert(array_args("var", correction)[0], square.dtype))
+    count = arithmetic.max(count, literal(0, square.dtype))
+    found = div(total, broadcast_to(count, total.shape))
+    found = expand(sqrt(found) if root else found, axes, keepdims)
     return convert(found, dtype)
 
 
@@ -157,12 +161,12 @@ def _with_nan_mask(name: str, a: Any, where: Any) -> tuple[Any, Any]:
     mask = mask_arg(name, where)
     if not dtypes.is_inexact(x.dtype):
         return x, mask
-    present = ew.eq(x, x)
+    present = eq(x, x)
     x = reductions.masked(x, present, literal(0, x.dtype))      # derivatives multiply by 0
     if mask is None:
         return x, present
     shape = broadcast_shapes(x.shape, mask.shape)
-    return x, ew.bitwise_and(broadcast_to(present, shape), broadcast_to(mask, shape))
+    return x, bitwise_and(broadcast_to(present, shape), broadcast_to(mask, shape))
 
 
 @fused(static=("axis", "dtype", "out", "keepdims"))
@@ -263,27 +267,27 @@ def _quantile(x: Any, q: Any, w: Any, *, axes: Axes, keepdims: bool, method: str
         if w is not None and skip_nan:
             w = choose(missing, literal(0, w.dtype), w)
         x, *ws = sort((x,) if w is None else (x, w), last)
-        present = reduce_sum(convert(ew.bitwise_not(missing), q.dtype), (last,))
+        present = reduce_sum(convert(bitwise_not(missing), q.dtype), (last,))
         wide_q = lax_shape.broadcast_in_dim(q, full, tuple(range(q.ndim)))
         if w is not None:
             found = _ranked(x, _weighted_rank(ws[0], wide_q, q.ndim), q.ndim)
-            weightless = ew.eq(reduce_sum(ws[0], (last,)), literal(0, w.dtype))
+            weightless = eq(reduce_sum(ws[0], (last,)), literal(0, w.dtype))
             found = choose(broadcast_to(weightless, full), literal(np.nan, x.dtype), found)
         else:
             count = present if skip_nan else broadcast_to(literal(n, q.dtype), batch)
             found = _between(x, wide_q, broadcast_to(count, full), method, q.ndim)
-        bad = ew.bitwise_or(_outside(wide_q), broadcast_to(
-            ew.eq(present, literal(0, q.dtype)) if skip_nan else
-            ew.lt(present, literal(n, q.dtype)), full))
+        bad = bitwise_or(_outside(wide_q), broadcast_to(
+            eq(present, literal(0, q.dtype)) if skip_nan else
+            lt(present, literal(n, q.dtype)), full))
         # A product, so that the derivative is NaN, too.
-        found = ew.mul(found, choose(bad, literal(np.nan, found.dtype), literal(1, found.dtype)))
+        found = mul(found, choose(bad, literal(np.nan, found.dtype), literal(1, found.dtype)))
     return lax_shape.expand_dims(found, tuple([q.ndim + i for i in axes])) if keepdims else found
 
 
 def _outside(q: Any) -> Any:
     """Where a fraction is not in [0, 1]."""
-    return ew.bitwise_not(ew.bitwise_and(ew.ge(q, literal(0, q.dtype)),
-                                         ew.le(q, literal(1, q.dtype))))
+    return bitwise_not(bitwise_and(ge(q, literal(0, q.dtype)),
+                                   le(q, literal(1, q.dtype))))
 
 
 def _ranked(x: Any, rank: Any, lead: int) -> Any:
@@ -300,46 +304,46 @@ def _weighted_rank(w: Any, q: Any, lead: int) -> Any:
     total = cumsum(w, w.ndim - 1)
     shape = (*q.shape, w.shape[-1])
     inner = tuple(range(lead, len(shape)))
-    goal = ew.mul(lax_shape.broadcast_in_dim(q, shape, tuple(range(q.ndim))),
-                  lax_shape.broadcast_in_dim(
-                      slicing.slice_in_dim(total, w.shape[-1] - 1, None, axis=w.ndim - 1),
-                      shape, inner))
+    goal = mul(lax_shape.broadcast_in_dim(q, shape, tuple(range(q.ndim))),
+               lax_shape.broadcast_in_dim(
+                   slicing.slice_in_dim(total, w.shape[-1] - 1, None, axis=w.ndim - 1),
+                   shape, inner))
     total = lax_shape.broadcast_in_dim(total, shape, inner)
     # An element of no weight before all others is not reached by the fraction 0.
-    short = ew.bitwise_or(ew.lt(total, goal), ew.eq(total, literal(0, w.dtype)))
+    short = bitwise_or(lt(total, goal), eq(total, literal(0, w.dtype)))
     rank = reduce_sum(convert(short, dtypes.default_int()), (len(shape) - 1,))
-    return ew.min(rank, broadcast_to(literal(w.shape[-1] - 1, rank.dtype), rank.shape))
+    return arithmetic.min(rank, broadcast_to(literal(w.shape[-1] - 1, rank.dtype), rank.shape))
 
 
 def _between(x: Any, q: Any, count: Any, method: str, lead: int) -> Any:
     """The quantiles q[*qs, ...] of x[..., n], whose first count[*qs, ...] elements are sorted."""
     a, b = METHODS[method]
     zero, one, half = (literal(v, q.dtype) for v in (0, 1, 0.5))
-    place = ew.mul(q, ew.add(count, literal(1 - a - b, q.dtype)))
+    place = mul(q, add(count, literal(1 - a - b, q.dtype)))
     if method in _STEPS:    # 0.2 of 5 ranks is 1 rank, though 0.2 is rounded
-        whole = ew.round(place, ew.RoundingMethod.TO_NEAREST_EVEN)
-        error = ew.mul(whole, literal(float(dtypes.finfo(q.dtype).eps), q.dtype))
-        place = choose(ew.le(ew.abs(ew.sub(place, whole)), error), whole, place)
-    place = ew.add(place, literal(a - 1, q.dtype))
-    floor = ew.floor(place)
-    weight, last = ew.sub(place, floor), ew.sub(count, one)
-    low, high = [ew.max(ew.min(rank, last), broadcast_to(zero, q.shape))
-                 for rank in (floor, ew.add(floor, one))]
-    up = ew.gt(weight, zero)
+        whole = arithmetic.round(place, RoundingMethod.TO_NEAREST_EVEN)
+        error = mul(whole, literal(float(dtypes.finfo(q.dtype).eps), q.dtype))
+        place = choose(le(arithmetic.abs(sub(place, whole)), error), whole, place)
+    place = add(place, literal(a - 1, q.dtype))
+    floor = arithmetic.floor(place)
+    weight, last = sub(place, floor), sub(count, one)
+    low, high = [arithmetic.max(arithmetic.min(rank, last), broadcast_to(zero, q.shape))
+                 for rank in (floor, add(floor, one))]
+    up = gt(weight, zero)
     if method in ("nearest", "closest_observation"):
-        odd = ew.ne(ew.rem(floor, literal(2, q.dtype)), zero)
-        tie, base = (half, odd) if method == "nearest" else (zero, ew.bitwise_not(odd))
-        up = ew.bitwise_or(ew.gt(weight, tie), ew.bitwise_and(ew.eq(weight, tie), base))
+        odd = ne(rem(floor, literal(2, q.dtype)), zero)
+        tie, base = (half, odd) if method == "nearest" else (zero, bitwise_not(odd))
+        up = bitwise_or(gt(weight, tie), bitwise_and(eq(weight, tie), base))
     below, above = _ranked(x, low, lead), _ranked(x, high, lead)
     if method == "lower":
         return below
     if method in ("higher", "nearest", "inverted_cdf", "closest_observation"):
         return choose(up, above, below)
-    middle = ew.mul(ew.add(below, above), half)
+    middle = mul(add(below, above), half)
     if method in ("midpoint", "averaged_inverted_cdf"):
         return choose(up, middle, below) if method == "midpoint" else choose(up, above, middle)
-    mixed = ew.add(below, ew.mul(ew.sub(above, below), weight))
-    return choose(ew.eq(below, above), below, mixed)    # no NaN between equal infinities
+    mixed = add(below, mul(sub(above, below), weight))
+    return choose(eq(below, above), below, mixed)    # no NaN between equal infinities
 
 
 def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input: bool, method: str,
@@ -362,7 +366,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
     wide = reductions.wide_dtype(dtype)
     q = convert(q, wide)
     if scale != 1.0:
-        q = ew.div(q, literal(scale, wide))
+        q = div(q, literal(scale, wide))
     x = convert(x, wide)
     x, q = broadcast_to(x, x.shape), broadcast_to(q, q.shape)
     if weights is not None:
@@ -549,15 +553,15 @@ def _gradient_along(x: Any, h: Any, axis: int, order: int) -> Any:
     else:
         gaps = lax_shape.broadcast_in_dim(diff(inexact(h)), steps.shape, (axis,))
         slopes = divide(steps, gaps)
-        both = ew.add(cut(gaps, 0, n - 2), cut(gaps, 1, n - 1))
+        both = add(cut(gaps, 0, n - 2), cut(gaps, 1, n - 1))
         left, right = divide(cut(gaps, 0, n - 2), both), divide(cut(gaps, 1, n - 1), both)
-        middle = ew.add(multiply(right, cut(slopes, 0, n - 2)),
-                        multiply(left, cut(slopes, 1, n - 1)))
+        middle = add(multiply(right, cut(slopes, 0, n - 2)),
+                     multiply(left, cut(slopes, 1, n - 1)))
     first, last = cut(slopes, 0, 1), cut(slopes, n - 2, n - 1)
     if order == 2:      # the parabola through three points, at its ends
         bend = subtract(cut(slopes, 1, n - 1), cut(slopes, 0, n - 2))
         first = subtract(first, cut(multiply(left, bend), 0, 1))
-        last = ew.add(last, cut(multiply(right, bend), n - 3, n - 2))
+        last = add(last, cut(multiply(right, bend), n - 3, n - 2))
     return slicing.concatenate([first, middle, last], axis)
 
 
@@ -569,7 +573,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
     y = inexact(y)
     at = canonical_axis(axis, len(y.shape), "trapezoid")
     n = y.shape[at]
-    pairs = ew.add(_along(y, at, minimum(n, 1), None), _along(y, at, 0, maximum(n - 1, 0)))
+    pairs = add(_along(y, at, minimum(n, 1), None), _along(y, at, 0, maximum(n - 1, 0)))
     if x is not None:
         (x,) = array_args("trapezoid", x)
         dx = diff(inexact(x), axis=-1 if len(x.shape) == 1 else axis)

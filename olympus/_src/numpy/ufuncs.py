@@ -15,8 +15,32 @@ from ..base.lib import ArrayImpl
 from ..base.typing import Array, ArrayLike
 from ..core.ir import Literal
 from ..core.trace import literal
-from ..lax import elementwise as ew
-from ..lax.elementwise import add_p, div_p, mul_p, sub_p
+from ..lax import arithmetic, bits, families, transcendental
+from ..lax.arithmetic import (
+    RoundingMethod,
+    div,
+    div_p,
+    integer_pow,
+    max_p,
+    min_p,
+    mul,
+    mul_p,
+    neg,
+    rem,
+    sub,
+    sub_p,
+)
+from ..lax.bits import (
+    and_p,
+    or_p,
+    population_count,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+    xor_p,
+)
+from ..lax.comparison import eq, eq_p, ge_p, gt_p, le_p, lt, lt_p, ne, ne_p
+from ..lax.families import add_p
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
@@ -61,10 +85,10 @@ class _Lexicographic:
         self.prim = prim
 
     def bind(self, x: Any, y: Any) -> Any:
-        xr, yr = ew.real(x), ew.real(y)
-        return ew.bitwise_or(
-            ew.bitwise_and(ew.eq(xr, yr), self.prim.bind(ew.imag(x), ew.imag(y))),
-            ew.bitwise_and(ew.ne(xr, yr), self.prim.bind(xr, yr)))
+        xr, yr = arithmetic.real(x), arithmetic.real(y)
+        return bits.bitwise_or(
+            bits.bitwise_and(eq(xr, yr), self.prim.bind(arithmetic.imag(x), arithmetic.imag(y))),
+            bits.bitwise_and(ne(xr, yr), self.prim.bind(xr, yr)))
 
 
 class _LexicographicExtremum(_Lexicographic):
@@ -75,15 +99,15 @@ class _LexicographicExtremum(_Lexicographic):
     def bind(self, x: Any, y: Any) -> Any:
         shape = broadcast_shapes(x.shape, y.shape)
         x, y = broadcast_to(x, shape), broadcast_to(y, shape)
-        first = ew.bitwise_or(super().bind(x, y), ew.ne(x, x))
+        first = bits.bitwise_or(super().bind(x, y), ne(x, x))
         return choose(first, x, y)
 
 
-_ADD_BOOL, _MUL_BOOL = ("b", ew.or_p), ("b", ew.and_p)
-_LT, _LE = ("c", _Lexicographic(ew.lt_p)), ("c", _Lexicographic(ew.le_p))
-_GT, _GE = ("c", _Lexicographic(ew.gt_p)), ("c", _Lexicographic(ew.ge_p))
-_MAX = ("c", _LexicographicExtremum(ew.gt_p))
-_MIN = ("c", _LexicographicExtremum(ew.lt_p))
+_ADD_BOOL, _MUL_BOOL = ("b", or_p), ("b", and_p)
+_LT, _LE = ("c", _Lexicographic(lt_p)), ("c", _Lexicographic(le_p))
+_GT, _GE = ("c", _Lexicographic(gt_p)), ("c", _Lexicographic(ge_p))
+_MAX = ("c", _LexicographicExtremum(gt_p))
+_MIN = ("c", _LexicographicExtremum(lt_p))
 
 
 # Arithmetic --------------------------------------------------------------------------------------
@@ -160,12 +184,12 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = _as_number(x), _as_number(y)
     kind = kind_of(x)
     if kind == "u":
-        return ew.div(x, y)
+        return div(x, y)
     if kind == "f":
         return _float_divmod(x, y)[0]
-    quotient = ew.div(x, y)
-    differ = ew.bitwise_and(ew.ne(ew.sign(x), ew.sign(y)), ew.ne(ew.rem(x, y), _zero(x)))
-    return ew.sub(quotient, convert(differ, x.dtype, x.aval.weak_type))
+    quotient = div(x, y)
+    differ = bits.bitwise_and(ne(arithmetic.sign(x), arithmetic.sign(y)), ne(rem(x, y), _zero(x)))
+    return sub(quotient, convert(differ, x.dtype, x.aval.weak_type))
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
@@ -173,21 +197,21 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
 
     The quotient by zero is that of `x / y`: infinite, or NaN.
     """
-    rest = ew.rem(x, y)
-    quotient = ew.div(ew.sub(x, rest), y)
-    adjust = ew.bitwise_and(ew.ne(rest, _zero(x)), ew.ne(ew.sign(y), ew.sign(rest)))
+    rest = rem(x, y)
+    quotient = div(sub(x, rest), y)
+    adjust = bits.bitwise_and(ne(rest, _zero(x)), ne(arithmetic.sign(y), arithmetic.sign(rest)))
     one = convert(adjust, x.dtype, x.aval.weak_type and y.aval.weak_type)
-    quotient = ew.round(ew.sub(quotient, one), ew.RoundingMethod.TO_NEAREST_EVEN)
-    by_zero = broadcast_to(ew.eq(y, _zero(y)), quotient.shape)
-    quotient = choose(by_zero, broadcast_to(ew.div(x, y), quotient.shape), quotient)
+    quotient = arithmetic.round(sub(quotient, one), RoundingMethod.TO_NEAREST_EVEN)
+    by_zero = broadcast_to(eq(y, _zero(y)), quotient.shape)
+    quotient = choose(by_zero, broadcast_to(div(x, y), quotient.shape), quotient)
     return quotient, _signed_rest(rest, y)
 
 
 def _signed_rest(rest: Any, y: Any) -> Any:
     """The truncated remainder moved to the sign of `y`."""
     zero = _zero(rest)
-    adjust = ew.bitwise_and(ew.ne(rest, zero), ew.ne(ew.lt(rest, zero), ew.lt(y, zero)))
-    moved = ew.add(rest, y)
+    adjust = bits.bitwise_and(ne(rest, zero), ne(lt(rest, zero), lt(y, zero)))
+    moved = families.add(rest, y)
     return choose(broadcast_to(adjust, moved.shape), moved, broadcast_to(rest, moved.shape))
 
 
@@ -196,7 +220,7 @@ def _nonzero_divisor(y: Any) -> Any:
     if isinstance(y, Literal):
         return y if y.val != 0 else literal(1, y.dtype)
     one = broadcast_to(literal(1, y.dtype, y.aval.weak_type), y.shape)
-    return choose(ew.eq(y, _zero(y)), one, y)
+    return choose(eq(y, _zero(y)), one, y)
 
 
 @eager_binary(composite=True)
@@ -212,7 +236,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = _as_number(x), _as_number(y)
     if dtypes.is_integer(x.dtype):
         y = _nonzero_divisor(y)
-    rest = ew.rem(x, y)
+    rest = rem(x, y)
     return rest if kind_of(x) == "u" else _signed_rest(rest, y)
 
 
@@ -228,7 +252,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = promote("fmod", x1, x2)
     _refuse_complex("fmod", x)
     x, y = _as_number(x), _as_number(y)
-    return ew.rem(x, _nonzero_divisor(y) if dtypes.is_integer(x.dtype) else y)
+    return rem(x, _nonzero_divisor(y) if dtypes.is_integer(x.dtype) else y)
 
 
 @eager_binary(composite=True)
@@ -248,11 +272,11 @@ def _power(x1: Any, x2: Any) -> Any:
             if dtypes.is_integer(x.dtype) and exponent < 0:
                 raise TypeError(f"power: {x.aval} to the power {exponent} given; integers cannot "
                                 "be raised to negative powers; convert the base to float.")
-            return ew.integer_pow(x, exponent)
+            return integer_pow(x, exponent)
     x, y = promote("power", x1, x2)
     if not dtypes.is_inexact(x.dtype):
         return _integer_power(_as_number(x), _as_number(y))
-    return ew.pow(x, y)
+    return transcendental.pow(x, y)
 
 
 @fused(static=("exponent",), inline=True)
@@ -286,11 +310,11 @@ def _integer_power(x: Any, y: Any) -> Any:
     one = literal(1, x.dtype)
     weak = x.aval.weak_type and y.aval.weak_type
     x, found = convert(x, x.dtype, weak), broadcast_to(literal(1, x.dtype, weak), shape)
-    bits = dtypes.itemsize_bits(x.dtype) - (kind_of(x) == "i")
-    for bit in range(bits):
-        found = choose(ew.eq(ew.bitwise_and(y, one), one), ew.mul(found, x), found)
-        if bit + 1 < bits:
-            x, y = ew.mul(x, x), ew.shift_right_logical(y, one)
+    width = dtypes.itemsize_bits(x.dtype) - (kind_of(x) == "i")
+    for bit in range(width):
+        found = choose(eq(bits.bitwise_and(y, one), one), mul(found, x), found)
+        if bit + 1 < width:
+            x, y = mul(x, x), shift_right_logical(y, one)
     return found
 
 
@@ -302,7 +326,7 @@ def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @eager_binary
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x ** y` as floating or complex numbers."""
-    return ew.pow(*promote_inexact("float_power", x, y))
+    return transcendental.pow(*promote_inexact("float_power", x, y))
 
 
 @eager_unary
@@ -310,16 +334,16 @@ def square(x: ArrayLike, /) -> Array:
     """`x * x`."""
     (x,) = array_args("square", x)
     if dtypes.is_inexact(x.dtype):
-        return ew.square(x)
+        return arithmetic.square(x)
     x = _as_number(x)
-    return ew.mul(x, x)
+    return mul(x, x)
 
 
 @eager_unary
 def reciprocal(x: ArrayLike, /) -> Array:
     """`1 / x`; unlike in NumPy, of integers as float32."""
     (x,) = promote_inexact("reciprocal", x)
-    return ew.div(literal(1, x.dtype, x.aval.weak_type), x)
+    return div(literal(1, x.dtype, x.aval.weak_type), x)
 
 
 @eager_unary
@@ -327,7 +351,7 @@ def negative(x: Any, /, *, out: None = None, where: None = None) -> Any:
     """`-x`; booleans are refused, use `logical_not`."""
     if out is not None or where is not None:
         refuse_option("negative", out=out, where=where)
-    return unary(ew.neg, x)
+    return unary(neg, x)
 
 
 def positive(x: ArrayLike, /) -> Array:
@@ -339,7 +363,7 @@ def positive(x: ArrayLike, /) -> Array:
 def absolute(x: ArrayLike, /) -> Array:
     """The absolute value: of complex numbers real, of booleans and unsigned integers themselves."""
     (x,) = array_args("absolute", x)
-    return to_array(x) if kind_of(x) in ("b", "u") else ew.abs(x)
+    return to_array(x) if kind_of(x) in ("b", "u") else arithmetic.abs(x)
 
 
 @eager_unary
@@ -353,13 +377,13 @@ def fabs(x: ArrayLike, /) -> Array:
     """The absolute value of real numbers, as floating point."""
     (x,) = promote_inexact("fabs", x)
     _refuse_complex("fabs", x)
-    return ew.abs(x)
+    return arithmetic.abs(x)
 
 
 @eager_unary
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1; of complex numbers `x / abs(x)`, 0 at 0; NaN of NaN."""
-    return unary(ew.sign, x)
+    return unary(arithmetic.sign, x)
 
 
 @eager_binary
@@ -367,7 +391,7 @@ def maximum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """The larger of two elements; NaN if either is."""
     if out is not None or where is not None:
         refuse_option("maximum", out=out, where=where)
-    return binary(ew.max_p, x, y, _MAX)
+    return binary(max_p, x, y, _MAX)
 
 
 @eager_binary
@@ -375,7 +399,7 @@ def minimum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
     """The smaller of two elements; NaN if either is."""
     if out is not None or where is not None:
         refuse_option("minimum", out=out, where=where)
-    return binary(ew.min_p, x, y, _MIN)
+    return binary(min_p, x, y, _MIN)
 
 
 # Comparison --------------------------------------------------------------------------------------
@@ -383,44 +407,44 @@ def minimum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 @eager_binary(wraps=False)
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x == y`, broadcast: bool[...]."""
-    return binary(ew.eq_p, x, y)
+    return binary(eq_p, x, y)
 
 
 @eager_binary(wraps=False)
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x != y`, broadcast: bool[...]."""
-    return binary(ew.ne_p, x, y)
+    return binary(ne_p, x, y)
 
 
 @eager_binary(wraps=False)
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x < y`, broadcast; complex numbers in lexicographic order."""
-    return binary(ew.lt_p, x, y, _LT)
+    return binary(lt_p, x, y, _LT)
 
 
 @eager_binary(wraps=False)
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x <= y`, broadcast; complex numbers in lexicographic order."""
-    return binary(ew.le_p, x, y, _LE)
+    return binary(le_p, x, y, _LE)
 
 
 @eager_binary(wraps=False)
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x > y`, broadcast; complex numbers in lexicographic order."""
-    return binary(ew.gt_p, x, y, _GT)
+    return binary(gt_p, x, y, _GT)
 
 
 @eager_binary(wraps=False)
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x >= y`, broadcast; complex numbers in lexicographic order."""
-    return binary(ew.ge_p, x, y, _GE)
+    return binary(ge_p, x, y, _GE)
 
 
 # Logic and bits ----------------------------------------------------------------------------------
 
 def as_bool(x: Any) -> Any:
     """An operand as booleans: whether elements are not zero."""
-    return x if x.dtype == BOOL else ew.ne(x, _zero(x))
+    return x if x.dtype == BOOL else ne(x, _zero(x))
 
 
 def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
@@ -434,7 +458,7 @@ def logical_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
     """Whether both elements are not zero."""
     if out is not None or where is not None:
         refuse_option("logical_and", out=out, where=where)
-    return _logical(ew.and_p, "logical_and", x, y)
+    return _logical(and_p, "logical_and", x, y)
 
 
 @eager_binary
@@ -442,7 +466,7 @@ def logical_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> An
     """Whether either element is not zero."""
     if out is not None or where is not None:
         refuse_option("logical_or", out=out, where=where)
-    return _logical(ew.or_p, "logical_or", x, y)
+    return _logical(or_p, "logical_or", x, y)
 
 
 @eager_binary
@@ -450,14 +474,14 @@ def logical_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
     """Whether exactly one of the elements is not zero."""
     if out is not None or where is not None:
         refuse_option("logical_xor", out=out, where=where)
-    return _logical(ew.xor_p, "logical_xor", x, y)
+    return _logical(xor_p, "logical_xor", x, y)
 
 
 @eager_unary
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether elements are zero."""
     (x,) = array_args("logical_not", x)
-    return ew.bitwise_not(x) if x.dtype == BOOL else ew.eq(x, _zero(x))
+    return bits.bitwise_not(x) if x.dtype == BOOL else eq(x, _zero(x))
 
 
 @eager_binary
@@ -465,7 +489,7 @@ def bitwise_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
     """`x & y` of integers or booleans."""
     if out is not None or where is not None:
         refuse_option("bitwise_and", out=out, where=where)
-    return binary(ew.and_p, x, y)
+    return binary(and_p, x, y)
 
 
 @eager_binary
@@ -473,7 +497,7 @@ def bitwise_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> An
     """`x | y` of integers or booleans."""
     if out is not None or where is not None:
         refuse_option("bitwise_or", out=out, where=where)
-    return binary(ew.or_p, x, y)
+    return binary(or_p, x, y)
 
 
 @eager_binary
@@ -481,32 +505,32 @@ def bitwise_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
     """`x ^ y` of integers or booleans."""
     if out is not None or where is not None:
         refuse_option("bitwise_xor", out=out, where=where)
-    return binary(ew.xor_p, x, y)
+    return binary(xor_p, x, y)
 
 
 @eager_unary
 def bitwise_not(x: ArrayLike, /) -> Array:
     """`~x` of integers or booleans."""
-    return unary(ew.bitwise_not, x)
+    return unary(bits.bitwise_not, x)
 
 
 @eager_unary
 def invert(x: ArrayLike, /) -> Array:
     """Alias of `bitwise_not`."""
-    return unary(ew.bitwise_not, x)
+    return unary(bits.bitwise_not, x)
 
 
 @eager_unary
 def bitwise_invert(x: ArrayLike, /) -> Array:
     """Alias of `bitwise_not`."""
-    return unary(ew.bitwise_not, x)
+    return unary(bits.bitwise_not, x)
 
 
 @fused
 def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of one bits of the absolute value: uint8[...]."""
     (x,) = array_args("bitwise_count", x)
-    return convert(ew.population_count(absolute(_as_number(x))), np.dtype("uint8"))
+    return convert(population_count(absolute(_as_number(x))), np.dtype("uint8"))
 
 
 def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
@@ -516,7 +540,7 @@ def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
 @eager_binary
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x << y` of integers; 0 where `y` is at least the number of bits."""
-    return ew.shift_left(*_shift_operands("left_shift", x, y))
+    return shift_left(*_shift_operands("left_shift", x, y))
 
 
 @eager_binary
@@ -529,7 +553,7 @@ def bitwise_left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 >> x2` of integers: the sign is kept."""
     x, y = _shift_operands("right_shift", x1, x2)
-    return (ew.shift_right_logical if kind_of(x) == "u" else ew.shift_right_arithmetic)(x, y)
+    return (shift_right_logical if kind_of(x) == "u" else shift_right_arithmetic)(x, y)
 
 
 @eager_binary
@@ -542,7 +566,7 @@ def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @eager_unary
 def _real(x: Any) -> Any:
-    return ew.real(x)
+    return arithmetic.real(x)
 
 
 def real(val: ArrayLike, /) -> Array:
@@ -556,13 +580,13 @@ def imag(val: ArrayLike, /) -> Array:
     """The imaginary part; 0 of real numbers."""
     (x,) = array_args("imag", val)
     if kind_of(x) == "c":
-        return ew.imag(x)
+        return arithmetic.imag(x)
     return to_array(broadcast_to(literal(0, x.dtype), x.shape))
 
 
 @eager_unary
 def _conjugate(x: Any) -> Any:
-    return ew.conj(x)
+    return arithmetic.conj(x)
 
 
 def conjugate(x: ArrayLike, /) -> Array:

@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
-from ..lax import elementwise as ew
+from ..lax import arithmetic, transcendental
+from ..lax.arithmetic import div, mul, neg, nextafter, sign, sub
+from ..lax.bits import bitwise_or, shift_right_logical
+from ..lax.comparison import clamp, ge, le, lt, select
 from ..lax.convert import bitcast_convert_type, convert_element_type
+from ..lax.families import add
 from ..lax.shape import reduce_sum
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
+from ..lax.transcendental import exp, log1p, sqrt, tan
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_shape
@@ -77,14 +82,14 @@ def unit(key: Any, shape: Dims, dtype: Any) -> Any:
     if drawn != width:
         words = convert_element_type(words, unsigned)
     one = int(np.array(1.0, dtype).view(unsigned))
-    words = ew.bitwise_or(ew.shift_right_logical(words, drawn - info.nmant), one)
-    return ew.sub(bitcast_convert_type(words, dtype), 1.0)
+    words = bitwise_or(shift_right_logical(words, drawn - info.nmant), one)
+    return sub(bitcast_convert_type(words, dtype), 1.0)
 
 
 def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
     """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
-    return ew.max(low, ew.add(ew.mul(unit(key, shape, dtype), ew.sub(high, low)), low))
+    return arithmetic.max(low, add(mul(unit(key, shape, dtype), sub(high, low)), low))
 
 
 @fused(static=("shape", "dtype"))
@@ -134,11 +139,11 @@ def standard_normal(key: Any, shape: Dims, dtype: Any) -> Any:
     if dtypes.is_complex(dtype):
         k1, k2 = subkeys(key)
         part = dtypes.to_real_dtype(dtype)
-        z = ew.complex(standard_normal(k1, shape, part), standard_normal(k2, shape, part))
-        return ew.div(z, math.sqrt(2))
+        z = arithmetic.complex(standard_normal(k1, shape, part), standard_normal(k2, shape, part))
+        return div(z, math.sqrt(2))
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
     u = between(key, low, np.array(1, dtype), shape, dtype)
-    return ew.mul(float(np.array(np.sqrt(2), dtype)), special.erf_inv(u))
+    return mul(float(np.array(np.sqrt(2), dtype)), special.erf_inv(u))
 
 
 @fused(static=("shape", "dtype"))
@@ -171,11 +176,11 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: A
     """The inverse of the distribution function, kept inside of the open interval."""
     lower, upper = parameter(lower, dtype, shape), parameter(upper, dtype, shape)
     root = float(np.array(np.sqrt(2), dtype))
-    low, high = special.erf(ew.div(lower, root)), special.erf(ew.div(upper, root))
-    out = ew.mul(root, special.erf_inv(between(typed(key), low, high, shape, dtype)))
-    first = ew.nextafter(lower, parameter(math.inf, dtype, shape))
-    last = ew.nextafter(upper, parameter(-math.inf, dtype, shape))
-    return ew.clamp(first, out, last)
+    low, high = special.erf(div(lower, root)), special.erf(div(upper, root))
+    out = mul(root, special.erf_inv(between(typed(key), low, high, shape, dtype)))
+    first = nextafter(lower, parameter(math.inf, dtype, shape))
+    last = nextafter(upper, parameter(-math.inf, dtype, shape))
+    return clamp(first, out, last)
 
 
 def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
@@ -205,7 +210,7 @@ def _draw(name: str, program: Any, key: Any, shape: Any, dtype: Any, out_shardin
 
 def exponential_of(key: Any, shape: Dims, dtype: Any) -> Any:
     """Exponential numbers of mean 1. The key is typed."""
-    return ew.neg(ew.log1p(ew.neg(unit(key, shape, dtype))))
+    return neg(log1p(neg(unit(key, shape, dtype))))
 
 
 @fused(static=("shape", "dtype"))
@@ -228,12 +233,12 @@ def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
     info = finfo(dtype)
     if mode == "low":
         u = between(key, np.array(info.tiny, dtype), np.array(1, dtype), shape, dtype)
-        return ew.neg(ew.log(ew.neg(ew.log(u))))
+        return neg(transcendental.log(neg(transcendental.log(u))))
     pair = unit(key, (2, *shape), dtype)
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
-    fine = ew.add(ew.mul(low, 2.0 ** -info.nmant), float(info.tiny))
-    u = ew.select(ew.ge(high, 0.5), high, ew.add(high, fine))
-    return ew.neg(ew.log(ew.neg(ew.log1p(ew.neg(u)))))
+    fine = add(mul(low, 2.0 ** -info.nmant), float(info.tiny))
+    u = select(ge(high, 0.5), high, add(high, fine))
+    return neg(transcendental.log(neg(log1p(neg(u)))))
 
 
 @fused(static=("shape", "dtype", "mode"))
@@ -269,7 +274,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
 def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
     low = np.array(-1 + float(finfo(dtype).epsneg), dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return ew.mul(ew.sign(u), ew.log1p(ew.neg(ew.abs(u))))
+    return mul(sign(u), log1p(neg(arithmetic.abs(u))))
 
 
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -282,7 +287,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
     low = np.array(finfo(dtype).tiny, dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return ew.sub(ew.log(u), ew.log1p(ew.neg(u)))
+    return sub(transcendental.log(u), log1p(neg(u)))
 
 
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -295,7 +300,7 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
 def _cauchy(key: Any, *, shape: Dims, dtype: Any) -> Any:
     low = np.array(finfo(dtype).eps, dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return ew.tan(ew.mul(float(np.array(np.pi, dtype)), ew.sub(u, 0.5)))
+    return tan(mul(float(np.array(np.pi, dtype)), sub(u, 0.5)))
 
 
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -308,8 +313,8 @@ def maxwell_of(key: Any, shape: Dims, dtype: Any) -> Any:
     """Lengths of normal vectors in three dimensions. The key is typed."""
     x = standard_normal(key, (*shape, 3), dtype)
     wide = dtypes.as_dtype("float32") if dtypes.itemsize_bits(dtype) < 32 else dtype
-    total = reduce_sum(convert_element_type(ew.mul(x, x), wide), (len(shape),))
-    return ew.sqrt(convert_element_type(total, dtype))
+    total = reduce_sum(convert_element_type(mul(x, x), wide), (len(shape),))
+    return sqrt(convert_element_type(total, dtype))
 
 
 @fused(static=("shape", "dtype"))
@@ -327,15 +332,15 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 
 def rademacher_signs(key: Any, shape: Dims, dtype: Any) -> Any:
     """-1 or 1 with equal probability. The key is typed."""
-    heads = ew.lt(unit(key, shape, dtypes.default_float()), 0.5)
-    return ew.sub(ew.mul(convert_element_type(heads, dtype), 2), 1)
+    heads = lt(unit(key, shape, dtypes.default_float()), 0.5)
+    return sub(mul(convert_element_type(heads, dtype), 2), 1)
 
 
 @fused(static=("shape", "dtype"))
 def _double_sided_maxwell(key: Any, loc: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
     k1, k2 = subkeys(typed(key))
-    size = ew.mul(rademacher_signs(k2, shape, dtype), maxwell_of(k1, shape, dtype))
-    return ew.add(ew.mul(size, parameter(scale, dtype, shape)), parameter(loc, dtype, shape))
+    size = mul(rademacher_signs(k2, shape, dtype), maxwell_of(k1, shape, dtype))
+    return add(mul(size, parameter(scale, dtype, shape)), parameter(loc, dtype, shape))
 
 
 def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (),
@@ -353,9 +358,9 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
 
 @fused(static=("shape", "dtype"))
 def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Dims, dtype: Any) -> Any:
-    power = ew.div(1.0, parameter(concentration, dtype, shape))
+    power = div(1.0, parameter(concentration, dtype, shape))
     e = exponential_of(typed(key), shape, dtype)
-    return ew.mul(ew.pow(e, power), parameter(scale, dtype, shape))
+    return mul(transcendental.pow(e, power), parameter(scale, dtype, shape))
 
 
 def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
@@ -379,7 +384,7 @@ def _with(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: A
 
 @fused(static=("shape", "dtype"))
 def _pareto(key: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
-    return ew.exp(ew.div(exponential_of(typed(key), shape, dtype), parameter(b, dtype, shape)))
+    return exp(div(exponential_of(typed(key), shape, dtype), parameter(b, dtype, shape)))
 
 
 def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
@@ -390,8 +395,8 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
 
 @fused(static=("shape", "dtype"))
 def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
-    log = ew.log(unit(typed(key), shape, dtype))
-    return ew.mul(ew.sqrt(ew.mul(log, -2.0)), parameter(scale, dtype, shape))
+    log = transcendental.log(unit(typed(key), shape, dtype))
+    return mul(sqrt(mul(log, -2.0)), parameter(scale, dtype, shape))
 
 
 def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
@@ -402,8 +407,8 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
 
 @fused(static=("shape", "dtype"))
 def _lognormal(key: Any, sigma: Any, *, shape: Dims, dtype: Any) -> Any:
-    return ew.exp(ew.mul(standard_normal(typed(key), shape, dtype),
-                         parameter(sigma, dtype, shape)))
+    return exp(mul(standard_normal(typed(key), shape, dtype),
+                   parameter(sigma, dtype, shape)))
 
 
 def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None,
@@ -416,10 +421,10 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
 def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Dims, dtype: Any) -> Any:
     left, mode, right = (parameter(p, dtype, shape) for p in (left, mode, right))
     u = unit(typed(key), shape, dtype)
-    width, rising, falling = ew.sub(right, left), ew.sub(mode, left), ew.sub(right, mode)
-    low = ew.add(left, ew.sqrt(ew.mul(ew.mul(u, width), rising)))
-    high = ew.sub(right, ew.sqrt(ew.mul(ew.mul(ew.sub(1.0, u), width), falling)))
-    return ew.select(ew.lt(u, ew.div(rising, width)), low, high)
+    width, rising, falling = sub(right, left), sub(mode, left), sub(right, mode)
+    low = add(left, sqrt(mul(mul(u, width), rising)))
+    high = sub(right, sqrt(mul(mul(sub(1.0, u), width), falling)))
+    return select(lt(u, div(rising, width)), low, high)
 
 
 def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike,
@@ -438,11 +443,11 @@ def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
     k1, k2 = subkeys(typed(key))
     mean = parameter(mean, dtype, shape)
     v, z = standard_normal(k1, shape, dtype), unit(k2, shape, dtype)
-    y = ew.mul(v, v)
-    mean2 = ew.mul(mean, mean)
-    root = ew.sqrt(ew.add(ew.mul(ew.mul(4.0, mean), y), ew.mul(mean2, ew.mul(y, y))))
-    x = ew.sub(ew.add(mean, ew.div(ew.mul(mean2, y), 2.0)), ew.mul(ew.div(mean, 2.0), root))
-    return ew.select(ew.le(z, ew.div(mean, ew.add(mean, x))), x, ew.div(mean2, x))
+    y = mul(v, v)
+    mean2 = mul(mean, mean)
+    root = sqrt(add(mul(mul(4.0, mean), y), mul(mean2, mul(y, y))))
+    x = sub(add(mean, div(mul(mean2, y), 2.0)), mul(div(mean, 2.0), root))
+    return select(le(z, div(mean, add(mean, x))), x, div(mean2, x))
 
 
 def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,

@@ -9,12 +9,17 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import div, floor, mul, neg
+from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
+from ..lax.comparison import eq, ge, gt, le, lt, ne, select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
+from ..lax.families import add
 from ..lax.reduce import reduce_or
 from ..lax.sharding import constrain
 from ..lax.special import classical as special
+from ..lax.transcendental import log, sqrt
 from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -36,39 +41,39 @@ def _any(x: Any) -> Any:
 def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
     """Uniform numbers are multiplied until the product is below exp(-rate): Knuth's algorithm."""
     shape = typeof(rate).shape
-    bound = ew.neg(rate)
+    bound = neg(rate)
 
     def go_on(state: Any) -> Any:
         i, _, _, log_product = state
-        return ew.bitwise_and(_any(ew.gt(log_product, bound)), ew.lt(i, limit))
+        return bitwise_and(_any(gt(log_product, bound)), lt(i, limit))
 
     def draw(state: Any) -> Any:
         i, count, key, log_product = state
         key, sub = subkeys(key)
-        count = ew.select(ew.gt(log_product, bound), ew.add(count, 1), count)
-        log_u = ew.log(unit(sub, shape, F32))
-        return ew.add(i, 1), count, key, ew.add(log_product, log_u)
+        count = select(gt(log_product, bound), add(count, 1), count)
+        log_u = log(unit(sub, shape, F32))
+        return add(i, 1), count, key, add(log_product, log_u)
 
     start = (full((), 0, "int32"), full(shape, 0, dtype), key, full(shape, 0.0, F32))
-    return ew.sub(while_loop(go_on, draw, start)[1], 1)
+    return arithmetic.sub(while_loop(go_on, draw, start)[1], 1)
 
 
 def _rejection_step(rate: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
     """Hörmann's PTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted."""
-    log_rate = ew.log(rate)
-    b = ew.add(0.931, ew.mul(2.53, ew.sqrt(rate)))
-    a = ew.add(-0.059, ew.mul(0.02483, b))
-    inverse_alpha = ew.add(1.1239, ew.div(1.1328, ew.sub(b, 3.4)))
-    v_squeeze = ew.sub(0.9277, ew.div(3.6224, ew.sub(b, 2.0)))
+    log_rate = log(rate)
+    b = add(0.931, mul(2.53, sqrt(rate)))
+    a = add(-0.059, mul(0.02483, b))
+    inverse_alpha = add(1.1239, div(1.1328, arithmetic.sub(b, 3.4)))
+    v_squeeze = arithmetic.sub(0.9277, div(3.6224, arithmetic.sub(b, 2.0)))
 
     def step(u: Any, v: Any) -> tuple[Any, Any]:
-        us = ew.sub(0.5, ew.abs(u))
-        k = ew.floor(ew.add(ew.add(ew.mul(ew.add(ew.div(ew.mul(2.0, a), us), b), u), rate), 0.43))
-        s = ew.log(ew.div(ew.mul(v, inverse_alpha), ew.add(ew.div(a, ew.mul(us, us)), b)))
-        t = ew.sub(ew.add(ew.neg(rate), ew.mul(k, log_rate)), special.lgamma(ew.add(k, 1.0)))
-        at_once = ew.bitwise_and(ew.ge(us, 0.07), ew.le(v, v_squeeze))
-        never = ew.bitwise_or(ew.lt(k, 0.0), ew.bitwise_and(ew.lt(us, 0.013), ew.gt(v, us)))
-        return k, ew.bitwise_or(at_once, ew.bitwise_and(ew.bitwise_not(never), ew.le(s, t)))
+        us = arithmetic.sub(0.5, arithmetic.abs(u))
+        k = floor(add(add(mul(add(div(mul(2.0, a), us), b), u), rate), 0.43))
+        s = log(div(mul(v, inverse_alpha), add(div(a, mul(us, us)), b)))
+        t = arithmetic.sub(add(neg(rate), mul(k, log_rate)), special.lgamma(add(k, 1.0)))
+        at_once = bitwise_and(ge(us, 0.07), le(v, v_squeeze))
+        never = bitwise_or(lt(k, 0.0), bitwise_and(lt(us, 0.013), gt(v, us)))
+        return k, bitwise_or(at_once, bitwise_and(bitwise_not(never), le(s, t)))
 
     return step
 
@@ -80,14 +85,14 @@ def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
 
     def go_on(state: Any) -> Any:
         i, _, accepted, _ = state
-        return ew.bitwise_and(_any(ew.bitwise_not(accepted)), ew.lt(i, limit))
+        return bitwise_and(_any(bitwise_not(accepted)), lt(i, limit))
 
     def draw(state: Any) -> Any:
         i, out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
-        u = ew.sub(unit(u_key, shape, typeof(rate).dtype), 0.5)
+        u = arithmetic.sub(unit(u_key, shape, typeof(rate).dtype), 0.5)
         k, accept = step(u, unit(v_key, shape, typeof(rate).dtype))
-        return ew.add(i, 1), ew.select(accept, k, out), ew.bitwise_or(accepted, accept), key
+        return add(i, 1), select(accept, k, out), bitwise_or(accepted, accept), key
 
     start = (full((), 0, "int32"), full_like(rate, -1.0), full(shape, False), key)
     return convert_element_type(while_loop(go_on, draw, start)[1], dtype)
@@ -97,12 +102,12 @@ def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
 def _poisson(key: Any, lam: Any, *, shape: Dims, dtype: Any) -> Any:
     key, lam = typed(key), parameter(lam, F32, shape)
     limit = int(dtypes.iinfo(dtype).max)
-    few = ew.bitwise_or(ew.ne(lam, lam), ew.lt(lam, _FEW))
-    small = _knuth(key, ew.select(few, lam, full_like(lam, 0.0)), dtype, min(limit, 2**31 - 1))
-    large = _rejected(key, ew.select(few, full_like(lam, _STAND_IN), lam), dtype,
+    few = bitwise_or(ne(lam, lam), lt(lam, _FEW))
+    small = _knuth(key, select(few, lam, full_like(lam, 0.0)), dtype, min(limit, 2**31 - 1))
+    large = _rejected(key, select(few, full_like(lam, _STAND_IN), lam), dtype,
                       min(limit, 2**31 - 1))
     zero = full_like(small, 0)
-    return ew.select(ew.eq(lam, 0.0), zero, ew.select(few, small, large))
+    return select(eq(lam, 0.0), zero, select(few, small, large))
 
 
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,

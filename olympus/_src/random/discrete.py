@@ -9,15 +9,20 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
-from ..lax import elementwise as ew
+from ..lax import arithmetic
+from ..lax.arithmetic import div, floor, mul, neg, rem
+from ..lax.bits import bitwise_and
+from ..lax.comparison import gt, le, lt, select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like, iota
 from ..lax.cumulative import cumsum
+from ..lax.families import add
 from ..lax.reduce import argmax
 from ..lax.shape import reshape
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim, slice_in_dim
 from ..lax.sort import sort_key_val, top_k
+from ..lax.transcendental import log, log1p
 from ..numpy import promote
 from ..numpy.indexing import take
 from ..numpy.manipulation import moveaxis
@@ -41,10 +46,10 @@ def _bernoulli(key: Any, p: Any, *, shape: Dims, mode: str) -> Any:
     dtype = typeof(p).dtype
     p = parameter(p, dtype, shape)
     if mode == "low":
-        return ew.lt(unit(typed(key), shape, dtype), p)
+        return lt(unit(typed(key), shape, dtype), p)
     pair = unit(typed(key), (2, *shape), dtype)
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
-    return ew.lt(ew.mul(low, 2.0 ** -dtypes.finfo(dtype).nmant), ew.sub(p, high))
+    return lt(mul(low, 2.0 ** -dtypes.finfo(dtype).nmant), arithmetic.sub(p, high))
 
 
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
@@ -116,10 +121,10 @@ def _limited(x: Any, dtype: Any, shape: Dims) -> tuple[Any, Any]:
     limits, outer = dtypes.iinfo(dtype), dtypes.iinfo(own)
     above = None
     if int(outer.max) > int(limits.max):
-        above = ew.gt(x, int(limits.max))
-        x = ew.min(x, full_like(x, int(limits.max)))
+        above = gt(x, int(limits.max))
+        x = arithmetic.min(x, full_like(x, int(limits.max)))
     if int(outer.min) < int(limits.min):
-        x = ew.max(x, full_like(x, int(limits.min)))
+        x = arithmetic.max(x, full_like(x, int(limits.min)))
     return convert_element_type(x, dtype), above
 
 
@@ -134,15 +139,15 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, bey
     width = max(32, dtypes.itemsize_bits(dtype))
     unsigned = dtypes.as_dtype(f"uint{width}")
     a, b = (random_bits_p.bind(k, bit_width=width, shape=shape) for k in subkeys(typed(key)))
-    span = ew.sub(convert_element_type(high, unsigned), convert_element_type(low, unsigned))
-    span = ew.select(ew.le(high, low), full_like(span, 1), span)
+    span = arithmetic.sub(convert_element_type(high, unsigned), convert_element_type(low, unsigned))
+    span = select(le(high, low), full_like(span, 1), span)
     if beyond or above is not None:     # maxval is above the dtype; a span of 0 means 2^width
-        wider = ew.gt(high, low) if beyond else ew.bitwise_and(above, ew.gt(high, low))
-        span = ew.select(wider, ew.add(span, 1), span)
-    factor = ew.rem(full_like(span, 2 ** (width // 2)), span)
-    factor = ew.rem(ew.mul(factor, factor), span)
-    offset = ew.rem(ew.add(ew.mul(ew.rem(a, span), factor), ew.rem(b, span)), span)
-    return ew.add(low, convert_element_type(offset, dtype))
+        wider = gt(high, low) if beyond else bitwise_and(above, gt(high, low))
+        span = select(wider, add(span, 1), span)
+    factor = rem(full_like(span, 2 ** (width // 2)), span)
+    factor = rem(mul(factor, factor), span)
+    offset = rem(add(mul(rem(a, span), factor), rem(b, span)), span)
+    return add(low, convert_element_type(offset, dtype))
 
 
 def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
@@ -179,8 +184,8 @@ def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
     real = dtypes.to_inexact_dtype(typeof(p).dtype)
     p = parameter(p, real, shape)
     u = unit(typed(key), shape, real)
-    count = ew.floor(ew.div(ew.log(u), ew.log1p(ew.neg(p))))
-    return convert_element_type(ew.add(count, 1.0), dtype)
+    count = floor(div(log(u), log1p(neg(p))))
+    return convert_element_type(add(count, 1.0), dtype)
 
 
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
@@ -267,14 +272,14 @@ def _categorical(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) ->
     full_shape = (*prefix, *inner[:axis], aval.shape[axis], *inner[axis:])
     noise = gumbel_of(typed(key), full_shape, aval.dtype, mode)
     logits = parameter(logits, aval.dtype, full_shape)
-    return argmax(ew.add(noise, logits), len(prefix) + axis, dtypes.default_int())
+    return argmax(add(noise, logits), len(prefix) + axis, dtypes.default_int())
 
 
 @fused(static=("shape", "axis", "mode"))
 def _categorical_distinct(key: Any, logits: Any, *, shape: Dims, axis: int, mode: str) -> Any:
     """The k largest of logits plus Gumbel noise."""
     aval = typeof(logits)
-    noisy = ew.add(logits, gumbel_of(typed(key), aval.shape, aval.dtype, mode))
+    noisy = add(logits, gumbel_of(typed(key), aval.shape, aval.dtype, mode))
     k = prod(shape[:len(shape) - aval.ndim + 1])
     found = top_k(moveaxis(noisy, axis, -1), k)[1]
     return convert_element_type(reshape(moveaxis(found, -1, 0), shape), dtypes.default_int())
@@ -325,9 +330,9 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 def _weighted(key: Any, p: Any, *, shape: Dims) -> Any:
     """The place of uniform numbers in the running sum of the weights."""
     total = cumsum(p, 0)
-    u = ew.sub(1.0, unit(typed(key), shape, typeof(p).dtype))
+    u = arithmetic.sub(1.0, unit(typed(key), shape, typeof(p).dtype))
     last = index_in_dim(total, -1, 0, False)
-    r = ew.mul(parameter(last, typeof(p).dtype, shape), u)
+    r = mul(parameter(last, typeof(p).dtype, shape), u)
     return convert_element_type(searchsorted(total, r), dtypes.default_int())
 
 
@@ -335,7 +340,7 @@ def _weighted(key: Any, p: Any, *, shape: Dims) -> Any:
 def _weighted_distinct(key: Any, p: Any, *, draws: int, mode: str) -> Any:
     """The largest of log weights plus Gumbel noise."""
     aval = typeof(p)
-    noisy = ew.add(gumbel_of(typed(key), aval.shape, aval.dtype, mode), ew.log(p))
+    noisy = add(gumbel_of(typed(key), aval.shape, aval.dtype, mode), log(p))
     return convert_element_type(top_k(noisy, draws)[1], dtypes.default_int())
 
 

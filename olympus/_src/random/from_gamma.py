@@ -9,10 +9,13 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
-from ..lax import elementwise as ew
+from ..lax import arithmetic, transcendental
+from ..lax.arithmetic import div, mul, sub
+from ..lax.families import add
 from ..lax.reduce import reduce_max
 from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.sharding import constrain
+from ..lax.transcendental import exp, sqrt
 from ..numpy import promote
 from ..transforms.fused import fused
 from ..types.shape import canonical_shape, static_int
@@ -43,9 +46,9 @@ def _beta(key: Any, a: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
     """x / (x+y) of gamma numbers x and y, after division by the larger one."""
     logs = [gamma_of(k, parameter(p, dtype, shape), log_space=True)
             for k, p in zip(subkeys(typed(key)), (a, b))]
-    largest = ew.max(*logs)
-    x, y = (ew.exp(ew.sub(v, largest)) for v in logs)
-    return ew.div(x, ew.add(x, y))
+    largest = arithmetic.max(*logs)
+    x, y = (exp(sub(v, largest)) for v in logs)
+    return div(x, add(x, y))
 
 
 def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
@@ -72,8 +75,8 @@ def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any) -> Any:
     last = len(shape) - 1
     outer = tuple(range(last))
     largest = broadcast_in_dim(reduce_max(logs, (last,)), shape, outer)
-    x = ew.exp(ew.sub(logs, largest))
-    return ew.div(x, broadcast_in_dim(reduce_sum(x, (last,)), shape, outer))
+    x = exp(sub(logs, largest))
+    return div(x, broadcast_in_dim(reduce_sum(x, (last,)), shape, outer))
 
 
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
@@ -103,8 +106,8 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
 
 
 def _chisquare_of(key: Any, df: Any, shape: Dims, dtype: Any) -> Any:
-    half = ew.mul(0.5, parameter(df, dtype, shape))
-    return ew.mul(ew.exp(gamma_of(key, half, log_space=True)), 2.0)
+    half = mul(0.5, parameter(df, dtype, shape))
+    return mul(exp(gamma_of(key, half, log_space=True)), 2.0)
 
 
 @fused(static=("shape", "dtype"))
@@ -125,9 +128,9 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
 
 @fused(static=("shape", "dtype"))
 def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Dims, dtype: Any) -> Any:
-    above, below = (ew.div(_chisquare_of(k, df, shape, dtype), parameter(df, dtype, shape))
+    above, below = (div(_chisquare_of(k, df, shape, dtype), parameter(df, dtype, shape))
                     for k, df in zip(subkeys(typed(key))[::-1], (dfnum, dfden)))
-    return ew.div(above, below)
+    return div(above, below)
 
 
 def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None,
@@ -143,8 +146,8 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
 def _t(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
     normal_key, gamma_key = subkeys(typed(key))
     z = standard_normal(normal_key, shape, dtype)
-    half = ew.div(parameter(df, dtype, shape), 2.0)
-    return ew.mul(z, ew.sqrt(ew.div(half, gamma_of(gamma_key, half))))
+    half = div(parameter(df, dtype, shape), 2.0)
+    return mul(z, sqrt(div(half, gamma_of(gamma_key, half))))
 
 
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
@@ -156,9 +159,9 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
 
 def _generalized_normal_of(key: Any, p: Any, shape: Dims, dtype: Any) -> Any:
     size_key, sign_key = subkeys(key)
-    power = ew.div(1.0, p)
+    power = div(1.0, p)
     size = gamma_of(size_key, parameter(power, dtype, shape))
-    return ew.mul(rademacher_signs(sign_key, shape, dtype), ew.pow(size, power))
+    return mul(rademacher_signs(sign_key, shape, dtype), transcendental.pow(size, power))
 
 
 @fused(static=("shape", "dtype"))
@@ -182,9 +185,9 @@ def _ball(key: Any, p: Any, *, shape: Dims, d: int, dtype: Any) -> Any:
     powers = broadcast_in_dim(power, whole, range(len(shape)))
     g = _generalized_normal_of(direction_key, powers, whole, dtype)
     e = exponential_of(size_key, shape, dtype)
-    total = ew.add(reduce_sum(ew.pow(ew.abs(g), powers), (len(shape),)), e)
-    size = ew.pow(total, ew.div(1.0, power))
-    return ew.div(g, broadcast_in_dim(size, whole, range(len(shape))))
+    total = add(reduce_sum(transcendental.pow(arithmetic.abs(g), powers), (len(shape),)), e)
+    size = transcendental.pow(total, div(1.0, power))
+    return div(g, broadcast_in_dim(size, whole, range(len(shape))))
 
 
 def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,

@@ -13,14 +13,18 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
-from ..lax import elementwise as ew
+from ..lax import arithmetic, transcendental
+from ..lax.arithmetic import div, mul, neg
+from ..lax.bits import bitwise_and, bitwise_or
+from ..lax.comparison import eq, ge, le, lt, select
 from ..lax.creation import full_like
-from ..lax.families import to_front
+from ..lax.families import add, to_front
 from ..lax.reduce import reduce_or
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.special import incomplete_gamma
+from ..lax.transcendental import exp, log, sqrt
 from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -49,16 +53,16 @@ def _any(x: Any) -> Any:
 def _positive(keys: Any, c: Any, active: Any) -> tuple[Any, Any]:
     """Normal x and v = 1 + c x, drawn again until v > 0 or the element is not active."""
     def again(state: Any) -> Any:
-        return _any(ew.bitwise_and(active, ew.le(state[2], 0.0)))
+        return _any(bitwise_and(active, le(state[2], 0.0)))
 
     def draw(state: Any) -> Any:
         keys, x, v = state
-        wanted = ew.bitwise_and(active, ew.le(v, 0.0))
+        wanted = bitwise_and(active, le(v, 0.0))
         next_keys, sub = split_each(keys, 2)
         new = standard_normal(sub, (), typeof(c).dtype)
-        x = ew.select(wanted, new, x)
-        v = ew.select(wanted, ew.add(1.0, ew.mul(new, c)), v)
-        return ew.select(wanted, next_keys, keys), x, v
+        x = select(wanted, new, x)
+        v = select(wanted, add(1.0, mul(new, c)), v)
+        return select(wanted, next_keys, keys), x, v
 
     _, x, v = while_loop(again, draw, (keys, full_like(c, 0.0), full_like(c, -1.0)))
     return x, v
@@ -67,8 +71,8 @@ def _positive(keys: Any, c: Any, active: Any) -> tuple[Any, Any]:
 def _accepted(keys: Any, a: Any) -> Any:
     """d V for a >= 1, where V is Marsaglia and Tsang's cube and d = a - 1/3."""
     dtype = typeof(a).dtype
-    d = ew.sub(a, 1 / 3)
-    c = ew.div(1 / 3, ew.sqrt(d))
+    d = arithmetic.sub(a, 1 / 3)
+    c = div(1 / 3, sqrt(d))
 
     def again(state: Any) -> Any:
         return _any(state[0])
@@ -77,15 +81,15 @@ def _accepted(keys: Any, a: Any) -> Any:
         active, keys, v3 = state
         next_keys, x_keys, u_keys = split_each(keys, 3)
         x, v = _positive(x_keys, c, active)
-        x2, new = ew.mul(x, x), ew.mul(ew.mul(v, v), v)
+        x2, new = mul(x, x), mul(mul(v, v), v)
         u = unit(u_keys, (), dtype)
-        outside = ew.ge(u, ew.sub(1.0, ew.mul(_SQUEEZE, ew.mul(x2, x2))))
-        bound = ew.add(ew.mul(x2, 0.5), ew.mul(d, ew.add(ew.sub(1.0, new), ew.log(new))))
-        v3 = ew.select(active, new, v3)
-        active = ew.bitwise_and(active, ew.bitwise_and(outside, ew.ge(ew.log(u), bound)))
-        return active, ew.select(active, next_keys, keys), v3
+        outside = ge(u, arithmetic.sub(1.0, mul(_SQUEEZE, mul(x2, x2))))
+        bound = add(mul(x2, 0.5), mul(d, add(arithmetic.sub(1.0, new), log(new))))
+        v3 = select(active, new, v3)
+        active = bitwise_and(active, bitwise_and(outside, ge(log(u), bound)))
+        return active, select(active, next_keys, keys), v3
 
-    start = (ew.eq(a, a), keys, full_like(a, 1.0))
+    start = (eq(a, a), keys, full_like(a, 1.0))
     return d, while_loop(again, draw, start)[2]
 
 
@@ -95,24 +99,24 @@ def samples(keys: Any, a: Any, *, log_space: bool) -> Any:
     For a < 1, that of a + 1 times u to the 1/a.
     """
     keys, boost_keys = split_each(keys, 2)
-    above = ew.ge(a, 1.0)
-    power, plain = ew.div(1.0, a), full_like(a, 0.0 if log_space else 1.0)
-    d, v = _accepted(keys, ew.select(above, a, ew.add(a, 1.0)))
+    above = ge(a, 1.0)
+    power, plain = div(1.0, a), full_like(a, 0.0 if log_space else 1.0)
+    d, v = _accepted(keys, select(above, a, add(a, 1.0)))
     if log_space:
-        log_u = ew.neg(exponential_of(boost_keys, (), typeof(a).dtype))
-        plain_too = ew.bitwise_or(above, ew.eq(log_u, 0.0))
-        boost = ew.select(plain_too, plain, ew.mul(log_u, power))
-        return ew.add(ew.add(ew.log(d), ew.log(v)), boost)
-    u = ew.sub(1.0, unit(boost_keys, (), typeof(a).dtype))
-    return ew.mul(ew.mul(d, v), ew.select(above, plain, ew.pow(u, power)))
+        log_u = neg(exponential_of(boost_keys, (), typeof(a).dtype))
+        plain_too = bitwise_or(above, eq(log_u, 0.0))
+        boost = select(plain_too, plain, mul(log_u, power))
+        return add(add(log(d), log(v)), boost)
+    u = arithmetic.sub(1.0, unit(boost_keys, (), typeof(a).dtype))
+    return mul(mul(d, v), select(above, plain, transcendental.pow(u, power)))
 
 
 def _log_slope(a: Any, log_x: Any) -> Any:
     """The derivative in a of ln x: where x is tiny that of (ln u + ln Γ(a+1)) / a."""
-    tiny = ew.lt(log_x, math.log(float(dtypes.finfo(typeof(a).dtype).eps)))
-    x = ew.exp(ew.select(tiny, full_like(log_x, 0.0), log_x))
-    near = ew.div(ew.sub(special.digamma(ew.add(a, 1.0)), log_x), a)
-    return ew.select(tiny, near, ew.div(incomplete_gamma.random_gamma_grad(a, x), x))
+    tiny = lt(log_x, math.log(float(dtypes.finfo(typeof(a).dtype).eps)))
+    x = exp(select(tiny, full_like(log_x, 0.0), log_x))
+    near = div(arithmetic.sub(special.digamma(add(a, 1.0)), log_x), a)
+    return select(tiny, near, div(incomplete_gamma.random_gamma_grad(a, x), x))
 
 
 class RandomGamma(Primitive):
@@ -139,7 +143,7 @@ class RandomGamma(Primitive):
         if type(tangents[1]) is Zero:
             return out, Zero(typeof(out).to_tangent_aval())
         slope = _log_slope if log_space else incomplete_gamma.random_gamma_grad
-        return out, ew.mul(tangents[1], slope(a, out))
+        return out, mul(tangents[1], slope(a, out))
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              log_space: bool) -> Any:

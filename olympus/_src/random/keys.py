@@ -21,8 +21,8 @@ from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
-from ..lax import elementwise as ew
 from ..lax.convert import convert_element_type
+from ..lax.families import add
 from ..lax.shape import broadcast_axis, move_axis
 from ..numpy import indexing, joining, manipulation, ufuncs, updates
 from ..types import dtypes
@@ -410,7 +410,7 @@ def _seeded(name: str, seed: Any, impl: Generator) -> Any:
         raise TypeError(f"{name}: seed {aval} given; an integer is required; convert it with int.")
     offset = config.random_seed_offset.value
     if offset:
-        seed = ew.add(convert_element_type(seed, aval.dtype), offset)
+        seed = add(convert_element_type(seed, aval.dtype), offset)
     return random_seed_p.bind(seed, impl=impl)
 
 

@@ -15,10 +15,11 @@ from ..base import config
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
-from ..lax import elementwise as ew
+from ..lax.arithmetic import mul
+from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, iota_p
-from ..lax.families import map_elementwise
+from ..lax.families import add, map_elementwise
 from ..lax.shape import broadcast_in_dim, expand_dims, reshape, squeeze
 from ..lax.slicing import concatenate, slice_in_dim
 from ..types import dtypes
@@ -60,15 +61,15 @@ threefry2x32_p = Threefry("threefry2x32")
 
 def _rounds(k1: Any, k2: Any, x: Any, y: Any) -> list[Any]:
     """The 20 rounds; after each four of them the next two key words are added."""
-    words = (k1, k2, ew.bitwise_xor(ew.bitwise_xor(k1, k2), PARITY))
-    x, y = ew.add(x, k1), ew.add(y, k2)
+    words = (k1, k2, bitwise_xor(bitwise_xor(k1, k2), PARITY))
+    x, y = add(x, k1), add(y, k2)
     for i in range(5):
         for r in ROTATIONS[i % 2]:
-            x = ew.add(x, y)
-            rotated = ew.bitwise_or(ew.shift_left(y, r), ew.shift_right_logical(y, 32 - r))
-            y = ew.bitwise_xor(x, rotated)
-        x = ew.add(x, words[(i + 1) % 3])
-        y = ew.add(y, ew.add(words[(i + 2) % 3], i + 1))
+            x = add(x, y)
+            rotated = bitwise_or(shift_left(y, r), shift_right_logical(y, 32 - r))
+            y = bitwise_xor(x, rotated)
+        x = add(x, words[(i + 1) % 3])
+        y = add(y, add(words[(i + 2) % 3], i + 1))
     return [x, y]
 
 
@@ -105,7 +106,7 @@ def _counters(shape: Dims) -> tuple[Any, Any]:
     if size <= 2**32:
         return full(shape, 0, U32), reshape(_iota(size), shape)
     index = reshape(_iota(size, U64), shape)
-    return (convert_element_type(ew.shift_right_logical(index, 32), U32),
+    return (convert_element_type(shift_right_logical(index, 32), U32),
             convert_element_type(index, U32))
 
 
@@ -116,7 +117,7 @@ def seed(x: Any) -> Any:
     aval = typeof(x)
     low = convert_element_type(x, U32)
     if dtypes.scalar_kind(aval.dtype) != "b" and dtypes.itemsize_bits(aval.dtype) == 64:
-        high = convert_element_type(ew.shift_right_logical(x, 32), U32)
+        high = convert_element_type(shift_right_logical(x, 32), U32)
     else:
         high = full(aval.shape, 0, U32)
     return _stacked(high, low)
@@ -146,12 +147,12 @@ def random_bits(data: Any, *, bit_width: int, shape: Dims) -> Any:
     x, y = threefry2x32(data, *_counters(shape))
     if bit_width == 64:
         return _joined(x, y)
-    return convert_element_type(ew.bitwise_xor(x, y), dtype)
+    return convert_element_type(bitwise_xor(x, y), dtype)
 
 
 def _joined(high: Any, low: Any) -> Any:
     high, low = (convert_element_type(x, U64) for x in (high, low))
-    return ew.bitwise_or(ew.shift_left(high, 32), low)
+    return bitwise_or(shift_left(high, 32), low)
 
 
 def _halved(data: Any, n: int) -> Any:
@@ -176,8 +177,8 @@ def _halved_bits(data: Any, bit_width: int, size: int) -> Any:
         return words
     n = 32 // bit_width
     shape = (*typeof(words).shape, n)
-    shifts = broadcast_in_dim(ew.mul(_iota(n), bit_width), shape, (axis + 1,))
-    parts = ew.shift_right_logical(broadcast_in_dim(words, shape, range(axis + 1)), shifts)
+    shifts = broadcast_in_dim(mul(_iota(n), bit_width), shape, (axis + 1,))
+    parts = shift_right_logical(broadcast_in_dim(words, shape, range(axis + 1)), shifts)
     parts = convert_element_type(parts, dtypes.as_dtype(f"uint{bit_width}"))
     flat = reshape(parts, (*shape[:-2], shape[-2] * n))
     return slice_in_dim(flat, 0, size, 1, axis)

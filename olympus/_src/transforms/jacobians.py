@@ -18,8 +18,9 @@ from ..core.context import under
 from ..core.evaluate import eval_olympuspr
 from ..core.primitive import Axis
 from ..interpreters.batching import batch_flat, to_axis
-from ..lax import elementwise as ew
+from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
+from ..lax.families import add
 from ..lax.shape import reshape, zeros_of
 from ..lax.slicing import split
 from ..types import dtypes
@@ -160,7 +161,7 @@ def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
     for aval in avals:
         shape = (total, aval.size)
         rows, columns = broadcasted_iota("int32", shape, 0), broadcasted_iota("int32", shape, 1)
-        hit = cast(ew.eq(rows, ew.add(columns, offset)), aval)
+        hit = cast(eq(rows, add(columns, offset)), aval)
         units.append(reshape(hit, (total, *aval.shape)))
         offset += aval.size
     return units, total

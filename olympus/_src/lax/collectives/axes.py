@@ -14,8 +14,9 @@ from ...core.trace import ctx
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod
+from ..arithmetic import mul
 from ..creation import full, iota
-from ..elementwise import add, mul
+from ..families import add
 from ..slicing import index_take
 
 __all__ = ["Exchange", "Groups", "Names", "axis_index", "axis_index_p", "axis_names", "axis_size",

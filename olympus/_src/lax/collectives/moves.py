@@ -22,7 +22,8 @@ from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
 from ...types.shape import canonical_axis, definitely_equal, floor_div, mod, prod
 from ...types.tree import register_pytree_node, tree_map
-from .. import elementwise as ew
+from ..arithmetic import mul
+from ..comparison import select_n
 from ..shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum, reshape, transpose
 from ..slicing import dynamic_index_in_dim
 from .axes import (
@@ -166,7 +167,7 @@ class ReduceScatter(Move):
         if axis_index_groups is not None:
             sums = reduce_sum(grouped(rows_of(axis, x, d), axis_index_groups), (1,))
             return ungrouped(move_axis(sums, dimension + 1, 1), axis_index_groups), 0
-        total = ew.mul(x, axis.size) if d is None else reduce_sum(x, (d,))
+        total = mul(x, axis.size) if d is None else reduce_sum(x, (d,))
         if len(axis_name) == 1:
             return total, dimension
         (before, n, after), rest = _parts(axis, axis_name, axis_sizes)
@@ -233,7 +234,7 @@ def where_rows(mask: Any, x: Any) -> Any:
     """`x` with zeros for the rows (axes of `mask`) where the mask does not hold."""
     aval = typeof(x)
     wide = broadcast_in_dim(mask, aval.shape, range(typeof(mask).ndim))
-    return ew.select_n(wide, broadcast_in_dim(literal(0, aval.dtype), aval.shape, ()), x)
+    return select_n(wide, broadcast_in_dim(literal(0, aval.dtype), aval.shape, ()), x)
 
 
 all_gather_p = AllGather("all_gather")

@@ -18,9 +18,12 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray
 from ...types.shape import prod
-from .. import elementwise as ew
+from ..arithmetic import mul, sub
+from ..bits import bitwise_and, bitwise_not
+from ..comparison import clamp, ge, lt, select_n
 from ..convert import convert_element_type
 from ..creation import iota
+from ..families import add
 from ..indexing import materialize
 from ..reduce import argmax, reduce_or
 from ..shape import (
@@ -94,7 +97,7 @@ class RaggedAllToAll(Primitive):
         if type(output) is Linear:
             hit = _hits(expand_dims(starts, (0,)), expand_dims(receives, (0,)),
                         typeof(ct).shape[0])
-            kept = squeeze(ew.bitwise_not(reduce_or(hit, (1,))), (0,))
+            kept = squeeze(bitwise_not(reduce_or(hit, (1,))), (0,))
             cts[1] = _select(kept, ct, zeros_of(typeof(ct)))
         return cts
 
@@ -125,14 +128,14 @@ def _hits(starts: Any, sizes: Any, length: int) -> Any:
     shape = (*aval.shape, length)
     row = broadcast_in_dim(iota(aval.dtype, length), shape, (2,))
     low = broadcast_in_dim(starts, shape, (0, 1))
-    high = broadcast_in_dim(ew.add(starts, sizes), shape, (0, 1))
-    return ew.bitwise_and(ew.ge(row, low), ew.lt(row, high))
+    high = broadcast_in_dim(add(starts, sizes), shape, (0, 1))
+    return bitwise_and(ge(row, low), lt(row, high))
 
 
 def _select(mask: Any, x: Any, y: Any) -> Any:
     """`x` where the mask over leading axes holds, else `y`."""
     wide = broadcast_in_dim(mask, typeof(x).shape, range(typeof(mask).ndim))
-    return ew.select_n(wide, y, x)
+    return select_n(wide, y, x)
 
 
 def _at_receivers(table: Any, members: Any, place: Any) -> Any:
@@ -140,7 +143,7 @@ def _at_receivers(table: Any, members: Any, place: Any) -> Any:
     shape = typeof(members).shape
     column = broadcast_in_dim(place, shape, (0,))
     size = typeof(table).shape[1]
-    flat = ew.add(ew.mul(members, np.int32(size)), column)
+    flat = add(mul(members, np.int32(size)), column)
     values = reshape(table, (typeof(table).size,))
     return reshape(take_rows(values, reshape(flat, (typeof(flat).size,))), shape)
 
@@ -165,16 +168,16 @@ def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, p
     count = typeof(sender).shape[0]
     places = typeof(members).shape[1]
     line = broadcast_in_dim(iota(np.int32, count), (count, length), (0,))
-    flat = reshape(ew.add(ew.mul(line, np.int32(places)), sender), (count * length,))
+    flat = reshape(add(mul(line, np.int32(places)), sender), (count * length,))
 
     def chosen(table: Any) -> Any:
         return take_rows(reshape(table, (count * places,)), flat)
 
     row = reshape(broadcast_in_dim(iota(dtype, length), (count, length), (1,)), (count * length,))
-    row = ew.sub(ew.add(row, chosen(first)), chosen(starts))
-    row = ew.clamp(dtype.type(0), row, dtype.type(shape[1] - 1))
-    source = ew.add(ew.mul(chosen(members), np.int32(shape[1])),
-                    convert_element_type(row, np.int32))
+    row = sub(add(row, chosen(first)), chosen(starts))
+    row = clamp(dtype.type(0), row, dtype.type(shape[1] - 1))
+    source = add(mul(chosen(members), np.int32(shape[1])),
+                 convert_element_type(row, np.int32))
     found = take_rows(reshape(operand, (shape[0] * shape[1], *shape[2:])), source)
     return _select(reduce_or(hit, (1,)), reshape(found, typeof(output).shape), output)
 

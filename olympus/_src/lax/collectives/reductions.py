@@ -20,8 +20,9 @@ from ...types import dtypes
 from ...types.avals import ShapedArray
 from ...types.shape import prod
 from ...types.tree import tree_map
+from ..arithmetic import div, mul
+from ..comparison import eq
 from ..convert import convert_element_type
-from ..elementwise import div, eq, mul
 from ..reduce import reduce_max, reduce_min
 from ..shape import expand_dims, reduce_sum, reshape
 from ..slicing import concatenate, index_in_dim, slice_in_dim

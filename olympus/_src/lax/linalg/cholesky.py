@@ -11,10 +11,13 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import make_aval
 from ...types.shape import definitely_equal
-from .. import elementwise as ew
+from ..arithmetic import div, mul, square, sub
+from ..comparison import eq, select
 from ..creation import full_like
+from ..families import add
 from ..shape import broadcast_in_dim, expand_dims
 from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from ..transcendental import sqrt
 from . import kernels
 from .core import (
     INT32,
@@ -58,7 +61,7 @@ class Cholesky(MatrixOperation):
         factor = tril(self.bind(*primals))
         # Only the lower triangle is read: the tangent is the Hermitian matrix that it stands for.
         lower = half(tangents[0])
-        tangent = ew.add(lower, adjoint(lower))
+        tangent = add(lower, adjoint(lower))
         inner = triangular_solve(factor, triangular_solve(factor, tangent, left_side=True,
                                                           lower=True),
                                  lower=True, transpose_a=True, conjugate_a=True)
@@ -94,7 +97,7 @@ class CholeskyUpdate(MatrixOperation):
             change = matmul(matrix_transpose(triu(r)), triu(tr))
         if type(tw) is not Zero:
             change = total(change, matmul(expand_dims(w, (-1,)), expand_dims(tw, (-2,))))
-        change = ew.add(change, matrix_transpose(change))
+        change = add(change, matrix_transpose(change))
         inner = triangular_solve(out, triangular_solve(out, change, left_side=True,
                                                        transpose_a=True))
         return out, matmul(matrix_transpose(half(inner)), out)
@@ -105,13 +108,13 @@ def _rotate(i: Any, r: Any, w: Any) -> list[Any]:
     n = typeof(w).ndim
     row = dynamic_index_in_dim(r, i, n - 1, False)
     a, b = dynamic_index_in_dim(row, i, n - 1), dynamic_index_in_dim(w, i, n - 1)
-    length = ew.sqrt(ew.add(ew.square(a), ew.square(b)))
-    still = ew.eq(length, 0.0)
-    safe = ew.select(still, full_like(length, 1), length)
-    cosine = ew.select(still, full_like(length, 1), ew.div(a, safe))
-    c, s = (broadcast_in_dim(x, typeof(w).shape, range(n)) for x in (cosine, ew.div(b, safe)))
-    turned = ew.add(ew.mul(c, row), ew.mul(s, w))
-    rest = ew.sub(ew.mul(c, w), ew.mul(s, row))
+    length = sqrt(add(square(a), square(b)))
+    still = eq(length, 0.0)
+    safe = select(still, full_like(length, 1), length)
+    cosine = select(still, full_like(length, 1), div(a, safe))
+    c, s = (broadcast_in_dim(x, typeof(w).shape, range(n)) for x in (cosine, div(b, safe)))
+    turned = add(mul(c, row), mul(s, w))
+    rest = sub(mul(c, w), mul(s, row))
     return [dynamic_update_index_in_dim(r, turned, i, n - 1), rest]
 
 
@@ -143,7 +146,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 def symmetrize(prim: MatrixOperation, x: Any) -> Any:
     """(x + xᴴ)/2 of x[..., n, n]."""
     prim.result_avals((typeof(x),), {})      # refuses what the next line would not name
-    return ew.mul(ew.add(x, adjoint(x)), 0.5)
+    return mul(add(x, adjoint(x)), 0.5)
 
 
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:

@@ -17,9 +17,12 @@ from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import definitely_equal, prod
-from .. import elementwise as ew
+from ..arithmetic import conj, mul, sub
+from ..comparison import eq, ge, le, select
 from ..contract import dot_general
+from ..convert import convert_element_type
 from ..creation import broadcasted_iota
+from ..families import add
 from ..indexing import GatherDimensionNumbers, gather
 from ..shape import (
     align,
@@ -149,7 +152,7 @@ def total(*terms: Any) -> Any:
     kept = [t for t in terms if t is not None and type(t) is not Zero]
     out: Any = kept[0] if kept else None
     for term in kept[1:]:
-        out = ew.add(out, term)
+        out = add(out, term)
     return out
 
 
@@ -162,7 +165,7 @@ def matrix_transpose(x: Any) -> Any:
 def adjoint(x: Any) -> Any:
     """The conjugate transpose."""
     x = matrix_transpose(x)
-    return ew.conj(x) if typeof(x).dtype.kind == "c" else x
+    return conj(x) if typeof(x).dtype.kind == "c" else x
 
 
 def matmul(x: Any, y: Any) -> Any:
@@ -182,36 +185,36 @@ def masked(x: Any, keep: Any) -> Any:
     """x[..., n, m] where `keep` (bool[n, m]) holds, else 0: even NaN is left out."""
     aval = typeof(x)
     keep = broadcast_in_dim(keep, aval.shape, (aval.ndim - 2, aval.ndim - 1))
-    return ew.select(keep, x, zeros_of(aval))
+    return select(keep, x, zeros_of(aval))
 
 
 def tril(x: Any, k: int = 0) -> Any:
     """x without what is above its k-th diagonal."""
     row, column = _positions(x)
-    return masked(x, ew.ge(ew.add(row, k), column))
+    return masked(x, ge(add(row, k), column))
 
 
 def triu(x: Any, k: int = 0) -> Any:
     """x without what is below its k-th diagonal."""
     row, column = _positions(x)
-    return masked(x, ew.le(ew.add(row, k), column))
+    return masked(x, le(add(row, k), column))
 
 
 def eye(x: Any) -> Any:
     """An array like x[..., n, m] with ones on the diagonal of each matrix, else zeros."""
     aval = typeof(x)
-    ones = ew.convert_element_type(ew.eq(*_positions(x)), aval.dtype)
+    ones = convert_element_type(eq(*_positions(x)), aval.dtype)
     return broadcast_in_dim(ones, aval.shape, (aval.ndim - 2, aval.ndim - 1))
 
 
 def half(x: Any) -> Any:
     """The lower triangle with half the diagonal: half(x) + half(x)ᴴ = x for Hermitian x."""
-    return ew.sub(tril(x), ew.mul(diagonal_part(x), literal(0.5, typeof(x).dtype)))
+    return sub(tril(x), mul(diagonal_part(x), literal(0.5, typeof(x).dtype)))
 
 
 def diagonal_part(x: Any) -> Any:
     """x without what is off its diagonal."""
-    return masked(x, ew.eq(*_positions(x)))
+    return masked(x, eq(*_positions(x)))
 
 
 def rows(x: Any, start: int, stop: int | None) -> Any:
@@ -251,4 +254,4 @@ def merged(x: Any, dim: int, free: int) -> tuple[Any, Shape]:
 
 def scaled(x: Any, factor: Any, axes: Sequence[int]) -> Any:
     """x times `factor`, whose axes are the named ones of x."""
-    return ew.mul(x, broadcast_in_dim(factor, typeof(x).shape, tuple(axes)))
+    return mul(x, broadcast_in_dim(factor, typeof(x).shape, tuple(axes)))

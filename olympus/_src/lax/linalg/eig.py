@@ -12,8 +12,11 @@ from ...base.util import member
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import make_aval
-from .. import elementwise as ew
+from .. import arithmetic
+from ..arithmetic import conj, div, imag, mul, neg, square, sub
+from ..comparison import eq, select
 from ..creation import broadcasted_iota, full_like
+from ..families import add
 from ..reduce import argmax
 from ..shape import broadcast_in_dim, reduce_sum
 from . import kernels
@@ -83,9 +86,9 @@ class Eig(MatrixOperation):
         if not left:
             rates, t_right = _moved(w, vectors[-1], t)
             return [w, *vectors[:right]], [rates, *[t_right][:right]]
-        rates, t_left = _moved(ew.conj(w), vectors[0], adjoint(t))
+        rates, t_left = _moved(conj(w), vectors[0], adjoint(t))
         t_right = [_moved(w, vectors[1], t)[1]] if right else []
-        return [w, *vectors], [ew.conj(rates), t_left, *t_right]
+        return [w, *vectors], [conj(rates), t_left, *t_right]
 
 
 def _moved(w: Any, v: Any, t: Any) -> tuple[Any, Any]:
@@ -93,8 +96,8 @@ def _moved(w: Any, v: Any, t: Any) -> tuple[Any, Any]:
     if typeof(v).size == 0:     # no component is the largest
         return w, v
     inner = left_divided(v, matmul(t, v))
-    turned = matmul(v, ew.mul(inner, off_diagonal_inverse(pairs(ew.sub, w))))
-    return diagonal(inner), ew.sub(turned, _drift(v, turned))
+    turned = matmul(v, mul(inner, off_diagonal_inverse(pairs(sub, w))))
+    return diagonal(inner), sub(turned, _drift(v, turned))
 
 
 def _drift(v: Any, t: Any) -> Any:
@@ -104,20 +107,20 @@ def _drift(v: Any, t: Any) -> Any:
     """
     aval = typeof(v)
     axis = aval.ndim - 2
-    growth = reduce_sum(ew.real(ew.mul(ew.conj(v), t)), (axis,))
-    size = ew.add(ew.square(ew.real(v)), ew.square(ew.imag(v)))
-    size = ew.select(ew.eq(ew.imag(v), 0.0), size, ew.neg(size))
+    growth = reduce_sum(arithmetic.real(mul(conj(v), t)), (axis,))
+    size = add(square(arithmetic.real(v)), square(imag(v)))
+    size = select(eq(imag(v), 0.0), size, neg(size))
     lead = broadcast_in_dim(argmax(size, axis, INT32), aval.shape,
                             tuple(d for d in range(aval.ndim) if d != axis))
-    mask = ew.eq(broadcasted_iota(INT32, aval.shape, axis), lead)
-    turn = ew.div(_picked(mask, ew.imag(t), axis), _picked(mask, ew.real(v), axis))
+    mask = eq(broadcasted_iota(INT32, aval.shape, axis), lead)
+    turn = div(_picked(mask, imag(t), axis), _picked(mask, arithmetic.real(v), axis))
     batch = range(axis)
-    return scaled(v, ew.complex(growth, turn), (*batch, axis + 1))
+    return scaled(v, arithmetic.complex(growth, turn), (*batch, axis + 1))
 
 
 def _picked(mask: Any, x: Any, axis: int) -> Any:
     """The elements where the mask, true once along the axis, is true."""
-    return reduce_sum(ew.select(mask, x, full_like(x, 0)), (axis,))
+    return reduce_sum(select(mask, x, full_like(x, 0)), (axis,))
 
 
 eig_p = Eig("eig")

@@ -9,7 +9,8 @@ from typing import Any
 from ...base.typing import ArrayLike
 from ...base.util import member
 from ...core.trace import typeof
-from .. import elementwise as ew
+from ..arithmetic import mul, real, sub
+from ..families import add
 from . import kernels
 from .cholesky import symmetrize
 from .core import (
@@ -71,10 +72,10 @@ class Eigh(MatrixOperation):
         v, w = self.bind(*primals, lower=lower, **params)
         # One triangle is read: the tangent is the Hermitian matrix that it stands for.
         read = half(tangents[0] if lower else adjoint(tangents[0]))
-        inner = matmul(adjoint(v), matmul(ew.add(read, adjoint(read)), v))
-        turn = ew.mul(inner, as_dtype(off_diagonal_inverse(pairs(ew.sub, w)), inner))
+        inner = matmul(adjoint(v), matmul(add(read, adjoint(read)), v))
+        turn = mul(inner, as_dtype(off_diagonal_inverse(pairs(sub, w)), inner))
         rates = diagonal(inner)
-        return [v, w], [matmul(v, turn), ew.real(rates) if rates.dtype.kind == "c" else rates]
+        return [v, w], [matmul(v, turn), real(rates) if rates.dtype.kind == "c" else rates]
 
 
 eigh_p = Eigh("eigh")

@@ -10,8 +10,11 @@ from ...core.primitive import Axis, Zero
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import broadcast_shapes, definitely_equal, less, minimum, prod, static_int
-from .. import elementwise as ew
+from ..arithmetic import neg, sub
+from ..barriers import stop_gradient
+from ..comparison import eq, select
 from ..creation import broadcasted_iota
+from ..families import add
 from ..shape import broadcast_in_dim, reduce_sum, reshape, transpose, zeros_of
 from ..slicing import concatenate, dynamic_index_in_dim
 from ..sort import sort
@@ -70,16 +73,16 @@ class Lu(MatrixOperation):
         k = minimum(m, n)
         t = take_rows(tangents[0], order)
         square = rows(columns(factors, 0, k), 0, k)
-        lower = ew.add(tril(square, -1), eye(square))
+        lower = add(tril(square, -1), eye(square))
         inner = _left(square, rows(t, 0, k))
         f = _right(square, columns(inner, 0, k))
         t_lower, t_upper = matmul(lower, tril(f, -1)), matmul(triu(f), triu(square))
-        out = ew.add(t_lower, t_upper)
+        out = add(t_lower, t_upper)
         if less(k, m):
-            below = ew.sub(rows(t, k, None), matmul(rows(factors, k, None), t_upper))
+            below = sub(rows(t, k, None), matmul(rows(factors, k, None), t_upper))
             out = concatenate([out, _right(square, below)], typeof(t).ndim - 2)
         if less(k, n):
-            right = ew.sub(columns(inner, k, None), matmul(tril(f, -1), columns(
+            right = sub(columns(inner, k, None), matmul(tril(f, -1), columns(
                 rows(factors, 0, k), k, None)))
             out = concatenate([out, right], typeof(t).ndim - 1)
         return [factors, pivots, order], [out, *(Zero(typeof(x).to_tangent_aval())
@@ -124,7 +127,7 @@ class LuSolve(MatrixOperation):
         x = self.bind(*primals, transpose_a=transpose_a)
         right = None
         if type(ta) is not Zero:
-            right = ew.neg(matmul(matrix_transpose(ta) if transpose_a else ta, x))
+            right = neg(matmul(matrix_transpose(ta) if transpose_a else ta, x))
         right = total(tb, right)
         if right is None:
             return x, Zero(typeof(x).to_tangent_aval())
@@ -195,12 +198,12 @@ def _exchange(i: Any, pivots: Any, order: Any) -> Any:
     last = aval.ndim - 1
     batch, every = tuple(range(last)), tuple(range(aval.ndim))
     other = broadcast_in_dim(dynamic_index_in_dim(pivots, i, last), aval.shape, every)
-    there = ew.eq(_places(aval), other)
-    here = ew.eq(_places(aval), i)
+    there = eq(_places(aval), other)
+    here = eq(_places(aval), i)
     mine = broadcast_in_dim(dynamic_index_in_dim(order, i, last), aval.shape, every)
-    found = reduce_sum(ew.select(there, order, zeros_of(aval)), (last,))
-    return ew.select(here, broadcast_in_dim(found, aval.shape, batch),
-                     ew.select(there, mine, order))
+    found = reduce_sum(select(there, order, zeros_of(aval)), (last,))
+    return select(here, broadcast_in_dim(found, aval.shape, batch),
+                  select(there, mine, order))
 
 
 lu_p = Lu("lu")
@@ -238,7 +241,7 @@ def lu_solve(a: Any, b: Any) -> Any:
 
     Infinite or NaN where a is singular. Linear in b: it can be transposed.
     """
-    factors, _, order = lu_p.bind(ew.stop_gradient(a))
+    factors, _, order = lu_p.bind(stop_gradient(a))
     batch, other = typeof(a).shape[:-2], typeof(b).shape[:-2]
     if not batch and other:     # one matrix: the batch of b becomes columns
         n = typeof(b).ndim

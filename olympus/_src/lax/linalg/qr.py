@@ -16,8 +16,11 @@ from ...base.typing import Array, ArrayLike
 from ...core.primitive import Linear, Zero, not_linear
 from ...core.trace import literal, typeof
 from ...types.shape import definitely_equal, less, minimum
-from .. import elementwise as ew
+from .. import arithmetic
+from ..arithmetic import neg, real, sub
+from ..convert import convert_element_type
 from ..creation import broadcasted_iota
+from ..families import add
 from ..shape import broadcast_in_dim, reduce_sum, zeros_of
 from ..slicing import concatenate, pad
 from . import kernels
@@ -51,7 +54,7 @@ class Reflectors:
     def __init__(self, a: Any, taus: Any) -> None:
         self.k = typeof(taus).shape[-1]
         self.v = self._vectors(a)
-        self.v = ew.add(self.v, eye(self.v))
+        self.v = add(self.v, eye(self.v))
         self.taus = self._square(taus)
         self.gram = triu(matmul(adjoint(self.v), self.v), 1)
         # T = (I + D G)⁻¹ D also where a τ is zero.
@@ -75,9 +78,9 @@ class Reflectors:
         """Of V and of T, from those of `a` and `taus`."""
         tv, td = self._vectors(materialize(ta)), self._square(materialize(ttaus))
         cross = matmul(adjoint(tv), self.v)
-        tg = triu(ew.add(cross, adjoint(cross)), 1)
-        change = ew.add(matmul(td, self.gram), matmul(self.taus, tg))
-        return tv, self._solve(ew.sub(td, matmul(change, self.t)))
+        tg = triu(add(cross, adjoint(cross)), 1)
+        change = add(matmul(td, self.gram), matmul(self.taus, tg))
+        return tv, self._solve(sub(td, matmul(change, self.t)))
 
 
 class HouseholderProduct(MatrixOperation):
@@ -103,9 +106,9 @@ class HouseholderProduct(MatrixOperation):
         tv, tt = known.tangents(*tangents)
         n = typeof(primals[0]).shape[-1]
         top, t_top = adjoint(rows(known.v, 0, n)), adjoint(rows(tv, 0, n))
-        inner = ew.add(matmul(tt, top), matmul(known.t, t_top))
-        t = ew.add(matmul(tv, matmul(known.t, top)), matmul(known.v, inner))
-        return self.bind(*primals), ew.neg(t)
+        inner = add(matmul(tt, top), matmul(known.t, t_top))
+        t = add(matmul(tv, matmul(known.t, top)), matmul(known.v, inner))
+        return self.bind(*primals), neg(t)
 
 
 class Ormqr(MatrixOperation):
@@ -148,14 +151,14 @@ class Ormqr(MatrixOperation):
             if transpose:
                 tt, inner = adjoint(tt), adjoint(inner)
             change = _product_change(v, inner, tv, tt, c, left)
-            t = ew.neg(change) if t is None else ew.sub(t, change)
+            t = neg(change) if t is None else sub(t, change)
         return out, t
 
     def transpose(self, ct: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool
                   ) -> list[Any]:
         if type(a) is Linear or type(taus) is Linear:
             raise not_linear("ormqr", "its reflectors")
-        conj = ew.conj if typeof(ct).dtype.kind == "c" else lambda x: x
+        conj = arithmetic.conj if typeof(ct).dtype.kind == "c" else lambda x: x
         return [None, None, conj(self.bind(a, taus, conj(ct), left=left, transpose=not transpose))]
 
 
@@ -163,11 +166,11 @@ def _product_change(v: Any, inner: Any, tv: Any, tt: Any, c: Any, left: bool) ->
     """The tangent of V T Vᴴ c, or of c V T Vᴴ, for constant c."""
     if left:
         seen, t_seen = matmul(adjoint(v), c), matmul(adjoint(tv), c)
-        return ew.add(matmul(tv, matmul(inner, seen)),
-                      matmul(v, ew.add(matmul(tt, seen), matmul(inner, t_seen))))
+        return add(matmul(tv, matmul(inner, seen)),
+                   matmul(v, add(matmul(tt, seen), matmul(inner, t_seen))))
     seen, t_seen = matmul(c, v), matmul(c, tv)
-    return ew.add(matmul(ew.add(matmul(t_seen, inner), matmul(seen, tt)), adjoint(v)),
-                  matmul(matmul(seen, inner), adjoint(tv)))
+    return add(matmul(add(matmul(t_seen, inner), matmul(seen, tt)), adjoint(v)),
+               matmul(matmul(seen, inner), adjoint(tv)))
 
 
 # Factorisations ----------------------------------------------------------------------------------
@@ -194,23 +197,23 @@ class Geqrf(MatrixOperation):
         q = householder_product(columns(a, 0, k), taus)
         tq, tr = _thin_tangents(q, triu(rows(a, 0, k)), tangents[0])
         square = rows(columns(a, 0, k), 0, k)
-        w = triu(_unit_lower(square, ew.sub(eye(square), rows(q, 0, k))))
+        w = triu(_unit_lower(square, sub(eye(square), rows(q, 0, k))))
         solvable = w
         if m == k and less(0, k):  # V's last column is that of the identity, however its tau is
             solvable = concatenate([columns(w, 0, k - 1), columns(eye(w), k - 1, None)],
                                    typeof(w).ndim - 1)
-        f = _unit_lower(square, ew.neg(rows(tq, 0, k)))
+        f = _unit_lower(square, neg(rows(tq, 0, k)))
         change = tril(triangular_solve(solvable, f), -1)
-        tw = ew.sub(f, matmul(change, w))
-        tv = matmul(ew.add(tril(square, -1), eye(square)), change)
+        tw = sub(f, matmul(change, w))
+        tv = matmul(add(tril(square, -1), eye(square)), change)
         if less(k, m):
-            below = ew.neg(ew.add(rows(tq, k, None), matmul(rows(a, k, None), tw)))
+            below = neg(add(rows(tq, k, None), matmul(rows(a, k, None), tw)))
             tv = concatenate([tv, triangular_solve(w, below)], typeof(a).ndim - 2)
         if less(k, n):
             tv = concatenate([tv, zeros_of(typeof(columns(a, k, None)))], typeof(a).ndim - 1)
         if less(k, m):
             tr = concatenate([tr, zeros_of(typeof(rows(a, k, None)))], typeof(a).ndim - 2)
-        return [a, taus], [ew.add(tril(tv, -1), tr), _diagonal(tw)]
+        return [a, taus], [add(tril(tv, -1), tr), _diagonal(tw)]
 
 
 def _unit_lower(factors: Any, x: Any) -> Any:
@@ -234,22 +237,22 @@ def _thin_tangents(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     change = triangular_solve(square, columns(t, 0, k))         # ẋ R⁻¹
     inside = matmul(adjoint(q), change)
     lower = tril(inside, -1)
-    turn = ew.sub(lower, adjoint(lower))
+    turn = sub(lower, adjoint(lower))
     if typeof(q).dtype.kind == "c":
         diagonal = diagonal_part(inside)
-        turn = ew.add(turn, ew.sub(diagonal, _real(diagonal)))
-    growth = ew.sub(inside, turn)
-    tq = ew.sub(change, matmul(q, growth))
+        turn = add(turn, sub(diagonal, _real(diagonal)))
+    growth = sub(inside, turn)
+    tq = sub(change, matmul(q, growth))
     tr = triu(matmul(growth, square))
     if less(k, n):
-        rest = ew.sub(columns(t, k, None), matmul(tq, columns(r, k, None)))
+        rest = sub(columns(t, k, None), matmul(tq, columns(r, k, None)))
         tr = concatenate([tr, matmul(adjoint(q), rest)], typeof(r).ndim - 1)
     return tq, tr
 
 
 def _real(x: Any) -> Any:
     """A complex array with its imaginary part removed."""
-    return ew.convert_element_type(ew.real(x), typeof(x).dtype)
+    return convert_element_type(real(x), typeof(x).dtype)
 
 
 class Geqp3(MatrixOperation):

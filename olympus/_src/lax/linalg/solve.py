@@ -10,7 +10,7 @@ from ...core.primitive import Axis, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.shape import definitely_equal
-from .. import elementwise as ew
+from ..arithmetic import conj, neg
 from ..shape import expand_dims, reshape, squeeze
 from ..slicing import pad
 from . import kernels
@@ -55,7 +55,7 @@ class TriangularSolve(MatrixOperation):
         (aval, out), conjugate_only = b.avals_in, conjugate_a and not transpose_a
         if conjugate_only and aval.dtype.kind == "c":
             # No kernel conjugates without transposing.
-            (x,) = traced(b, ew.conj, [x], [aval])
+            (x,) = traced(b, conj, [x], [aval])
         if kernels.has(b, "trsm") and aval.dtype in LAPACK:
             how = ("C" if conjugate_a else "T") if transpose_a else "N"
             return kernels.call(b, "trsm", [x, y], [out], self.batch(b), {
@@ -78,8 +78,8 @@ class TriangularSolve(MatrixOperation):
             if params["transpose_a"]:
                 ta = matrix_transpose(ta)
             if params["conjugate_a"] and typeof(ta).dtype.kind == "c":
-                ta = ew.conj(ta)
-            right = ew.neg(matmul(ta, x) if params["left_side"] else matmul(x, ta))
+                ta = conj(ta)
+            right = neg(matmul(ta, x) if params["left_side"] else matmul(x, ta))
         return x, self.bind(a, total(tb, right), **params)
 
     def transpose(self, ct: Any, a: Any, b: Any, *, transpose_a: bool, **params: Any) -> list[Any]:
@@ -157,7 +157,7 @@ class TridiagonalSolve(MatrixOperation):
         *outer, tb = tangents
         change = total(*(None if type(t) is Zero else _diagonal_product(t, x, place)
                          for t, place in zip(outer, (-1, 0, 1), strict=True)))
-        right = total(tb, None if change is None else ew.neg(change))
+        right = total(tb, None if change is None else neg(change))
         return x, self.bind(*primals[:3], right, **params)
 
     def transpose(self, ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list[Any]:

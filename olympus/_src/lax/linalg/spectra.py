@@ -12,7 +12,9 @@ from typing import Any
 
 from ...core.trace import typeof
 from ...types.shape import sequence, static_int
-from .. import elementwise as ew
+from ..arithmetic import div
+from ..comparison import eq, select
+from ..convert import convert_element_type
 from ..creation import broadcasted_iota, full_like
 from ..shape import broadcast_in_dim, reduce_sum
 from ..slicing import slice_in_dim
@@ -26,13 +28,13 @@ __all__ = ["as_dtype", "check_subset", "diagonal", "left_divided", "off_diagonal
 
 def as_dtype(x: Any, like: Any) -> Any:
     """x in the dtype of `like`."""
-    return ew.convert_element_type(x, typeof(like).dtype)
+    return convert_element_type(x, typeof(like).dtype)
 
 
 def on_diagonal(x: Any) -> Any:
     """bool[n, m]: which elements of x[..., n, m] are on the diagonal."""
     shape = typeof(x).shape[-2:]
-    return ew.eq(broadcasted_iota(INT32, shape, 0), broadcasted_iota(INT32, shape, 1))
+    return eq(broadcasted_iota(INT32, shape, 0), broadcasted_iota(INT32, shape, 1))
 
 
 def diagonal(x: Any) -> Any:
@@ -51,8 +53,8 @@ def off_diagonal_inverse(x: Any) -> Any:
     """1/x[..., n, n] beside the diagonal and 0 on it; its derivative on the diagonal is 0 too."""
     aval = typeof(x)
     skip = broadcast_in_dim(on_diagonal(x), aval.shape, (aval.ndim - 2, aval.ndim - 1))
-    inverse = ew.div(1.0, ew.select(skip, full_like(x, 1), x))
-    return ew.select(skip, full_like(x, 0), inverse)
+    inverse = div(1.0, select(skip, full_like(x, 1), x))
+    return select(skip, full_like(x, 0), inverse)
 
 
 def left_divided(v: Any, x: Any) -> Any:

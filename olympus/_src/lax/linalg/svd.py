@@ -13,8 +13,11 @@ from ...base.util import member
 from ...core.trace import typeof
 from ...types.avals import make_aval
 from ...types.shape import definitely_equal
-from .. import elementwise as ew
+from ..arithmetic import div, mul, neg, real, sub
+from ..bits import bitwise_and
+from ..comparison import eq, select
 from ..creation import full_like
+from ..families import add
 from ..shape import broadcast_in_dim
 from ..slicing import concatenate, slice_in_dim
 from . import kernels
@@ -101,16 +104,16 @@ class Svd(MatrixOperation):
         inner = matmul(adjoint(u1), tv)
         mirrored = adjoint(inner)
         half = 0.5
-        even = ew.mul(ew.add(inner, mirrored), half)
-        odd = ew.mul(ew.sub(inner, mirrored), half)
+        even = mul(add(inner, mirrored), half)
+        odd = mul(sub(inner, mirrored), half)
         rates = diagonal(even)
-        rates = ew.real(rates) if typeof(rates).dtype.kind == "c" else rates
+        rates = real(rates) if typeof(rates).dtype.kind == "c" else rates
         if not compute_uv:
             return [s], [rates]
-        even = ew.mul(even, as_dtype(off_diagonal_inverse(pairs(ew.sub, s)), even))
-        odd = ew.mul(odd, as_dtype(_inverse_sums(s, typeof(odd).dtype), odd))
-        t_u = _moved(u, u1, ew.add(even, odd), tv, s)
-        t_v = _moved(adjoint(vh), v1, ew.sub(even, odd), matmul(adjoint(t), u1), s)
+        even = mul(even, as_dtype(off_diagonal_inverse(pairs(sub, s)), even))
+        odd = mul(odd, as_dtype(_inverse_sums(s, typeof(odd).dtype), odd))
+        t_u = _moved(u, u1, add(even, odd), tv, s)
+        t_v = _moved(adjoint(vh), v1, sub(even, odd), matmul(adjoint(t), u1), s)
         return [s, u, vh], [rates, t_u, adjoint(t_v)]
 
 
@@ -119,14 +122,14 @@ def _inverse_sums(s: Any, dtype: Any) -> Any:
 
     There the phases of a pair u_i, v_i move in opposite directions, and not at all if s_i is 0.
     """
-    sums = pairs(ew.add, s)
+    sums = pairs(add, s)
     if dtype.kind != "c":
         return off_diagonal_inverse(sums)
     aval = typeof(sums)
     diagonal = broadcast_in_dim(on_diagonal(sums), aval.shape, (aval.ndim - 2, aval.ndim - 1))
-    skip = ew.bitwise_and(diagonal, ew.eq(sums, 0.0))
-    inverse = ew.div(1.0, ew.select(skip, full_like(sums, 1), sums))
-    return ew.select(skip, full_like(sums, 0), inverse)
+    skip = bitwise_and(diagonal, eq(sums, 0.0))
+    inverse = div(1.0, select(skip, full_like(sums, 1), sums))
+    return select(skip, full_like(sums, 0), inverse)
 
 
 def _moved(q: Any, q1: Any, turn: Any, image: Any, s: Any) -> Any:
@@ -138,15 +141,15 @@ def _moved(q: Any, q1: Any, turn: Any, image: Any, s: Any) -> Any:
     t1 = matmul(q1, turn)
     if definitely_equal(m, k):
         return t1
-    outside = ew.sub(image, matmul(q1, matmul(adjoint(q1), image)))
-    inverse = as_dtype(ew.div(1.0, s), outside)
+    outside = sub(image, matmul(q1, matmul(adjoint(q1), image)))
+    inverse = as_dtype(div(1.0, s), outside)
     n = len(batch)
-    t1 = ew.add(t1, scaled(outside, inverse, (*range(n), n + 1)))
+    t1 = add(t1, scaled(outside, inverse, (*range(n), n + 1)))
     width = typeof(q).shape[-1]
     if definitely_equal(width, k):
         return t1
     q2 = slice_in_dim(q, k, width, axis=n + 1)
-    return concatenate([t1, ew.neg(matmul(q1, matmul(adjoint(t1), q2)))], n + 1)
+    return concatenate([t1, neg(matmul(q1, matmul(adjoint(t1), q2)))], n + 1)
 
 
 svd_p = Svd("svd")

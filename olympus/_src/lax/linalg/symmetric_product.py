@@ -11,7 +11,8 @@ from ...core.primitive import Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.shape import definitely_equal
-from .. import elementwise as ew
+from ..arithmetic import mul
+from ..families import add
 from .core import (
     MatrixOperation,
     Shape,
@@ -51,7 +52,7 @@ class SymmetricProduct(MatrixOperation):
         tangent = None
         if type(ta) is not Zero:
             change = matmul(ta, matrix_transpose(a))
-            tangent = _times(alpha, ew.add(change, matrix_transpose(change)))
+            tangent = _times(alpha, add(change, matrix_transpose(change)))
         if beta != 0 and type(tc) is not Zero:
             tangent = total(tangent, _times(beta, tc))
         out = self.bind(a, c, alpha=alpha, beta=beta)
@@ -61,12 +62,12 @@ class SymmetricProduct(MatrixOperation):
 
 
 def _times(factor: float, x: Any) -> Any:
-    return ew.mul(literal(factor, typeof(x).dtype), x)
+    return mul(literal(factor, typeof(x).dtype), x)
 
 
 def _product(a: Any, c: Any, *, alpha: float, beta: float) -> Any:
     out = _times(alpha, matmul(a, matrix_transpose(a)))
-    return out if beta == 0 else ew.add(out, _times(beta, c))
+    return out if beta == 0 else add(out, _times(beta, c))
 
 
 symmetric_product_p = SymmetricProduct("symmetric_product")
@@ -98,4 +99,4 @@ def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float 
         beta=real_number(beta, "symmetric_product: beta"))
     if not symmetrize_output:
         return out
-    return ew.add(tril(out), matrix_transpose(tril(out, -1)))
+    return add(tril(out), matrix_transpose(tril(out, -1)))

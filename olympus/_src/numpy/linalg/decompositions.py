@@ -10,8 +10,11 @@ from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
-from ...lax import elementwise as ew
+from ...lax import arithmetic
+from ...lax.arithmetic import div, mul, sub
+from ...lax.comparison import select
 from ...lax.creation import full_like
+from ...lax.families import add
 from ...lax.linalg import cholesky as lax_cholesky
 from ...lax.linalg import eig as lax_eig
 from ...lax.linalg import eigh as lax_eigh
@@ -167,11 +170,11 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
 def _hermitian_svd(x: Any) -> tuple[Any, Any, Any]:
     """From a = v diag(w) vᴴ: singular values |w|, descending, and vectors v, v sign(w)."""
     v, w = lax_eigh.eigh(x)
-    s = ew.abs(w)
+    s = arithmetic.abs(w)
     order = flip(argsort(s, axis=-1), -1)
     at = order[..., None, :]
     u = take_along_axis(v, at, -1)
-    sign = take_along_axis(ew.sign(w), order, -1)[..., None, :]
+    sign = take_along_axis(arithmetic.sign(w), order, -1)[..., None, :]
     return u, take_along_axis(s, order, -1), adjoint(multiply(u, sign))
 
 
@@ -193,7 +196,7 @@ def _pseudo(a: Any, cutoff: Any, hermitian: bool) -> Any:
     else:
         u, s, vh = lax_svd.svd(a, full_matrices=False)
     large = _large(s, cutoff)
-    inverse = ew.select(large, ew.div(1.0, ew.select(large, s, full_like(s, 1))), ew.mul(s, 0.0))
+    inverse = select(large, div(1.0, select(large, s, full_like(s, 1))), mul(s, 0.0))
     return matmul(multiply(adjoint(vh), inverse[..., None, :]), adjoint(u)), s
 
 
@@ -216,11 +219,11 @@ def _pseudo_inverse_jvp(hermitian: bool, primals: Any, tangents: Any) -> Any:
     p, s = _pseudo_inverse(a, cutoff, hermitian)
     ph, th = adjoint(p), adjoint(t)
     left, right = matmul(matmul(p, ph), th), matmul(th, matmul(ph, p))
-    out = ew.sub(ew.sub(left, matmul(matmul(left, a), p)), matmul(p, matmul(t, p)))
-    out = ew.add(out, ew.sub(right, matmul(p, matmul(a, right))))
+    out = sub(sub(left, matmul(matmul(left, a), p)), matmul(p, matmul(t, p)))
+    out = add(out, sub(right, matmul(p, matmul(a, right))))
     u, _, vh = _hermitian_svd(a) if hermitian else lax_svd.svd(a, full_matrices=False)
     rates = diagonal(matmul(adjoint(u), matmul(t, adjoint(vh))))
-    return (p, s), (out, ew.real(rates) if rates.dtype.kind == "c" else rates)
+    return (p, s), (out, arithmetic.real(rates) if rates.dtype.kind == "c" else rates)
 
 
 @fused(static=("hermitian",))
@@ -320,8 +323,8 @@ def _least_squares(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, 
         inverse, s = _pseudo_inverse(a, cutoff, False)
         rank = reductions.sum(_large(s, cutoff))
     x = matmul(inverse, right)
-    size = ew.abs(ew.sub(right, matmul(a, x)))
-    residuals = reductions.sum(ew.mul(size, size), 0)
+    size = arithmetic.abs(sub(right, matmul(a, x)))
+    residuals = reductions.sum(mul(size, size), 0)
     return (x if typeof(b).ndim == 2 else x[:, 0]), residuals, rank, s
 
 
@@ -355,7 +358,7 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
         return astype(reductions.any(not_equal(x, 0)), dtypes.default_int())
     if aval.size == 0:
         return zeros(aval.shape[:-2], dtypes.default_int())
-    s = ew.abs(lax_eigh.eigh(x)[1]) if hermitian else lax_svd.svd(x, compute_uv=False)
+    s = arithmetic.abs(lax_eigh.eigh(x)[1]) if hermitian else lax_svd.svd(x, compute_uv=False)
     if tol is None:
         limit = multiply(reductions.max(s, -1), _relative("matrix_rank", x, rtol, 1))
     else:

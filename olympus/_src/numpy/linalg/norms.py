@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike, DTypeLike
-from ...lax import elementwise as ew
 from ...lax import shape as lax_shape
+from ...lax.arithmetic import imag, real, square
+from ...lax.families import add
 from ...lax.linalg.svd import svd
 from ...lax.slicing import index_in_dim
+from ...lax.transcendental import sqrt
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, definitely_equal
@@ -57,9 +59,9 @@ def norm(x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...
 def _power_norm(x: Any, p: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """(sum |x|**p) ** (1/p)."""
     if isinstance(p, (int, float)) and p == 2:
-        squares = (ew.add(ew.square(ew.real(x)), ew.square(ew.imag(x)))
-                   if dtypes.is_complex(x.dtype) else ew.square(x))
-        return ew.sqrt(reductions.sum(squares, axes, keepdims=keepdims))
+        squares = (add(square(real(x)), square(imag(x)))
+                   if dtypes.is_complex(x.dtype) else square(x))
+        return sqrt(reductions.sum(squares, axes, keepdims=keepdims))
     total = reductions.sum(power(absolute(x), p), axes, keepdims=keepdims)
     return power(total, divide(1.0, p))
 

@@ -10,8 +10,14 @@ from ...base.typing import Array, ArrayLike
 from ...control.cond import cond
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
-from ...lax import elementwise as ew
+from ...lax import arithmetic, transcendental
+from ...lax.arithmetic import imag, mul, sub
+from ...lax.barriers import stop_gradient
+from ...lax.bits import bitwise_and
+from ...lax.comparison import eq, gt, lt, ne, select
+from ...lax.convert import convert_element_type
 from ...lax.creation import broadcasted_iota, full_like
+from ...lax.families import add
 from ...lax.linalg import cholesky as lax_cholesky
 from ...lax.linalg import qr as lax_qr
 from ...lax.linalg.core import (
@@ -177,8 +183,8 @@ def _minor(a: Any, left: tuple[int, ...]) -> Any:
     for i, column in enumerate(left):
         term = index_in_dim(row, column, ndim - 2, keepdims=False)
         if len(left) > 1:
-            term = ew.mul(term, _minor(a, (*left[:i], *left[i + 1:])))
-        total = term if total is None else (ew.sub if i % 2 else ew.add)(total, term)
+            term = mul(term, _minor(a, (*left[:i], *left[i + 1:])))
+        total = term if total is None else (sub if i % 2 else add)(total, term)
     return total
 
 
@@ -190,9 +196,9 @@ def _diagonal(x: Any) -> Any:
 def _parity(pivots: Any, dtype: Any) -> Any:
     """-1 for an odd number of row exchanges, else 1."""
     last = len(pivots.shape) - 1
-    places = ew.convert_element_type(ew.ne(pivots, _places(pivots)), pivots.dtype)
-    odd = ew.bitwise_and(reduce_sum(places, (last,)), 1)
-    return ew.convert_element_type(ew.sub(1, ew.mul(2, odd)), dtype)
+    places = convert_element_type(ne(pivots, _places(pivots)), pivots.dtype)
+    odd = bitwise_and(reduce_sum(places, (last,)), 1)
+    return convert_element_type(sub(1, mul(2, odd)), dtype)
 
 
 def _places(pivots: Any) -> Any:
@@ -207,7 +213,7 @@ def _det(a: Any) -> Any:
 def _pivot_product(a: Any) -> Any:
     """The determinant; its own derivative divides by the pivots."""
     factors, pivots, _ = lu(a)
-    return ew.mul(_parity(pivots, a.dtype), reduce_prod(_diagonal(factors), (len(a.shape) - 2,)))
+    return mul(_parity(pivots, a.dtype), reduce_prod(_diagonal(factors), (len(a.shape) - 2,)))
 
 
 @_det.defjvp
@@ -215,13 +221,13 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     """Jacobi's formula, det(a) trace(a⁻¹ ȧ), unless a is nearly singular."""
     (a,), (t,) = primals, tangents
     last = len(a.shape) - 2
-    pivots = ew.abs(_diagonal(lu(ew.stop_gradient(a))[0]))
+    pivots = arithmetic.abs(_diagonal(lu(stop_gradient(a))[0]))
     limit = float(dtypes.finfo(a.dtype).eps) * a.shape[-1]
-    regular = ew.gt(reduce_min(pivots, (last,)), ew.mul(reduce_max(pivots, (last,)), limit))
+    regular = gt(reduce_min(pivots, (last,)), mul(reduce_max(pivots, (last,)), limit))
     regular = reduce_and(regular, tuple(range(last)))
 
     def by_solving(a: Any, t: Any) -> Any:
-        return ew.mul(_det(a), reduce_sum(_diagonal(lu_solve(a, t)), (last,)))
+        return mul(_det(a), reduce_sum(_diagonal(lu_solve(a, t)), (last,)))
 
     def by_values(a: Any, t: Any) -> Any:
         return jvp(_singular_det, (a,), (t,))[1]
@@ -237,23 +243,23 @@ def _singular_det(a: Any) -> Any:
     three rows, whose determinant is a polynomial. Of lower rank, all derivatives up to the third
     are zero: eliminated elements that are too small to divide by are raised to rounding errors.
     """
-    u, s, vh = svd(ew.stop_gradient(a), full_matrices=False)
+    u, s, vh = svd(stop_gradient(a), full_matrices=False)
     n, last = a.shape[-1], len(a.shape) - 2
     turned = matmul(matmul(adjoint(u), a), adjoint(vh))
     top, bottom = rows(turned, 0, n - 3), rows(turned, n - 3, None)
     eps = float(dtypes.finfo(a.dtype).eps)
     largest = columns(s, 0, 1)
-    floor = ew.mul(ew.select(ew.eq(largest, 0.0), full_like(largest, 1), largest), eps)
+    floor = mul(select(eq(largest, 0.0), full_like(largest, 1), largest), eps)
     leading = columns(s, 0, n - 3)
     floor = broadcast_in_dim(floor, leading.shape, range(last + 1))
-    raised = ew.convert_element_type(
-        ew.select(ew.lt(leading, floor), floor, full_like(floor, 0)), a.dtype)
+    raised = convert_element_type(
+        select(lt(leading, floor), floor, full_like(floor, 0)), a.dtype)
     square = columns(top, 0, n - 3)
-    square = ew.add(square, scaled(eye(square), raised, range(last + 1)))
-    rest = ew.sub(columns(bottom, n - 3, None), matmul(
+    square = add(square, scaled(eye(square), raised, range(last + 1)))
+    rest = sub(columns(bottom, n - 3, None), matmul(
         columns(bottom, 0, n - 3), lu_solve(square, columns(top, n - 3, None))))
-    value = ew.mul(_pivot_product(square), _minor(rest, (0, 1, 2)))
-    return ew.mul(_pivot_product(matmul(u, vh)), value)
+    value = mul(_pivot_product(square), _minor(rest, (0, 1, 2)))
+    return mul(_pivot_product(matmul(u, vh)), value)
 
 
 @fused(static=("method",))
@@ -293,14 +299,14 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     trace = reduce_sum(_diagonal(lu_solve(a, t)), (len(a.shape) - 2,))
     if not dtypes.is_complex(a.dtype):
         return SlogdetResult(sign, log), SlogdetResult(full_like(sign, 0), trace)
-    turn = ew.complex(full_like(log, 0), ew.imag(trace))
-    return SlogdetResult(sign, log), SlogdetResult(ew.mul(sign, turn), ew.real(trace))
+    turn = arithmetic.complex(full_like(log, 0), imag(trace))
+    return SlogdetResult(sign, log), SlogdetResult(mul(sign, turn), arithmetic.real(trace))
 
 
 def _signed_log(diagonal: Any, parity: Any) -> SlogdetResult:
     last = (len(diagonal.shape) - 1,)
-    sign = ew.mul(parity, reduce_prod(ew.sign(diagonal), last))
-    return SlogdetResult(sign, reduce_sum(ew.log(ew.abs(diagonal)), last))
+    sign = mul(parity, reduce_prod(arithmetic.sign(diagonal), last))
+    return SlogdetResult(sign, reduce_sum(transcendental.log(arithmetic.abs(diagonal)), last))
 
 
 def _slogdet_qr(a: Any) -> SlogdetResult:
@@ -310,7 +316,7 @@ def _slogdet_qr(a: Any) -> SlogdetResult:
                          "use method 'lu'.")
     factors, taus = lax_qr.geqrf(a)
     zero = full_like(taus, 0)
-    flips = reduce_prod(ew.select(ew.eq(taus, zero), full_like(taus, 1), full_like(taus, -1)),
+    flips = reduce_prod(select(eq(taus, zero), full_like(taus, 1), full_like(taus, -1)),
                         (len(taus.shape) - 1,))
     return _signed_log(_diagonal(factors), flips)
 
