@@ -378,8 +378,8 @@ def test_wraps_does_not_carry_programs_along():
 
 CACHES = {
     # programs and code
-    ("transforms/jit.py", "_programs_of"): "types, tree, statics by bits, Context | the function "
-        "| 4096, code in all 2 GiB",
+    ("transforms/program.py", "programs_of"): "types, tree, statics by bits, Context | the "
+        "function | 4096, code in all 2 GiB",
     ("control/bodies.py", "stage_body"): "types, tree, what is done with it, Context | the "
         "function | 64",
     ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",

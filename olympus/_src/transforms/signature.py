@@ -1,0 +1,271 @@
+"""The arguments of a jitted function: static, donated and dynamic, flattened and named.
+
+`Signature` is a function with what was said of its arguments and results; `Call` is one call of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.util import bit_key, name_of
+from ..core.context import current_context
+from ..core.trace import typeof
+from ..lax.sharding import resolve_sharding
+from ..types import dtypes
+from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
+from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+
+__all__ = ["Call", "Signature"]
+
+
+class Call:
+    """One call's arguments, flattened: what tracing and the program's key are made of."""
+
+    __slots__ = ("leaves", "avals", "in_tree", "statics", "static_kwargs", "arity", "key",
+                 "cacheable")
+
+    def merged(self, dynamic: Sequence[Any]) -> list[Any]:
+        """Positional arguments with the static ones back in their places."""
+        if not self.statics:
+            return list(dynamic)
+        rest = iter(dynamic)
+        return [self.statics[i] if i in self.statics else next(rest) for i in range(self.arity)]
+
+
+class Signature:
+    """A function, which of its arguments are static or donated, and where they and results are.
+
+    `library` says that the function and its static arguments are Olympus's own.
+    """
+
+    def __init__(self, fun: Callable, library: bool, static_argnums: Any, static_argnames: Any,
+                 donate_argnums: Any, donate_argnames: Any, in_shardings: Any, out_shardings: Any
+                 ) -> None:
+        self.fun, self.library = fun, library
+        self.name = name_of(fun)
+        if library:
+            self.name = self.name.lstrip("_")   # what the user called
+        self.static_argnums, self.static_argnames = self._resolve(
+            static_argnums, static_argnames, "static")
+        self.donate_argnums, self.donate_argnames = self._resolve(
+            donate_argnums, donate_argnames, "donate")
+        both = [*{*self.static_argnums} & {*self.donate_argnums},
+                *{*self.static_argnames} & {*self.donate_argnames}]
+        if both:
+            raise ValueError(f"jit: argument {both[0]!r} of {self.name} is static and donated; one "
+                             "of them is required: static arguments have no buffer.")
+        self.donates = bool(self.donate_argnums or self.donate_argnames)
+        self.in_shardings, self.out_shardings = in_shardings, out_shardings
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What two signatures of one function have in common if their programs are the same."""
+        return (self.static_argnums, self.static_argnames, self.donate_argnums,
+                self.donate_argnames,
+                *map(_sharding_key, (self.in_shardings, self.out_shardings)))
+
+    @functools.cached_property
+    def parameters(self) -> list[inspect.Parameter] | None:
+        """The function's parameters; None where Python cannot tell. Read by few calls of `jit`."""
+        try:
+            return list(inspect.signature(self.fun).parameters.values())
+        except (ValueError, TypeError):
+            return None
+
+    def _resolve(self, argnums: Any, argnames: Any, what: str
+                 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        """Argnums and argnames; one that is not given is read from the other by the parameters."""
+        nums, names = _indices(argnums, f"{what}_argnums"), _names(argnames, f"{what}_argnames")
+        parameters = self.parameters if nums or names else None
+        if parameters is None:
+            return nums, names
+        positional = [p.name for p in parameters
+                      if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        for i in nums:
+            if not variadic and not -len(positional) <= i < len(positional):
+                raise ValueError(f"jit: {what}_argnums has {i}; {self.name} has {len(positional)} "
+                                 "positional arguments; give an index in that range.")
+        nums = tuple(i + len(positional) if i < 0 else i for i in nums)
+        known = {p.name for p in parameters}
+        for name in names:
+            if name not in known and not keywords:
+                raise ValueError(f"jit: {what}_argnames has {name!r}; {self.name} has arguments "
+                                 f"{', '.join(known)}; name one of them.")
+        if argnums is None:
+            nums = tuple(positional.index(n) for n in names if n in positional)
+        elif argnames is None:
+            names = tuple(positional[i] for i in nums if i < len(positional)
+                          and parameters[i].kind is not inspect.Parameter.POSITIONAL_ONLY)
+        return tuple(dict.fromkeys(nums)), tuple(dict.fromkeys(names))
+
+    def call(self, args: tuple, kwargs: dict[str, Any]) -> Call:
+        """Flatten a call: dynamic leaves with their avals, static values, and the key."""
+        call = Call()
+        if self.static_argnums or self.static_argnames:
+            dynamic = tuple([a for i, a in enumerate(args) if i not in self.static_argnums])
+            call.statics = {i: args[i] for i in self.static_argnums if i < len(args)}
+            call.static_kwargs = {k: kwargs[k] for k in self.static_argnames if k in kwargs}
+            kwargs = {k: v for k, v in kwargs.items() if k not in call.static_kwargs}
+        else:
+            dynamic, call.statics, call.static_kwargs = args, {}, {}
+        call.arity = len(args)
+        call.leaves, call.in_tree = tree_flatten((dynamic, kwargs))
+        try:
+            call.avals = tuple([_abstract(x) for x in call.leaves])
+        except TypeError:
+            raise self._leaf_error(args, kwargs, dynamic) from None
+        static_key, call.cacheable = (), True
+        if call.statics or call.static_kwargs:
+            static_key, call.cacheable = self._static_key(call)
+        call.key = (call.in_tree, call.avals, call.arity, static_key,
+                    current_context())
+        return call
+
+    def _static_key(self, call: Call) -> tuple[tuple, bool]:
+        items = [*call.statics.items(), *sorted(call.static_kwargs.items())]
+        for where, value in items:
+            try:
+                hash(value)
+            except TypeError:
+                name = self.argument_name(where) if isinstance(where, int) else where
+                raise ValueError(
+                    f"jit: static argument {name} of {self.name} is {value!r} of type "
+                    f"{type(value).__name__}, which is not hashable; static arguments must be "
+                    "hashable; pass a tuple or another hashable, or make it dynamic.") from None
+        return (tuple((where, bit_key(value)) for where, value in items),
+                all(_exact(value, self.library) for _, value in items))
+
+    def argument_name(self, position: int) -> str:
+        """The parameter that a positional argument is for."""
+        for i, p in enumerate(self.parameters or ()):
+            if p.kind is p.VAR_POSITIONAL:
+                return f"{p.name}[{position - i}]"
+            if i == position:
+                return p.name
+        return f"args[{position}]"
+
+    def leaf_names(self, call: Call) -> tuple[str, ...]:
+        """A name for each dynamic leaf: the parameter and the path below it."""
+        dynamic, kwargs = tree_unflatten(call.in_tree, call.leaves)
+        positions = [i for i in range(call.arity) if i not in call.statics]
+        names = []
+        for position, arg in zip(positions, dynamic):
+            base = self.argument_name(position)
+            names += [base + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
+        for key in sorted(kwargs):
+            names += [key + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
+        return tuple(names)
+
+    def _leaf_error(self, args: tuple, kwargs: dict[str, Any], dynamic: tuple) -> TypeError:
+        positions = [i for i in range(len(args)) if i not in self.static_argnums]
+        trees = [(self.argument_name(i), a) for i, a in zip(positions, dynamic)]
+        for name, arg in (*trees, *kwargs.items()):
+            for path, leaf in tree_flatten_with_path(arg)[0]:
+                try:
+                    _abstract(leaf)
+                except TypeError:
+                    if self.library:
+                        return TypeError(name)      # the function itself says what it takes
+                    return TypeError(
+                        f"jit: argument {name}{keystr(path)} of {self.name} is {leaf!r} of type "
+                        f"{type(leaf).__name__}; arrays and Python numbers are required; mark it "
+                        "static (static_argnums, static_argnames), or put it into the aux data of "
+                        "a pytree node.")
+        return TypeError(f"jit: an argument of {self.name} is not an array")
+
+    def donated(self, call: Call) -> tuple[bool, ...]:
+        """For each leaf, whether its buffer may be reused."""
+        if not self.donates:
+            return (False,) * len(call.leaves)
+        dynamic, kwargs = tree_unflatten(call.in_tree, call.leaves)
+        positions = [i for i in range(call.arity) if i not in call.statics]
+        flags: list[bool] = []
+        for position, arg in zip(positions, dynamic):
+            flags += [position in self.donate_argnums] * len(tree_flatten(arg)[0])
+        for key in sorted(kwargs):
+            flags += [key in self.donate_argnames] * len(tree_flatten(kwargs[key])[0])
+        return tuple(flags)
+
+    def input_shardings(self, call: Call) -> list[Any]:
+        """The sharding that each leaf must have, or None; empty where nothing is demanded."""
+        if self.in_shardings is None:
+            return []
+        positional, keywords = call.in_tree.children()
+        if keywords.num_leaves:
+            raise ValueError(f"jit: keyword arguments of {self.name} given; with in_shardings, "
+                             "dynamic arguments must be positional.")
+        return _shardings_of_leaves("in_shardings", positional, self.in_shardings)
+
+    def output_shardings(self, out_tree: Any) -> list[Any]:
+        """The sharding that each result must have, or None; empty where nothing is demanded."""
+        if self.out_shardings is None:
+            return []
+        return _shardings_of_leaves("out_shardings", out_tree, self.out_shardings)
+
+
+def _indices(value: Any, what: str) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    try:
+        return tuple(i.__index__() for i in values)
+    except AttributeError:
+        raise TypeError(f"jit: {what}={value!r} given; an int or a sequence of ints is required; "
+                        "name arguments with static_argnames instead.") from None
+
+
+def _names(value: Any, what: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    values = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+    if not all(isinstance(v, str) for v in values):
+        raise TypeError(f"jit: {what}={value!r} given; a string or strings are required.")
+    return values
+
+
+def _shardings_of_leaves(what: str, tree: Any, shardings: Any) -> list[Any]:
+    """The sharding of each leaf, or None."""
+    return [None if s is None else resolve_sharding(f"jit {what}", s)
+            for s in flatten_axes(f"jit {what}", tree, shardings)]
+
+
+def _sharding_key(shardings: Any) -> Any:
+    leaves, tree = tree_flatten(shardings)
+    return tuple(leaves), tree
+
+
+def _abstract(x: Any) -> Any:
+    """The aval of an argument: of a value, or of what only has a shape and a dtype."""
+    try:
+        return x.aval
+    except AttributeError:
+        pass
+    if isinstance(x, (ShapedArray, ShapeDtypeStruct)):
+        return x
+    try:
+        return typeof(x)
+    except TypeError:
+        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+            raise
+        return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))
+
+
+def _exact(value: Any, library: bool) -> bool:
+    """Whether C++'s comparison (type and ==) tells such a value from every other.
+
+    Users may pass (1,) and (True,), which it does not tell apart; our library passes only ints.
+    """
+    if isinstance(value, tuple):
+        if library:
+            return all(type(v) is not bool and _exact(v, library) for v in value)
+        return all(not isinstance(v, (int, float, complex, tuple, np.generic)) for v in value)
+    if isinstance(value, (float, complex)):
+        return value == value and value != 0
+    return not isinstance(value, np.generic)
