@@ -157,6 +157,81 @@ def test_a_program_belongs_to_its_context(call):
             assert call(x).tolist() == [i + 2.0] * 2, name
 
 
+# What is derived of a body: the rules that run then read the context too.
+
+@olympus.custom_batching.custom_vmap
+def tell_vmap(x):
+    return x
+
+
+@tell_vmap.def_vmap
+def _(size, mapped, x):
+    return x + told[0], True
+
+
+@olympus.custom_jvp
+def slope(x):
+    return x
+
+
+slope.defjvp(lambda primals, tangents: (primals[0], tangents[0] * told[0]))
+
+
+@olympus.custom_vjp
+def pulled(x):
+    return x
+
+
+pulled.defvjp(lambda x: (x, None), lambda _, ct: (ct * told[0],))
+
+
+def tangent(f):
+    return lambda x: olympus.jvp(f, (x,), (onp.ones_like(x),))[1]
+
+
+def gradient(f):
+    return olympus.grad(lambda x: f(x).sum())
+
+
+def mapped(f):
+    return lambda x: olympus.vmap(f)(x[None])[0] - x
+
+
+def rerun(f):
+    """The operations of `f`, traced once: the same bodies, whatever the context is later."""
+    closed = olympus.make_olympuspr(f)(onp.ones(2))
+    return lambda x: olympus.core.eval_olympuspr(closed.olympuspr, closed.consts, x)[0]
+
+
+RULES = {"jvp": (slope, tangent), "linearise": (slope, gradient), "vjp": (pulled, gradient),
+         "vmap": (tell_vmap, mapped)}
+AROUND = {
+    "jit": olympus.jit,
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0],
+    "map": lambda f: lambda x: lax.map(f, x),
+    "cond": lambda f: lambda x: lax.cond(x[0] < 5, f, f, x),
+    "while": lambda f: lambda x: lax.while_loop(
+        lambda c: c[0] < 1, lambda c: (c[0] + 1, f(c[1])), (0, x))[1],
+    "checkpoint": olympus.checkpoint,
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("how", RULES)
+def test_what_is_derived_of_a_body_belongs_to_its_context(how, around):
+    rule, transform = RULES[how]
+    if around == "while" and transform is gradient:
+        pytest.skip("has no reverse derivative")
+    call = transform(rerun(AROUND[around](rule)))
+    x = onp.ones(2)
+    told[0] = 0.5
+    call(x)
+    for i, (name, value) in enumerate(OTHER.items()):
+        told[0] = i + 1.0
+        with config._options[name](value):
+            assert call(x).tolist() == [i + 1.0] * 2, name
+
+
 def test_a_program_belongs_to_its_named_axes():
     def size(x):
         return tell_jit(x) + lax.axis_size("i") * 0

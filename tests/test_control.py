@@ -226,6 +226,15 @@ def test_fori_loop_index():
     assert int(fori_loop(5, 2, lambda i, c: add(c, i), 7)) == 7
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("n", range(1, 8))
+def test_associative_scan_keeps_negative_zeros(n, dtype):
+    zeros = -onp.zeros(n, dtype)
+    for found in (associative_scan(add, zeros), associative_scan(add, zeros, reverse=True)):
+        parts = onp.stack([found.real, found.imag]) if dtype == "complex64" else found
+        assert onp.signbit(parts).all()
+
+
 @pytest.mark.parametrize("n", range(1, 9))
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan(n, reverse):
@@ -363,6 +372,8 @@ def test_exceptions_of_callbacks_are_runtime_errors_too(error, wrap):
     (ValueError, r"names \['0'\]", lambda: debug.print("{}")),
     (ValueError, r"names \['x'\]", lambda: debug.print("{x}", y=1)),
     (ValueError, r"arguments \['0'\] given", lambda: debug.print("a", X)),
+    (ValueError, r"names \['w'\]", lambda: debug.print("{x:{w}}", x=X)),
+    (ValueError, r"names \['1'\]", lambda: debug.print("{:{}.2f}", X)),
     (TypeError, "debug.print: fmt is 3", lambda: debug.print(3)),
 ])
 def test_callback_errors(error, pattern, fun):
@@ -421,9 +432,11 @@ def test_debug_print(capfd, fun, args, count):
 def test_debug_print_formats(capfd):
     debug.print("{:.2f} {} {{}}", X, "static")
     jit(lambda x: debug.print("{}", x, ordered=True))(X)
+    debug.print("{x:{w}.1f} {:{}}", 1, 3, x=X, w=5)
     debug.callback(lambda a, b: print(a, b), X, "q")
     effects_barrier()
-    assert capfd.readouterr().out.splitlines() == ["0.50 static {}", "0.5", "0.5 q"]
+    assert capfd.readouterr().out.splitlines() == ["0.50 static {}", "0.5", "  0.5   1",
+                                                   "0.5 q"]
 
 
 # Evaluation while tracing -------------------------------------------------------------------------

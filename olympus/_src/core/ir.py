@@ -19,6 +19,7 @@ from ..base.util import Memo
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.shape import SymbolicDim
 from . import printing
+from .context import current_context
 from .effects import of_equations
 
 __all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
@@ -238,12 +239,13 @@ class ClosedOlympuspr:
     def derived(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make()` computes of the program: once for each `key`, and kept with it.
 
-        The key says all that it depends on besides. The same program twice gives the same object
+        The key says all that it depends on besides, except for the context: rules that run in
+        `make` read it, so it is part of every key. The same program twice gives the same object
         twice, so what is derived of that is found again, too, down to the executables.
         """
         # The cache is the open program's, which several closed ones may share: the ids of constants
         # tell them apart.
-        key = (key, *map(id, self.consts))
+        key = (key, current_context(), *map(id, self.consts))
         found = self.cache.get(key)
         if found is None:
             found = self.cache[key] = make(), self.consts   # held, so that their ids stay theirs

@@ -84,7 +84,9 @@ def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
     """ValueError unless the fields of `fmt` and the arguments are the same."""
     used: set[Any] = set()
     automatic = 0
-    for _, field, _, _ in string.Formatter().parse(fmt):
+    # A field's format may have fields itself, "{x:{width}}": numbered after it, as Python does.
+    for _, field, _, _ in (inner for outer in string.Formatter().parse(fmt)
+                           for inner in (outer, *string.Formatter().parse(outer[2] or ""))):
         if field is None:
             continue
         name = field.split(".")[0].split("[")[0]

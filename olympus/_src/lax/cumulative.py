@@ -21,6 +21,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axis, less
 from . import arithmetic
 from .arithmetic import div, is_finite, mul, real, sub
+from .bits import bitwise_or
 from .comparison import eq, ne, select_n
 from .families import add
 from .reduce import check_kind, highest, lowest
@@ -29,7 +30,8 @@ from .slicing import concatenate, pad, slice_in_dim
 from .transcendental import exp, log
 from .windows import emit_windows
 
-__all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "scan_pairs"]
+__all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "interleave",
+           "scan_pairs"]
 
 Elements = tuple[Any, ...]
 Combine = Callable[[Elements, Elements], Elements]
@@ -50,18 +52,21 @@ def scan_pairs(combine: Combine, elements: Elements, axis: int) -> Elements:
     after = tuple([slice_in_dim(x, 1, None, 1, axis) for x in evens])
     even = [concatenate([slice_in_dim(x, 0, 1, 1, axis), y], axis)
             for x, y in zip(evens, combine(before, after), strict=True)]
-    return tuple([_interleave(x, y, axis, n) for x, y in zip(even, odd, strict=True)])
+    return tuple([interleave(x, y, axis) for x, y in zip(even, odd, strict=True)])
 
 
-def _interleave(even: Any, odd: Any, axis: int, n: int) -> Any:
-    """x0 y0 x1 y1 …: both spread out with zeros, then added (x + -0.0 is x, even for -0.0)."""
+def interleave(even: Any, odd: Any, axis: int) -> Any:
+    """even[0], odd[0], even[1], odd[1] … along the axis."""
+    # Both are spread out with zeros in the places of the other, and added: x + -0.0 is x, even for
+    # x = -0.0.
     aval = typeof(even)
+    more = aval.shape[axis] - typeof(odd).shape[axis]
     kind = dtypes.scalar_kind(aval.dtype)
     zero = literal({"f": -0.0, "c": complex(-0.0, -0.0)}.get(kind, 0), aval.dtype)
     spread = [[(0, 0, 0)] * aval.ndim for _ in range(2)]
-    spread[0][axis], spread[1][axis] = (0, 1 - n % 2, 1), (1, n % 2, 1)
-    x, y = pad(even, zero, spread[0]), pad(odd, zero, spread[1])
-    return add(x, y)
+    spread[0][axis], spread[1][axis] = (0, 1 - more, 1), (1, more, 1)
+    wide = pad(even, zero, spread[0]), pad(odd, zero, spread[1])
+    return (bitwise_or if dtypes.is_bool(aval.dtype) else add)(*wide)
 
 
 class Cumulative(Primitive):

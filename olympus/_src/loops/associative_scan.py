@@ -17,12 +17,10 @@ from ..control.bodies import (
     same_type,
     structure_error,
 )
-from ..core.trace import literal, typeof
-from ..lax.bits import bitwise_or
-from ..lax.families import add
+from ..core.trace import typeof
+from ..lax.cumulative import interleave
 from ..lax.shape import rev
-from ..lax.slicing import concatenate, pad, slice_in_dim
-from ..types import dtypes
+from ..lax.slicing import concatenate, slice_in_dim
 from ..types.shape import canonical_axis, static_int
 from ..types.tree import tree_flatten, tree_unflatten
 
@@ -94,19 +92,4 @@ def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any
         even = combine(odd, cut(xs, 2, None, 2))
     first = cut(xs, 0, 1)
     even = [concatenate([a, b], k) for a, b, k in zip(first, even, axes)] if even else first
-    return [_interleave(a, b, k) for a, b, k in zip(even, odd, axes)]
-
-
-def _interleave(even: Any, odd: Any, axis: int) -> Any:
-    """even[0], odd[0], even[1], odd[1] … along the axis."""
-    a, b = typeof(even), typeof(odd)
-    more = a.shape[axis] - b.shape[axis]
-    # Both are spread out with zeros in the places of the other, and added.
-    zero = literal(0, a.dtype)
-    none = [(0, 0, 0)] * a.ndim
-
-    def spread(x: Any, low: int, high: int) -> Any:
-        return pad(x, zero, [*none[:axis], (low, high, 1), *none[axis + 1:]])
-
-    wide_even, wide_odd = spread(even, 0, 1 - more), spread(odd, 1, more)
-    return (bitwise_or if dtypes.is_bool(a.dtype) else add)(wide_even, wide_odd)
+    return [interleave(a, b, k) for a, b, k in zip(even, odd, axes)]
