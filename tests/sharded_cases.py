@@ -19,6 +19,7 @@ import olympus.numpy as onp
 from olympus import lax
 from olympus._src.backend.spreading import named
 from olympus._src.base.lib import GSPMDSharding
+from olympus._src.types.sharding import sharding_in_types
 from olympus.experimental import io_callback
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
@@ -51,6 +52,7 @@ def spec_of(x):
 def check_parts(x, value):
     """Each device's part is the one that the sharding's index map says; together they are all."""
     assert np.array_equal(np.asarray(x), value)
+    assert x.aval.sharding == sharding_in_types(x.sharding, x.ndim)
     seen = np.zeros(value.shape, int)
     for part in x.addressable_shards:
         assert part.data.devices() == {part.device}
@@ -97,6 +99,59 @@ def case_every_tiling_of_a_mesh_has_its_name():
     across = NamedSharding(mesh((4, 2)), P("x"))      # half an axis of the other mesh
     assert type(named([mesh((8,), ("a",))], devices, across._to_xla_hlo_sharding(1), 1)
                 ) is GSPMDSharding
+
+
+def case_types_name_the_abstract_mesh():
+    """Those of arrays and of traced values, as in JAX 0.10.2; no entry where XLA decides."""
+    x, one = olympus.device_put(X, on("x")), onp.asarray(X)
+    here, nowhere = mesh().abstract_mesh, olympus.sharding.AbstractMesh((), ())
+    inside = []
+
+    def note(x):
+        inside.append(olympus.typeof(x).sharding)
+        return x
+
+    def check(result, *meshes):
+        assert olympus.typeof(result).sharding == NamedSharding(here, P(*[None] * result.ndim))
+        assert [s.mesh for s in inside] == [*meshes]
+        assert all(e is None for s in inside for e in s.spec)
+        inside.clear()
+
+    check(x)
+    check(x + 1)
+    check(x + one)
+    check(X + x)
+    check(olympus.jit(lambda a, b: note(note(a) + note(b)))(x, one), here, nowhere, here)
+    check(olympus.grad(lambda a: (note(a) * a).sum())(x), here)
+    check(olympus.vmap(lambda row: note(row) * 2)(x), here)
+    check(lax.scan(lambda c, row: (note(c) + note(row), c), onp.zeros(2), x)[0], nowhere, here)
+    check(lax.fori_loop(0, 3, lambda i, c: note(c) + x, one), nowhere)
+    check(olympus.jit(note, in_shardings=on("y"))(one), here)
+    check(olympus.jit(note, out_shardings=on("y"))(one), nowhere)
+    assert olympus.typeof(olympus.device_put(x, olympus.devices()[1])).sharding.mesh == nowhere
+    assert all(olympus.typeof(p.data).sharding.mesh == nowhere for p in x.addressable_shards)
+    keys = olympus.device_put(olympus.random.split(olympus.random.key(0), 8), on("x"))
+    check(keys)
+    check(keys[0])
+
+
+def case_programs_do_not_multiply_with_devices():
+    """One trace per abstract mesh and specification-free type, wherever its devices are."""
+    traced = []
+
+    @olympus.jit
+    def f(x):
+        traced.append(olympus.typeof(x))
+        return lax.scan(lambda c, row: (c + row, c), onp.zeros(2), x)[0]
+
+    for spec in ("x", "y", None):
+        for order in (slice(0, 4), slice(4, 8), slice(None, None, 2)):
+            x = olympus.device_put(X, on(spec, sizes=(2, 2), order=order))
+            assert np.array_equal(np.asarray(f(x)), X.sum(0))
+    assert len(traced) == 1
+    f(olympus.device_put(X, on("x")))
+    f(X)
+    assert len(traced) == 3 and len(set(traced)) == 3
 
 
 def case_constraint_under_jit():

@@ -479,6 +479,7 @@ CACHES = {
     ("types/avals.py", "_table"): "shape, dtype … | weak",
     ("core/primitive.py", "_inferred"): "avals, params | the primitive | 8192",
     ("types/shape.py", "_broadcast_shapes"): "shapes | process | 4096",
+    ("types/sharding.py", "_in_types"): "abstract mesh, spec, axes | process | 4096",
     ("types/dtypes.py", "_AS_DTYPE"): "spelling of a dtype | process | as many as there are",
     ("types/dtypes.py", "_PROMOTED"): "dtypes, x64, mode | process | as many as there are",
     ("lax/families.py", "_range"): "dtype | process | 256",

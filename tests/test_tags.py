@@ -77,18 +77,49 @@ def test_keys_and_effects_take_operands_that_are_cut():
         outs(olympus.random.wrap_key_data, aval((8, 2), (None, "y"), "uint32"))
 
 
-def test_types_of_arrays_that_xla_spreads_say_nothing():
-    auto = AbstractMesh((4, 2), ("x", "y"))
-    plain = ShapedArray((8, 4), "float32")
-    assert aval((8, 4), ("x", "y"), mesh=auto) is plain and not plain.tagged
+AUTO = AbstractMesh((4, 2), ("x", "y"))
+
+
+def test_types_of_arrays_that_xla_spreads_name_the_mesh_alone():
+    plain, spread = ShapedArray((8, 4), "float32"), aval((8, 4), ("x", "y"), mesh=AUTO)
+    assert spread is aval((8, 4), (), mesh=AUTO) != plain and str(spread) == str(plain)
+    assert spread.sharding == NamedSharding(AUTO, P(None, None))
     assert plain.sharding == NamedSharding(AbstractMesh((), ()), P(None, None))
     mesh = Mesh([[DEVICE]], ("x", "y"))
     x = olympus.device_put(np.ones((8, 4), "f"), NamedSharding(mesh, P("x")))
-    assert olympus.typeof(x) is plain and x.aval.sharding.mesh.empty
+    assert x.aval.sharding == NamedSharding(mesh.abstract_mesh, P(None, None))
+    assert olympus.device_put(x, DEVICE).aval is plain is olympus.typeof(np.ones((8, 4), "f"))
     half = AbstractMesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
     mixed = aval((8, 4), ("x", "y"), mesh=half)
     assert mixed.sharding == NamedSharding(half, P("x", None)) and str(mixed) == "float32[8@x,4]"
     assert specs(lax.neg, mixed) == [P("x", None)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_what_xla_spreads_is_not_refused(row):
+    """Along Auto axes: the shapes of a program without meshes, and a mesh on each result."""
+    _, fun, operands, _ = row
+    avals = [aval(*operand, mesh=AUTO) for operand in operands]
+    program = olympus.make_olympuspr(fun)(*avals)
+    check_olympuspr(program)
+    assert {a.sharding for a in program.out_avals} == {
+        NamedSharding(AUTO, P(*[None] * a.ndim)) for a in program.out_avals}
+    plain = olympus.make_olympuspr(fun)(*[ShapedArray(a.shape, a.dtype) for a in avals])
+    assert str(program) == str(plain)
+
+
+def test_meshes_that_meet():
+    """JAX 0.10.2: an operand without a mesh has no say, and XLA's choice of two is not foreseen."""
+    spread, plain = aval((8, 4), (), mesh=AUTO), ShapedArray((8, 4), "float32")
+    other = aval((8, 4), (), mesh=AbstractMesh((8,), "a"))
+    assert outs(lax.add, spread, plain) == outs(lax.add, plain, spread) == [spread]
+    assert outs(lax.add, spread, other) == [plain]
+    constraint = NamedSharding(Mesh([[DEVICE]], ("x", "y")), P("x"))
+    (found,) = outs(lambda x: lax.with_sharding_constraint(x, constraint), plain)
+    assert found.sharding == NamedSharding(constraint.mesh.abstract_mesh, P(None, None))
+    sum_of = lambda x: lax.fori_loop(0, 3, lambda i, c: c + x, onp.zeros((8, 4)))
+    assert olympus.make_olympuspr(sum_of)(spread).out_avals[0].shape == (8, 4)
+    check_olympuspr(olympus.make_olympuspr(olympus.grad(lambda x: sum_of(x).sum()))(spread))
 
 
 def test_types_are_printed_and_pickled_with_their_tags():

@@ -60,7 +60,7 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
 
 def put_parts(x: Any, sharding: Any) -> Any:
     """An array (of devices or NumPy's) cut as a sharding says, on its devices."""
-    return lib.device_put_parts(x.aval, numpy_value(x), sharding)
+    return lib.device_put_parts(x.aval.update(sharding=sharding), numpy_value(x), sharding)
 
 
 HOLDERS: set[type] = set()      # classes of values that hold an array: keys, tokens

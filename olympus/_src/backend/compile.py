@@ -130,7 +130,7 @@ class Executable:
         self.loaded, self.name, self.effects = loaded, name, closed.effects
         self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
-        self.physical_out = [_storage(a) for a in self.out_avals]
+        stored = [_storage(a) for a in self.out_avals]
         self.hosts = tuple(context.host_callbacks)      # XLA refers to them weakly
         where = context.place(placement)
         self.devices, self.committed = where.devices, where.committed
@@ -138,8 +138,10 @@ class Executable:
         taken = [i for i, k in enumerate(self.kept) if k]
         ins, self.out_shardings = _shardings(
             xla, self.devices, [self.demanded[i] if self.demanded else None for i in taken],
-            [self.in_avals[i] for i in taken], self.physical_out,
+            [self.in_avals[i] for i in taken], stored,
             list(context.meshes), context.result_memories["main"])
+        self.physical_out = [a.update(sharding=s)
+                             for a, s in zip(stored, self.out_shardings, strict=True)]
         self.in_shardings = [None] * len(self.kept)     # None for what is not read
         for i, s in zip(taken, ins):
             self.in_shardings[i] = s
@@ -184,8 +186,8 @@ class Executable:
         """
         # C++ would leave out what Python does around the program: look for NaN, keep tokens of
         # effects, hold host callbacks while it runs, make float0 of what the device holds instead.
-        if debugging() or self.effects or self.hosts or any(a is not p and dtypes.is_float0(a.dtype)
-                               for a, p in zip(self.out_avals, self.physical_out)):
+        if debugging() or self.effects or self.hosts or any(
+                dtypes.is_float0(a.dtype) for a in self.out_avals):
             return None
         ins = [s for s in self.in_shardings if s is not None]
         if len(self.devices) > 1 and not all(

@@ -149,9 +149,12 @@ def _body_problems(eqn: Any) -> Iterator[str]:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether two avals are the same but for weak types."""
-    if a is b:
-        return True
-    if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
-        return a.update(weak_type=False) == b.update(weak_type=False)
-    return a == b
+    """Whether two avals are the same but for weak types and what XLA decides."""
+    return a is b or _strict(a) == _strict(b)
+
+
+def _strict(aval: Any) -> Any:
+    if not isinstance(aval, ShapedArray):
+        return aval
+    told = aval.sharded and aval.sharding.mesh.explicit_axes
+    return aval.update(weak_type=False, sharding=aval.sharding if told else None)

@@ -1,6 +1,6 @@
 """What a type says besides shape and dtype: how an operation hands it on.
 
-    sharding    along which axes of an abstract mesh each axis is cut (explicit axes only)
+    sharding    over which abstract mesh it is spread, and which of its explicit axes cut each axis
     vma         along which manual axes of a mesh the value varies
     memory      in which space of its device it is
 
@@ -50,9 +50,11 @@ def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -
     plain = list(outs) if prim.multiple_results else [outs]
     arrays = [a for a in avals if isinstance(a, ShapedArray)]
     mesh = _mesh(prim, arrays)
-    shardings = [None] * len(plain) if mesh is None else [
-        NamedSharding(mesh, PartitionSpec(*entries))
-        for entries in _spread(prim, mesh, avals, plain, params)]
+    shardings: Sequence[Any] = [None] * len(plain)
+    if mesh is not None:
+        found = (_spread(prim, mesh, avals, plain, params) if mesh.explicit_axes else
+                 [()] * len(plain))     # XLA decides
+        shardings = [NamedSharding(mesh, PartitionSpec(*entries)) for entries in found]
     vma = frozenset().union(*(a.vma for a in arrays))
     if prim.varying is not None:
         vma = prim.varying(vma, params)
@@ -60,17 +62,20 @@ def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -
         a.memory_space for a in arrays if a.tagged}     # constants are of rank 0, and anywhere
     space = prim.memory(params) if prim.memory is not None else (
         spaces.pop() if len(spaces) == 1 else None)
-    found = [a.update(sharding=s, vma=vma, memory_space=space) if isinstance(a, ShapedArray) else a
-             for a, s in zip(plain, shardings, strict=True)]
-    return found if prim.multiple_results else found[0]
+    results = [a.update(sharding=s, vma=vma, memory_space=space) if isinstance(a, ShapedArray)
+               else a for a, s in zip(plain, shardings, strict=True)]
+    return results if prim.multiple_results else results[0]
 
 
 def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
-    meshes: set[Any] = {a.sharding.mesh for a in arrays if a.sharded}
+    """The mesh of the results: none of operands that XLA spreads over several."""
+    meshes = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
     if len(meshes) > 1:
+        if not any(m.explicit_axes for m in meshes):
+            return None
         raise ShardingTypeError(f"{prim.name}: operands {_listed(arrays)} are of the meshes "
                                 f"{', '.join(map(str, meshes))}; one mesh is required.")
-    return meshes.pop() if meshes else None
+    return meshes[0] if meshes else None
 
 
 def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Any],

@@ -23,9 +23,9 @@ __all__ = ["constrain", "device_put_p", "move", "resolve_sharding", "sharding_co
 class ShardingConstraint(Primitive):
     """params: sharding. Values stay; tangents and cotangents are spread alike."""
 
-    def spread(self, operands: Any, outs: Any, params: dict[str, Any]) -> list[Any]:
-        demanded = sharding_in_types(params["sharding"], outs[0].ndim)
-        return [operands[0].entries if demanded is None else demanded.spec.partitions]
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        demanded = sharding_in_types(params["sharding"], avals[0].ndim)
+        return avals[0] if demanded is None else avals[0].update(sharding=demanded)
 
     def infer(self, x: Any, *, sharding: Any) -> Any:
         return x

@@ -109,8 +109,10 @@ class PRNGKeyArray(lib.Array):
     @property
     def aval(self) -> ShapedArray:
         """Logical shape and key dtype."""
-        shape = self._base_array.aval.shape
-        return make_aval(shape[:len(shape) - len(self.dtype.physical_shape)], self.dtype)
+        words = self._base_array.aval
+        ndim = words.ndim - len(self.dtype.physical_shape)
+        sharding = words.sharding.leading(ndim) if words.sharded else None
+        return make_aval(words.shape[:ndim], self.dtype, False, sharding)
 
     shape = property(lambda self: self.aval.shape, doc="Tuple of axis sizes.")
     ndim = property(lambda self: self.aval.ndim, doc="Number of axes.")

@@ -116,8 +116,8 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
         moved = _in_memory(array_from_numpy(numpy_value(x), x.aval.weak_type, device), memory)
     else:
         moved = lib.copy_to_device(x, device, copy=copy)
-        if not moved._committed:
-            moved = lib.make_array(x.aval, moved._sharding, [moved], committed=True)
+        if not moved._committed or x.aval.sharded:      # a mesh of one device
+            moved = lib.make_array(x.aval.update(sharding=None), moved._sharding, [moved])
         moved = _in_memory(moved, memory)
     if donate and (moved.device, moved.sharding.memory_kind) != (x.device, x.sharding.memory_kind):
         x.delete()

@@ -54,7 +54,7 @@ class ShapedArray(AbstractValue):
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
-    _sharding: NamedSharding | None     # None: along no axis that types speak of
+    _sharding: NamedSharding | None     # None: of no mesh
     vma: frozenset[str]
     _memory_space: Space | None         # None: the device's
     tagged: bool                        # whether any of those three says something
@@ -91,14 +91,15 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharded(self) -> bool:
-        """Whether the type says how the array is spread over a mesh."""
+        """Whether the array is spread over a mesh."""
         return self._sharding is not None
 
     @property
     def sharding(self) -> NamedSharding:
         """How the array is spread over a mesh, as far as types say it.
 
-        The mesh is abstract; it has no axes where XLA decides along all of them.
+        The mesh is abstract; it has no axes for an array of one device. XLA decides along those
+        that are not explicit.
         """
         return self._sharding or NamedSharding(NO_MESH, PartitionSpec(*[None] * self.ndim))
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..base import lib
+from ..base.util import memoize
 from .mesh import AbstractMesh, Mesh
 from .shape import prod
 
@@ -225,6 +226,10 @@ class NamedSharding(lib.GSPMDSharding):
         fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._key[2], **changes}
         return NamedSharding(fields.pop("mesh"), fields.pop("spec"), **fields)
 
+    def leading(self, ndim: int) -> NamedSharding:
+        """The sharding of arrays that have the first `ndim` axes only."""
+        return self.update(spec=self.spec.update(partitions=self.spec.partitions[:ndim]))
+
     def with_memory_kind(self, kind: str) -> NamedSharding:
         """The sharding in another memory of the devices."""
         return self.update(memory_kind=kind)
@@ -247,20 +252,24 @@ class NamedSharding(lib.GSPMDSharding):
 
 
 def sharding_in_types(sharding: Any, ndim: int) -> NamedSharding | None:
-    """What a type of `ndim` axes says of a sharding: None where XLA decides along all axes.
+    """What a type of `ndim` axes says of a sharding: nothing (None) of one that has no mesh.
 
-    Only explicit axes are named; so a type never names a device, and types do not multiply with
-    the ways in which XLA spreads arrays.
+    The mesh is abstract, and its explicit axes only are named: a type never names a device, and
+    types do not multiply with the ways in which XLA spreads arrays.
     """
-    if type(sharding) is not NamedSharding or sharding.mesh.are_all_axes_auto:
+    if type(sharding) is not NamedSharding or sharding.mesh.empty:
         return None
     if len(sharding.spec) > ndim:
         raise ValueError(f"ShapedArray: {sharding} given for {ndim} axes; at most {ndim} entries "
                          "are required; shorten the PartitionSpec.")
-    explicit = sharding.mesh.explicit_axes
-    entries = [entry_of([n for n in axes_of(e) if n in explicit]) for e in sharding.spec]
-    spec = PartitionSpec(*entries, *[None] * (ndim - len(entries)))
-    return NamedSharding(sharding.mesh.abstract_mesh, spec)
+    return _in_types(sharding.mesh.abstract_mesh, sharding.spec, ndim)
+
+
+@memoize()
+def _in_types(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding:
+    explicit = mesh.explicit_axes
+    entries = [entry_of([n for n in axes_of(e) if n in explicit]) for e in spec]
+    return NamedSharding(mesh, PartitionSpec(*entries, *[None] * (ndim - len(entries))))
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
