@@ -12,7 +12,11 @@ from .._src.nn.activations import (
     hard_tanh,
     identity,
     leaky_relu,
+    log1mexp,
     log_sigmoid,
+    log_softmax,
+    logmeanexp,
+    logsumexp,
     mish,
     relu,
     relu6,
@@ -20,6 +24,7 @@ from .._src.nn.activations import (
     sigmoid,
     silu,
     soft_sign,
+    softmax,
     softplus,
     sparse_plus,
     sparse_sigmoid,
@@ -27,15 +32,7 @@ from .._src.nn.activations import (
     swish,
     tanh,
 )
-from .._src.nn.normalization import (
-    log1mexp,
-    log_softmax,
-    logmeanexp,
-    logsumexp,
-    one_hot,
-    softmax,
-    standardize,
-)
+from .._src.nn.normalization import one_hot, standardize
 from . import initializers
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Activation functions: elementwise, each one compiled program when called eagerly.
+"""Activation functions, elementwise or along axes, each one compiled program when called eagerly.
 
 Where a formula has no derivative or a bad one (relu at 0, elu far out), the function has a rule or
 guards the branch that is not taken.
@@ -9,24 +9,32 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..base.typing import Array, ArrayLike
+from ..base import config
+from ..base.typing import Array, ArrayLike, Axis
+from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
+from ..lax import arithmetic
+from ..lax.barriers import stop_gradient
+from ..lax.shape import broadcast_in_dim, squeeze
 from ..lax.slicing import split
 from ..lax.special import classical as special
 from ..lax.transcendental import logistic
 from ..numpy import elementary as el
+from ..numpy import reductions
 from ..numpy import ufuncs as uf
 from ..numpy.creation import zeros_like
-from ..numpy.manipulation import as_array
-from ..numpy.promote import array_args, unary_inexact
-from ..numpy.selection import where
+from ..numpy.manipulation import as_array, astype
+from ..numpy.promote import array_args, promote_dtypes, unary_inexact
+from ..numpy.selection import where as choose
 from ..transforms.fused import fused
-from ..types.shape import canonical_axis, floor_div, mod
+from ..types import dtypes
+from ..types.shape import canonical_axes, canonical_axis, entries, floor_div, mod, prod
 
 __all__ = [
     "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
-    "identity", "leaky_relu", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu",
-    "soft_sign", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "swish", "tanh",
+    "identity", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp",
+    "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus",
+    "sparse_plus", "sparse_sigmoid", "squareplus", "swish", "tanh",
 ]
 
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -44,7 +52,7 @@ def _relu(x: Any) -> Any:
     return uf.maximum(x, 0)
 
 
-_relu.defjvps(lambda t, y, x: where(uf.greater(x, 0), t, zeros_like(t)))
+_relu.defjvps(lambda t, y, x: choose(uf.greater(x, 0), t, zeros_like(t)))
 
 
 @fused
@@ -63,8 +71,8 @@ def _relu6(x: Any) -> Any:
     return uf.minimum(uf.maximum(x, 0), 6.0)
 
 
-_relu6.defjvps(lambda t, y, x: where(uf.logical_and(uf.greater(x, 0), uf.less(x, 6)), t,
-                                     zeros_like(t)))
+_relu6.defjvps(lambda t, y, x: choose(uf.logical_and(uf.greater(x, 0), uf.less(x, 6)), t,
+                                      zeros_like(t)))
 
 
 @fused
@@ -95,7 +103,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, (x + 1)^2 / 4 up to 1, then x."""
     middle = uf.divide(uf.square(uf.add(x, 1.0)), 4)
-    return where(uf.less_equal(x, -1.0), 0.0, where(uf.greater_equal(x, 1.0), x, middle))
+    return choose(uf.less_equal(x, -1.0), 0.0, choose(uf.greater_equal(x, 1.0), x, middle))
 
 
 @fused
@@ -134,8 +142,8 @@ def tanh(x: ArrayLike, /) -> Array:
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, else alpha (exp(x) - 1)."""
     positive = uf.greater(x, 0)
-    guarded = where(positive, 0.0, x)
-    return where(positive, x, uf.multiply(alpha, el.expm1(guarded)))
+    guarded = choose(positive, 0.0, x)
+    return choose(positive, x, uf.multiply(alpha, el.expm1(guarded)))
 
 
 @fused
@@ -157,13 +165,13 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 @fused
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x where x >= 0, else negative_slope * x."""
-    return where(uf.greater_equal(x, 0), x, uf.multiply(negative_slope, x))
+    return choose(uf.greater_equal(x, 0), x, uf.multiply(negative_slope, x))
 
 
 @fused
 def hard_tanh(x: ArrayLike) -> Array:
     """x limited to [-1, 1]."""
-    return where(uf.greater(x, 1), 1, where(uf.less(x, -1), -1, x))
+    return choose(uf.greater(x, 1), 1, choose(uf.less(x, -1), -1, x))
 
 
 @fused
@@ -195,7 +203,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
       x: array; integers become floats.
       approximate: by tanh (Hendrycks and Gimpel 2016) instead of erfc.
     """
-    x = unary_inexact(as_array, x)
+    x = _inexact(x)
     if not approximate:
         tail = special.erfc(uf.multiply(uf.negative(x), math.sqrt(0.5)))
         return uf.multiply(uf.multiply(0.5, x), tail)
@@ -219,3 +227,138 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     half = floor_div(size, 2)
     first, second = split(x, (half, half), axis)
     return uf.multiply(first, sigmoid(second))
+
+
+# Along axes --------------------------------------------------------------------------------------
+# Exponentials are taken after the maximum is subtracted, so that they never overflow; the maximum
+# is a constant to differentiation.
+
+def _inexact(x: Any) -> Any:
+    return unary_inexact(as_array, x)
+
+
+def _largest(x: Any, axis: Any, where: Any) -> Any:
+    """The maximum with the axes kept, a constant to differentiation; -inf of nothing."""
+    initial = None if where is None and x.size else -math.inf
+    return stop_gradient(reductions.max(x, axis, keepdims=True, initial=initial, where=where))
+
+
+def _softmax(x: Any, axis: Any, where: Any) -> Any:
+    top = _largest(x, axis, where)
+    inside = x if where is None else choose(where, x, -math.inf)
+    weights = el.exp(uf.subtract(inside, top))
+    out = uf.divide(weights, reductions.sum(weights, axis, keepdims=True, where=where))
+    return out if where is None else choose(where, out, 0.0)
+
+
+def _static_axis(axis: Any) -> Any:
+    return None if axis is None else entries(axis)
+
+
+@fused(static=("axis",))
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
+    """exp(x) / sum(exp(x)) along axes.
+
+    Args:
+      x: array; integers become floats.
+      axis: axis or axes to normalize over; None is all.
+      where: bool, broadcasts to x; elements to include. The others give 0.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> print(olympus.nn.softmax(onp.array([1., 1.])))
+    [0.5 0.5]
+    """
+    x, axis = _inexact(x), _static_axis(axis)
+    if not config.softmax_custom_jvp.value:
+        return _softmax(x, axis, where)
+
+    @custom_jvp
+    def ruled(x: Any) -> Any:
+        return _softmax(x, axis, where)
+
+    @ruled.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        y = ruled(*primals)
+        t = tangents[0]
+        total = reductions.sum(uf.multiply(y, t), axis, keepdims=True, where=where)
+        return y, uf.multiply(y, uf.subtract(t, total))
+
+    return ruled(x)
+
+
+@fused(static=("axis",))
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
+    """log(softmax(x)) without loss where softmax is small; the arguments of `softmax`.
+
+    Elements that `where` excludes give -inf.
+    """
+    x, axis = _inexact(x), _static_axis(axis)
+    inside = x if where is None else choose(where, x, -math.inf)
+    shifted = uf.subtract(inside, _largest(x, axis, where))
+    total = reductions.sum(el.exp(shifted), axis, keepdims=True, where=where)
+    out = uf.subtract(shifted, el.log(total))
+    return out if where is None else choose(where, out, -math.inf)
+
+
+@fused(static=("axis", "keepdims", "return_sign"))
+def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
+              return_sign: bool = False,
+              where: ArrayLike | None = None) -> Array | tuple[Array, Array]:
+    """log(sum(b * exp(a))) along axes.
+
+    Args:
+      a: array; integers become floats.
+      axis: axis or axes; None is all.
+      b: real weights that broadcast with a; None is 1.
+      keepdims: whether reduced axes stay with size 1.
+      return_sign: whether to return (log of the absolute value, sign) instead; without it, a
+        negative sum gives NaN.
+      where: bool, broadcasts to a; elements to include.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> print(olympus.nn.logsumexp(onp.array([1000., 1000.])))
+    1000.6932
+    """
+    a = _inexact(a)
+    if b is not None:
+        a, b = promote_dtypes("logsumexp", a, b, inexact=True)
+        a = choose(uf.not_equal(b, 0), a, -math.inf)
+    axes = canonical_axes(axis, a.ndim, "logsumexp")
+    real = arithmetic.real(a) if dtypes.is_complex(a.dtype) else a
+    top = _largest(real, axes, where)
+    top = choose(el.isfinite(top), top, 0.0)
+    terms = el.exp(uf.subtract(a, top))
+    if b is not None:
+        terms = uf.multiply(terms, b)
+    total = reductions.sum(terms, axes, keepdims=keepdims, where=where)
+    top = top if keepdims else squeeze(top, axes)
+    if dtypes.is_complex(a.dtype) and not return_sign:
+        return uf.add(el.log(total), top)
+    sign = uf.sign(total)
+    size = uf.add(el.log(uf.absolute(total)), top)
+    if return_sign:
+        return size, sign
+    return size if b is None else choose(uf.less(sign, 0), math.nan, size)
+
+
+@fused(static=("axis", "keepdims"))
+def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
+               keepdims: bool = False) -> Array:
+    """log(mean(exp(x))) along axes; `where` says which elements count."""
+    x = _inexact(x)
+    total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
+    if where is None:
+        axes = canonical_axes(axis, x.ndim, "logmeanexp")
+        return uf.subtract(total, math.log(prod(tuple(x.shape[i] for i in axes)) or math.nan))
+    mask = broadcast_in_dim(where, x.shape, range(x.ndim - typeof(where).ndim, x.ndim))
+    count = reductions.sum(mask, _static_axis(axis), keepdims=keepdims)
+    return uf.subtract(total, el.log(astype(count, x.dtype)))
+
+
+@fused
+def log1mexp(x: ArrayLike) -> Array:
+    """log(1 - exp(-x)), accurate for small and large x > 0."""
+    x = _inexact(x)
+    small = uf.less(x, math.log(2))
+    low = el.log(uf.negative(el.expm1(uf.negative(choose(small, x, 1.0)))))
+    return choose(small, low, el.log1p(uf.negative(el.exp(uf.negative(choose(small, 1.0, x))))))
