@@ -1,19 +1,11 @@
 """docs/accuracy.md says what tools/accuracy.py measures: some rows again, with few points."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
+import accuracy
 import pytest
 
-ROOT = Path(__file__).parents[1]
-SPEC = importlib.util.spec_from_file_location("accuracy", ROOT / "tools" / "accuracy.py")
-assert SPEC and SPEC.loader
-accuracy = importlib.util.module_from_spec(SPEC)
-sys.modules["accuracy"] = accuracy
-SPEC.loader.exec_module(accuracy)
-
-PAGE = (ROOT / "docs" / "accuracy.md").read_text()
+PAGE = (Path(__file__).parents[1] / "docs" / "accuracy.md").read_text()
 ROWS = {cells[1].strip(" `"): [c.strip() for c in cells[2:-1]]
         for cells in (line.split("|") for line in PAGE.splitlines() if line.startswith("| `"))}
 CASES = {case.name: case for case in accuracy.CASES}

@@ -1,26 +1,10 @@
 """Bad arguments are refused in words: a share of the sweep of tools/bad_input.py."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import bad_input as tool
 import pytest
 
 import olympus.numpy as onp
 from olympus import lax
-
-ROOT = Path(__file__).parent.parent
-
-
-def load():
-    name = "bad_input"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = load()
 
 
 @pytest.mark.parametrize("module", [m for m in tool.MODULES if "." not in m])

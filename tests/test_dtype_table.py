@@ -3,21 +3,17 @@
 A fixed quarter of the operations runs; OLYMPUS_DTYPE_TABLE=all runs them all.
 """
 
-import importlib.util
 import os
 import warnings
 from pathlib import Path
 
+import dtype_table as tool
 import pytest
 
 import olympus
 
-ROOT = Path(__file__).parent.parent
-spec = importlib.util.spec_from_file_location("dtype_table", ROOT / "tools" / "dtype_table.py")
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
-
-LINES = (ROOT / "tests" / "data" / "dtype_table.txt").read_text(encoding="utf-8").splitlines()
+DATA = Path(__file__).parent / "data"
+LINES = (DATA / "dtype_table.txt").read_text(encoding="utf-8").splitlines()
 TABLE = {text.split(":")[0]: text for text in LINES}
 ALL = os.environ.get("OLYMPUS_DTYPE_TABLE") == "all"
 

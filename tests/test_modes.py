@@ -1,26 +1,11 @@
 """Eager, compiled and mapped calls mean the same: a share of the sweep of tools/mode_sweep.py."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import mode_sweep as sweep
 import pytest
 
 import olympus
 import olympus.numpy as onp
 
-ROOT = Path(__file__).parent.parent
-
-
-def load():
-    name = "mode_sweep"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-sweep = load()
 FUNCTIONS = sweep.functions()
 
 

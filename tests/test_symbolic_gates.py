@@ -6,12 +6,11 @@ fails here. Nothing is lowered.
 """
 
 import ast
-import importlib.util
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import check_style
 import pytest
 
 import olympus
@@ -397,9 +396,6 @@ def test_refuses(function: Callable, args: tuple, match: str) -> None:
         olympus.eval_shape(function, *args)
 
 
-STYLE = Path(__file__).parents[1] / "tools" / "check_style.py"
-
-
 @pytest.mark.parametrize(("code", "breaches"), [
     ("x.shape[0] < 3", 1), ("3 >= x.shape[0]", 1), ("x.shape[i] // 2", 1), ("k % x.shape[0]", 1),
     ("min(x.shape[0], 3)", 1), ("range(x.shape[-1])", 1), ("divmod(x.shape[0], 2)", 1),
@@ -409,8 +405,5 @@ STYLE = Path(__file__).parents[1] / "tools" / "check_style.py"
     ("divmod(n, mesh.shape[0])", 0), ("x.shape[1:] == y.shape[1:]", 0),
 ])
 def test_the_style_check_refuses_raw_arithmetic_of_dimensions(code: str, breaches: int) -> None:
-    spec = importlib.util.spec_from_file_location("check_style", STYLE)
-    style = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(style)
-    found = set(style.check_shapes(ast.parse(f"def f(x):\n    {code}")))
+    found = set(check_style.check_shapes(ast.parse(f"def f(x):\n    {code}")))
     assert len(found) == breaches
