@@ -11,7 +11,7 @@ import pytest
 import olympus
 from olympus import lax
 from olympus import numpy as onp
-from olympus._src.backend.lowering import ModuleContext
+from olympus._src.backend.module import ModuleContext
 from olympus._src.core.staging import StagingTrace
 
 XS = onp.arange(1.0, 6.0)

@@ -1,6 +1,6 @@
 """Lowering: how a primitive becomes StableHLO. Importing this module loads MLIR."""
 
-from .._src.backend.lowering import Builder as LoweringRuleContext
+from .._src.backend.builder import Builder as LoweringRuleContext
 from .._src.backend.registration import (
     LoweringRule,
     Value,

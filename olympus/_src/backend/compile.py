@@ -22,7 +22,7 @@ from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from .array import put_parts
 from .devices import client
-from .lowering import ModuleContext, lower_program
+from .module import ModuleContext, lower_program
 from .nans import debugging
 from .spreading import named
 

@@ -20,7 +20,7 @@ from ..core.staging import stage
 from ..core.trace import typeof
 from ..types import dtypes
 from .attributes import constant_attr, element_type, tensor_type
-from .lowering import Builder
+from .builder import Builder
 
 __all__ = ["LoweringRule", "Value", "aval_to_ir_type", "aval_to_ir_types", "dense_int_array",
            "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types", "flatten_ir_values",

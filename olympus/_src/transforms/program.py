@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..backend.compile import Executable, Placement, compile_module
-from ..backend.lowering import lower_program
+from ..backend.module import lower_program
 from ..backend.nans import debugging
 from ..base import config, lib, source
 from ..base.logs import timed

@@ -1,28 +1,24 @@
-"""Lowering: an olympuspr to a StableHLO module, one operation of MLIR per equation.
+"""Lowering of equations: what lowering rules get as `b`, and the walk over a program.
 
-`Builder` is what lowering rules get as `b`: typed operations, attributes, constants, structured
-control flow and calls. Types, attributes and locations are cached per process; operations are made
-with `ir.Operation.create`, which costs a third of the generated wrappers.
+`Builder` emits typed operations, attributes, constants, structured control flow and calls. Types,
+attributes and locations are cached per process; operations are made with `ir.Operation.create`,
+which costs a third of the generated wrappers.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
-from ..core.introspection import subolympusprs
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
+from ..core.ir import ClosedOlympuspr, Literal
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
-from ..types.mesh import Mesh
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from .attributes import (
     attr,
     call_aliases,
@@ -32,151 +28,20 @@ from .attributes import (
     element_type,
     i64s,
     location,
-    module_context,
     tensor_type,
 )
+
+if TYPE_CHECKING:
+    from .module import ModuleContext
 
 BOOL = dtypes.as_dtype(bool)
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
-__all__ = ["Builder", "ModuleContext", "lower_program"]
+__all__ = ["Builder", "lower_equations"]
 
 
 def _as_list(x: Any) -> list[Any]:
     return list(x) if isinstance(x, (list, tuple)) else [x]
-
-
-class ModuleContext:
-    """What all functions of one module share."""
-
-    __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
-                 "written", "depth", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls", "memories", "result_memories", "all_reused")
-
-    def __init__(self, platform: str, name: str) -> None:
-        self.platform, self.name = platform, name
-        self.module: Any = None
-        self.symbols: dict[str, int] = {"main": 0}
-        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr]] = {}
-        self.host_callbacks: list[lib.HostFunction] = []
-        self.written = 0    # bytes of the constants in the module
-        self.host_calls: list[Any] = []     # operations that one device must make
-        self.memories: dict[Any, str] = {}      # values put into another memory than the devices'
-        self.result_memories: dict[str, list[str | None]] = {"main": []}    # by function
-        self.depth = 0      # how many calls lead to what is emitted now
-        self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
-        self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
-        self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
-        self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
-        self.all_reused = True      # whether each donated buffer is taken over by a result
-
-    def called_once(self, pr: Olympuspr) -> bool:
-        """Whether one equation calls the program, as far as the present function sees."""
-        # Each program below is entered when it is first counted, so that the count is linear,
-        # though paths through shared programs may be exponentially many.
-        if id(pr) not in self.uses:
-            pending = [pr]
-            self.uses[id(pr)] = 1
-            while pending:
-                for sub in subolympusprs(pending.pop()):
-                    self.uses[id(sub)] = self.uses.get(id(sub), 0) + 1
-                    if self.uses[id(sub)] == 1:
-                        pending.append(sub)
-        return self.uses[id(pr)] == 1
-
-    def use_devices(self, devices: tuple[Any, ...]) -> None:
-        """Take note of the devices that a sharding names: all must name the same."""
-        if self.devices and set(self.devices) != set(devices):
-            raise ValueError(f"jit: shardings in {self.name} name the devices {self.devices} and "
-                             f"{devices}; a program runs on one set of devices; use one mesh.")
-        self.devices = self.devices or devices
-
-    def place(self, placement: Any) -> Any:
-        """Where the program runs, given where its arguments are."""
-        devices, committed = placement.devices, placement.committed
-        if not self.devices or devices == self.devices:
-            return placement
-        if committed and set(devices) != set(self.devices):
-            raise ValueError(f"jit: an argument of {self.name} is committed to {devices}, and "
-                             f"shardings in the program name {self.devices}; one set of devices is "
-                             "required; move the argument with device_put.")
-        return placement._replace(devices=self.devices, committed=True)
-
-    def sharding_attrs(self, sharding: NamedSharding | None, aval: Any) -> dict[str, Any]:
-        """What Shardy is told of a value that is spread so; nothing where there is one device."""
-        if sharding is None:
-            return {}
-        mesh: Any = sharding.mesh       # with devices: a program that runs is lowered
-        # The devices first: a mesh's ids are places among them. Both are noted even where one
-        # device leaves nothing to say, because the program's results are named by its meshes.
-        self.use_devices(mesh.device_tuple)
-        symbol = self._mesh_symbol(mesh)
-        if mesh.size == 1:
-            return {}
-        ndim = physical_aval(aval).ndim
-        entries = [*sharding.spec] + [None] * (ndim - len(sharding.spec))
-        dims = ", ".join(map(_dimension, entries))
-        return {"sdy.sharding": attr(f"#sdy.sharding<@{symbol}, [{dims}]>")}
-
-    def _mesh_symbol(self, mesh: Mesh) -> str:
-        """The name under which the module declares a mesh."""
-        symbol = self.meshes.get(mesh)
-        if symbol is None:
-            axes = ", ".join(f"{_quoted(n)}={size}" for n, size in mesh.shape_tuple)
-            ids = ("" if mesh.device_tuple == self.devices else
-                   f", device_ids={[self.devices.index(d) for d in mesh.device_tuple]}")
-            symbol = self.meshes[mesh] = self._declare("mesh", f"#sdy.mesh<[{axes}]{ids}>")
-        return symbol
-
-    def _declare(self, name: str, mesh: str) -> str:
-        ir, symbol = mlir.ir, self.symbol(name)
-        ir.Operation.create(
-            "sdy.mesh", [], [], {"sym_name": ir.StringAttr.get(symbol), "mesh": attr(mesh)}, None,
-            0, ir.Location.unknown(), ir.InsertionPoint.at_block_begin(self.module.body))
-        return symbol
-
-    def finish(self) -> None:
-        """Say what is known at the end only: how many devices there are, what calls the host."""
-        for what, count in (("mhlo.num_partitions", len(self.devices) or 1),
-                            ("mhlo.num_replicas", 1)):
-            self.module.operation.attributes[what] = attr(f"{count} : i32")
-        if self.host_calls and len(self.devices) > 1:
-            one = self._declare("maximal_mesh", "#sdy.mesh<[], device_ids=[0]>")
-            every = self._declare("every_device", f'#sdy.mesh<["all"={len(self.devices)}]>')
-            for op in self.host_calls:
-                values = ", ".join([f"<@{one}, []>"] * max(len(op.results), 1))
-                op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
-                self._copy_to_every_device(op, every)
-
-    def _copy_to_every_device(self, op: Any, mesh: str) -> None:
-        """Else a result of the program may be whole on one device and undefined on the others."""
-        ir = mlir.ir
-        for x in op.results:
-            if isinstance(x.type, ir.RankedTensorType):     # no token
-                dims = ", ".join(["{}"] * x.type.rank)
-                copied = ir.Operation.create(
-                    "sdy.sharding_constraint", [x.type], [x],
-                    {"sharding": attr(f"#sdy.sharding<@{mesh}, [{dims}]>")}, None, 0, op.location,
-                    ir.InsertionPoint.after(op))
-                x.replace_all_uses_except(copied.result, copied)
-
-    def symbol(self, name: str) -> str:
-        """A function name that the module does not have yet: name, name_0, name_1 …"""
-        name = name.replace("<", "_").replace(">", "_") or "fn"
-        count = self.symbols.get(name)
-        self.symbols[name] = 0 if count is None else count + 1
-        return name if count is None else self.symbol(f"{name}_{count}")
-
-
-def _quoted(name: Any) -> str:
-    return json.dumps(str(name))
-
-
-def _dimension(entry: Any) -> str:
-    """The axes of the mesh that cut one axis of an array; "?" leaves it to XLA."""
-    if entry is PartitionSpec.UNCONSTRAINED:
-        return "{?}"
-    return "{" + ", ".join(map(_quoted, axes_of(entry))) + "}"
 
 
 class Builder:
@@ -480,7 +345,7 @@ class Builder:
         if any(e.ordered for e in closed.effects) or (
                 self.module.depth >= DEEPEST and self.module.called_once(closed.olympuspr)):
             return self.call_inline(closed, args)
-        symbol, types = self._function(closed, name)
+        symbol, types = self.module.function(closed, name)
         op = self.ops("func.call", args, {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types)
         for x, kind in zip(op.results, self.module.result_memories[symbol], strict=True):
             if kind is not None:
@@ -490,7 +355,7 @@ class Builder:
     def composite(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str, version: int,
                   attributes: dict[str, str]) -> list[Any]:
         """stablehlo.composite: a named operation that a program defines; attributes as text."""
-        symbol, types = self._function(closed, name)
+        symbol, types = self.module.function(closed, name)
         given = {key: attr(text) for key, text in attributes.items()}
         op = self.ops("stablehlo.composite", args, {
             "name": mlir.ir.StringAttr.get(name), "version": attr(f"{version} : i32"),
@@ -514,19 +379,6 @@ class Builder:
         program = stage(lambda *args: _as_list(fun(*args, **params)), avals)
         outs = self.call_inline(program, xs)
         return outs if self.eqn.primitive.multiple_results else outs[0]
-
-    def _function(self, closed: ClosedOlympuspr, name: str) -> tuple[str, list[Any]]:
-        key = (id(closed.olympuspr), tuple(map(id, closed.consts)))
-        found = self.module.functions.get(key)
-        if found is None:
-            symbol = self.module.symbol(name)
-            self.module.depth += 1
-            emit_function(self.module, closed, symbol, "private", "")  # XLA adds its callers'
-            self.module.depth -= 1
-            # The program stays, so that no other one gets its id.
-            found = symbol, [tensor_type(a) for a in closed.out_avals], closed
-            self.module.functions[key] = found
-        return found[:2]
 
 
 def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
@@ -572,103 +424,3 @@ def emit_constant(b: Builder, value: Any, aval: Any) -> Any:
     if array.size > 1 and array.strides and not any(array.strides):
         return b.full(aval, array.flat[0])      # a broadcast scalar: do not write it out
     return b.constant(array, aval)
-
-
-def _storage(aval: Any) -> Any:
-    """The aval of what stands for a value in arguments and results of a whole program."""
-    return physical_aval(aval) if aval is abstract_token else aval
-
-
-def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
-                  prefix: str) -> Any:
-    """Emit a program as a function of the module and return the `func.func`.
-
-    Tokens enter and leave a public function as arrays without elements.
-    """
-    ir, func = mlir.ir, mlir.func
-    tokens = visibility == "public"
-    ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
-    outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
-    loc = location(prefix, None)
-    with loc:
-        fn = func.FuncOp(symbol, ir.FunctionType.get(ins, outs),
-                         ip=ir.InsertionPoint(module.module.body))
-        fn.attributes["sym_visibility"] = ir.StringAttr.get(visibility)
-        names = closed.olympuspr.debug_info.arg_names
-        locs = [ir.Location.name(n, childLoc=loc) for n in names] if len(names) == len(ins) else \
-            [loc] * len(ins)
-        block = fn.add_entry_block(locs)
-    b = Builder(module, ir.InsertionPoint(block), prefix)
-    args = list(block.arguments)
-    if tokens:
-        args = [b.op("stablehlo.create_token", [], None, a) if a is abstract_token else x
-                for x, a in zip(args, closed.in_avals)]
-    results = lower_equations(b, closed, args)
-    if tokens:
-        results = [b.full(_storage(a), False) if a is abstract_token else x
-                   for x, a in zip(results, closed.out_avals)]
-    module.result_memories[symbol] = [module.memories.get(x) for x in results]
-    ir.Operation.create("func.return", [], results, None, None, 0, loc, b.ip)
-    return fn
-
-
-def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
-                  donated: Sequence[bool] = (), aliases: Sequence[int | None] = (),
-                  result_paths: Sequence[str] = (), devices: tuple[Any, ...] = (),
-                  shardings: Sequence[Any] = (), out_shardings: Sequence[Any] = (),
-                  memories: Sequence[str | None] = ()) -> tuple[Any, ModuleContext]:
-    """The verified StableHLO module of a program, with the module's context.
-
-    Args:
-      closed: the program; its inputs are main's arguments.
-      name: what the user's function is called.
-      platform: "cpu", "gpu" or "tpu".
-      donated: per input, whether its buffer may be reused for any result.
-      aliases: per input, the result that takes over its buffer, or None.
-      result_paths: per output, where it is in the user's result ("result[0]['a']").
-      devices: what the program runs on, if several devices.
-      shardings, out_shardings: per input and output a NamedSharding, or None.
-      memories: per input the kind of memory, None for the devices' own. A result takes over a
-        buffer in its own kind of memory only.
-    """
-    ir = mlir.ir
-    context = ModuleContext(platform, name)
-    context.chosen_outputs = [s is None for s in out_shardings] or [True] * len(closed.out_avals)
-    with module_context():
-        context.module = module = ir.Module.create()
-        module.operation.attributes["sym_name"] = ir.StringAttr.get(
-            "jit_" + name.replace("<", "_").replace(">", "_"))
-        context.devices = devices
-        # First of all: in which memory results are, which the attributes below ask for, is known
-        # once the equations are emitted. What depends on those attributes, too, `finish` does.
-        main = emit_function(context, closed, "main", "public", f"jit({name})/")
-        arg_attrs = []
-        for i in range(len(closed.in_avals)):
-            attributes = {}
-            given = memories[i] if memories else None
-            alias = aliases[i] if aliases else None
-            if alias is not None:
-                if given == context.result_memories["main"][alias]:
-                    attributes["tf.aliasing_output"] = attr(f"{alias} : i32")
-                else:
-                    context.all_reused = False
-            elif donated and donated[i] and given is None:
-                attributes["jax.buffer_donor"] = attr("true")
-            if shardings:
-                attributes |= context.sharding_attrs(shardings[i], closed.in_avals[i])
-            arg_attrs.append(ir.DictAttr.get(attributes))
-        main.arg_attrs = ir.ArrayAttr.get(arg_attrs)
-        result_attrs = []
-        for path, s, aval, kind in zip(list(result_paths) or [""] * len(closed.out_avals),
-                                       list(out_shardings) or [None] * len(closed.out_avals),
-                                       closed.out_avals, context.result_memories["main"]):
-            attributes = {}
-            if kind is not None:
-                attributes["mhlo.memory_kind"] = ir.StringAttr.get(kind)
-            if path:
-                attributes["olympus.result_info"] = ir.StringAttr.get(path)
-            result_attrs.append(ir.DictAttr.get(attributes | context.sharding_attrs(s, aval)))
-        main.result_attrs = ir.ArrayAttr.get(result_attrs)
-        context.finish()
-        module.operation.verify()
-    return module, context
