@@ -1,8 +1,10 @@
 """Bad arguments are refused in words: a share of the sweep of tools/bad_input.py."""
 
 import bad_input as tool
+import numpy as np
 import pytest
 
+import olympus
 import olympus.numpy as onp
 from olympus import lax
 
@@ -32,3 +34,42 @@ def test_the_sweep_notices_a_message_from_inside():
         "dot_general"])
 def test_raw_messages_that_users_saw(call):
     assert tool.outcome(tool.Call("olympus.call", call, {})) == "refused"
+
+
+def test_every_function_has_a_legal_call():
+    """A function without one is not swept."""
+    assert [name for name, fun in tool.functions() if tool.legal_call(name, fun) is None] == []
+
+
+@pytest.mark.parametrize("what", [
+    "numpy.take(fill_value=text)", "lax.gather(fill_value=1j)", "lax.gather(dimension_numbers=set)",
+    "lax.slice_in_dim(stride=10**30)", "lax.reduce_precision(exponent_bits=10**30)",
+    "lax.full_like(fill_value=1j)", "lax.linalg.qr(use_magma=dict)", "lax.psum(axis_name=dict)",
+    "lax.ppermute(perm=None)", "olympus.jit(device=text)", "olympus.make_mesh(axis_sizes=1j)"])
+def test_raw_messages_of_calls_that_ran(what):
+    """What only compiling and running showed, or a call below vmap."""
+    name, _, bad = what[:-1].partition("(")
+    fun = dict(tool.functions())[name]
+    call = dict(tool.bad_calls(tool.legal_call(name, fun)))[bad]
+    assert tool.outcome(call, eager=True) in ("taken", "refused")
+
+
+@pytest.mark.parametrize("k", [-2**40, -2**31, -2, 3, 2**31 - 1, 3 * 10**9, 2**32, 10**30])
+def test_diagonals_outside_of_a_matrix(k):
+    """int32 wrapped: `tri(3, k=2**32)` was `tri(3)`."""
+    near = max(-4, min(k, 4))
+    for fun in (np.tri, np.eye):
+        np.testing.assert_array_equal(getattr(onp, fun.__name__)(3, k=k), fun(3, k=near))
+    for fun in (np.tril, np.triu):
+        x = np.arange(12.).reshape(3, 4)
+        np.testing.assert_array_equal(getattr(onp, fun.__name__)(x, k), fun(x, near))
+
+
+@pytest.mark.parametrize("start", [-2**40, -2**31, 2**31, 2**32, 10**30])
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+def test_a_window_far_outside_is_moved_inside(start, dtype):
+    x, one = onp.arange(12).reshape(3, 4), onp.asarray(1, dtype)
+    wanted = np.arange(12).reshape(3, 4)[:2 if start < 0 else 3, 1:3][-2:]
+    np.testing.assert_array_equal(lax.dynamic_slice(x, (start, one), (2, 2)), wanted)
+    np.testing.assert_array_equal(
+        olympus.jit(lambda x, i: lax.dynamic_slice(x, (start, i), (2, 2)))(x, one), wanted)

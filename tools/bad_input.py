@@ -122,10 +122,18 @@ class Call(NamedTuple):
         with warnings.catch_warnings(), np.errstate(all="ignore"), \
                 contextlib.redirect_stdout(io.StringIO()), traceback_filtering("off"):
             warnings.simplefilter("ignore")
-            if eager or self.name.startswith("olympus."):
-                self.fun(*bound.args, **bound.kwargs)
+            run = functools.partial(self.fun, *bound.args, **bound.kwargs)
+            if self.name.startswith("olympus."):
+                made = run()
+                if self.name in CALLED:
+                    made(*CALLED[self.name])
+            elif self.name in COLLECTIVES:
+                mapped = olympus.vmap(lambda _: leaves(run()), axis_name="i")
+                mapped(I) if eager else olympus.eval_shape(mapped, I)
+            elif eager:
+                run()
             else:
-                olympus.eval_shape(lambda: leaves(self.fun(*bound.args, **bound.kwargs)))
+                olympus.eval_shape(lambda: leaves(run()))
 
 
 def leaves(out: Any) -> list[Any]:
@@ -145,7 +153,53 @@ PUT = {"operand": F, "scatter_indices": PLACES, "updates": F[:2], "dimension_num
 WINDOW = {"operand": F, "window_dimensions": (2, 2), "window_strides": (1, 1),
           "padding": "VALID"}
 IMAGE, KERNEL = np.ones((1, 2, 5, 5), np.float32), np.ones((3, 2, 2, 2), np.float32)
+RAGGED = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+CPU = olympus.devices()[0]
 OWN: dict[str, dict[str, Any]] = {
+    "lax.after_all": {"operands": (lax.create_token(),)},
+    "lax.composite": {"decomposition": _add, "name": "bad.input"},
+    "lax.conv_general_dilated_local": {
+        "lhs": IMAGE, "rhs": np.ones((3, 8, 4, 4), np.float32), "window_strides": (1, 1),
+        "padding": "VALID", "filter_shape": (2, 2)},
+    "lax.conv_general_permutations": {"dimension_numbers": ("NCHW", "OIHW", "NCHW")},
+    **{f"lax.{f}_shape_tuple": {
+        "lhs_shape": (1, 2, 5), "rhs_shape": (3, 2, 2), "window_strides": (1,), "padding": "SAME",
+        "dimension_numbers": ("NCH", "OIH", "NCH")} for f in ("conv_general", "conv_transpose")},
+    "lax.conv_transpose_shape_tuple": {
+        "lhs_shape": (1, 2, 5), "rhs_shape": (2, 3, 2), "window_strides": (1,), "padding": "SAME",
+        "dimension_numbers": ("NCH", "IOH", "NCH")},
+    "lax.custom_linear_solve": {"matvec": lambda x: 2 * x, "b": F[0], "solve": lambda _, b: b / 2},
+    "lax.custom_root": {"f": lambda x: x - 1, "initial_guess": np.float32(2), "solve":
+                        lambda f, x: x - f(x), "tangent_solve": lambda g, y: y / g(1.0)},
+    "lax.pcast": {"x": F, "to": "varying"},
+    "lax.platform_dependent": {"args": (F,), "default": _add},
+    "lax.ppermute": {"x": F, "perm": ((0, 1), (1, 2), (2, 0))},
+    "lax.pshuffle": {"x": F, "perm": (1, 2, 0)},
+    "lax.psum_scatter_start": {"args": (F, "i")},
+    "lax.ragged_all_to_all": {"operand": F, "output": F, **{f"{way}_{what}": np.ones(3, np.int32)
+                              for way, what in (("input", "offsets"), ("send", "sizes"),
+                                                ("output", "offsets"), ("recv", "sizes"))}},
+    "lax.ragged_dot_general": {"lhs": F, "rhs": F[None], "group_sizes": np.array([3], np.int32),
+                               "ragged_dot_dimension_numbers": RAGGED},
+    "lax.random_gamma_grad": {"args": (F, F)},
+    "lax.reduce_window_shape_tuple": {"operand_shape": (3, 3), "window_dimensions": (2, 2),
+                                      "window_strides": (1, 1), "padding": "VALID"},
+    "lax.scatter_apply": {"operand": F, "scatter_indices": PLACES, "func": lambda x: x + 1,
+                          "dimension_numbers": SCATTER, "update_shape": (2, 3)},
+    "lax.with_sharding_constraint": {"x": F, "shardings":
+                                     olympus.sharding.SingleDeviceSharding(CPU)},
+    "numpy.linalg.tensorinv": {"a": F, "ind": 1},
+    "olympus.default_device": {"new_val": CPU},
+    "olympus.default_matmul_precision": {"new_val": "highest"},
+    "olympus.default_prng_impl": {"new_val": "rbg"},
+    "olympus.make_mesh": {"axis_sizes": (1,), "axis_names": ("i",)},
+    "olympus.named_scope": {"name": "ab"},
+    "olympus.numpy_dtype_promotion": {"new_val": "strict"},
+    "olympus.numpy_rank_promotion": {"new_val": "warn"},
+    "olympus.pure_callback": {"callback": lambda x: np.sin(x), "args": (F,),
+                              "result_shape_dtypes": olympus.ShapeDtypeStruct((3, 3), np.float32)},
+    **{f"olympus.transfer_guard{way}": {"new_val": "log"} for way in (
+        "", "_device_to_device", "_device_to_host", "_host_to_device")},
     "lax.gather": {"operand": F, "start_indices": PLACES, "dimension_numbers": GATHER,
                    "slice_sizes": (1, 3)},
     **{f"lax.scatter{s}": PUT for s in ("", "_add", "_mul", "_min", "_max", "_sub")},
@@ -249,10 +303,30 @@ OWN: dict[str, dict[str, Any]] = {
     "nn.softmax": {"x": F, "axis": -1, "where": F > 0},
     "nn.one_hot": {"x": I, "num_classes": 3, "axis": -1},
     "olympus.device_put": {"x": F}, "olympus.eval_shape": {"fun": _add, "args": (F,)},
+    "olympus.jit": {"fun": _add},
     "olympus.jvp": {"fun": _add, "primals": (F,), "tangents": (F,)},
     "olympus.linear_transpose": {"fun": _add, "primals": (F,)},
     "olympus.config.update": {"name": "olympus_log_compiles", "val": False},
 }
+
+# What takes the names of axes, and so runs below a vmap over one.
+COLLECTIVES = frozenset(f"lax.{name}" for name in """
+    all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin ppermute pshuffle
+    psum psum_scatter psum_scatter_start pswapaxes ragged_all_to_all
+""".split())    # noqa: SIM905
+# What the functions that transformations make are called with.
+CALLED: dict[str, tuple[Any, ...]] = {
+    **{f"olympus.{name}": (np.float32(1),) for name in """
+        checkpoint grad hessian jacfwd jacobian jacrev jit
+        make_olympuspr named_call remat value_and_grad""".split()},     # noqa: SIM905
+    "olympus.vmap": (I,),
+}
+
+
+def _update(name: str, val: Any) -> None:
+    """`config.update`, undone where it was done."""
+    olympus.config.update(name, val)
+    olympus.config.update("olympus_log_compiles", False)
 
 
 def functions() -> Iterator[tuple[str, Any]]:
@@ -266,7 +340,7 @@ def functions() -> Iterator[tuple[str, Any]]:
             with contextlib.suppress(TypeError, ValueError):
                 if signature(fun).parameters:
                     yield f"{prefix}.{name}", fun
-    yield "olympus.config.update", olympus.config.update
+    yield "olympus.config.update", _update
 
 
 def legal_call(name: str, fun: Any) -> Call | None:
@@ -323,7 +397,7 @@ def _raises(path: str) -> frozenset[int]:
 
 
 PURPOSE = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, RuntimeError,
-           AttributeError)      # by `raise` statements only
+           AttributeError, NameError)      # by `raise` statements only
 VAGUE = (RecursionError, UnicodeError)
 # Python's and NumPy's own words, which say what is wrong with the argument itself.
 CLEAR = re.compile("truth value of an array|inhomogeneous shape|object is not callable|"
@@ -348,8 +422,8 @@ def defect(error: BaseException) -> str:
     inner = frames[-1]
     place = f"{inner.filename.removeprefix(PACKAGE)}:{inner.lineno}"
     shown = f"{type(error).__name__}: {text[:110]}  [{place}]"
-    if CLEAR.search(text):
-        return ""
+    if CLEAR.search(text) or inner.filename == __file__ and inner.name in ("<lambda>", "_add"):
+        return ""       # of the argument itself, or from the user's function
     if not isinstance(error, PURPOSE) or isinstance(error, VAGUE):
         return shown
     if not inner.filename.startswith(PACKAGE):

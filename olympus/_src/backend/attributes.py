@@ -139,7 +139,11 @@ def attr(text: str) -> Any:
     found = _attrs.get(text)
     if found is None:
         _grown.bytes += _ITEM
-        found = _attrs[text] = mlir.ir.Attribute.parse(text, mlir.context())
+        try:
+            found = mlir.ir.Attribute.parse(text, mlir.context())
+        except mlir.ir.MLIRError:
+            raise _too_large(text) from None
+        _attrs[text] = found
     return found
 
 
@@ -149,8 +153,18 @@ def i64s(values: Any) -> Any:
     found = _attrs.get(key)
     if found is None:
         _grown.bytes += _ITEM
-        found = _attrs[key] = mlir.ir.DenseI64ArrayAttr.get(list(key), mlir.context())
+        try:
+            found = mlir.ir.DenseI64ArrayAttr.get(list(key), mlir.context())
+        except TypeError:
+            raise _too_large(str(key)) from None
+        _attrs[key] = found
     return found
+
+
+def _too_large(text: str) -> ValueError:
+    """What the compiler says of a param of ours can only be that a user's int is too large."""
+    return ValueError(f"compile: the param {text} given; ints that 64 bits hold are required, of "
+                      "counts of bits 32.")
 
 
 def call_layouts(orders: Sequence[Sequence[int]]) -> Any:

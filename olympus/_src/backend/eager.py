@@ -67,6 +67,9 @@ def scalar(aval: Any, number: Any) -> Any:
     key = aval, kind, (number or repr(number)) if same else bit_key(number), default_device.value
     found = scalars.get(key)
     if found is None:
+        if kind is int and dtypes.is_integer(aval.dtype) and not fits(number, aval.dtype):
+            raise OverflowError(f"compile: the int {number} given for {aval}; one that the dtype "
+                                "holds is required; use a wider dtype.")
         value = np.asarray(number).astype(aval.dtype)
         found = scalars[key] = array_from_numpy(value, aval.weak_type, narrow=False)
     return found
@@ -211,7 +214,11 @@ class EvalTrace(Trace):
             key = (prim, bit_key(tuple(params.items()))) if prim.open else (prim, *params.items())
         else:
             cache, key = _programs, prim
-        call = cache.get(key)
+        try:
+            call = cache.get(key)
+        except TypeError:       # a param has no hash; this says which primitive's
+            prim.result_avals(tuple(map(typeof, args)), params)
+            raise
         if call is None:
             call = cache[key] = _eager(prim, params)
         # Operands are looked at once a call has failed: C++ refuses those that are deleted, and

@@ -275,7 +275,7 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
             if all(type(v) in _PLAIN for v in given.values()) else None
         staged = stage_body(Derived(body, fun, key, "checkpoint"), tree, avals)
         out = checkpoint_p.bind(*staged.consts, *leaves, olympuspr=staged.program,
-                                prevent_cse=prevent_cse, differentiated=False, policy=policy)
+                                prevent_cse=bool(prevent_cse), differentiated=False, policy=policy)
         return tree_unflatten(staged.out_tree, out)
 
     return wrapped

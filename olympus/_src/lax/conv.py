@@ -16,7 +16,7 @@ from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_shape, div, sequence, static_int
+from ..types.shape import canonical_axes, canonical_shape, div, sequence, static_int
 from .contract import unmixed
 from .families import add
 from .precision import canonical_precision, precision_attributes
@@ -270,7 +270,11 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     order = [c for c in dimension_numbers[1] if c not in "OI"]
     for spec, (first, second) in zip(dimension_numbers, ("NC", "OI", "NC"), strict=True):
         if not isinstance(spec, str):
-            specs.append(tuple(spec))
+            found = canonical_axes(sequence(spec, "conv", "dimension_numbers"), rank, "conv")
+            if len(found) != rank:
+                raise ValueError(f"conv: dimension_numbers {dimension_numbers!r} given for rank "
+                                 f"{rank}; each of {rank} axes is required once.")
+            specs.append(found)
             continue
         spatial = [c for c in spec if c not in (first, second)]
         if (len(spec) != rank or len(set(spec)) != rank or sorted(spatial) != sorted(order)

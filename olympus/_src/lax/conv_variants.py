@@ -202,7 +202,11 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[Dims, Dims, Dims]
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
-    shape = (1,) * len(dimension_numbers[0])
+    if not isinstance(dimension_numbers, (tuple, list)) or not all(
+            isinstance(spec, (str, tuple, list)) for spec in dimension_numbers[:1]):
+        raise TypeError(f"conv_general_permutations: dimension_numbers {dimension_numbers!r} given;"
+                        " three strings (lhs, rhs, out) are required.")
+    shape = (1,) * len(dimension_numbers[0]) if dimension_numbers else ()
     spec = conv_dimension_numbers(shape, shape, dimension_numbers)
     return spec.lhs_spec, spec.rhs_spec, spec.out_spec
 
@@ -215,7 +219,7 @@ def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence
     return conv_general_dilated_p.infer(
         *[make_aval(shape, kind) for shape in map(tuple, (lhs_shape, rhs_shape))],
         window_strides=canonical_shape(strides, "conv"), padding=tuple(pads),
-        lhs_dilation=tuple(spread),
+        lhs_dilation=canonical_shape(spread, "conv"),
         rhs_dilation=(1,) * len(pads), dimension_numbers=spec,
         feature_group_count=groups if batches == 1 and groups and not left else 1,
         batch_group_count=batches, precision=None, preferred_element_type=None,

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
 from ..core.primitive import Primitive
-from ..core.trace import is_literal, literal, typeof
+from ..core.trace import Tracer, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
-from ..types.shape import canonical_shape, front_axis
+from ..types.shape import SymbolicDim, canonical_shape, front_axis
 from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
 from .sharding import constrain, sharding_like
 
-__all__ = ["broadcasted_iota", "empty", "full", "full_like", "iota"]
+__all__ = ["broadcasted_iota", "empty", "fill_literal", "full", "full_like", "iota"]
 
 
 class Iota(Primitive):
@@ -88,7 +90,7 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
         shape = (*shape, *kind.physical_shape)
         out = kind.of_physical(full(shape, fill_value, kind.physical_dtype))
         return constrain("full", out, sharding)
-    out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, kind, weak), shape=shape,
+    out = broadcast_in_dim_p.bind(_scalar("full", fill_value, aval, kind, weak), shape=shape,
                                   broadcast_dimensions=(), sharding=None)
     return constrain("full", out, sharding)
 
@@ -98,18 +100,33 @@ def _aval(value: Any) -> Any:
     return scalar_aval(int) if type(value) is int else typeof(value)
 
 
-def _scalar(value: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
+def _scalar(name: str, value: Any, aval: ShapedArray, dtype: Any, weak: bool) -> Any:
     """A scalar at the dtype: a literal if it is one, so that no conversion is recorded."""
     if is_literal(value) and not dtypes.is_extended(dtype):
-        value = getattr(value, "val", value)
-        if type(value) is int and dtypes.is_integer(dtype):
-            limits = dtypes.iinfo(dtype)
-            if not int(limits.min) <= value <= int(limits.max):
-                raise OverflowError(f"full: fill_value {value} given; an int from {limits.min} to "
-                                    f"{limits.max} is required for dtype {dtypes.long_name(dtype)}"
-                                    "; use a wider dtype.")
-        return literal(value, dtype, weak)
+        return fill_literal(name, value, dtype, weak)
     return value if aval.dtype == dtype else convert_element_type(value, dtype)
+
+
+def fill_literal(name: str, value: Any, dtype: Any, weak: bool = False) -> Any:
+    """A user's number as a constant of a dtype; errors for what is no number, or none of it."""
+    aval = _aval(value)
+    if not is_literal(value):
+        if aval.ndim or isinstance(value, Tracer):
+            raise TypeError(f"{name}: fill_value {aval} given; a scalar that is known while the "
+                            "program is traced is required.")
+        value = np.asarray(value)[()]
+    value = getattr(value, "val", value)
+    given = f"{name}: fill_value {value} given for dtype {dtypes.long_name(dtype)}"
+    if isinstance(value, (complex, np.complexfloating)) and not dtypes.is_complex(dtype):
+        raise TypeError(f"{given}; a real number is required; take its real part.")
+    if dtypes.is_integer(dtype) and not isinstance(value, (bool, np.bool_, SymbolicDim)):
+        limits = dtypes.iinfo(dtype)
+        if value != value:
+            raise ValueError(f"{given}; a number that is not NaN is required.")
+        if not int(limits.min) <= value <= int(limits.max):
+            raise OverflowError(f"{given}; a number from {limits.min} to {limits.max} is required; "
+                                "use a wider dtype.")
+    return literal(value, dtype, weak)
 
 
 def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
@@ -129,7 +146,7 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
     dims = like.shape if shape is None else canonical_shape(shape, "full_like")
     if dtypes.is_extended(dtype):
         return full(dims, fill_value, dtype, sharding=where)
-    out = broadcast_in_dim_p.bind(_scalar(fill_value, aval, dtype, weak), shape=dims,
+    out = broadcast_in_dim_p.bind(_scalar("full_like", fill_value, aval, dtype, weak), shape=dims,
                                   broadcast_dimensions=(), sharding=None)
     return constrain("full_like", out, where)
 

@@ -29,7 +29,7 @@ from ..types.shape import canonical_shape, definitely_equal, prod
 from . import arithmetic
 from .arithmetic import div, neg, sub
 from .comparison import eq, ne, select_n
-from .creation import iota
+from .creation import fill_literal, iota
 from .families import add
 from .shape import (
     Dims,
@@ -327,7 +327,8 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
         mode = PROMISE if fill_value is None else FILL
     mode = GatherScatterMode.from_any(mode)
     if fill_value is not None:
-        fill_value = literal(fill_value, typeof(operand).dtype) if mode is FILL else None
+        fill_value = (fill_literal("gather", fill_value, typeof(operand).dtype)
+                      if mode is FILL else None)
     return gather_p.bind(operand, start_indices, dimension_numbers=dimension_numbers,
                          slice_sizes=canonical_shape(slice_sizes, "gather"),
                          unique_indices=bool(unique_indices),

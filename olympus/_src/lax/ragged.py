@@ -69,6 +69,9 @@ BASIC = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
 def _check(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, numbers: Any) -> None:
+    if not isinstance(numbers, RaggedDotDimensionNumbers):
+        raise TypeError(f"{NAME}: ragged_dot_dimension_numbers {numbers!r} given; "
+                        "RaggedDotDimensionNumbers are required.")
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
     given = f"{NAME}: lhs {lhs}, rhs {rhs}, group_sizes {sizes}, {numbers} given"
     ragged, group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions

@@ -562,8 +562,10 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
 
 def _start(index: Any, size: int, dtype: Any, wrap: bool) -> Any:
     if is_literal(index):
-        value = int(getattr(index, "val", index))
-        return literal(value + size if wrap and value < 0 else value, dtype)
+        value, limits = int(getattr(index, "val", index)), dtypes.iinfo(dtype)
+        value = value + size if wrap and value < 0 else value
+        # A window outside is moved inside, so one that the dtype cannot place may be nearer.
+        return literal(max(int(limits.min), min(value, int(limits.max))), dtype)
     if typeof(index).dtype != dtype:
         index = convert_element_type_p.bind(index, new_dtype=dtype, weak_type=False, sharding=None)
     if not wrap or dtypes.scalar_kind(dtype) == "u":

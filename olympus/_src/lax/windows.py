@@ -16,7 +16,7 @@ from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import SymbolicDim, canonical_shape, maximum, strided_size
+from ..types.shape import SymbolicDim, canonical_shape, extent, maximum, sequence, strided_size
 from .families import add
 from .reduce import check_kind
 from .shape import inserted
@@ -245,8 +245,10 @@ def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: S
     >>> lax.reduce_window_shape_tuple((5, 6), (2, 2), (1, 2), "VALID")
     (4, 3)
     """
-    shape = canonical_shape([max(n, 0) for n in operand_shape], "reduce_window_shape_tuple")
+    name = "reduce_window_shape_tuple"
+    shape = tuple([maximum(extent(n, name, "dimension"), 0)
+                   for n in sequence(operand_shape, name, "operand_shape")])
     return windowed_shape(shape, **window_params(
-        "reduce_window_shape_tuple", shape, window_dimensions, window_strides, padding,
+        name, shape, window_dimensions, window_strides, padding,
         base_dilation, window_dilation))
 

@@ -436,10 +436,7 @@ def _one_dim(given: Any) -> int:
 @fused(static=("N", "M", "k", "dtype"))
 def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
     n, m = [_one_dim(d) for d in (N, N if M is None else M)]
-    rows = lax_creation.broadcasted_iota("int32", (n, m), 0)
-    columns = lax_creation.broadcasted_iota("int32", (n, m), 1)
-    found = eq(add(rows, literal(static_int(k, "eye", "k"), rows.dtype)), columns)
-    return convert(found, dtype)
+    return convert(eq(*_shifted("eye", (n, m), k)), dtype)
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
@@ -671,18 +668,23 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: DTypeLike =
 
 # Triangles and diagonals -------------------------------------------------------------------------
 
-def _below(shape: tuple[int, int], k: int) -> Any:
-    """bool[n, m]: on diagonal `k` or below it."""
+def _shifted(name: str, shape: tuple[int, int], k: int) -> tuple[Any, Any]:
+    """int32[n, m], twice: row + k, and column; they are equal on diagonal `k`.
+
+    A diagonal outside of the matrix is moved next to it, so that no sum is beyond int32.
+    """
+    low, high = [n if type(n) is int else 2**30 for n in shape]
+    k = max(-low, min(static_int(k, name, "k"), high))
     rows = lax_creation.broadcasted_iota("int32", shape, 0)
     columns = lax_creation.broadcasted_iota("int32", shape, 1)
-    return ge(add(rows, literal(static_int(k, "tri", "k"), rows.dtype)), columns)
+    return add(rows, literal(k, rows.dtype)), columns
 
 
 @fused(static=("N", "M", "k", "dtype"))
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """float32[N, M] with ones on diagonal `k` and below."""
     shape = canonical_shape((N, N if M is None else M), "tri")
-    return convert(_below(shape, k),  # type: ignore[arg-type]
+    return convert(ge(*_shifted("tri", shape, k)),  # type: ignore[arg-type]
                    dtypes.requested_dtype("tri", float if dtype is None else dtype))
 
 
@@ -691,7 +693,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     if len(x.shape) < 2:
         raise ValueError(f"{name}: {x.aval} given; at least two axes are required.")
     k = static_int(k, name, "k")
-    mask = _lead(_below(x.shape[-2:], k if lower else k - 1), x.shape)
+    mask = _lead(ge(*_shifted(name, x.shape[-2:], k if lower else k - 1)), x.shape)
     zero = full(x.shape, 0, x.dtype)
     return choose(mask, x, zero) if lower else choose(mask, zero, x)
 
@@ -780,14 +782,8 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     k = static_int(k, "diag", "k")
     n = x.shape[0] + abs(k)
     padded = slicing.pad(x, literal(0, x.dtype), [(max(0, k), max(0, -k), 0)])
-    return choose(_on_diagonal(n, k), lax_shape.broadcast_in_dim(padded, (n, n), (1,)),
-                     full((n, n), 0, x.dtype))
-
-
-def _on_diagonal(n: int, k: int) -> Any:
-    rows = lax_creation.broadcasted_iota("int32", (n, n), 0)
-    columns = lax_creation.broadcasted_iota("int32", (n, n), 1)
-    return eq(add(rows, literal(k, rows.dtype)), columns)
+    columns = lax_shape.broadcast_in_dim(padded, (n, n), (1,))
+    return choose(eq(*_shifted("diag", (n, n), k)), columns, full((n, n), 0, x.dtype))
 
 
 @fused(static=("k",))

@@ -45,10 +45,10 @@ def eager_unary(fun: F) -> F:
         return fun(x)
 
     @functools.wraps(fun)
-    def call_with_options(x: Any, /, **options: Any) -> Any:
-        return fun(x, **options) if options else call(x)
+    def call_with_options(x: Any, /, *more: Any, **options: Any) -> Any:
+        return fun(x, *more, **options) if more or options else call(x)
 
-    return call_with_options if fun.__kwdefaults__ else call
+    return call_with_options if fun.__kwdefaults__ or fun.__defaults__ else call
 
 
 @overload

@@ -18,7 +18,7 @@ from ..core.trace import Tracer, typeof
 from ..lax.sharding import constrain, move, resolve_sharding
 from ..types.memory import Space
 from ..types.mesh import AxisType, Mesh
-from ..types.shape import prod
+from ..types.shape import canonical_shape, prod, sequence
 from ..types.sharding import NamedSharding, PartitionSpec, make_single_device_sharding
 from ..types.tree import flatten_axes, tree_flatten, tree_map
 from .arguments import leaf_path
@@ -207,7 +207,8 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Any],
     >>> print(olympus.make_mesh((1, 1), ("data", "model")))
     Mesh('data': 1, 'model': 1, axis_types=(Auto, Auto))
     """
-    sizes, found = tuple(axis_sizes), list(client().devices() if devices is None else devices)
+    sizes = canonical_shape(sequence(axis_sizes, "make_mesh", "axis_sizes"), "make_mesh")
+    found = client().devices() if devices is None else sequence(devices, "make_mesh", "devices")
     if prod(sizes) > len(found):
         raise ValueError(f"make_mesh: axis_sizes {sizes} given; that takes {prod(sizes)} devices "
                          f"of {len(found)}; use fewer, or start with more (num_cpu_devices).")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from ..backend import devices
@@ -171,12 +171,18 @@ class JitFunction:
             fun, library, static_argnums, static_argnames, donate_argnums, donate_argnames,
             *[None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)])
         self.name, self.library = self.signature.name, library
-        self.keep_unused, self.inline, self.options = keep_unused, inline, compiler_options
-        self.device = device
+        if device is not None and not isinstance(device, lib.Device):
+            raise TypeError(f"jit: device {device!r} given; a Device of olympus.devices(), or None,"
+                            " is required.")
+        if not isinstance(compiler_options or {}, Mapping):
+            raise TypeError(f"jit: compiler_options {compiler_options!r} given; a dict from names "
+                            "of XLA's flags is required.")
+        self.keep_unused, self.inline = bool(keep_unused), bool(inline)
+        self.device, self.options = device, compiler_options
         if backend is not None:
             self.device = devices.client(backend).local_devices()[0]
         self.programs = programs_of(fun, (
-            *self.signature.key, keep_unused, repr(sorted((compiler_options or {}).items()))))
+            *self.signature.key, self.keep_unused, repr(sorted((compiler_options or {}).items()))))
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
     def itself(self, memo: Any) -> Any:

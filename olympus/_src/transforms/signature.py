@@ -8,15 +8,18 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..base.util import bit_key, name_of
 from ..core.context import current_context
+from ..core.trace import typeof
 from ..lax.sharding import resolve_sharding
+from ..types import dtypes
+from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from .arguments import abstract, parameter_name, parameters_of
 
 __all__ = ["Call", "Signature"]
 
@@ -69,8 +72,11 @@ class Signature:
 
     @functools.cached_property
     def parameters(self) -> list[inspect.Parameter] | None:
-        """The function's parameters. Few calls of `jit` read them."""
-        return parameters_of(self.fun)
+        """The function's parameters; None where Python cannot tell. Read by few calls of `jit`."""
+        try:
+            return list(inspect.signature(self.fun).parameters.values())
+        except (ValueError, TypeError):
+            return None
 
     def _resolve(self, argnums: Any, argnames: Any, what: str
                  ) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -83,11 +89,15 @@ class Signature:
                       if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
         keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        count = len(positional)
         for i in nums:
-            if not variadic and not -len(positional) <= i < len(positional):
-                raise ValueError(f"jit: {what}_argnums has {i}; {self.name} has {len(positional)} "
+            if not variadic and not -count <= i < count:
+                raise ValueError(f"jit: {what}_argnums has {i}; {self.name} has {count} "
                                  "positional arguments; give an index in that range.")
-        nums = tuple(i + len(positional) if i < 0 else i for i in nums)
+            if variadic and not 0 <= i < 2**31:
+                raise ValueError(f"jit: {what}_argnums has {i}; {self.name} takes any number of "
+                                 "positional arguments; give an index counted from the first.")
+        nums = tuple(i + count if i < 0 else i for i in nums)
         known = {p.name for p in parameters}
         for name in names:
             if name not in known and not keywords:
@@ -113,7 +123,7 @@ class Signature:
         call.arity = len(args)
         call.leaves, call.in_tree = tree_flatten((dynamic, kwargs))
         try:
-            call.avals = tuple([abstract(x) for x in call.leaves])
+            call.avals = tuple([_abstract(x) for x in call.leaves])
         except TypeError:
             raise self._leaf_error(args, kwargs, dynamic) from None
         static_key, call.cacheable = (), True
@@ -139,7 +149,12 @@ class Signature:
 
     def argument_name(self, position: int) -> str:
         """The parameter that a positional argument is for."""
-        return parameter_name(self.parameters, position)
+        for i, p in enumerate(self.parameters or ()):
+            if p.kind is p.VAR_POSITIONAL:
+                return f"{p.name}[{position - i}]"
+            if i == position:
+                return p.name
+        return f"args[{position}]"
 
     def leaf_names(self, call: Call) -> tuple[str, ...]:
         """A name for each dynamic leaf: the parameter and the path below it."""
@@ -159,7 +174,7 @@ class Signature:
         for name, arg in (*trees, *kwargs.items()):
             for path, leaf in tree_flatten_with_path(arg)[0]:
                 try:
-                    abstract(leaf)
+                    _abstract(leaf)
                 except TypeError:
                     if self.library:
                         return TypeError(name)      # the function itself says what it takes
@@ -205,8 +220,8 @@ def _indices(value: Any, what: str) -> tuple[int, ...]:
         return ()
     values = value if isinstance(value, (tuple, list)) else (value,)
     try:
-        return tuple(i.__index__() for i in values)
-    except AttributeError:
+        return tuple(map(index, values))
+    except TypeError:
         raise TypeError(f"jit: {what}={value!r} given; an int or a sequence of ints is required; "
                         "name arguments with static_argnames instead.") from None
 
@@ -229,6 +244,22 @@ def _shardings_of_leaves(what: str, tree: Any, shardings: Any) -> list[Any]:
 def _sharding_key(shardings: Any) -> Any:
     leaves, tree = tree_flatten(shardings)
     return tuple(leaves), tree
+
+
+def _abstract(x: Any) -> Any:
+    """The aval of an argument: of a value, or of what only has a shape and a dtype."""
+    try:
+        return x.aval
+    except AttributeError:
+        pass
+    if isinstance(x, (ShapedArray, ShapeDtypeStruct)):
+        return x
+    try:
+        return typeof(x)
+    except TypeError:
+        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+            raise
+        return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))
 
 
 def _exact(value: Any, library: bool) -> bool:

@@ -88,13 +88,20 @@ def make_olympuspr(fun: Callable[..., Any], static_argnums: int | Sequence[int] 
     check_callable("make_olympuspr", fun)
     numbers = tuple([static_int(n, "make_olympuspr", "static_argnums")
                      for n in entries(static_argnums)])
+    try:
+        axes = dict(axis_env or ())
+    except (TypeError, ValueError):
+        raise TypeError(f"make_olympuspr: axis_env {axis_env!r} given; pairs (name, size) are "
+                        "required.") from None
+    axes = {name: static_int(size, "make_olympuspr", "the size of an axis of axis_env")
+            for name, size in axes.items()}
 
     @wraps(fun)
     def make(*args: Any, **kwargs: Any) -> Any:
         outer = ctx.axes
         try:
-            if axis_env:
-                ctx.axes = {**outer, **dict(axis_env)}
+            if axes:
+                ctx.axes = {**outer, **axes}
             statics = [i + len(args) if i < 0 else i for i in numbers]
             closed, out_tree = _trace("make_olympuspr", fun, args, kwargs, statics)
             return (closed, _structs(closed, out_tree)) if return_shape else closed

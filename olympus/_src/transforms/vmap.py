@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from operator import index
 from typing import Any
 
 from ..base.source import filter_traceback
@@ -13,6 +14,7 @@ from ..core.primitive import Axis
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax.shape import reduce_sum
+from ..types.shape import canonical_dim
 from ..types.tree import flatten_axes, tree_flatten
 from .arguments import check_callable, check_results, leaf_name, structure_path
 
@@ -59,6 +61,8 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[Any] = 0, out_axes:
         if not isinstance(name, Hashable):
             raise TypeError(f"vmap: {what}={name!r} of type {type(name).__name__} given; a "
                             "hashable value is required; give a string.")
+    if axis_size is not None:
+        axis_size = canonical_dim(axis_size, "vmap axis_size")
 
     @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -74,7 +78,10 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[Any] = 0, out_axes:
 
 def is_axis(x: Any) -> bool:
     """Whether it is an axis number; a bool is none."""
-    return type(x) is int or (hasattr(x, "__index__") and type(x) is not bool)
+    try:
+        return type(x) is not bool and index(x) == x
+    except TypeError:
+        return False
 
 
 def _check_axes(what: str, axes: Any) -> None:

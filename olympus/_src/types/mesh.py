@@ -11,12 +11,13 @@ import contextlib
 import enum
 import functools
 from collections import OrderedDict
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from ..base import lib
-from .shape import prod
+from .shape import prod, sequence
 
 __all__ = ["NO_MESH", "AbstractMesh", "AxisType", "Mesh", "current_mesh", "get_abstract_mesh",
            "get_mesh", "set_mesh"]
@@ -48,15 +49,18 @@ class _Axes:
 
     def _set_axes(self, ndim: int, axis_names: Any, axis_types: Any) -> None:
         what = type(self).__name__
-        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        names = (axis_names,) if isinstance(axis_names, str) else sequence(
+            axis_names, what, "axis_names")
         if ndim != len(names):
             raise ValueError(f"{what}: {ndim} axes and axis_names {names} given; one name per axis "
                              "is required.")
-        if len(set(names)) != len(names) or None in names:
+        if (not all(isinstance(name, Hashable) for name in names)
+                or len(set(names)) != len(names) or None in names):
             raise ValueError(f"{what}: axis_names {names} given; distinct names, none of them "
-                             "None, are required.")
+                             "None or unhashable, are required.")
         types = (AxisType.Auto,) * ndim if axis_types is None else (
-            (axis_types,) * ndim if isinstance(axis_types, AxisType) else tuple(axis_types))
+            (axis_types,) * ndim if isinstance(axis_types, AxisType) else
+            sequence(axis_types, what, "axis_types"))
         if len(types) != ndim or not all(isinstance(t, AxisType) for t in types):
             raise ValueError(f"{what}: axis_types {axis_types} given; one AxisType for each of "
                              f"{ndim} axes is required.")

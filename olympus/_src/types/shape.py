@@ -7,6 +7,7 @@ needs a number asks `static_int`, which refuses a symbolic dimension. Ints take 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence, Set
 from operator import index
@@ -260,7 +261,8 @@ def strided_size(start: Any, stop: Any, step: Any) -> Any:
     (3, 3, 0)
     """
     if type(start) is type(stop) is type(step) is int:
-        return len(range(start, stop, step))
+        with contextlib.suppress(OverflowError):    # of sizes that no index counts
+            return len(range(start, stop, step))
     room = stop - start if step > 0 else start - stop
     return maximum((room - 1) // (step if step > 0 else -step) + 1, 0)
 

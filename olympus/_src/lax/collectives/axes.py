@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,14 @@ from ...core.primitive import Axis, Primitive
 from ...core.trace import ctx
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import prod
+from ...types.shape import prod, sequence, static_int
 from ..arithmetic import mul
 from ..creation import full, iota
 from ..families import add
 from ..slicing import index_take
 
 __all__ = ["Exchange", "Groups", "Names", "axis_index", "axis_index_p", "axis_names", "axis_size",
-           "check_groups", "group_tables", "sizes_of", "take_rows", "unbound"]
+           "check_groups", "group_tables", "positions", "sizes_of", "take_rows", "unbound"]
 
 Names = tuple[Any, ...]
 Groups = tuple[tuple[int, ...], ...]
@@ -30,7 +30,7 @@ def axis_names(what: str, axis_name: Any) -> Names:
     """The names as a tuple; NameError unless each is bound, ValueError if one is repeated."""
     names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
     for name in names:
-        if name not in ctx.axes:
+        if not isinstance(name, Hashable) or name not in ctx.axes:
             bound = ", ".join(map(repr, ctx.axes)) or "none"
             raise NameError(f"{what}: axis name {name!r} given; bound axis names are: {bound}; "
                             f"bind it with vmap(..., axis_name={name!r}).")
@@ -52,7 +52,8 @@ def check_groups(what: str, groups: Any, names: Names, equal: bool = True) -> Gr
     if groups is None:
         return None
     size = prod(sizes_of(names))
-    found = tuple([tuple(map(int, group)) for group in groups])
+    found = tuple([positions(what, group, "a group of axis_index_groups")
+                   for group in sequence(groups, what, "axis_index_groups")])
     if sorted(i for group in found for i in group) != list(range(size)) or not all(found):
         raise ValueError(f"{what}: axis_index_groups {groups} given for {size} positions; groups "
                          f"that together hold each of 0 … {size - 1} once are required.")
@@ -60,6 +61,11 @@ def check_groups(what: str, groups: Any, names: Names, equal: bool = True) -> Gr
         raise ValueError(f"{what}: axis_index_groups {groups} given; groups of one size are "
                          "required.")
     return found
+
+
+def positions(what: str, given: Any, noun: str) -> tuple[int, ...]:
+    """Positions along the axes, in order; TypeError for what is no sequence of ints."""
+    return tuple([static_int(i, what, noun) for i in sequence(given, what, noun)])
 
 
 def group_tables(groups: Groups) -> tuple[np.ndarray, np.ndarray]:

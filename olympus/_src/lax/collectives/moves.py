@@ -20,7 +20,7 @@ from ...base.typing import ArrayLike
 from ...core.primitive import Axis, Primitive
 from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
-from ...types.shape import canonical_axis, definitely_equal, floor_div, mod, prod
+from ...types.shape import canonical_axis, definitely_equal, floor_div, mod, prod, sequence
 from ...types.tree import register_pytree_node, tree_map
 from ..arithmetic import mul
 from ..comparison import select_n
@@ -34,6 +34,7 @@ from .axes import (
     axis_names,
     check_groups,
     group_tables,
+    positions,
     sizes_of,
     take_rows,
     unbound,
@@ -455,13 +456,16 @@ def ppermute(x: ArrayLike, axis_name: Any, perm: Any) -> Any:
 
 
 def _pairs(perm: Any, size: int) -> tuple[tuple[int, int], ...]:
-    pairs = tuple([(int(src), int(dst)) for src, dst in perm])
+    pairs = [positions("ppermute", pair, "an entry of perm")
+             for pair in sequence(perm, "ppermute", "perm")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError(f"ppermute: perm {perm} given; pairs (source, destination) are required.")
     for what, places in (("sources", [src for src, _ in pairs]),
                          ("destinations", [dst for _, dst in pairs])):
         if len(set(places)) < len(places) or not all(0 <= i < size for i in places):
             raise ValueError(f"ppermute: perm {perm} given; different {what} in [0, {size}) are "
                              "required.")
-    return pairs
+    return tuple(pairs)
 
 
 def pshuffle(x: ArrayLike, axis_name: Any, perm: Any) -> Any:
@@ -478,7 +482,7 @@ def pshuffle(x: ArrayLike, axis_name: Any, perm: Any) -> Any:
     Array([2, 0, 1], dtype=int32)
     """
     size = prod(sizes_of(axis_names("pshuffle", axis_name)))
-    found = [int(i) for i in perm]
+    found = positions("pshuffle", perm, "perm")
     if sorted(found) != list(range(size)):
         raise ValueError(f"pshuffle: perm {perm} given; each position in [0, {size}) once is "
                          "required.")

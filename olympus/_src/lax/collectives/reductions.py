@@ -18,7 +18,7 @@ from ...core.primitive import Axis, Primitive, not_linear
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray
-from ...types.shape import prod
+from ...types.shape import prod, static_int
 from ...types.tree import tree_map
 from ..arithmetic import div, mul
 from ..comparison import eq
@@ -225,7 +225,7 @@ def pbroadcast(x: ArrayLike, axis_name: Any, source: int) -> Any:
     Array([2, 2, 2], dtype=int32)
     """
     names = axis_names("pbroadcast", axis_name)
-    sizes = sizes_of(names)
+    sizes, source = sizes_of(names), static_int(source, "pbroadcast", "source")
     if not 0 <= source < prod(sizes):
         raise ValueError(f"pbroadcast: source {source} given; a position in [0, {prod(sizes)}) is "
                          "required.")
