@@ -17,9 +17,12 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus._src.backend import compile
 from olympus._src.base import config, lib, util
 from olympus._src.core import context
 from olympus._src.core.context import current_context
+from olympus._src.lax.transcendental import tan_p
+from olympus.interpreters import mlir
 
 x3 = onp.array([0.5, 1.5, 2.5])
 
@@ -319,24 +322,153 @@ def test_what_is_equal_is_not_the_same(apply, dtype):
             assert np.signbit(found).tolist() == np.signbit(expected).tolist(), k
 
 
-def test_a_function_made_anew_is_traced_anew_and_not_compiled_again(monkeypatch):
-    traced, compiles, compile_ = [], [], lib.compile
-    monkeypatch.setattr(lib, "compile", lambda *a, **k: compiles.append(1) or compile_(*a, **k))
+@pytest.fixture
+def work(monkeypatch):
+    """What was lowered and what was compiled, by name."""
+    done = {"lowered": [], "compiled": []}
+    lower, compile_ = compile.lower_program, lib.compile
 
-    def make():
-        def f(x):
-            traced.append(1)
-            return onp.sin(x) * 1.625
+    def lowered(closed, name, *args, **kwargs):
+        done["lowered"].append(name)
+        return lower(closed, name, *args, **kwargs)
 
-        return olympus.jit(f)
+    def compiled(*args, **kwargs):
+        done["compiled"].append(1)
+        return compile_(*args, **kwargs)
 
-    expected = float(make()(2.0))
-    before = len(compiles)
+    monkeypatch.setattr(compile, "lower_program", lowered)
+    monkeypatch.setattr(lib, "compile", compiled)
+    return done
+
+
+def made_anew(kind, traced, k=1.625):
+    """A function and its argument; each call makes another function of the same program."""
+    w = onp.asarray(np.array([1.0, 2.0, k], np.float32))
+
+    def f(x):
+        traced.append(1)
+        return onp.sin(x) * k
+
+    g = olympus.custom_jvp(lambda x: f(x))
+    g.defjvp(lambda p, t: (f(p[0]), t[0] * 2))
+    h = olympus.custom_vjp(lambda x: f(x))
+    h.defvjp(lambda x: (f(x), None), lambda _, ct: (ct * k,))
+    return {
+        "jit": olympus.jit(lambda x: f(x)),
+        "array": olympus.jit(lambda x: f(x) + w),
+        "numpy array": olympus.jit(lambda x: f(x) + np.asarray(w)),
+        "inner": olympus.jit(lambda x: olympus.jit(f)(x) + olympus.jit(f)(x)),
+        "custom_jvp": olympus.jit(lambda x: g(x)),
+        "custom_vjp": olympus.jit(lambda x: h(x)),
+        "gradient": olympus.jit(olympus.grad(lambda x: (g(x) * h(x)).sum())),
+        "checkpoint": olympus.jit(olympus.grad(lambda x: olympus.checkpoint(
+            f, policy=lambda *_, **__: False)(x).sum())),
+        "vmap": olympus.jit(olympus.vmap(f)),
+        "scan": olympus.jit(lambda x: lax.scan(lambda c, y: (c, f(y)), 0, x)[1]),
+        "eager scan": lambda x: lax.scan(lambda c, y: (c, f(y)), 0, x)[1],
+        "eager while": lambda x: lax.while_loop(lambda c: c[0] > 1e9, f, x),
+        "eager cond": lambda x: lax.cond(True, f, onp.cos, x),
+        "eager map": lambda x: lax.map(f, x),
+        "random": olympus.jit(lambda x: f(x) + olympus.random.normal(olympus.random.key(3), (3,))),
+        "gather": olympus.jit(lambda x: f(x)[onp.array([0, 2, 2])].at[1].add(3.0)),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", [
+    "jit", "array", "numpy array", "inner", "custom_jvp", "custom_vjp", "gradient", "checkpoint",
+    "vmap", "scan", "eager scan", "eager while", "eager cond", "eager map", "random", "gather"])
+def test_a_function_made_anew_is_traced_anew_and_lowered_and_compiled_once(work, kind):
+    traced = []
+    expected = made_anew(kind, traced)(x3).tolist()
+    times, counts = len(traced), {key: len(done) for key, done in work.items()}
+    assert times
     for _ in range(5):
-        assert float(make()(2.0)) == expected
-        gc.collect()
-    assert len(traced) == 6
-    assert len(compiles) == before
+        assert made_anew(kind, traced)(x3).tolist() == expected
+    assert len(traced) == 6 * times
+    assert {key: len(done) for key, done in work.items()} == counts, work
+
+
+def test_a_lambda_made_anew_a_hundred_times_is_lowered_once(work):
+    traced = []
+    for _ in range(100):
+        out = olympus.jit(lambda x: (traced.append(1), x * 1.8125)[1])(x3)
+        gc.collect(0)
+    assert out.tolist() == (np.asarray(x3) * np.float32(1.8125)).tolist()
+    assert (len(traced), len(work["lowered"]), len(work["compiled"])) == (100, 1, 1)
+
+
+def test_a_program_that_differs_in_anything_is_another(work):
+    """Each neighbour differs from the one before in one thing, which its digest must tell."""
+    zeros = np.zeros(3, np.float32)
+    functions = [
+        lambda x: x * 1.25, lambda x: x * 1.5, lambda x: x + 1.5, lambda x: 1.5 - x,
+        lambda x: x - 1.5, lambda x: x * 0.0, lambda x: x * -0.0, lambda x: x * np.nan,
+        lambda x: x + zeros, lambda x: x + -zeros, lambda x: x + (zeros + 1),
+        lambda x: (onp.sin(x), onp.cos(x)), lambda x: (onp.cos(x), onp.sin(x)),
+        lambda x: (onp.sin(x), onp.sin(x)), lambda x: (onp.cos(x), x), lambda x: (x, onp.cos(x)),
+        lambda x: x.astype("int32"), lambda x: x.astype("uint32"), lambda x: x.reshape(1, 3),
+        lambda x: x.reshape(3, 1), lambda x: x[::-1], lambda x: x[1:], lambda x: x[:2],
+        lambda x: olympus.jit(onp.sin)(x), lambda x: olympus.jit(onp.cos)(x),
+        lambda x: lax.cond(x[0] > 0, onp.sin, onp.cos, x),
+        lambda x: lax.cond(x[0] > 0, onp.cos, onp.sin, x),
+        lambda x: lax.scan(lambda c, y: (c + y, c), 0.0, x),
+        lambda x: lax.scan(lambda c, y: (c + y, y), 0.0, x),
+        lambda x: lax.scan(lambda c, y: (c + y, c), 0.0, x, reverse=True),
+        lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x),
+        lambda x: lax.fori_loop(0, 4, lambda i, c: c * 2, x),
+        lambda x: lax.reduce_precision(x, 8, 4), lambda x: lax.reduce_precision(x, 8, 5),
+    ]
+    eager = [[np.asarray(y) for y in olympus.tree.leaves(f(x3))] for f in functions]
+    for f, expected in zip(functions, eager, strict=True):
+        before = len(work["lowered"])
+        found = olympus.tree.leaves(olympus.jit(f)(x3))
+        assert len(work["lowered"]) > before
+        for x, y in zip(found, expected, strict=True):
+            assert (x.dtype, x.shape) == (y.dtype, y.shape)
+            np.testing.assert_allclose(x, y, rtol=1e-6)
+            assert (np.signbit(x) == np.signbit(y)).all()
+
+
+def test_what_a_module_is_made_from_besides_the_program_is_in_its_key(work):
+    def f(x):
+        return (x * 1.9375, x * 2)
+
+    def lowered(**options):
+        x = onp.array(np.asarray(x3))
+        before = len(work["lowered"])
+        olympus.jit(lambda x: f(x), **options)(x)
+        return len(work["lowered"]) - before
+
+    assert lowered() == 1
+    assert lowered() == 0
+    assert lowered(donate_argnums=0) == 1
+    assert lowered(donate_argnums=0) == 0
+    assert lowered(compiler_options={"xla_cpu_enable_fast_math": True}) == 1
+    with olympus.numpy_dtype_promotion("strict"):
+        assert lowered() == 1
+    assert lowered() == 0
+
+
+def test_what_has_no_digest_is_lowered_again(work):
+    def with_callback():
+        return olympus.jit(lambda x: olympus.pure_callback(
+            lambda x: np.asarray(x) + 1, olympus.ShapeDtypeStruct((3,), "float32"), x))
+
+    for i in range(1, 4):
+        assert with_callback()(x3).tolist() == [1.5, 2.5, 3.5]
+        assert len(work["lowered"]) == i
+
+
+def test_a_rule_that_is_registered_later_is_used(work):
+    assert olympus.jit(lambda x: lax.tan(x))(x3).tolist() == pytest.approx(np.tan(x3), rel=1e-5)
+    try:
+        mlir.register_lowering(tan_p, mlir.lower_fun(
+            lambda x, **_: lax.sin(x), multiple_results=False))
+        found = olympus.jit(lambda x: lax.tan(x))(x3).tolist()
+    finally:
+        del tan_p.lower
+    assert found == pytest.approx(np.sin(x3), rel=1e-5)
+    assert olympus.jit(lambda x: lax.tan(x))(x3).tolist() == pytest.approx(np.tan(x3), rel=1e-5)
 
 
 # Everything goes when its user lets go of it.
@@ -462,6 +594,10 @@ CACHES = {
     ("backend/compile.py", "_executables"): "digest, devices, options | process | see its two",
     ("backend/compile.py", "known"): "digest, devices, options | weak",
     ("backend/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
+    ("backend/compile.py", "programs"): "digest of the program, Context, devices, options | process"
+        " | 4096",
+    ("backend/digest.py", "_numbers"): "primitive and params by bits, aval, elements' digest | "
+        "process | 65536",
     ("lax/special/series.py", "program"): "shape, dtype, params | the primitive | 256",
     ("lax/indexing.py", "_update_body"): "primitive, dtype | process | 256",
     ("control/platform.py", "platform_cond"): "platforms | process | as many as there are",

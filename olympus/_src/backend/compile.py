@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from ..base import errors, lib, util
 from ..base.lib import mlir
 from ..base.logs import LOGGER, timed
+from ..base.util import Memo
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import ClosedOlympuspr
 from ..types import dtypes
@@ -22,12 +23,13 @@ from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from .array import put_parts
 from .devices import client
-from .module import ModuleContext, lower_program
+from .digest import program_digest
+from .module import Interface, ModuleContext, lower_program
 from .nans import debugging
 from .spreading import named
 
 __all__ = ["Executable", "Placement", "compile_module", "compile_program", "drop_programs",
-           "user_error"]
+           "load_program", "user_error"]
 
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
@@ -39,18 +41,19 @@ _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "bytes", "__weakref__")
+    __slots__ = ("xla", "key", "bytes", "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
-    def __init__(self, xla: Any, size: int, constants: int) -> None:
-        self.xla = xla
+    def __init__(self, xla: Any, key: Hashable, size: int, constants: int) -> None:
+        self.xla, self.key = xla, key
         self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
 
 
 class Executables:
-    """All executables by a digest of what they compute: equal programs are compiled once.
+    """All executables by a digest of their module: equal programs are compiled once.
 
+    Those that have a digest themselves are lowered once, too: it leads to the module's.
     Programs hold their executables. The table holds what was used last, so that a function made
     anew in a loop finds what its predecessor compiled; beyond that budget it is weak.
     """
@@ -60,19 +63,25 @@ class Executables:
     def __init__(self) -> None:
         self.known: WeakValueDictionary[Hashable, Loaded] = WeakValueDictionary()
         self.recent: OrderedDict[Hashable, Loaded] = OrderedDict()
+        self.programs: Memo = Memo(4096)
         self.bytes = 0      # of the recent ones
         self._lock = threading.Lock()
         util.known_cache(self)
 
-    def find(self, key: Hashable) -> Loaded | None:
+    def find(self, program: Hashable) -> tuple[Loaded, Interface] | None:
         """The executable of an equal program, if there is one."""
-        found = self.known.get(key)
-        if found is not None:
-            self.use(key, found)
-        return found
+        noted = self.programs.get(program)
+        if noted is None:
+            return None
+        loaded = self.known.get(noted[0])
+        if loaded is None:
+            return None
+        self.use(loaded)
+        return loaded, noted[1]
 
-    def use(self, key: Hashable, loaded: Loaded) -> None:
+    def use(self, loaded: Loaded) -> None:
         """Put an executable in front of the recent ones, and let go of the last."""
+        key = loaded.key
         with self._lock:
             self.known[key] = loaded
             if self.recent.pop(key, None) is None:
@@ -125,21 +134,20 @@ class Executable:
                  "in_shardings", "out_shardings", "committed", "demanded", "handlers",
                  "physical_out", "hosts", "effects", "all_reused")
 
-    def __init__(self, loaded: Loaded, name: str, closed: ClosedOlympuspr, kept: Sequence[bool],
-                 placement: Placement, context: ModuleContext) -> None:
-        self.loaded, self.name, self.effects = loaded, name, closed.effects
+    def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
+                 placement: Placement, interface: Interface) -> None:
+        self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
         self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
         stored = [_storage(a) for a in self.out_avals]
-        self.hosts = tuple(context.host_callbacks)      # XLA refers to them weakly
-        where = context.place(placement)
+        self.hosts = interface.host_callbacks       # XLA refers to them weakly
+        where = interface.place(placement)
         self.devices, self.committed = where.devices, where.committed
-        self.demanded, self.all_reused = where.shardings, context.all_reused
+        self.demanded, self.all_reused = where.shardings, interface.all_reused
         taken = [i for i, k in enumerate(self.kept) if k]
         ins, self.out_shardings = _shardings(
             xla, self.devices, [self.demanded[i] if self.demanded else None for i in taken],
-            [self.in_avals[i] for i in taken], stored,
-            list(context.meshes), context.result_memories["main"])
+            [self.in_avals[i] for i in taken], stored, interface.meshes, interface.memories)
         self.physical_out = [a.update(sharding=s)
                              for a, s in zip(stored, self.out_shardings, strict=True)]
         self.in_shardings = [None] * len(self.kept)     # None for what is not read
@@ -250,12 +258,12 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
     """The executable of a lowered module; equal modules with equal options compile once."""
     (device, *others), key, size = devices, None, 0
     if not context.host_callbacks:      # they are known by their places only
-        settings = tuple(sorted((k, repr(v)) for k, v in options.items())) if options else ()
         digest, size = mlir.digest(module)
         chosen = tuple(context.chosen_outputs) if others else ()
-        key = (digest, devices, settings, chosen)
-        found = _executables.find(key)
+        key = (digest, devices, _settings(options), chosen)
+        found = _executables.known.get(key)
         if found is not None:
+            _executables.use(found)
             return found
     # Not each time: to count mappings the kernel writes out all of them.
     if next(_compilations) % _LOOK_EVERY == 0:
@@ -267,9 +275,9 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
                               chosen_outputs=context.chosen_outputs)
     except lib.XlaRuntimeError as error:
         raise user_error(error, f"compiling {context.name}") from None
-    loaded = Loaded(xla, size, context.written)
+    loaded = Loaded(xla, key, size, context.written)
     if key is not None:
-        _executables.use(key, loaded)
+        _executables.use(loaded)
     return loaded
 
 
@@ -309,9 +317,33 @@ def _make_room(name: str) -> None:
             "not used any more, or raise the limit.")
 
 
+def load_program(program: dict[str, Any], placement: Placement,
+                 options: dict[str, Any] | None = None) -> tuple[Loaded, Interface]:
+    """The executable of a program, given as the arguments of `lower_program`.
+
+    One equal to another that was loaded is not lowered.
+    """
+    digest = program_digest(**program)
+    key = None if digest is None else (digest, placement.devices, _settings(options))
+    found = _executables.find(key)
+    if found is not None:
+        return found
+    with timed("lowering", program["name"]):
+        module, context = lower_program(**program)
+    interface = context.interface
+    loaded = compile_module(module, context, interface.place(placement).devices, options)
+    if key is not None and loaded.key is not None:
+        _executables.programs[key] = loaded.key, interface
+    return loaded, interface
+
+
 def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement) -> Executable:
-    """Lower and compile a program whose inputs are all kept."""
-    module, context = lower_program(closed, name, placement.platform,
-                                    devices=placement.several, shardings=placement.shardings)
-    loaded = compile_module(module, context, context.place(placement).devices)
-    return Executable(loaded, name, closed, [True] * len(closed.in_avals), placement, context)
+    """Compile a program whose inputs are all kept."""
+    loaded, interface = load_program(
+        {"closed": closed, "name": name, "platform": placement.platform,
+         "devices": placement.several, "shardings": placement.shardings}, placement)
+    return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
+
+
+def _settings(options: dict[str, Any] | None) -> tuple[Any, ...]:
+    return tuple(sorted((k, repr(v)) for k, v in options.items())) if options else ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base import lib
 from ..base.lib import mlir
@@ -19,7 +19,29 @@ from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from .attributes import attr, location, module_context, tensor_type
 from .builder import Builder, lower_equations
 
-__all__ = ["ModuleContext", "lower_program"]
+__all__ = ["Interface", "ModuleContext", "lower_program"]
+
+
+class Interface(NamedTuple):
+    """What is known of a lowered program besides its code."""
+
+    name: str
+    devices: tuple[Any, ...]            # that shardings in it name
+    meshes: tuple[Mesh, ...]
+    memories: tuple[str | None, ...]    # of results
+    host_callbacks: tuple[lib.HostFunction, ...]
+    all_reused: bool                    # whether each donated buffer is taken over by a result
+
+    def place(self, placement: Any) -> Any:
+        """Where the program runs, given where its arguments are."""
+        devices, committed = placement.devices, placement.committed
+        if not self.devices or devices == self.devices:
+            return placement
+        if committed and set(devices) != set(self.devices):
+            raise ValueError(f"jit: an argument of {self.name} is committed to {devices}, and "
+                             f"shardings in the program name {self.devices}; one set of devices is "
+                             "required; move the argument with device_put.")
+        return placement._replace(devices=self.devices, committed=True)
 
 
 class ModuleContext:
@@ -66,17 +88,6 @@ class ModuleContext:
             raise ValueError(f"jit: shardings in {self.name} name the devices {self.devices} and "
                              f"{devices}; a program runs on one set of devices; use one mesh.")
         self.devices = self.devices or devices
-
-    def place(self, placement: Any) -> Any:
-        """Where the program runs, given where its arguments are."""
-        devices, committed = placement.devices, placement.committed
-        if not self.devices or devices == self.devices:
-            return placement
-        if committed and set(devices) != set(self.devices):
-            raise ValueError(f"jit: an argument of {self.name} is committed to {devices}, and "
-                             f"shardings in the program name {self.devices}; one set of devices is "
-                             "required; move the argument with device_put.")
-        return placement._replace(devices=self.devices, committed=True)
 
     def sharding_attrs(self, sharding: NamedSharding | None, aval: Any) -> dict[str, Any]:
         """What Shardy is told of a value that is spread so; nothing where there is one device."""
@@ -135,6 +146,13 @@ class ModuleContext:
                     {"sharding": attr(f"#sdy.sharding<@{mesh}, [{dims}]>")}, None, 0, op.location,
                     ir.InsertionPoint.after(op))
                 x.replace_all_uses_except(copied.result, copied)
+
+    @property
+    def interface(self) -> Interface:
+        """What is known of the program besides its code, once it is lowered."""
+        return Interface(self.name, self.devices, tuple(self.meshes),
+                         tuple(self.result_memories["main"]), tuple(self.host_callbacks),
+                         self.all_reused)
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""
@@ -228,6 +246,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     """
     ir = mlir.ir
     context = ModuleContext(platform, name)
+    context.all_reused = not any(d and a is None for d, a in zip(donated, aliases))
     context.chosen_outputs = [s is None for s in out_shardings] or [True] * len(closed.out_avals)
     with module_context():
         context.module = module = ir.Module.create()

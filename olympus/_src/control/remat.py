@@ -34,6 +34,7 @@ class Checkpoint(Call):
     """params: olympuspr, prevent_cse, differentiated, policy."""
 
     called = False
+    lowered = ("olympuspr", "prevent_cse", "differentiated")
     # Call's way splits the body and keeps its residuals: here the tape must get to `partial_eval`.
     linearize = Higher.linearize
 

@@ -140,6 +140,8 @@ class Primitive:
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
+    # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
+    lowered: tuple[str, ...] | None = None
     effectful = False       # whether it defines `effects`
     known: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
     infer: Any

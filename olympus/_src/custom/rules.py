@@ -409,7 +409,7 @@ class CustomCall(Higher, abstract=True):
     """
 
     what = ""
-    programs = ("call_olympuspr",)
+    programs = lowered = ("call_olympuspr",)
     partial_eval = None     # see on_tape
 
     def on_tape(self, tape: Any, fun: Callable[..., Any], rules: Any, args: tuple,

@@ -550,6 +550,7 @@ class CustomFwd(Defined):
     """
 
     programs = ("olympuspr", "call_olympuspr")
+    lowered = ("olympuspr",)
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return b.call_inline(olympuspr, args)

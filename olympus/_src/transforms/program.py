@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.compile import Executable, Placement, compile_module
-from ..backend.module import lower_program
+from ..backend.compile import Executable, Placement, load_program
 from ..backend.nans import debugging
 from ..base import config, lib, source
 from ..base.logs import timed
@@ -48,9 +47,8 @@ class Program:
         self.keep_unused, self.options, self.out_shardings = keep_unused, options, out_shardings
         self.executables: dict[Any, Executable] = {}
 
-    def lower(self, platform: str, placement: Placement | None = None
-              ) -> tuple[Any, Any, tuple[bool, ...]]:
-        """(verified module, its context, which inputs it takes)."""
+    def to_lower(self, platform: str, placement: Placement) -> tuple[dict[str, Any], Any]:
+        """(the arguments of `lower_program`, which inputs the module takes)."""
         closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
         kept = tuple(self.keep_unused or u or d for u, d in zip(used, self.donated))
         pr = closed.olympuspr
@@ -61,26 +59,21 @@ class Program:
         # A program that may be run again, to find a NaN, keeps its arguments.
         donated = tuple(d and not debugging() for d, k in zip(self.donated, kept) if k)
         program = ClosedOlympuspr(pr, closed.consts)
-        aliases = _aliases(program, donated) if any(donated) else ()
-        given: tuple[Any, ...] = placement.shardings if placement else ()
-        memories: tuple[Any, ...] = placement.memories if placement else ()
-        with timed("lowering", self.name):
-            module, context = lower_program(
-                program, self.name, platform, donated=donated, aliases=aliases,
-                result_paths=info.result_paths, devices=placement.several if placement else (),
-                shardings=[s for s, k in zip(given, kept) if k], out_shardings=self.out_shardings,
-                memories=[m for m, k in zip(memories, kept) if k])
-            context.all_reused &= not any(d and a is None for d, a in zip(donated, aliases))
-        return module, context, kept
+        return {"closed": program, "name": self.name, "platform": platform, "donated": donated,
+                "aliases": _aliases(program, donated) if any(donated) else (),
+                "result_paths": info.result_paths, "devices": placement.several,
+                "shardings": [s for s, k in zip(placement.shardings, kept) if k],
+                "out_shardings": self.out_shardings,
+                "memories": [m for m, k in zip(placement.memories, kept) if k]}, kept
 
     def executable(self, placement: Placement) -> Executable:
         """Compile for the devices where the arguments are; once."""
         found = self.executables.get(placement)
         if found is None:
-            module, context, kept = self.lower(placement.platform, placement)
-            loaded = compile_module(module, context, context.place(placement).devices, self.options)
-            found = self.executables[placement] = Executable(loaded, self.name, self.closed, kept,
-                                                             placement, context)
+            program, kept = self.to_lower(placement.platform, placement)
+            loaded, interface = load_program(program, placement, self.options)
+            found = self.executables[placement] = Executable(loaded, self.closed, kept, placement,
+                                                             interface)
         return found
 
 

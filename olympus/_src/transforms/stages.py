@@ -15,8 +15,10 @@ from ..backend.array import stored
 from ..backend.compile import Executable, Placement, compile_module
 from ..backend.devices import client
 from ..backend.eager import argument_array, run_program, shard_fallback
+from ..backend.module import lower_program
 from ..base import errors, lib, source
 from ..base.lib import mlir
+from ..base.logs import timed
 from ..core.trace import Tracer, typeof
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format, Layout
@@ -149,7 +151,9 @@ class Traced(Stage):
                              "required; lower once for each.")
         placement = self._placement
         platform = lowering_platforms[0] if lowering_platforms else placement.platform
-        module, context, kept = self._program.lower(platform, placement)
+        program, kept = self._program.to_lower(platform, placement)
+        with timed("lowering", self.fun_name):
+            module, context = lower_program(**program)
         return Lowered(self._program, module, context, kept, placement)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -206,10 +210,11 @@ class Lowered(Stage):
             placement = placement._replace(devices=tuple(device_assignment))
         program = self._program
         options = {**(program.options or {}), **(compiler_options or {})}
-        context = self._context
-        loaded = compile_module(self._module, context, context.place(placement).devices, options)
-        return Compiled(program, Executable(loaded, program.name, program.closed, self._kept,
-                                            placement, context))
+        interface = self._context.interface
+        loaded = compile_module(self._module, self._context, interface.place(placement).devices,
+                                options)
+        return Compiled(program, Executable(loaded, program.closed, self._kept, placement,
+                                            interface))
 
 def _unknown_dialect(what: str, dialect: Any) -> ValueError:
     return ValueError(f"{what}: dialect {dialect!r} given; 'stablehlo' or 'hlo' is required.")
