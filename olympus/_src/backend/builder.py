@@ -44,23 +44,42 @@ def _as_list(x: Any) -> list[Any]:
     return list(x) if isinstance(x, (list, tuple)) else [x]
 
 
-class Builder:
-    """Emits operations at the current insertion point.
+class Block:
+    """Where operations are emitted, and what they have in common there.
 
-    `avals_in`, `avals_out` and `eqn` are those of the equation being lowered.
+    A region starts without: what is emitted in it ends with it.
     """
 
-    __slots__ = ("module", "avals_in", "avals_out", "eqn", "loc", "ip", "constants", "prefix")
+    __slots__ = ("ip", "scalars", "token")
 
-    def __init__(self, module: ModuleContext, ip: Any, prefix: str) -> None:
-        self.module, self.ip, self.prefix = module, ip, prefix
+    def __init__(self, ip: Any) -> None:
+        self.ip = ip
+        self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, repr, dtype)
+        self.token: Any = None              # of the last ordered effect, if there was one
+
+
+class Builder:
+    """Emits the operations of one program, at the end of a block.
+
+    `avals_in`, `avals_out`, `eqn` and `loc` are those of the equation being lowered; `prefix` is
+    the scope of the program.
+    """
+
+    __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn")
+
+    def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any) -> None:
+        self.module, self.block, self.prefix, self.loc = module, block, prefix, loc
         self.avals_in: Sequence[Any] = ()
         self.avals_out: Sequence[Any] = ()
         self.eqn: Any = None
-        self.loc = location(prefix, None)
-        # What this block has for all its equations: scalars by (type, repr, dtype), and as "token"
-        # the last ordered effect's. A region starts without: what is emitted in it ends with it.
-        self.constants: dict[Any, Any] = {}
+
+    def physical(self) -> Builder:
+        """For the same equation, on the arrays that its keys are made of."""
+        b = Builder(self.module, self.block, self.prefix, self.loc)
+        b.avals_in = [physical_aval(a) for a in self.avals_in]
+        b.avals_out = [physical_aval(a) for a in self.avals_out]
+        b.eqn = self.eqn
+        return b
 
     @property
     def platform(self) -> str:
@@ -84,14 +103,14 @@ class Builder:
         if types is None:
             types = [tensor_type(a) for a in self.avals_out]
         return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
-                                        self.ip)
+                                        self.block.ip)
 
     def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
            aval: Any = None) -> Any:
         """Emit an operation of one result and return that; its aval defaults to the equation's."""
         kind = tensor_type(self.avals_out[0] if aval is None else aval)
         return mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
-                                        self.ip).result
+                                        self.block.ip).result
 
     def constant(self, value: Any, aval: ShapedArray) -> Any:
         """A dense constant of the aval's dtype."""
@@ -103,9 +122,10 @@ class Builder:
     def scalar(self, value: Any, dtype: np.dtype) -> Any:
         """A rank-0 constant, emitted once per block."""
         key = (type(value), repr(value), dtype)
-        if key not in self.constants:
-            self.constants[key] = self.constant(value, make_aval((), dtype))
-        return self.constants[key]
+        scalars = self.block.scalars
+        if key not in scalars:
+            scalars[key] = self.constant(value, make_aval((), dtype))
+        return scalars[key]
 
     def full(self, aval: ShapedArray, value: Any) -> Any:
         """An array with every element equal to `value`."""
@@ -136,16 +156,16 @@ class Builder:
             "comparison_direction": attr(f"#stablehlo<comparison_direction {direction}>"),
             "compare_type": attr(f"#stablehlo<comparison_type {kind}>")}, aval)
 
-    def dot_general(self, lhs: Any, rhs: Any, numbers: Any,
-                    attributes: dict[str, Any] | None = None) -> Any:
-        """stablehlo.dot_general; `numbers` as lax writes them."""
+    def dot_general(self, lhs: Any, rhs: Any, numbers: Any, attributes: dict[str, Any],
+                    aval: ShapedArray) -> Any:
+        """stablehlo.dot_general to an aval; `numbers` as lax writes them."""
         (lc, rc), (lb, rb) = numbers
         dims = attr(f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, "
                     f"rhs_batching_dimensions = {list(rb)}, "
                     f"lhs_contracting_dimensions = {list(lc)}, "
                     f"rhs_contracting_dimensions = {list(rc)}>")
         return self.op("stablehlo.dot_general", [lhs, rhs],
-                       {"dot_dimension_numbers": dims, **(attributes or {})})
+                       {"dot_dimension_numbers": dims, **attributes}, aval)
 
     # Regions
 
@@ -154,18 +174,13 @@ class Builder:
         """Fill a region of `op`: `body(*block arguments)` returns what it yields."""
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
-        # The body may lower whole programs, which moves every one of these; what the rule emits
-        # after the region belongs to its own equation again.
-        outer_ip, outer_constants = self.ip, self.constants
-        outer_eqn = self.avals_in, self.avals_out, self.eqn, self.loc
-        self.ip, self.constants = ir.InsertionPoint(block), {}
+        outer, self.block = self.block, Block(ir.InsertionPoint(block))
         try:
             outs = body(*block.arguments)
             ir.Operation.create("stablehlo.return", [], list(outs), None, None, 0, self.loc,
-                                self.ip)
+                                self.block.ip)
         finally:
-            self.ip, self.constants = outer_ip, outer_constants
-            self.avals_in, self.avals_out, self.eqn, self.loc = outer_eqn
+            self.block = outer
 
     def reduce(self, combiner: str, x: Any, init: Any, axes: Sequence[int]) -> Any:
         """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
@@ -179,11 +194,11 @@ class Builder:
     @property
     def ordered(self) -> bool:
         """Whether the equation has effects that must keep their order."""
-        return self.eqn is not None and any(e.ordered for e in self.eqn.effects)
+        return any(e.ordered for e in self.eqn.effects)
 
     def take_token(self) -> Any:
         """The token of the last ordered effect in this block, which is made if there is none."""
-        token = self.constants.get("token")
+        token = self.block.token
         if token is None:
             kind = tensor_type(abstract_token)
             token = self.ops("stablehlo.create_token", [], None, [kind]).result
@@ -192,9 +207,9 @@ class Builder:
     def threaded(self, body: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
         """A region's body whose first argument and first result are the block's token."""
         def run(token: Any, *values: Any) -> list[Any]:
-            self.constants["token"] = token
+            self.block.token = token
             outs = body(*values)
-            return [self.constants["token"], *outs]
+            return [self.block.token, *outs]
 
         return run
 
@@ -231,7 +246,7 @@ class Builder:
         """The results of an operation, less the token, which becomes the block's."""
         outs = list(op.results)
         if ordered:
-            self.constants["token"] = outs.pop(0)
+            self.block.token = outs.pop(0)
         return outs
 
     def counted_loop(self, length: int, init: Sequence[Any],
@@ -278,10 +293,10 @@ class Builder:
         one = ir.RankedTensorType.get([1, *shape[1:]], kind.element_type)
         cut = ir.Operation.create(
             "stablehlo.dynamic_slice", [one], [x, index, *[zero] * (len(shape) - 1)],
-            {"slice_sizes": i64s([1, *shape[1:]])}, None, 0, self.loc, self.ip).result
+            {"slice_sizes": i64s([1, *shape[1:]])}, None, 0, self.loc, self.block.ip).result
         flat = ir.RankedTensorType.get(shape[1:], kind.element_type)
         return ir.Operation.create("stablehlo.reshape", [flat], [cut], None, None, 0, self.loc,
-                                   self.ip).result
+                                   self.block.ip).result
 
     def update_at(self, x: Any, index: Any, value: Any) -> Any:
         """x with x[index] = value along axis 0."""
@@ -290,11 +305,11 @@ class Builder:
         zero = self.scalar(0, dtypes.as_dtype("int32"))
         one = ir.RankedTensorType.get([1, *kind.shape[1:]], kind.element_type)
         row = ir.Operation.create("stablehlo.reshape", [one], [value], None, None, 0, self.loc,
-                                  self.ip).result
+                                  self.block.ip).result
         return ir.Operation.create(
             "stablehlo.dynamic_update_slice", [x.type],
             [x, row, index, *[zero] * (len(kind.shape) - 1)], None, None, 0, self.loc,
-            self.ip).result
+            self.block.ip).result
 
     def custom_call(self, target: str, operands: Sequence[Any], types: Sequence[Any],
                     attributes: dict[str, Any] | None = None, *,
@@ -365,19 +380,17 @@ class Builder:
 
     def call_inline(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
         """Emit a program's equations here, inside the scopes of the equation being lowered."""
-        saved = self.avals_in, self.avals_out, self.eqn, self.loc, self.prefix
-        if self.eqn is not None:
-            self.prefix += self.eqn.ctx.path
-        try:
-            return lower_equations(self, closed, args)
-        finally:
-            self.avals_in, self.avals_out, self.eqn, self.loc, self.prefix = saved
+        inner = Builder(self.module, self.block, self.prefix + self.eqn.ctx.path, self.loc)
+        return lower_equations(inner, closed, args)
+
+    def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
+               ) -> list[Any]:
+        """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
+        return self.call_inline(stage(lambda *args: _as_list(fun(*args)), avals), xs)
 
     def inline(self, fun: Callable[..., Any], *xs: Any, **params: Any) -> Any:
-        """Trace `fun(*xs, **params)`, a function of lax operations, and emit it here."""
-        avals = self.avals_in
-        program = stage(lambda *args: _as_list(fun(*args, **params)), avals)
-        outs = self.call_inline(program, xs)
+        """The equation, by `fun(*xs, **params)`, a function of lax operations."""
+        outs = self.traced(functools.partial(fun, **params), xs, self.avals_in)
         return outs if self.eqn.primitive.multiple_results else outs[0]
 
 

@@ -17,7 +17,7 @@ from ..types.avals import abstract_token, physical_aval
 from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from .attributes import attr, location, module_context, tensor_type
-from .builder import Builder, lower_equations
+from .builder import Block, Builder, lower_equations
 
 __all__ = ["Interface", "ModuleContext", "lower_program"]
 
@@ -211,7 +211,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
         locs = [ir.Location.name(n, childLoc=loc) for n in names] if len(names) == len(ins) else \
             [loc] * len(ins)
         block = fn.add_entry_block(locs)
-    b = Builder(module, ir.InsertionPoint(block), prefix)
+    b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc)
     args = list(block.arguments)
     if tokens:
         args = [b.op("stablehlo.create_token", [], None, a) if a is abstract_token else x
@@ -221,7 +221,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
         results = [b.full(_storage(a), False) if a is abstract_token else x
                    for x, a in zip(results, closed.out_avals)]
     module.result_memories[symbol] = [module.memories.get(x) for x in results]
-    ir.Operation.create("func.return", [], results, None, None, 0, loc, b.ip)
+    ir.Operation.create("func.return", [], results, None, None, 0, loc, b.block.ip)
     return fn
 
 

@@ -44,7 +44,7 @@ class _Rule:
 
     def __call__(self, b: Builder, *xs: Any, **params: Any) -> Any:
         # MLIR's own builders take both from a stack; ours, everywhere else, are given them.
-        with b.ip, b.loc:
+        with b.block.ip, b.loc:
             outs = flatten_ir_values(self.rule(b, *xs, **params))
         wanted = [tensor_type(aval) for aval in b.avals_out]
         if [x.type for x in outs] != wanted:

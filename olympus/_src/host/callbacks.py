@@ -107,7 +107,7 @@ class HostCall(Primitive, abstract=True):
             b, self.host(params), b.take_token() if ordered else None, xs, b.avals_in, b.avals_out,
             has_side_effect=bool(effects), returns_token=ordered)
         if ordered:
-            b.constants["token"] = token
+            b.block.token = token
         return out
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:

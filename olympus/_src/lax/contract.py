@@ -65,8 +65,8 @@ class DotGeneral(Primitive):
               precision: Any, preferred_element_type: Any, out_sharding: Any) -> Any:
         lhs, rhs, out = unmixed(b, lhs, rhs)
         attributes = precision_attributes(b, precision)
-        wanted, b.avals_out = b.avals_out[0], [out]
-        result = b.dot_general(lhs, rhs, dimension_numbers, attributes)
+        wanted = b.avals_out[0]
+        result = b.dot_general(lhs, rhs, dimension_numbers, attributes, out)
         return result if out is wanted else b.convert(result, wanted)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

@@ -16,7 +16,7 @@ from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval, physical_aval
+from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
     canonical_axes,
     canonical_shape,
@@ -61,8 +61,7 @@ class Physical(Primitive, abstract=True):
         dtype = b.avals_out[0].dtype
         if isinstance(dtype, dtypes.ExtendedDType):
             params = self.physical(dtype.physical_shape, b.avals_in, **params)
-            b.avals_in = [physical_aval(a) for a in b.avals_in]
-            b.avals_out = [physical_aval(a) for a in b.avals_out]
+            b = b.physical()
         return self.emit(b, *xs, **params)
 
 

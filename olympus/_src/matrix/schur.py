@@ -29,7 +29,6 @@ from ..lax.linalg.core import (
     masked,
     matmul,
     matrix_transpose,
-    traced,
 )
 from ..lax.linalg.solve import triangular_solve
 from ..lax.linalg.spectra import diagonal
@@ -64,7 +63,7 @@ class Schur(MatrixOperation):
         t, z, *_, info = kernels.reported(b, "gees", [x], [aval, aval, *values, count], n, {
             "mode": "V" if vectors else "N", "sort": "N"}, (0,))
         if sort_eig_vals:
-            t, z = traced(b, lambda t, z: reordered(t, z, select_callable), [t, z], [aval, aval])
+            t, z = b.traced(lambda t, z: reordered(t, z, select_callable), [t, z], [aval, aval])
         return kernels.nan_unless(b, "EQ", info, n, [t, z][:len(outs)], outs)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, compute_schur_vectors: bool,

@@ -19,12 +19,12 @@ from ..core.context import ThreadState, ctx
 from ..core.introspection import valid_olympustype
 from ..core.trace import Tracer, typeof
 from ..types import dtypes
-from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
+from ..types.avals import ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
 
 __all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arrays",
            "check_callable", "check_results", "evaluating", "float0_zeros", "leaf_name",
-           "leaf_path", "select", "structure_path", "substitute"]
+           "leaf_path", "parameter_name", "parameters_of", "select", "structure_path", "substitute"]
 
 _ARRAYS = (Tracer, lib.ArrayImpl)
 
@@ -92,11 +92,20 @@ def argument_name(fun: Any, position: int | str) -> str:
     """The parameter's name where the signature tells, else `args[position]`."""
     if isinstance(position, str):
         return position         # given by keyword
+    return parameter_name(parameters_of(fun), position)
+
+
+def parameters_of(fun: Any) -> list[inspect.Parameter] | None:
+    """The parameters of a function; None where Python cannot tell."""
     try:
-        parameters = list(inspect.signature(fun).parameters.values())
+        return list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
-        return f"args[{position}]"
-    for i, p in enumerate(parameters):
+        return None
+
+
+def parameter_name(parameters: Sequence[inspect.Parameter] | None, position: int) -> str:
+    """What the parameters call a positional argument; `args[position]` where they do not tell."""
+    for i, p in enumerate(parameters or ()):
         if p.kind is p.VAR_POSITIONAL:
             return f"{p.name}[{position - i}]"
         if p.kind is p.KEYWORD_ONLY or p.kind is p.VAR_KEYWORD:
@@ -187,13 +196,15 @@ def float0_zeros(aval: Any) -> np.ndarray:
 
 def abstract(x: Any) -> Any:
     """The aval of an argument: of a value, or of anything with a shape and a dtype."""
+    try:
+        return x.aval
+    except AttributeError:
+        pass
     if isinstance(x, ShapedArray):
         return x
-    if isinstance(x, ShapeDtypeStruct):
-        return x.aval
     try:
         return typeof(x)
     except TypeError:
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             raise
-        return make_aval(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype))
+        return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))

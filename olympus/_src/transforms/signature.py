@@ -15,11 +15,9 @@ import numpy as np
 
 from ..base.util import bit_key, name_of
 from ..core.context import current_context
-from ..core.trace import typeof
 from ..lax.sharding import resolve_sharding
-from ..types import dtypes
-from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from .arguments import abstract, parameter_name, parameters_of
 
 __all__ = ["Call", "Signature"]
 
@@ -72,11 +70,8 @@ class Signature:
 
     @functools.cached_property
     def parameters(self) -> list[inspect.Parameter] | None:
-        """The function's parameters; None where Python cannot tell. Read by few calls of `jit`."""
-        try:
-            return list(inspect.signature(self.fun).parameters.values())
-        except (ValueError, TypeError):
-            return None
+        """The function's parameters. Few calls of `jit` read them."""
+        return parameters_of(self.fun)
 
     def _resolve(self, argnums: Any, argnames: Any, what: str
                  ) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -123,7 +118,7 @@ class Signature:
         call.arity = len(args)
         call.leaves, call.in_tree = tree_flatten((dynamic, kwargs))
         try:
-            call.avals = tuple([_abstract(x) for x in call.leaves])
+            call.avals = tuple([abstract(x) for x in call.leaves])
         except TypeError:
             raise self._leaf_error(args, kwargs, dynamic) from None
         static_key, call.cacheable = (), True
@@ -149,12 +144,7 @@ class Signature:
 
     def argument_name(self, position: int) -> str:
         """The parameter that a positional argument is for."""
-        for i, p in enumerate(self.parameters or ()):
-            if p.kind is p.VAR_POSITIONAL:
-                return f"{p.name}[{position - i}]"
-            if i == position:
-                return p.name
-        return f"args[{position}]"
+        return parameter_name(self.parameters, position)
 
     def leaf_names(self, call: Call) -> tuple[str, ...]:
         """A name for each dynamic leaf: the parameter and the path below it."""
@@ -174,7 +164,7 @@ class Signature:
         for name, arg in (*trees, *kwargs.items()):
             for path, leaf in tree_flatten_with_path(arg)[0]:
                 try:
-                    _abstract(leaf)
+                    abstract(leaf)
                 except TypeError:
                     if self.library:
                         return TypeError(name)      # the function itself says what it takes
@@ -244,22 +234,6 @@ def _shardings_of_leaves(what: str, tree: Any, shardings: Any) -> list[Any]:
 def _sharding_key(shardings: Any) -> Any:
     leaves, tree = tree_flatten(shardings)
     return tuple(leaves), tree
-
-
-def _abstract(x: Any) -> Any:
-    """The aval of an argument: of a value, or of what only has a shape and a dtype."""
-    try:
-        return x.aval
-    except AttributeError:
-        pass
-    if isinstance(x, (ShapedArray, ShapeDtypeStruct)):
-        return x
-    try:
-        return typeof(x)
-    except TypeError:
-        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
-            raise
-        return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))
 
 
 def _exact(value: Any, library: bool) -> bool:

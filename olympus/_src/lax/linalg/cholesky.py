@@ -29,7 +29,6 @@ from .core import (
     matmul,
     matrix_transpose,
     total,
-    traced,
     tril,
     triu,
 )
@@ -85,8 +84,8 @@ class CholeskyUpdate(MatrixOperation):
     def emit(self, b: Any, r: Any, w: Any) -> list[Any]:
         avals = [make_aval((), INT32), *b.avals_in]
         out, _ = b.counted_loop(avals[1].shape[-1], [r, w],
-                                lambda i, values: traced(b, _rotate, [i, *values], avals))
-        return traced(b, triu, [out], avals[1:2])   # rounding leaves specks below the diagonal
+                                lambda i, values: b.traced(_rotate, [i, *values], avals))
+        return b.traced(triu, [out], avals[1:2])   # rounding leaves specks below the diagonal
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         """As of the Cholesky factor of Rᵀ R + w wᵀ, whose upper factor is R'."""

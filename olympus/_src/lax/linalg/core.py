@@ -7,12 +7,11 @@ below are the matrix arithmetic of the derivative rules: all act on the last two
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ...core import tags
 from ...core.primitive import Axis, Primitive, Zero
-from ...core.staging import stage
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
@@ -39,7 +38,7 @@ from .kernels import BOOL, INT32
 __all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "columns",
            "describe", "diagonal_part", "eye", "half", "masked", "materialize", "matmul",
            "matrix_transpose", "merged", "real_dtype", "rows", "scaled", "take_columns",
-           "take_rows", "total", "traced", "tril", "triu"]
+           "take_rows", "total", "tril", "triu"]
 
 Shape = tuple[int, ...]
 LAPACK = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64", "complex64", "complex128"))
@@ -111,17 +110,6 @@ class MatrixOperation(Primitive, abstract=True):
         xs, _ = align(axis, args, dims, 0)
         outs = self.bind(*xs, **params)
         return outs, [0] * len(outs) if self.multiple_results else 0
-
-
-def traced(b: Any, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[ShapedArray]
-           ) -> list[Any]:
-    """Emit `fun`, a function of lax operations, on MLIR values of these avals."""
-    outs = b.call_inline(stage(lambda *args: _listed(fun(*args)), avals), xs)
-    return list(outs)
-
-
-def _listed(x: Any) -> list[Any]:
-    return list(x) if isinstance(x, (list, tuple)) else [x]
 
 
 def describe(avals: Sequence[ShapedArray]) -> str:

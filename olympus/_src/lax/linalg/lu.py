@@ -32,7 +32,6 @@ from .core import (
     rows,
     take_rows,
     total,
-    traced,
     tril,
     triu,
 )
@@ -61,7 +60,7 @@ class Lu(MatrixOperation):
 
     def emit_empty(self, b: Any, x: Any) -> list[Any]:
         out, pivot, order = b.avals_out
-        identity = traced(b, lambda: _places(order), [], [])
+        identity = b.traced(lambda: _places(order), [], [])
         return [b.full(out, 0), b.full(pivot, 0), *identity]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -119,7 +118,7 @@ class LuSolve(MatrixOperation):
 
     def lower(self, b: Any, *xs: Any, transpose_a: bool) -> Any:
         composed = _lu_solved_transpose if transpose_a else _lu_solved
-        return traced(b, composed, xs[1:], b.avals_in[1:])[0]
+        return b.traced(composed, xs[1:], b.avals_in[1:])[0]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, transpose_a: bool) -> Any:
         a, factors, order, _ = primals
@@ -179,11 +178,11 @@ class LuPivotsToPermutation(MatrixOperation):
 
 def emit_permutation(b: Any, pivots: Any, pivot: ShapedArray, order: ShapedArray) -> Any:
     """Emit a loop over the exchanges, which all batch elements make at once."""
-    (identity,) = traced(b, lambda: _places(order), [], [])
+    (identity,) = b.traced(lambda: _places(order), [], [])
     index = make_aval((), INT32)
 
     def step(i: Any, values: Sequence[Any]) -> list[Any]:
-        return traced(b, _exchange, [i, pivots, *values], [index, pivot, order])
+        return b.traced(_exchange, [i, pivots, *values], [index, pivot, order])
 
     return b.counted_loop(pivot.shape[-1], [identity], step)[0]
 

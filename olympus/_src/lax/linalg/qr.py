@@ -36,7 +36,6 @@ from .core import (
     matmul,
     rows,
     take_columns,
-    traced,
     tril,
     triu,
 )
@@ -99,7 +98,7 @@ class HouseholderProduct(MatrixOperation):
         return kernels.call(b, "orgqr", [a, taus], b.avals_out, self.batch(b), {}, (0,))
 
     def emit_empty(self, b: Any, a: Any, taus: Any) -> list[Any]:
-        return traced(b, eye, [a], b.avals_in[:1])
+        return b.traced(eye, [a], b.avals_in[:1])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         known = Reflectors(*primals)
@@ -131,7 +130,7 @@ class Ormqr(MatrixOperation):
         k = b.avals_in[1].shape[-1]
         cut = b.avals_in[0].update(shape=(*b.avals_in[0].shape[:-1], k))
         if cut is not b.avals_in[0]:
-            (a,) = traced(b, lambda x: columns(x, 0, k), [a], b.avals_in[:1])
+            (a,) = b.traced(lambda x: columns(x, 0, k), [a], b.avals_in[:1])
         return kernels.call(b, "ormqr", [a, taus, c], b.avals_out, self.batch(b),
                             {"left": left, "transpose": transpose}, (None, None, 0))
 
@@ -273,7 +272,7 @@ class Geqp3(MatrixOperation):
 
     def emit_empty(self, b: Any, x: Any) -> list[Any]:
         out, order, taus = b.avals_out
-        places = traced(b, lambda: broadcasted_iota(INT32, order.shape, order.ndim - 1), [], [])
+        places = b.traced(lambda: broadcasted_iota(INT32, order.shape, order.ndim - 1), [], [])
         return [b.full(out, 0), *places, b.full(taus, 0)]
 
 
@@ -291,7 +290,7 @@ class Qr(MatrixOperation):
         return [*found, ((n,), INT32)] if pivoting else found
 
     def lower(self, b: Any, x: Any, **params: Any) -> list[Any]:
-        return traced(b, lambda x: _composed(x, **params), [x], b.avals_in)
+        return b.traced(lambda x: _composed(x, **params), [x], b.avals_in)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         q, r, *order = self.bind(*primals, **params)

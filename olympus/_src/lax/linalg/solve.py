@@ -24,7 +24,6 @@ from .core import (
     merged,
     scaled,
     total,
-    traced,
     tril,
     triu,
 )
@@ -55,7 +54,7 @@ class TriangularSolve(MatrixOperation):
         (aval, out), conjugate_only = b.avals_in, conjugate_a and not transpose_a
         if conjugate_only and aval.dtype.kind == "c":
             # No kernel conjugates without transposing.
-            (x,) = traced(b, conj, [x], [aval])
+            (x,) = b.traced(conj, [x], [aval])
         if kernels.has(b, "trsm") and aval.dtype in LAPACK:
             how = ("C" if conjugate_a else "T") if transpose_a else "N"
             return kernels.call(b, "trsm", [x, y], [out], self.batch(b), {

@@ -149,9 +149,7 @@ class HighProduct(Elementwise):
     """From products of a wider type, or of halves: XLA on CPU cannot fuse a `mulhi` of its own."""
 
     def lower(self, b: Any, *xs: Any) -> Any:
-        values = b.expand(xs)
-        b.avals_in = [b.avals_out[0]] * 2
-        return b.inline(_high_product, *values)
+        return b.traced(_high_product, b.expand(xs), [b.avals_out[0]] * 2)[0]
 
 
 def _high_product(x: Any, y: Any) -> Any:
