@@ -20,7 +20,7 @@ from ..types.shape import canonical_axes, canonical_shape, div, sequence, static
 from .contract import unmixed
 from .families import add
 from .precision import canonical_precision, precision_attributes
-from .shape import broadcast_axis, move_axis, reshape, rev
+from .shape import align, move_axis, reshape, rev
 from .sharding import constrain
 from .windows import canonical_pads, dilated, padtype_to_pads
 
@@ -147,8 +147,7 @@ class ConvGeneralDilated(Primitive):
                             batch_group_count=1, **params)
             return _split_axis(out, spec.out_spec[1], axis.size), spec.out_spec[1]
         # Both mapped (or groups in the way): the mapped axis becomes the outer group axis.
-        lhs = broadcast_axis(lhs, axis.size, 0) if dl is None else move_axis(lhs, dl, 0)
-        rhs = broadcast_axis(rhs, axis.size, 0) if dr is None else move_axis(rhs, dr, 0)
+        (lhs, rhs), _ = align(axis, (lhs, rhs), (dl, dr), 0)
         rhs = _merge_axis(rhs, 0, spec.rhs_spec[0])
         if batches > 1:
             lhs = _merge_axis(lhs, 0, spec.lhs_spec[0])

@@ -19,7 +19,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, prod
 from .families import operand
-from .shape import broadcast_axis, move_axis
+from .shape import align, move_axis
 from .sharding import constrain
 
 __all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform",
@@ -141,9 +141,7 @@ class RngUniform(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, shape: Dims
              ) -> Any:
-        aligned = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
-                   for x, d in zip(args, dims, strict=True)]
-        return self.bind(*aligned, shape=shape), 0
+        return self.bind(*align(axis, args, dims, 0)[0], shape=shape), 0
 
 
 rng_bit_generator_p = RngBitGenerator("rng_bit_generator")

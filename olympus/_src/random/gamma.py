@@ -18,8 +18,9 @@ from ..lax.arithmetic import div, mul, neg
 from ..lax.bits import bitwise_and, bitwise_or
 from ..lax.comparison import eq, ge, le, lt, select
 from ..lax.creation import full_like
-from ..lax.families import add, to_front
+from ..lax.families import add
 from ..lax.reduce import reduce_or
+from ..lax.shape import align
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
@@ -147,8 +148,7 @@ class RandomGamma(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              log_space: bool) -> Any:
-        keys, a = (to_front(axis, x, d) for x, d in zip(args, dims))
-        return self.bind(keys, a, log_space=log_space), 0
+        return self.bind(*align(axis, args, dims, 0)[0], log_space=log_space), 0
 
 
 random_gamma_p = RandomGamma("random_gamma")

@@ -23,7 +23,7 @@ from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
 from ..lax.convert import convert_element_type
 from ..lax.families import add
-from ..lax.shape import broadcast_axis, move_axis
+from ..lax.shape import align
 from ..numpy import indexing, joining, manipulation, ufuncs, updates
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -266,9 +266,7 @@ class OfKeys(Primitive, abstract=True):
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:
-        args = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
-                for x, d in zip(args, dims)]
-        return self.bind(*args, **params), 0
+        return self.bind(*align(axis, args, dims, 0)[0], **params), 0
 
 
 class Wrap(OfKeys):

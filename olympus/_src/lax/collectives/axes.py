@@ -19,8 +19,8 @@ from ..creation import full, iota
 from ..families import add
 from ..slicing import index_take
 
-__all__ = ["Exchange", "Groups", "Names", "axis_index", "axis_index_p", "axis_names", "axis_size",
-           "check_groups", "group_tables", "positions", "sizes_of", "take_rows", "unbound"]
+__all__ = ["Collective", "Exchange", "Groups", "Names", "axis_index", "axis_index_p", "axis_names",
+           "axis_size", "check_groups", "group_tables", "positions", "sizes_of", "take_rows"]
 
 Names = tuple[Any, ...]
 Groups = tuple[tuple[int, ...], ...]
@@ -81,23 +81,47 @@ def take_rows(x: Any, rows: Any) -> Any:
     return index_take(x, (rows,), (0,))
 
 
-def unbound(prim: Primitive, names: Any) -> NameError:
-    """The error of a collective that is compiled while no vmap binds its axes."""
-    return NameError(f"{prim.name}: axis {names} is not bound in this program; bind it with "
-                     "vmap(..., axis_name=...).")
+class Collective(Primitive, abstract=True):
+    """Works along the named axes that its param `names` holds: by default, linear in its operand.
+
+    It has no lowering: the trace that binds an axis replaces it, by `vmap_named`.
+    """
+
+    names = "axis_name"
+
+    def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
+        names = params[self.names]
+        raise NameError(f"{self.name}: axis {names!r} is not bound in this program; bind it with "
+                        "vmap(..., axis_name=...).")
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return name in params[self.names]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), self.bind(*tangents, **params)
 
 
-class AxisIndex(Primitive):
+class Exchange(Collective, abstract=True):
+    """x -> values like it, from other elements."""
+
+    spread = staticmethod(tags.same)
+
+    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
+        return x
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        return self.bind(*args, **params), dims[0]
+
+
+class AxisIndex(Collective):
     """The position along a named axis, int32."""
 
     def infer(self, *, axis_name: Any) -> ShapedArray:
         return make_aval((), dtypes.as_dtype("int32"))
 
-    def lower(self, b: Any, *, axis_name: Any) -> Any:
-        raise unbound(self, repr(axis_name))
-
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return name == params["axis_name"]
+        return name == params[self.names]
 
     def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
                    axis_name: Any) -> Any:
@@ -123,21 +147,3 @@ def axis_index(axis_name: Any) -> Array:
         here = axis_index_p.bind(axis_name=name)
         index = here if index is None else add(mul(index, ctx.axes[name]), here)
     return full((), 0, np.int32) if index is None else index
-
-
-class Exchange(Primitive, abstract=True):
-    """x -> values like it from other elements: linear. params: axis_name, a tuple of one name."""
-
-    spread = staticmethod(tags.same)
-
-    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
-        return x
-
-    def lower(self, b: Any, x: Any, *, axis_name: Names, **params: Any) -> Any:
-        raise unbound(self, axis_name)
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return name in params["axis_name"]
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)

@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import ArrayLike
-from ...core.primitive import Axis, Primitive
+from ...core.primitive import Axis
 from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
 from ...types.shape import canonical_axis, definitely_equal, floor_div, mod, prod, sequence
 from ...types.tree import register_pytree_node, tree_map
 from ..arithmetic import mul
 from ..comparison import select_n
+from ..families import to_front
 from ..shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum, reshape, transpose
 from ..slicing import dynamic_index_in_dim
 from .axes import (
+    Collective,
     Exchange,
     Groups,
     Names,
@@ -37,7 +39,6 @@ from .axes import (
     positions,
     sizes_of,
     take_rows,
-    unbound,
 )
 
 __all__ = ["all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "ppermute", "ppermute_p",
@@ -67,11 +68,6 @@ def swap(x: Any, i: int, j: int) -> Any:
     return transpose(x, order)
 
 
-def rows_of(axis: Axis, x: Any, dim: int | None) -> Any:
-    """`x` with its mapped axis first; repeated if it is not mapped."""
-    return broadcast_axis(x, axis.size, 0) if dim is None else move_axis(x, dim, 0)
-
-
 def grouped(x: Any, groups: Groups) -> Any:
     """Rows [n, ...] as [number of groups, members, ...]."""
     order = np.array(groups, np.int32)
@@ -83,17 +79,8 @@ def ungrouped(x: Any, groups: Groups) -> Any:
     return take_rows(merge(x, 0), np.argsort(np.array(groups).reshape(-1)).astype(np.int32))
 
 
-class Move(Primitive, abstract=True):
+class Move(Collective, abstract=True):
     """params: axis_name (a tuple), axis_sizes, axis_index_groups, and `dimension`, an axis."""
-
-    def lower(self, b: Any, *xs: Any, axis_name: Names, **params: Any) -> Any:
-        raise unbound(self, axis_name)
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return name in params["axis_name"]
-
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        return self.bind(*primals, **params), self.bind(*tangents, **params)
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Dims, *, dimension: int, **params: Any
              ) -> Any:
@@ -141,7 +128,7 @@ class AllGather(Move):
             all_groups = grouped(move_axis(x, d, 0), axis_index_groups)
             mine = take_rows(all_groups, group_tables(axis_index_groups)[0])
             return move_axis(mine, 1, dimension + 1), 0
-        x = rows_of(axis, x, d)
+        x = to_front(axis, x, d)
         if len(axis_name) > 1:
             (before, n, after), rest = _parts(axis, axis_name, axis_sizes)
             x = self.bind(x, dimension=0, **rest)               # [before after, n, ...]
@@ -166,7 +153,7 @@ class ReduceScatter(Move):
                    dimension: int) -> Any:
         (x,), (d,) = args, dims
         if axis_index_groups is not None:
-            sums = reduce_sum(grouped(rows_of(axis, x, d), axis_index_groups), (1,))
+            sums = reduce_sum(grouped(to_front(axis, x, d), axis_index_groups), (1,))
             return ungrouped(move_axis(sums, dimension + 1, 1), axis_index_groups), 0
         total = mul(x, axis.size) if d is None else reduce_sum(x, (d,))
         if len(axis_name) == 1:
@@ -192,7 +179,7 @@ class AllToAll(Move):
     def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
                    axis_sizes: tuple[int, ...], axis_index_groups: Groups | None,
                    dimension: int) -> Any:
-        x, at = rows_of(axis, args[0], dims[0]), dimension + 1
+        x, at = to_front(axis, args[0], dims[0]), dimension + 1
         if axis_index_groups is not None:
             x = swap(grouped(x, axis_index_groups), 1, at + 1)
             return ungrouped(x, axis_index_groups), 0
@@ -216,11 +203,8 @@ class PPermute(Exchange):
     def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Dims, *, axis_name: Names,
                    perm: tuple[tuple[int, int], ...]) -> Any:
         source, reached = _sources(axis.size, perm)
-        rows = take_rows(rows_of(axis, args[0], dims[0]), source)
+        rows = take_rows(to_front(axis, args[0], dims[0]), source)
         return rows if reached.all() else where_rows(reached, rows), 0
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Dims, **params: Any) -> Any:
-        return self.bind(*args, **params), dims[0]
 
 
 def _sources(size: int, perm: Sequence[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.primitive import Axis, Linear, Primitive
+from ...core.primitive import Axis, Linear
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray
@@ -27,34 +27,32 @@ from ..families import add
 from ..indexing import materialize
 from ..reduce import argmax, reduce_or
 from ..shape import (
-    broadcast_axis,
+    align,
     broadcast_in_dim,
     expand_dims,
-    move_axis,
     reshape,
     squeeze,
     zeros_of,
 )
 from ..slicing import concatenate, index_in_dim
 from .axes import (
+    Collective,
     Groups,
-    Names,
     axis_index,
     axis_names,
     check_groups,
     group_tables,
     sizes_of,
     take_rows,
-    unbound,
 )
-from .moves import all_to_all_p, gathered, lookup, rows_of
+from .moves import all_to_all_p, gathered, lookup
 
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
 
 INDEX_OPERANDS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 
-class RaggedAllToAll(Primitive):
+class RaggedAllToAll(Collective):
     """(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes) -> output.
 
     params: axis_name (a tuple of one), axis_sizes, axis_index_groups.
@@ -74,12 +72,6 @@ class RaggedAllToAll(Primitive):
                 raise TypeError(f"ragged_all_to_all: {name} is {aval}; integers, one for each of "
                                 f"{n} positions, are required.")
         return output
-
-    def lower(self, b: Any, *xs: Any, axis_name: Names, **params: Any) -> Any:
-        raise unbound(self, axis_name)
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return name in params["axis_name"]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         moved = [materialize(t) for t in tangents[:2]]
@@ -105,7 +97,7 @@ class RaggedAllToAll(Primitive):
                    axis_index_groups: Groups | None, **params: Any) -> Any:
         groups = axis_index_groups or (tuple(range(axis.size)),)
         which, place = group_tables(groups)
-        rows = [rows_of(axis, x, d) for x, d in zip(args, dims, strict=True)]
+        rows, _ = align(axis, args, dims, 0)
         members = np.array(groups, np.int32)[which]
         return _received(rows[0], rows[1], rows[2:5], members, place), 0
 
@@ -113,10 +105,9 @@ class RaggedAllToAll(Primitive):
              ) -> Any:
         if all(d is None for d in dims[2:]):
             # The rows are exchanged whatever is in them: the mapped axis becomes part of a row.
-            operand, output = [broadcast_axis(x, axis.size, 1) if d is None else move_axis(x, d, 1)
-                               for x, d in zip(args[:2], dims[:2], strict=True)]
-            return self.bind(operand, output, *args[2:], **params), 1
-        rows = [rows_of(axis, x, d) for x, d in zip(args, dims, strict=True)]
+            rows, _ = align(axis, args[:2], dims[:2], 1)
+            return self.bind(*rows, *args[2:], **params), 1
+        rows, _ = align(axis, args, dims, 0)
         outs = [self.bind(*[index_in_dim(x, i, 0, False) for x in rows], **params)
                 for i in range(axis.size)]
         return concatenate([expand_dims(out, (0,)) for out in outs], 0), 0

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import ArrayLike
-from ...core import tags
-from ...core.primitive import Axis, Primitive, not_linear
+from ...core.primitive import Axis, not_linear
 from ...core.trace import typeof
 from ...types import dtypes
-from ...types.avals import ShapedArray
 from ...types.shape import prod, static_int
 from ...types.tree import tree_map
 from ..arithmetic import div, mul
 from ..comparison import eq
 from ..convert import convert_element_type
+from ..families import to_front
 from ..reduce import reduce_max, reduce_min
 from ..shape import expand_dims, reduce_sum, reshape
 from ..slicing import concatenate, index_in_dim, slice_in_dim
@@ -37,16 +36,17 @@ from .axes import (
     group_tables,
     sizes_of,
     take_rows,
-    unbound,
 )
-from .moves import gathered, lookup, rows_of, where_rows
+from .moves import gathered, lookup, where_rows
 
 __all__ = ["pbroadcast", "pbroadcast_p", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
            "psum", "psum_p"]
 
 
-class Reduction(Primitive):
+class Reduction(Exchange):
     """psum, pmax, pmin: reduce over named axes; every element gets the result."""
+
+    names = "axes"
 
     def __init__(self, name: str, reduce: Callable[..., Any]) -> None:
         super().__init__(name)
@@ -54,24 +54,13 @@ class Reduction(Primitive):
         if name != "psum":
             self.transpose = None
 
-    spread = staticmethod(tags.same)
-
     def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
         return vma - frozenset(params["axes"])
 
-    def infer(self, x: ShapedArray, **params: Any) -> ShapedArray:
-        return x
-
-    def lower(self, b: Any, x: Any, *, axes: Names, **params: Any) -> Any:
-        raise unbound(self, axes)
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return name in params["axes"]
-
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        out = self.bind(*primals, **params)
         if self is psum_p:
-            return out, self.bind(*tangents, **params)
+            return super().jvp(primals, tangents, **params)
+        out = self.bind(*primals, **params)
         # The tangent of the extreme element; ties share equally.
         (x,), (t,) = primals, tangents
         winner = equal_to(x, out)
@@ -87,7 +76,7 @@ class Reduction(Primitive):
                    axes: Names, axis_index_groups: Groups | None) -> Any:
         (x,), (d,) = args, dims
         if axis_index_groups is not None:
-            results = reduced_groups(self, rows_of(axis, x, d), axis_index_groups)
+            results = reduced_groups(self, to_front(axis, x, d), axis_index_groups)
             return take_rows(results, group_tables(axis_index_groups)[0]), 0
         if d is not None:
             x = self.reduce(x, (d,))
@@ -95,10 +84,6 @@ class Reduction(Primitive):
             x = mul(x, axis.size)
         rest = tuple(a for a in axes if a != axis.name)
         return (self.bind(x, axes=rest, axis_index_groups=None) if rest else x), None
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
-        return self.bind(args[0], **params), dims[0]
 
 
 def reduced_groups(prim: Reduction, rows: Any, groups: Groups) -> Any:
@@ -131,10 +116,6 @@ class PBroadcast(Exchange):
                    axis_name: Names, source: int) -> Any:
         (x,), (d,) = args, dims
         return (x if d is None else index_in_dim(x, source, d, False)), None
-
-    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
-             ) -> Any:
-        return self.bind(args[0], **params), dims[0]
 
 
 psum_p = Reduction("psum", reduce_sum)
