@@ -23,8 +23,8 @@ from ..numpy import elementary as el
 from ..numpy import reductions
 from ..numpy import ufuncs as uf
 from ..numpy.creation import zeros_like
-from ..numpy.manipulation import as_array, astype
-from ..numpy.promote import array_args, promote_dtypes, unary_inexact
+from ..numpy.manipulation import astype
+from ..numpy.promote import array_args, promote_dtypes, to_array, unary_inexact
 from ..numpy.selection import where as choose
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -63,7 +63,7 @@ def relu(x: ArrayLike) -> Array:
     >>> print(olympus.nn.relu(onp.array([-1., 0., 2.])))
     [0. 0. 2.]
     """
-    return _relu(as_array(x))
+    return _relu(to_array(x))
 
 
 @custom_jvp
@@ -78,7 +78,7 @@ _relu6.defjvps(lambda t, y, x: choose(uf.logical_and(uf.greater(x, 0), uf.less(x
 @fused
 def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6); its derivative at 0 and 6 is 0."""
-    return _relu6(as_array(x))
+    return _relu6(to_array(x))
 
 
 @fused
@@ -218,7 +218,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
     Raises ValueError where the axis has an odd size.
     """
-    x = as_array(array_args("glu", x)[0])
+    x = to_array(array_args("glu", x)[0])
     axis = canonical_axis(axis, x.ndim, "glu")
     size = x.shape[axis]
     if mod(size, 2):
@@ -234,7 +234,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 # is a constant to differentiation.
 
 def _inexact(x: Any) -> Any:
-    return unary_inexact(as_array, x)
+    return unary_inexact(to_array, x)
 
 
 def _largest(x: Any, axis: Any, where: Any) -> Any:

@@ -12,8 +12,8 @@ from ..lax.sharding import constrain
 from ..lax.transcendental import rsqrt
 from ..numpy import ufuncs as uf
 from ..numpy.creation import asarray
-from ..numpy.manipulation import as_array, astype
-from ..numpy.promote import unary_inexact
+from ..numpy.manipulation import astype
+from ..numpy.promote import to_array, unary_inexact
 from ..numpy.statistics import mean as average
 from ..numpy.statistics import var
 from ..transforms.fused import fused
@@ -40,7 +40,7 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: algorithm {algorithm!r} given; 'fast' or 'stable' is "
                          "required.")
-    x, axis = unary_inexact(as_array, x), (None if axis is None else entries(axis))
+    x, axis = unary_inexact(to_array, x), (None if axis is None else entries(axis))
     given = mean is not None
     if mean is None:
         mean = average(x, axis, keepdims=True, where=where)
@@ -49,12 +49,12 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
     elif variance is None:
         power = average(uf.square(x), axis, keepdims=True, where=where)
         variance = uf.subtract(power, uf.square(mean))
-    return uf.multiply(uf.subtract(x, mean), rsqrt(as_array(uf.add(variance, epsilon))))
+    return uf.multiply(uf.subtract(x, mean), rsqrt(to_array(uf.add(variance, epsilon))))
 
 
 @fused(static=("num_classes", "dtype", "axis"))
 def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
-    x = as_array(x)
+    x = to_array(x)
     shape = (*x.shape[:axis], num_classes, *x.shape[axis:])
     kept = [i for i in range(len(shape)) if i != axis]
     places = broadcasted_iota(x.dtype if x.dtype != bool else dtypes.default_int(), shape, axis)

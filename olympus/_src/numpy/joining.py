@@ -32,7 +32,6 @@ from ..types.shape import (
 from . import promote
 from .indexing import take, write
 from .manipulation import (
-    as_array,
     atleast_1d,
     atleast_2d,
     atleast_3d,
@@ -42,7 +41,7 @@ from .manipulation import (
     ravel,
     reshape,
 )
-from .promote import array_args, refuse_option
+from .promote import array_args, refuse_option, to_array
 
 __all__ = [
     "append", "array_split", "block", "column_stack", "concat", "concatenate", "delete", "dsplit",
@@ -88,12 +87,12 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     """
     arrays = _joined("concatenate", _sequence("concatenate", arrays), dtype)
     if axis is None:
-        arrays, axis = [lax_shape.reshape(as_array(x), (prod(x.shape),)) for x in arrays], 0
+        arrays, axis = [lax_shape.reshape(to_array(x), (prod(x.shape),)) for x in arrays], 0
     if not arrays[0].shape:
         raise ValueError("concatenate: a scalar given; Zero-dimensional arrays cannot be "
                          "concatenated; use stack.")
     axis = canonical_axis(axis, len(arrays[0].shape), "concatenate")
-    return as_array(slicing.concatenate(arrays, axis))
+    return to_array(slicing.concatenate(arrays, axis))
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
@@ -171,7 +170,7 @@ def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
     def join(part: Any, level: int) -> Any:
         if not isinstance(part, list):
             x = array_args("block", part)[0]
-            return lax_shape.reshape(as_array(x), (1,) * (rank - len(x.shape)) + tuple(x.shape))
+            return lax_shape.reshape(to_array(x), (1,) * (rank - len(x.shape)) + tuple(x.shape))
         if not part:
             raise ValueError("block: an empty list given; at least one block is required.")
         return concatenate([join(p, level + 1) for p in part], level - depth)
@@ -272,7 +271,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
     counts = canonical_shape(reps, "tile: reps")
     rank = max(len(counts), len(A.shape))
     counts = (1,) * (rank - len(counts)) + counts
-    A = lax_shape.reshape(as_array(A), (1,) * (rank - len(A.shape)) + tuple(A.shape))
+    A = lax_shape.reshape(to_array(A), (1,) * (rank - len(A.shape)) + tuple(A.shape))
     return lax_shape.tile(A, counts) if any(n != 1 for n in counts) else A
 
 

@@ -31,7 +31,7 @@ from ..types.shape import (
 )
 from . import promote
 from .indexing import take
-from .promote import array_args
+from .promote import array_args, to_array
 
 __all__ = [
     "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
@@ -129,7 +129,7 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
         if not all(definitely_equal(a.shape[i], 1) for i in axes):
             raise ValueError(f"squeeze: axes {axes} of {typeof(a)} given; cannot select an axis to "
                              "squeeze out which has size not equal to one.")
-    return lax_shape.squeeze(a, axes) if axes else as_array(a)
+    return lax_shape.squeeze(a, axes) if axes else to_array(a)
 
 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
@@ -157,16 +157,8 @@ def _at_least(name: str, arys: tuple, axes_for: Any) -> Any:
     for x in array_args(name, *arys):
         axes = axes_for(len(x.shape))
         out.append(lax_shape.broadcast_in_dim(x, (1,) * len(axes), ()) if not x.shape and axes
-                   else lax_shape.expand_dims(x, axes) if axes else as_array(x))
+                   else lax_shape.expand_dims(x, axes) if axes else to_array(x))
     return out[0] if len(arys) == 1 else out
-
-
-def as_array(x: Any) -> Any:
-    """A checked operand as an array: literals and NumPy arrays are put into the program."""
-    if hasattr(x, "val") or isinstance(x, np.ndarray):
-        return lax_shape.broadcast_in_dim_p.bind(x, shape=tuple(x.shape), sharding=None,
-                                                 broadcast_dimensions=tuple(range(len(x.shape))))
-    return x
 
 
 # Axes --------------------------------------------------------------------------------------------
@@ -182,7 +174,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
         if len(order) != ndim:
             raise ValueError(f"transpose: axes {order} of {typeof(a)} given; axes don't "
                              "match array; each axis once is required.")
-    return as_array(a) if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
+    return to_array(a) if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
@@ -251,7 +243,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = No
         raise ValueError(f"broadcast_to: {typeof(array)} and shape {new} given; incompatible "
                          "shapes for broadcasting; aligned at the right, each size must be equal "
                          "or 1.")
-    out = as_array(array) if old == new else promote.broadcast_to(array, new)
+    out = to_array(array) if old == new else promote.broadcast_to(array, new)
     return constrain("broadcast_to", out, out_sharding)
 
 
@@ -350,7 +342,7 @@ def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
         flat = _roll(lax_shape.reshape(a, (prod(a.shape),)), shift, 0)
         return lax_shape.reshape(flat, a.shape)
     axes = [canonical_axis(d, len(a.shape), "roll") for d in entries(axis)]
-    a, shifts = as_array(a), _shifts(shift)
+    a, shifts = to_array(a), _shifts(shift)
     for one, other in ((shifts, axes), (axes, shifts)):
         if len(one) == 1:       # one shift along several axes, several along one
             one *= len(other)
@@ -365,7 +357,7 @@ def _roll(a: Any, shift: Any, axis: int | Sequence[int] | None) -> Any:
             a = _roll_static(a, mod(s, n), d)
         else:
             a = _roll_traced(a, s, axis=d)
-    return as_array(a)
+    return to_array(a)
 
 
 _roll_by = fused(_roll, static=("shift", "axis"))
@@ -426,7 +418,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(to):
         promote.warn_complex("astype", typeof(x), to)
         x = x != 0 if dtypes.is_bool(to) else x
-    out = as_array(promote.convert(x, to))
+    out = to_array(promote.convert(x, to))
     if copy and out is x and type(x) is lib.ArrayImpl:
         out = lib.copied(x)
     return out if device is None else device_put(out, device)

@@ -18,8 +18,8 @@ from .elementary import floor
 from .elementary import round as _round
 from .indexing import take
 from .joining import concatenate
-from .manipulation import as_array, broadcast_to
-from .promote import array_args
+from .manipulation import broadcast_to
+from .promote import array_args, to_array
 from .vectorize import apply_along_axis
 
 __all__ = ["pad"]
@@ -56,7 +56,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
 
 
 def _pad(array: Any, pad_width: Any, mode: Any, **kwargs: Any) -> Any:
-    array = as_array(array_args("pad", array)[0])
+    array = to_array(array_args("pad", array)[0])
     ndim = len(array.shape)
     if isinstance(pad_width, dict):
         pairs = [(0, 0)] * ndim
@@ -123,7 +123,7 @@ def _pad_constant(array: Any, widths: list, constant_values: Any = 0) -> Any:
     first = values[0][0] if values else 0
     if all(v is first for pair in values for v in pair):
         value = promote.convert(array_args("pad", first)[0], array.dtype)
-        return slicing.pad(array, as_array(value), [(a, b, 0) for a, b in widths])
+        return slicing.pad(array, to_array(value), [(a, b, 0) for a, b in widths])
     for axis, (width, pair) in enumerate(zip(widths, values)):
         blocks = [_block(array, axis, n, promote.convert(array_args("pad", v)[0], array.dtype))
                   for n, v in zip(width, pair)]

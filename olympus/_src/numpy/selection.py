@@ -28,8 +28,8 @@ from . import promote
 from .conditions import where as choose_elements
 from .indexing import concrete, nonzero, take, write
 from .joining import stack
-from .manipulation import as_array, broadcast_arrays, ravel, reshape
-from .promote import array_args, refuse_option
+from .manipulation import broadcast_arrays, ravel, reshape
+from .promote import array_args, refuse_option, to_array
 from .ufuncs import as_bool
 
 __all__ = ["argwhere", "choose", "compress", "extract", "flatnonzero", "place", "put",
@@ -206,7 +206,7 @@ def _wide(places: Any) -> Any:
     """Integers as default ones if theirs are narrower: sizes and flat places fit those."""
     dtype = dtypes.default_int()
     narrow = dtypes.itemsize_bits(places.dtype) < dtypes.itemsize_bits(dtype)
-    return as_array(promote.convert(places, dtype) if narrow else places)
+    return to_array(promote.convert(places, dtype) if narrow else places)
 
 
 def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Any, ...]:
@@ -216,7 +216,7 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Any, ...]:
     >>> [int(i) for i in onp.unravel_index(5, (2, 3))]
     [1, 2]
     """
-    indices = as_array(array_args("unravel_index", indices)[0])
+    indices = to_array(array_args("unravel_index", indices)[0])
     if dtypes.scalar_kind(indices.dtype) not in "iu":
         raise TypeError(f"unravel_index: indices {typeof(indices)} given; an integer dtype is "
                         "required.")
@@ -248,7 +248,7 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
                          "required.")
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order {order!r} given; 'C' or 'F' is required.")
-    parts = [as_array(p) for p in array_args("ravel_multi_index", *multi_index)]
+    parts = [to_array(p) for p in array_args("ravel_multi_index", *multi_index)]
     out: Any = 0
     for axis in range(len(dims)) if order == "C" else range(len(dims) - 1, -1, -1):
         part, n = parts[axis], dims[axis]

@@ -21,8 +21,8 @@ from ..types.shape import canonical_axis, canonical_dim, exceeds, less, minimum,
 from . import promote
 from .indexing import concrete, take, write
 from .joining import concatenate
-from .manipulation import as_array, moveaxis, ravel, reshape
-from .promote import array_args
+from .manipulation import moveaxis, ravel, reshape
+from .promote import array_args, to_array
 from .selection import nonzero, where
 from .sorting import argsort, searchsorted, sort, sort_by
 
@@ -80,7 +80,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     >>> print(onp.unique(onp.array([3, 1, 3])))
     [1 3]
     """
-    ar = as_array(array_args("unique", ar)[0])
+    ar = to_array(array_args("unique", ar)[0])
     shape = ar.shape
     if axis is None:
         rows = reshape(ar, (prod(shape), 1))
@@ -178,7 +178,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None,
 # Several sets ------------------------------------------------------------------------------------
 
 def _vectors(name: str, *arrays: Any) -> list[Any]:
-    return [ravel(as_array(x)) for x in promote.promote_dtypes(name, *arrays)]
+    return [ravel(to_array(x)) for x in promote.promote_dtypes(name, *arrays)]
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
@@ -197,7 +197,7 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(f"isin: method {method!r} given; 'auto', 'compare_all', 'binary_search' "
                          "or 'sort' is required.")
-    element, tests = [as_array(x) for x in promote.promote_dtypes("isin", element, test_elements)]
+    element, tests = [to_array(x) for x in promote.promote_dtypes("isin", element, test_elements)]
     tests = ravel(tests)
     few = not exceeds(tests.shape[0], 32) or dtypes.is_complex(tests.dtype)
     by_pairs = method == "compare_all" or (method == "auto" and few)
@@ -243,7 +243,7 @@ def _selected(name: str, keep: Any, values: Any, size: int | None, fill_value: A
     (fill,) = array_args(name, 0 if fill_value is None else fill_value)
     fill = promote.convert(fill, values.dtype)
     if not n or not size:
-        return promote.broadcast_to(as_array(fill), (size,)), places
+        return promote.broadcast_to(to_array(fill), (size,)), places
     found = take(values, places, 0, mode="clip")
     return where(less(places, n), found, found[0] if fill_value is None else fill), places
 
@@ -255,7 +255,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     With `assume_unique` they are not sorted, but in the first array's order. With `size`, missing
     values are `fill_value`, 0 by default.
     """
-    values, real = ravel(as_array(array_args("setdiff1d", ar1)[0])), True
+    values, real = ravel(to_array(array_args("setdiff1d", ar1)[0])), True
     if not assume_unique:
         values, real = _set(values)
     keep = isin(values, ar2, invert=True) & real

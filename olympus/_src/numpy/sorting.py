@@ -21,8 +21,8 @@ from ..types.shape import bit_length, canonical_axis, canonical_dim, entries, st
 from . import promote
 from .conditions import where
 from .indexing import concrete, take, take_along_axis, write
-from .manipulation import as_array, flip, ravel
-from .promote import array_args, refuse_option
+from .manipulation import flip, ravel
+from .promote import array_args, refuse_option, to_array
 
 __all__ = [
     "argpartition", "argsort", "bincount", "digitize", "lexsort", "partition", "searchsorted",
@@ -54,7 +54,7 @@ def _sortable(name: str, a: Any, axis: int | None, kind: str | None, order: Any,
     refuse_option(name, order=order)
     if kind is not None and kind not in ("stable", "quicksort", "mergesort", "heapsort"):
         raise ValueError(f"{name}: kind {kind!r} given; None or 'stable' is required.")
-    a = as_array(array_args(name, a)[0])
+    a = to_array(array_args(name, a)[0])
     if axis is None:
         a, axis = ravel(a), 0
     return a, canonical_axis(axis, len(a.shape), name), stable or kind in ("stable", "mergesort")
@@ -104,7 +104,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
     `keys` are arrays of one shape, or the rows of one array. `batch_size` bounds how many keys one
     sort compares; None is all. Raises TypeError for no keys.
     """
-    keys = [as_array(k) for k in array_args("lexsort", *entries(keys))]
+    keys = [to_array(k) for k in array_args("lexsort", *entries(keys))]
     if not keys:
         raise TypeError("lexsort: no keys given; need sequence of keys with len > 0 in lexsort.")
     if any(k.shape != keys[0].shape for k in keys):
@@ -159,7 +159,7 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
     """
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode {mode!r} given; 'largest' or 'smallest' is required.")
-    a = as_array(array_args("top_k", a)[0])
+    a = to_array(array_args("top_k", a)[0])
     axis = canonical_axis(axis, len(a.shape), "top_k")
     k = canonical_dim(k, "top_k")
     if mode == "largest":
@@ -197,11 +197,11 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
         raise ValueError(f"searchsorted: side {side!r} given; 'left' or 'right' is required.")
     if method not in _METHODS:
         raise ValueError(f"searchsorted: method {method!r} given; one of {_METHODS} is required.")
-    a, v = [as_array(x) for x in promote.promote_dtypes("searchsorted", a, v)]
+    a, v = [to_array(x) for x in promote.promote_dtypes("searchsorted", a, v)]
     if len(a.shape) != 1:
         raise ValueError(f"searchsorted: a {typeof(a)} given; a should be 1-dimensional.")
     if sorter is not None:
-        sorter = as_array(array_args("searchsorted", sorter)[0])
+        sorter = to_array(array_args("searchsorted", sorter)[0])
         if sorter.shape != a.shape or dtypes.scalar_kind(sorter.dtype) not in "iu":
             raise ValueError(f"searchsorted: sorter {typeof(sorter)} given for a {typeof(a)}; one "
                              "integer per element is required; pass argsort(a).")
@@ -252,8 +252,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
     bins[i-1] >= x > bins[i] with `right`. Raises ValueError unless they are a
     vector.
     """
-    bins = as_array(array_args("digitize", bins)[0])
-    x = as_array(array_args("digitize", x)[0])
+    bins = to_array(array_args("digitize", bins)[0])
+    x = to_array(array_args("digitize", x)[0])
     if len(bins.shape) != 1:
         raise ValueError(f"digitize: bins {typeof(bins)} given; bins must be a 1-dimensional "
                          "array.")
@@ -281,7 +281,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     Raises TypeError for `x` not of integers, ConcretizationTypeError where it is traced without
     `length`.
     """
-    x = as_array(array_args("bincount", x)[0])
+    x = to_array(array_args("bincount", x)[0])
     if dtypes.scalar_kind(x.dtype) not in "iub":
         raise TypeError(f"bincount: {typeof(x)} given; x argument to bincount must have an integer "
                         "type; convert it with astype.")
@@ -297,7 +297,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     if weights is None:
         out = write("add", creation.full((length,), 0, dtypes.default_int()), x, 1)
         return constrain("bincount", out, out_sharding)
-    weights = as_array(array_args("bincount", weights)[0])
+    weights = to_array(array_args("bincount", weights)[0])
     if weights.shape != x.shape:
         raise ValueError(f"bincount: x {typeof(x)} and weights {typeof(weights)} given; shape of "
                          "weights must match shape of input.")

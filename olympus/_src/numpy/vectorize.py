@@ -12,8 +12,8 @@ from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..transforms.vmap import vmap
 from ..types.shape import broadcast_shapes, canonical_axis, entries, sequence
-from .manipulation import as_array, expand_dims, moveaxis
-from .promote import array_args
+from .manipulation import expand_dims, moveaxis
+from .promote import array_args, to_array
 
 __all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
 
@@ -66,9 +66,9 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     @functools.wraps(pyfunc)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         fun, dynamic, extra = _bind_excluded(pyfunc, excluded, args, kwargs)
-        arrays = [as_array(x) for x in array_args("vectorize", *dynamic)]
+        arrays = [to_array(x) for x in array_args("vectorize", *dynamic)]
         named = list(extra)
-        arrays += [as_array(x) for x in array_args("vectorize", *extra.values())]
+        arrays += [to_array(x) for x in array_args("vectorize", *extra.values())]
         count = len(dynamic)
 
         def flat(*xs: Any) -> Any:
@@ -158,7 +158,7 @@ def _check_results(found: Any, outs: list[Dims], sizes: dict[str, int]) -> None:
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any,
                      **kwargs: Any) -> Array:
     """A function of vectors applied along an axis; its results take the axis's place."""
-    arr = as_array(array_args("apply_along_axis", arr)[0])
+    arr = to_array(array_args("apply_along_axis", arr)[0])
     ndim = len(arr.shape)
     axis = canonical_axis(axis, ndim, "apply_along_axis")
 
@@ -174,7 +174,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
 
 def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """`func(a, axis)` applied along each axis in turn; axes that it removes stay with size 1."""
-    a = as_array(array_args("apply_over_axes", a)[0])
+    a = to_array(array_args("apply_over_axes", a)[0])
     for axis in entries(axes):
         axis = canonical_axis(axis, len(a.shape), "apply_over_axes")
         out = func(a, axis)
