@@ -295,3 +295,62 @@ def test_leak_check(run: Callable) -> None:
     kept.clear()
     with olympus.checking_leaks():
         run(lax.sin)
+
+
+# Arrays of float0, which no device has, pass through whatever moves arrays and computes nothing.
+
+Z = np.zeros(3, F0)
+MOVES: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
+    "jit": (lambda: olympus.jit(lambda z: z)(Z), (3,)),
+    "jit of tree": (lambda: olympus.jit(lambda d: d)({"z": Z, "x": 1.0})["z"], (3,)),
+    "jit, donated": (lambda: olympus.jit(lambda z: z, donate_argnums=0)(Z), (3,)),
+    "jit, closed over": (lambda: olympus.jit(lambda x: (x, Z))(1.0)[1], (3,)),
+    "jit in jit": (lambda: olympus.jit(lambda z: olympus.jit(lambda z: z)(z))(Z), (3,)),
+    "compiled": (lambda: olympus.jit(lambda z: z).lower(Z).compile()(Z), (3,)),
+    "indexed": (lambda: olympus.jit(lambda z: z[1:])(Z), (2,)),
+    "stacked": (lambda: onp.stack([Z, Z]), (2, 3)),
+    "asarray": (lambda: onp.asarray(Z), (3,)),
+    "zeros_like": (lambda: onp.zeros_like(Z), (3,)),
+    "device_put": (lambda: olympus.device_put({"z": Z, "x": 1.0})["z"], (3,)),
+    "carry": (lambda: lax.scan(lambda c, _: (c, None), Z, None, length=2)[0], (3,)),
+    "xs and ys": (lambda: lax.scan(lambda c, z: (c + 1, z), 0.0, Z)[1], (3,)),
+    "ys": (lambda: lax.scan(lambda c, _: (c, Z), 0.0, None, length=2)[1], (2, 3)),
+    "ys are gradients": (lambda: lax.scan(lambda c, n: (c, grad(
+        lambda n: n * 1.0, allow_int=True)(n)), 0.0, onp.arange(3))[1], (3,)),
+    "while_loop": (lambda: lax.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1]), (0, Z))[1], (3,)),
+    "cond": (lambda: lax.cond(True, lambda z: z, lambda z: z, Z), (3,)),
+    "switch": (lambda: lax.switch(1, [lambda z: z] * 2, Z), (3,)),
+    "map": (lambda: lax.map(lambda z: z, Z), (3,)),
+    "vmap": (lambda: olympus.vmap(lambda z: z)(Z), (3,)),
+    "vmap of jit": (lambda: olympus.vmap(olympus.jit(lambda z: z))(Z), (3,)),
+    "vmap of vjp": (lambda: olympus.vmap(
+        lambda x: vjp(lambda a, n: a * n, x, 2)[1](x))(X)[1], (3,)),
+    "checkpoint": (lambda: olympus.checkpoint(lambda z: z)(Z), (3,)),
+    "callback": (lambda: olympus.pure_callback(
+        lambda z: np.float32(z.shape == (3,)), olympus.ShapeDtypeStruct((), "float32"), Z), ()),
+    "cotangent in jit": (lambda: olympus.jit(lambda ct: vjp(
+        lambda x, n: (x, n), 2.0, 3)[1]((1.0, ct))[1])(Z[0]), ()),
+    "through a gradient": (lambda: grad(
+        lambda x: lax.scan(lambda c, z: (c * x, z), 1.0, Z)[0])(2.0), ()),
+}
+
+
+@pytest.mark.parametrize(("call", "shape"), MOVES.values(), ids=MOVES)
+def test_float0_passes_through(call: Callable[[], Any], shape: tuple[int, ...]) -> None:
+    for _ in range(2):
+        out = call()
+        assert out.shape == shape
+        if shape:
+            assert isinstance(out, np.ndarray)
+            assert out.dtype == F0
+    if call is MOVES["through a gradient"][0]:
+        assert float(out) == 12.0
+
+
+@pytest.mark.parametrize("call", [
+    lambda: onp.add(Z, Z), lambda: lax.add(Z, Z), lambda: onp.sum(Z),
+    lambda: olympus.jit(onp.add)(Z, Z)])
+def test_float0_is_computed_with_nowhere(call: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match=r"float0\[3\]"):
+        call()

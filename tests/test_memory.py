@@ -96,13 +96,21 @@ class WithRule(Model):
         f.defvjp(lambda x: (x * self.w, None), lambda _, g: (g * self.w,))
         return f(x)
 
+class WithForwardRule(Model):
+    def run(self, x):
+        f = olympus.custom_jvp(lambda x: x * self.w)
+        f.defjvp(lambda p, t: (p[0] * self.w, t[0] * self.w))
+        return f(x)
+
 def arrays(i):
     c = onp.asarray(np.random.default_rng(i).random((250, 250), np.float32))
     olympus.jit(lambda x: x + c)(1.0)
     return c
 def numbers(i):
-    olympus.jit(lambda x: onp.sin(x) * (i + 0.5))(1.0)
-    return Model()
+    def f(x):
+        return onp.sin(x) * (i + 0.5)
+    olympus.jit(f)(1.0)
+    return f
 def methods(i):
     m = Model()
     m.step(1.0)
@@ -113,6 +121,10 @@ def callbacks(i):
     return m
 def rules(i):
     m = WithRule()
+    olympus.grad(m.step)(1.0)
+    return m
+def forward_rules(i):
+    m = WithForwardRule()
     olympus.grad(m.step)(1.0)
     return m
 def loops(i):
@@ -134,20 +146,18 @@ def state():
         size = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
     return size, len(olympus.devices()[0].client.live_executables())
 
-kinds = dict(methods=1000, rules=1000, statics=1000, loops=200, callbacks=60, numbers=140,
-             arrays=140)
-for run in map(globals().get, kinds):
+kinds = (methods, rules, forward_rules, statics, loops, callbacks, numbers, arrays)
+for run in kinds:
     run(10**6)
-figures = {}
-for name, count in kinds.items():
-    run = globals()[name]
+figures, count = {}, 1000
+for run in kinds:
     olympus.clear_caches()
     start = state()
     left = [weakref.ref(run(i)) for i in range(count)]
     end = state()
     alive = sum(r() is not None for r in left)
     olympus.clear_caches()
-    figures[name] = count, alive, start, end, state()
+    figures[run.__name__] = count, alive, start, end, state()
 print(json.dumps(figures))
 """
 KEPT, MEGABYTES = 128, 128      # executables that nobody has, and all that may stay
@@ -157,7 +167,7 @@ KEPT, MEGABYTES = 128, 128      # executables that nobody has, and all that may 
 @pytest.mark.slow
 def test_what_dead_functions_made_is_gone():
     done = subprocess.run([sys.executable, "-c", LIFETIMES], capture_output=True, text=True,
-                          cwd=ROOT, env=os.environ, timeout=300, check=False)
+                          cwd=ROOT, env=os.environ, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
     for name, (count, alive, start, end, cleared) in json.loads(done.stdout).items():
         figures = (f"{count} {name}: {start[0]:.0f} -> {end[0]:.0f} -> {cleared[0]:.0f} MB, "

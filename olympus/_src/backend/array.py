@@ -28,7 +28,7 @@ ArrayImpl = lib.ArrayImpl
 
 def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = None,
                      copy: bool = True, narrow: bool = True) -> Any:
-    """Put a NumPy array on a device; its dtype is narrowed if x64 is off.
+    """Put a NumPy array on a device; its dtype is narrowed if x64 is off. float0 stays NumPy's.
 
     Args:
       value: a NumPy array or scalar of any supported dtype.
@@ -38,6 +38,8 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
       narrow: False for operands of the library's own, such as indices of an axis beyond int32.
     """
     value = np.asarray(value)
+    if dtypes.is_float0(value.dtype):
+        return value        # no device has any
     dtype = dtypes.canonicalize_dtype(value.dtype) if narrow else value.dtype
     if dtype != value.dtype:
         # The conversion has copied already, and nobody else has the copy.
@@ -74,8 +76,10 @@ def register_holder(kind: type) -> None:
 
 
 def stored(x: Any) -> Any:
-    """What a device holds of an array, key or token: the array."""
-    return x._base_array if type(x) in HOLDERS else x
+    """What a device holds of an array, key or token: the array; of float0, bools in its place."""
+    if type(x) in HOLDERS:
+        return x._base_array
+    return array_from_numpy(np.zeros(x.shape, np.bool_)) if isinstance(x, np.ndarray) else x
 
 
 def numpy_value(self: Any) -> np.ndarray:

@@ -114,7 +114,7 @@ class Builder:
 
     def constant(self, value: Any, aval: ShapedArray) -> Any:
         """A dense constant of the aval's dtype."""
-        array = np.asarray(value, aval.dtype)
+        array = np.asarray(value, BOOL if dtypes.is_float0(aval.dtype) else aval.dtype)
         self.module.written += array.nbytes
         attribute = constant_attr(array)
         return self.op("stablehlo.constant", [], {"value": attribute}, aval)

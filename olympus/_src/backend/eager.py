@@ -103,7 +103,10 @@ def fits(number: int, dtype: np.dtype) -> bool:
 
 
 def argument_array(x: Any) -> Any:
-    """Any value that operations take as a device array (or a key array, which holds one)."""
+    """Any value that operations take as a device array (or a key array, which holds one).
+
+    Arrays of float0 stay NumPy's; compiled calls make do with bools.
+    """
     kind = type(x)
     if kind is ArrayImpl or kind in HOLDERS:
         return x

@@ -40,7 +40,7 @@ _rank_mode = config.numpy_rank_promotion
 _plans: Memo = Memo(16384)
 
 _PYTHON_CAST: dict[str, Callable[[Any], Any]] = {
-    "b": bool, "i": int, "u": int, "f": float, "c": complex}
+    "b": bool, "i": int, "u": int, "f": float, "c": complex, "float0": bool}
 
 
 # The hot path ------------------------------------------------------------------------------------
