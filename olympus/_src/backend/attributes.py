@@ -96,7 +96,7 @@ _ELEMENTS = {
     "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2", "float8_e4m3": "f8E4M3",
     "float8_e3m4": "f8E3M4", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
     "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2fnuz": "f8E5M2FNUZ",
-    "float8_e8m0fnu": "f8E8M0FNU", "float4_e2m1fn": "f4E2M1FN", "float0": "i1",
+    "float8_e8m0fnu": "f8E8M0FNU", "float4_e2m1fn": "f4E2M1FN",
 }
 
 
@@ -105,7 +105,7 @@ def element_type(dtype: Any) -> Any:
     key = dtype
     found = _types.get(key)
     if found is None:
-        name = "float0" if dtype == dtypes.float0 else dtype.name
+        name = dtype.name
         if name not in _ELEMENTS:
             raise TypeError(f"lowering: an array of dtype {name} given; XLA has no arrays of it; "
                             "convert to a wider dtype.")

@@ -19,6 +19,7 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
+from .array import stored
 from .attributes import (
     attr,
     call_aliases,
@@ -416,24 +417,18 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 
-def host_value(value: Any) -> np.ndarray:
-    """The elements of a closed-over constant, as its physical NumPy array."""
-    if isinstance(value, lib.ArrayImpl):
-        return lib.to_numpy(value)
-    if isinstance(value, np.ndarray) and dtypes.is_float0(value.dtype):
-        return np.zeros(value.shape, np.bool_)
-    physical = getattr(value, "__olympus_physical__", None)
-    return np.asarray(value) if physical is None else host_value(physical())
+def host_value(value: Any, aval: Any) -> np.ndarray:
+    """The elements that a device holds of a closed-over constant."""
+    value = stored(value)
+    array = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)
+    return array.astype(physical_aval(aval).dtype, copy=False)
 
 
 def emit_constant(b: Builder, value: Any, aval: Any) -> Any:
     """The MLIR value of a closed-over array: a dense constant, or a broadcast scalar."""
     if aval is abstract_token:
         return b.op("stablehlo.create_token", [], None, aval)
-    aval = physical_aval(aval)
-    array = host_value(value)
-    if not dtypes.is_float0(aval.dtype):
-        array = array.astype(aval.dtype, copy=False)
+    array, aval = host_value(value, aval), physical_aval(aval)
     if array.size > 1 and array.strides and not any(array.strides):
         return b.full(aval, array.flat[0])      # a broadcast scalar: do not write it out
     return b.constant(array, aval)

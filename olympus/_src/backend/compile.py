@@ -17,8 +17,7 @@ from ..base.logs import LOGGER, timed
 from ..base.util import Memo
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import ClosedOlympuspr
-from ..types import dtypes
-from ..types.avals import AbstractToken, make_aval, physical_aval
+from ..types.avals import is_float0, physical_aval
 from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from .array import put_parts
@@ -139,7 +138,7 @@ class Executable:
         self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
         self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
-        stored = [_storage(a) for a in self.out_avals]
+        stored = list(map(physical_aval, self.out_avals))
         self.hosts = interface.host_callbacks       # XLA refers to them weakly
         where = interface.place(placement)
         self.devices, self.committed = where.devices, where.committed
@@ -195,7 +194,7 @@ class Executable:
         # C++ would leave out what Python does around the program: look for NaN, keep tokens of
         # effects, hold host callbacks while it runs, make float0 of what the device holds instead.
         if debugging() or self.effects or self.hosts or any(
-                dtypes.is_float0(a.dtype) for a in self.out_avals):
+                is_float0(a) for a in self.out_avals):
             return None
         ins = [s for s in self.in_shardings if s is not None]
         if len(self.devices) > 1 and not all(
@@ -228,15 +227,6 @@ def _fits(x: Any, sharding: Any) -> bool:
     """Whether an array's parts are where a sharding wants them."""
     return x._sharding is sharding or x._sharding == sharding or (
         x._sharding.is_equivalent_to(sharding, x.aval.ndim))
-
-
-def _storage(aval: Any) -> Any:
-    """The aval of the array that holds a value on a device."""
-    if isinstance(aval, AbstractToken):
-        return make_aval((0,), dtypes.as_dtype(bool))
-    if dtypes.is_float0(aval.dtype):
-        return make_aval(aval.shape, dtypes.as_dtype(bool))
-    return physical_aval(aval)
 
 
 def user_error(error: Exception, what: str) -> Exception:

@@ -174,6 +174,6 @@ def _content(value: Any, aval: Any) -> Hashable:
     """What is the same for arrays of the same elements."""
     if aval is abstract_token:
         raise _Unknown
-    found = np.ascontiguousarray(host_value(value))
+    found = np.ascontiguousarray(host_value(value, aval))
     return found.shape, found.dtype, hashlib.blake2b(found.reshape(-1).view(np.uint8),
                                                      digest_size=20).digest()

@@ -159,7 +159,7 @@ def _wrapped(arrays: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
 
 
 def _wrap(x: Any, dtype: Any) -> Any:
-    if isinstance(dtype, dtypes.ExtendedDType):
+    if dtypes.is_extended(dtype):
         return dtype.wrap(x)
     return np.zeros(x.shape, dtype) if dtypes.is_float0(dtype) else x
 

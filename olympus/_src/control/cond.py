@@ -28,6 +28,7 @@ from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim, zeros_of
 from ..lax.slicing import dynamic_index_in_dim
 from ..types import dtypes
+from ..types.avals import has_tangent
 from ..types.tree import tree_unflatten
 from .bodies import (
     Body,
@@ -224,7 +225,7 @@ class Cond(Higher):
 
 def _has_tangent(x: Any) -> bool:
     """Whether a traced value may have a derivative."""
-    return isinstance(x, Tracer) and not dtypes.is_float0(x.aval.to_tangent_aval().dtype)
+    return isinstance(x, Tracer) and has_tangent(x.aval)
 
 
 def put_one(here: Any, one: Any, x: Any, dim: int) -> Any:

@@ -18,12 +18,12 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_flat, to_axis
-from ..interpreters.jvp import instantiate, jvp_program
+from ..interpreters.jvp import jvp_program
 from ..lax import reduce as monoids
 from ..lax.arithmetic import max_p, min_p, mul_p
 from ..lax.bits import and_p, or_p, xor_p
 from ..lax.families import add_p, operand
-from ..lax.shape import broadcast_in_dim, reduce_sum, reshape, shifted, transpose
+from ..lax.shape import broadcast_in_dim, instantiate, reduce_sum, reshape, shifted, transpose
 from ..lax.sharding import constrain
 from ..lax.slicing import concatenate, slice_in_dim
 from ..types import dtypes

@@ -18,10 +18,11 @@ from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import instantiate, jvp_program
+from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
+from ..lax.shape import instantiate
 from ..lax.slicing import index_in_dim
 from .call import program_uses_axis
 from .fixpoint import carry_fixpoint

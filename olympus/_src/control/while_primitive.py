@@ -17,13 +17,13 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import instantiate, jvp_program
+from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..lax.bits import bitwise_and
 from ..lax.comparison import select_n
 from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
-from ..lax.shape import broadcast_in_dim
+from ..lax.shape import broadcast_in_dim, instantiate
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading

@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from ..base.errors import RuleMissingError
 from ..base.util import Memo
-from ..types.avals import AbstractValue
+from ..types.avals import AbstractValue, is_float0
 from ..types.tree_registry import register_pytree_node
 from .ir import NO_EFFECTS, ClosedOlympuspr, Olympuspr
 from .tags import body, tagged
@@ -41,6 +41,11 @@ class Zero:
 
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
+
+
+def with_zeros(avals: Sequence[Any], given: Iterator[Any]) -> list[Any]:
+    """A tangent or cotangent for each of the avals: `Zero` for float0, else the next given one."""
+    return [Zero(a) if is_float0(a) else next(given) for a in avals]
 
 
 class Linear:

@@ -23,10 +23,12 @@ from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_program, to_axis
-from ..interpreters.jvp import instantiate, jvp_flat
+from ..interpreters.jvp import jvp_flat
 from ..lax.families import add
+from ..lax.shape import instantiate
+from ..types.avals import has_tangent, is_float0
 from ..types.tree import register_pytree_node, tree_flatten, tree_structure, tree_unflatten
-from .rules import check_pair, is_float0, results
+from .rules import check_pair, results
 from .vjp import custom_vjp
 
 __all__ = ["closure_convert", "custom_gradient", "linear_call", "linear_call_p"]
@@ -95,7 +97,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         def flat_rule(*given: Any) -> Any:
             cts = iter(given)
             return rule(tree_unflatten(out_tree, [
-                None if is_float0(typeof(x).to_tangent_aval()) else next(cts) for x in leaves]))
+                next(cts) if has_tangent(typeof(x)) else None for x in leaves]))
 
         # The rule is staged while what it closes over is alive: those values are leaves of
         # `_Converted`, a pytree, and so residuals like any others.
@@ -137,7 +139,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     check_callable("closure_convert", fun=fun)
     body, _, in_tree = _stage("closure_convert", fun, example_args)
     # What is not traced, or has no derivative, stays inside.
-    hoisted = [isinstance(c, Tracer) and not is_float0(typeof(c).to_tangent_aval())
+    hoisted = [isinstance(c, Tracer) and has_tangent(typeof(c))
                for c in body.consts]
     moved = [c for c, h in zip(body.consts, hoisted) if h]
     kept = [c for c, h in zip(body.consts, hoisted) if not h]

@@ -15,6 +15,8 @@ from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.batching import BatchTrace, to_axis
 from ..lax.families import add
+from ..lax.shape import instantiate, zeros_of
+from ..types.avals import is_float0
 from ..types.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 from .rules import (
     CustomCall,
@@ -25,8 +27,6 @@ from .rules import (
     check_pair,
     check_structure,
     closed_over,
-    instantiate_zero,
-    is_float0,
     leaf_paths,
     mapped_by_rule,
     run_batched,
@@ -94,7 +94,7 @@ class custom_jvp(CustomFunction[P, R]):
                     term = rule(t, out, *primals)
                     total = term if total is None else tree_map(add, total, term)
             if total is None:
-                total = tree_map(lambda x: instantiate_zero(Zero(typeof(x).to_tangent_aval())), out)
+                total = tree_map(lambda x: zeros_of(typeof(x).to_tangent_aval()), out)
             return out, total
 
         self.defjvp(jvp)
@@ -181,7 +181,7 @@ class _JvpCall(_JvpRule):
         if self.symbolic_zeros:
             given = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
         else:
-            given = list(map(instantiate_zero, tangents))
+            given = list(map(instantiate, tangents))
         what = f"custom_jvp {name_of(self.fun)}"
         unflatten = self.in_tree.unflatten
         result = self.rule(*self.statics.values(), tuple(unflatten(primals)),
@@ -264,7 +264,7 @@ class _StagedJvp(_JvpRule):
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         # The consts in front come with zero tangents: `differentiate` sees to that.
-        given = [instantiate_zero(t) for t, nz in zip(tangents[self.own[1]:], self.nonzero) if nz]
+        given = [instantiate(t) for t, nz in zip(tangents[self.own[1]:], self.nonzero) if nz]
         out = eval_closed(self.program, *primals, *given)
         n = len(self.flags)
         rest = iter(out[n:])

@@ -26,18 +26,18 @@ from ..core.context import ThreadState, ctx
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, Literal, OlympusprEqn, Var
-from ..core.primitive import Higher, Linear, Primitive, Zero
+from ..core.primitive import Higher, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import zeros_of
-from ..types import dtypes
+from ..types.avals import is_float0
 from ..types.tree import tree_leaves, tree_leaves_with_path, tree_structure
 from ..types.tree_paths import explain_mismatch, keystr
 
-__all__ = ["CustomCall", "CustomFunction", "Rule", "SymbolicZero", "instantiate_zero",
-           "run_batched", "zero_from_primal"]
+__all__ = ["CustomCall", "CustomFunction", "Rule", "SymbolicZero", "run_batched",
+           "zero_from_primal"]
 
 
 class SymbolicZero:
@@ -65,7 +65,7 @@ class SymbolicZero:
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangent of a value: an array, or with `symbolic_zeros` a `SymbolicZero`."""
     aval = typeof(val).to_tangent_aval()
-    return SymbolicZero(aval) if symbolic_zeros else instantiate_zero(Zero(aval))
+    return SymbolicZero(aval) if symbolic_zeros else zeros_of(aval)
 
 
 class Rule:
@@ -81,18 +81,6 @@ class Rule:
 
     def __repr__(self) -> str:
         return self.name
-
-
-def is_float0(aval: Any) -> bool:
-    """Whether values of the aval carry no derivative."""
-    return dtypes.is_float0(aval.dtype)
-
-
-def instantiate_zero(x: Any) -> Any:
-    """The (co)tangent as an array; float0 zeros are NumPy arrays, as no device has them."""
-    if type(x) is not Zero:
-        return x
-    return np.zeros(x.aval.shape, dtypes.float0) if is_float0(x.aval) else zeros_of(x.aval)
 
 
 def python_value(x: Any) -> Any:
@@ -387,8 +375,8 @@ def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
     if not active or not wanted:
         return list(tangents)
     given = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
-    found: list[Any] = [Zero(a) if is_float0(a) else next(given) for a in avals]
-    return [x if type(t) is Zero else add(x, t) for x, t in zip(found, tangents)]
+    return [x if type(t) is Zero else add(x, t)
+            for x, t in zip(with_zeros(avals, given), tangents)]
 
 
 # How a call travels. Each trace's `process_custom(prim, fun, rules, args, params)` takes what is

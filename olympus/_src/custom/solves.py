@@ -28,9 +28,10 @@ from ..core.ir import DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
-from ..interpreters.jvp import instantiate, jvp_flat
+from ..interpreters.jvp import jvp_flat
 from ..interpreters.transpose import transpose_program
 from ..lax.arithmetic import neg, sub
+from ..lax.shape import instantiate
 from ..types.tree import tree_flatten, tree_structure, tree_unflatten
 from .jvp import custom_jvp
 from .rules import results

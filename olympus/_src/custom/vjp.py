@@ -17,12 +17,13 @@ from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, is_recorded, stage
 from ..core.trace import Tracer, ctx, describe, typeof
 from ..interpreters.batching import BatchTrace, batch_flat, batch_program, to_axis
-from ..lax.shape import reduce_sum
+from ..lax.shape import instantiate, reduce_sum
 from ..types import dtypes
+from ..types.avals import is_float0
 from ..types.tree import (
     PyTreeDef,
     broadcast_prefix,
@@ -41,8 +42,6 @@ from .rules import (
     check_pair,
     check_structure,
     closed_over,
-    instantiate_zero,
-    is_float0,
     leaf_paths,
     mapped_by_rule,
     python_value,
@@ -231,7 +230,7 @@ class _VjpCall(_VjpRule):
         if self.symbolic_zeros:
             cts = [SymbolicZero(ct.aval) if type(ct) is Zero else ct for ct in cts]
         else:
-            cts = list(map(instantiate_zero, cts))
+            cts = list(map(instantiate, cts))
         what = f"custom_vjp {name_of(self.fun)}: bwd {self.bwd_name}"
         # bwd runs when the forward pass, and perhaps the transformation around it, is over.
         for tracer in closed_over(self.bwd):
@@ -336,8 +335,7 @@ class _StagedVjp(_VjpRule):
         # structure.
         def backward(*args: Any) -> list[Any]:
             given = iter(args[len(res_avals):])
-            cts = backwards[0](args[:len(res_avals)], [
-                Zero(a) if is_float0(a) else next(given) for a in ct_avals])
+            cts = backwards[0](args[:len(res_avals)], with_zeros(ct_avals, given))
             self.flags = tuple(type(ct) is not Zero for ct in cts)
             return [ct for ct in cts if type(ct) is not Zero]
 
@@ -359,7 +357,7 @@ class _StagedVjp(_VjpRule):
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
 
         def bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            given = [instantiate_zero(ct) for ct in cts if not is_float0(_ct_aval(ct))]
+            given = [instantiate(ct) for ct in cts if not is_float0(_ct_aval(ct))]
             found = iter(eval_closed(self.back, *res, *given))
             flags = (*(False,) * n, *self.flags)
             return [next(found) if nz else Zero(a) for nz, a in zip(flags, in_avals)]
@@ -492,7 +490,7 @@ class CustomVjpCall(CustomCall):
             found = iter(custom_lin_p.bind(
                 *res, *[t for t in tangents if type(t) is not Zero], name=params["name"], bwd=bwd,
                 num_res=len(res), perturbed=nonzero, out_avals=out_avals))
-            return outs, [Zero(a) if is_float0(a) else next(found) for a in out_avals]
+            return outs, with_zeros(out_avals, found)
 
         return self.differentiate(fun, rules, primals, tangents, params, apply)
 
@@ -607,8 +605,7 @@ class CustomLin(Primitive):
                   perturbed: Sequence[bool], out_avals: Sequence[Any], name: str) -> list[Any]:
         # float0 outputs have no tangent, so no output here, but bwd wants a cotangent for each.
         given = iter(cts)
-        all_cts = [Zero(a) if is_float0(a) else next(given) for a in out_avals]
-        found = bwd(list(map(python_value, args[:num_res])), all_cts)
+        found = bwd(list(map(python_value, args[:num_res])), with_zeros(out_avals, given))
         # bwd gives one cotangent per argument; the operands are those that had a tangent.
         wanted = [ct for ct, on in zip(found, perturbed) if on]
         return [None] * num_res + [ct if type(a) is Linear else None

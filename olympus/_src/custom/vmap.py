@@ -17,10 +17,11 @@ from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import instantiate, jvp_flat, jvp_program
+from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.transpose import transpose_program
-from ..lax.shape import reduce_sum
+from ..lax.shape import instantiate, reduce_sum
 from ..loops.map import map as loop_map
+from ..types.avals import has_tangent, is_float0
 from ..types.shape import definitely_equal
 from ..types.tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
 from .rules import (
@@ -29,7 +30,6 @@ from .rules import (
     Rule,
     check_pair,
     closed_over,
-    is_float0,
     python_value,
 )
 
@@ -267,7 +267,7 @@ class _Cotangent(_Tangent):
         primals = [_mapped(x, have, want, size)
                    for x, have, want in zip(args[:n], batched[:n], mapped)]
         program, consts = closure_convert(stage(run, list(map(typeof, primals))))
-        moving = [f for a, f in zip(program.out_avals, flags) if not is_float0(a.to_tangent_aval())]
+        moving = [f for a, f in zip(program.out_avals, flags) if has_tangent(a)]
         # An output that the rule leaves unmapped is shared: its cotangent is the sum over elements.
         cts = [_mapped(ct, have, True, size) for ct, have in zip(args[n:], batched[n:])]
         cts = [ct if f else reduce_sum(ct, (0,)) for ct, f in zip(cts, moving)]
@@ -362,7 +362,7 @@ def _silent(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 
 def _moving(closed: ClosedOlympuspr) -> tuple[bool, ...]:
     """Which outputs can have a tangent."""
-    return tuple(not is_float0(a.to_tangent_aval()) for a in closed.out_avals)
+    return tuple(map(has_tangent, closed.out_avals))
 
 
 class Program:

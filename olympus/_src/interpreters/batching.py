@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
 from ..core.primitive import Axis, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
-from ..lax.shape import broadcast_axis, move_axis
-from ..types import dtypes
+from ..lax.shape import broadcast_axis, move_axis, zeros_of
+from ..types.avals import is_float0
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
 
@@ -104,9 +102,9 @@ class BatchTrace(Trace):
 def to_axis(x: Any, src: int | None, dst: int, size: int) -> Any:
     """`x` with its mapped axis at `dst`; repeated along a new axis if it is not mapped."""
     aval = typeof(x)
-    if dtypes.is_float0(aval.dtype):        # no device has any, and there is nothing to move
+    if is_float0(aval):     # no device has any, and there is nothing to move
         shape = [n for i, n in enumerate(aval.shape) if i != src]
-        return np.zeros((*shape[:dst], size, *shape[dst:]), dtypes.float0)
+        return zeros_of(aval.update(shape=(*shape[:dst], size, *shape[dst:])))
     return broadcast_axis(x, size, dst) if src is None else move_axis(x, src, dst)
 
 

@@ -15,10 +15,10 @@ from ..core.leaks import check_leaks, note_origins
 from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
-from ..lax.shape import zeros_of
+from ..lax.shape import instantiate
 from .partial_eval import TapeTrace
 
-__all__ = ["JVPTrace", "JVPTracer", "instantiate", "jvp_flat", "jvp_program"]
+__all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
 
 
 class JVPTracer(Tracer):
@@ -112,11 +112,6 @@ class JVPTrace(Trace):
         finally:
             ctx.trace, self.waits_for = self, None
         return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
-
-
-def instantiate(tangent: Any) -> Any:
-    """The tangent as an array: zeros are made if it is symbolic."""
-    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
 
 
 def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],

@@ -17,11 +17,10 @@ from ..core.ir import ClosedOlympuspr, Olympuspr
 from ..core.primitive import Axis, Linear, Primitive, RuleView, Zero
 from ..core.trace import typeof
 from ..lax.families import add
-from ..lax.shape import broadcast_axis, move_axis, zeros_of
+from ..lax.shape import broadcast_axis, instantiate, move_axis, zeros_of
 from ..lax.sharding import constrain
 from ..types.sharding import PartitionSpec
 from .dce import dce_program
-from .jvp import instantiate
 
 __all__ = ["add_tangents", "add_values", "axis_primitive_batchers", "bdim_at_front", "broadcast",
            "close_olympuspr", "convert_constvars_olympuspr", "dce_olympuspr",

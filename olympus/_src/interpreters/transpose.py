@@ -14,7 +14,7 @@ from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..core.primitive import Linear, Zero, check_count, not_linear
 from ..core.staging import closure_convert, stage
 from ..lax.families import add
-from .jvp import instantiate
+from ..lax.shape import instantiate
 
 __all__ = ["backward_pass", "transpose_program"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
-from ..types import dtypes
+from ..types.avals import has_tangent
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "stop_gradient",
@@ -97,8 +97,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _stop(x: Any) -> Any:
-    dtype = getattr(typeof(x), "dtype", dtypes.float0)
-    return stop_gradient_p.bind(x) if dtypes.scalar_kind(dtype) in ("f", "c") else x
+    return stop_gradient_p.bind(x) if has_tangent(typeof(x)) else x
 
 
 def optimization_barrier(operand: Any) -> Any:

@@ -25,7 +25,7 @@ from .families import (
     operand,
     to_front,
 )
-from .shape import broadcast_in_dim, zeros_of
+from .shape import broadcast_in_dim, instantiate, zeros_of
 
 __all__ = ["clamp", "clamp_p", "eq", "eq_p", "eq_to", "eq_to_p", "ge", "ge_p", "gt", "gt_p", "le",
            "le_p", "le_to", "le_to_p", "lt", "lt_p", "lt_to", "lt_to_p", "ne", "ne_p", "select",
@@ -163,7 +163,7 @@ class SelectN(Primitive):
         out = self.bind(*primals)
         if all(type(t) is Zero for t in tangents[1:]):
             return out, Zero(typeof(out).to_tangent_aval())
-        made = [zeros_of(t.aval) if type(t) is Zero else t for t in tangents[1:]]
+        made = list(map(instantiate, tangents[1:]))
         return out, self.bind(which, *made)
 
     def transpose(self, ct: Any, which: Any, *cases: Any) -> list[Any]:

@@ -37,6 +37,7 @@ from .shape import (
     align,
     broadcast_in_dim,
     expand_dims,
+    instantiate,
     move_axis,
     reshape,
     shifted,
@@ -408,7 +409,7 @@ class Scatter(Physical):
         params["unique_indices"] = unique_indices
         if unique_indices or type(tu) is Zero:
             return (self.bind(x, indices, updates, **params),
-                    self.bind(materialize(tx), indices, materialize(tu), **params))
+                    self.bind(instantiate(tx), indices, instantiate(tu), **params))
         # Several windows may hit one element. Which write stays is the backend's choice, so number
         # the updates, see which number stays where, and add up only those.
         kept, touched = _winners(x, indices, updates, params)
@@ -419,7 +420,7 @@ class Scatter(Physical):
             return scatter_add_p.bind(where(touched, hole, base), indices,
                                       where(kept, new, hole), **add_params(base, params))
 
-        return chosen(x, updates), chosen(materialize(tx), materialize(tu))
+        return chosen(x, updates), chosen(instantiate(tx), instantiate(tu))
 
     def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, *, unique_indices: bool,
                   **params: Any) -> list[Any]:
@@ -503,7 +504,7 @@ class ScatterAdd(Scatter):
         out = self.bind(x, indices, updates, **params)
         if type(tu) is Zero:
             return out, tx
-        return out, self.bind(materialize(tx), indices, tu, **params)
+        return out, self.bind(instantiate(tx), indices, tu, **params)
 
     def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
         u_ct = None
@@ -535,8 +536,8 @@ class ScatterExtremum(Scatter):
         ones = where(at_update, broadcast_in_dim(one, typeof(updates).shape, ()), zero)
         base = where(at_base, broadcast_in_dim(one, typeof(x).shape, ()), zero)
         count = scatter_add_p.bind(base, indices, ones, **adding)
-        total = scatter_add_p.bind(where(at_base, materialize(tx), zero), indices,
-                                   where(at_update, materialize(tu), zero), **adding)
+        total = scatter_add_p.bind(where(at_base, instantiate(tx), zero), indices,
+                                   where(at_update, instantiate(tu), zero), **adding)
         return out, div(total, arithmetic.max(count, one))
 
 
@@ -545,11 +546,6 @@ scatter_add_p = ScatterAdd("scatter-add", add)
 scatter_sub_p = ScatterSub("scatter-sub", sub)
 scatter_min_p = ScatterExtremum("scatter-min", lambda x, y: arithmetic.min(x, y))
 scatter_max_p = ScatterExtremum("scatter-max", lambda x, y: arithmetic.max(x, y))
-
-
-def materialize(tangent: Any) -> Any:
-    """The tangent as an array."""
-    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
 
 
 def where(mask: Any, x: Any, y: Any) -> Any:

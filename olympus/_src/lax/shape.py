@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from ..base.typing import Array, ArrayLike, Shape
 from ..core import tags
-from ..core.primitive import Axis, Primitive
+from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
+from ..types.avals import ShapedArray, is_float0, make_aval
 from ..types.shape import (
     canonical_axes,
     canonical_shape,
@@ -509,6 +511,13 @@ def align(axis: Axis, args: Sequence[Any], dims: Sequence[Any], dst: int | None 
 
 
 def zeros_of(aval: ShapedArray) -> Any:
-    """An array of zeros with this aval."""
+    """An array of zeros with this aval. Of float0 NumPy has them: no device does."""
+    if is_float0(aval):
+        return np.zeros(aval.shape, aval.dtype)
     return broadcast_in_dim_p.bind(literal(0, aval.dtype, aval.weak_type), shape=aval.shape,
                                    broadcast_dimensions=(), sharding=None)
+
+
+def instantiate(tangent: Any) -> Any:
+    """The tangent or cotangent as an array: zeros are made if it is symbolic."""
+    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent

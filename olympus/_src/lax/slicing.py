@@ -34,7 +34,6 @@ from .indexing import (
     ScatterDimensionNumbers,
     gather,
     gather_p,
-    materialize,
     scatter_p,
 )
 from .shape import (
@@ -45,6 +44,7 @@ from .shape import (
     broadcast_axis,
     broadcast_in_dim,
     inserted,
+    instantiate,
     reduce_sum,
     reshape,
     squeeze,
@@ -209,7 +209,7 @@ class Pad(Primitive):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *,
             padding_config: PaddingConfig) -> Any:
         return (self.bind(*primals, padding_config=padding_config),
-                self.bind(*map(materialize, tangents), padding_config=padding_config))
+                self.bind(*map(instantiate, tangents), padding_config=padding_config))
 
     def transpose(self, ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig
                   ) -> list[Any]:
@@ -314,7 +314,7 @@ class Concatenate(Physical):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int) -> Any:
         return (self.bind(*primals, dimension=dimension),
-                self.bind(*map(materialize, tangents), dimension=dimension))
+                self.bind(*map(instantiate, tangents), dimension=dimension))
 
     def transpose(self, ct: Any, *xs: Any, dimension: int) -> list[Any]:
         cts, start = [], 0
@@ -364,7 +364,7 @@ class Split(Physical):
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
     def transpose(self, cts: Sequence[Any], x: Any, *, sizes: Dims, axis: int) -> list[Any]:
-        return [concatenate_p.bind(*map(materialize, cts), dimension=axis)]
+        return [concatenate_p.bind(*map(instantiate, cts), dimension=axis)]
 
     def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, sizes: Dims,
              axis: int) -> Any:
@@ -474,7 +474,7 @@ class DynamicUpdateSlice(Physical):
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         x, update, *starts = primals
         return (self.bind(x, update, *starts),
-                self.bind(materialize(tangents[0]), materialize(tangents[1]), *starts))
+                self.bind(instantiate(tangents[0]), instantiate(tangents[1]), *starts))
 
     def transpose(self, ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
         aval = update.aval if type(update) is Linear else typeof(update)

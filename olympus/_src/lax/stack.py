@@ -11,8 +11,7 @@ from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axis, sequence, static_int
-from .indexing import materialize
-from .shape import align, expand_dims, inserted, shifted
+from .shape import align, expand_dims, inserted, instantiate, shifted
 from .slicing import concatenate, index_in_dim
 
 __all__ = ["stack", "stack_p", "unstack", "unstack_p"]
@@ -36,7 +35,7 @@ class Stack(Primitive):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axis: int) -> Any:
         return (self.bind(*primals, axis=axis),
-                self.bind(*map(materialize, tangents), axis=axis))
+                self.bind(*map(instantiate, tangents), axis=axis))
 
     def transpose(self, ct: Any, *xs: Any, axis: int) -> list[Any]:
         return [y if type(x) is Linear else None
@@ -66,7 +65,7 @@ class Unstack(Primitive):
         return self.bind(*primals, axis=axis), self.bind(*tangents, axis=axis)
 
     def transpose(self, cts: Sequence[Any], x: Any, *, axis: int) -> list[Any]:
-        return [stack_p.bind(*map(materialize, cts), axis=axis)]
+        return [stack_p.bind(*map(instantiate, cts), axis=axis)]
 
     def vmap(self, axis_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int) -> Any:
         dim = dims[0]

@@ -28,7 +28,7 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import instantiate, jvp_program
+from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import partial_eval_program
 from ..interpreters.transpose import transpose_program
 from ..lax import arithmetic
@@ -36,7 +36,7 @@ from ..lax.arithmetic import div, mul, sub
 from ..lax.comparison import clamp, eq, ge, gt, lt, select
 from ..lax.convert import convert_element_type
 from ..lax.families import add
-from ..lax.shape import broadcast, zeros_of
+from ..lax.shape import broadcast, instantiate, zeros_of
 from ..lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..types.avals import make_aval
 

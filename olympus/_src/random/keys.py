@@ -150,10 +150,6 @@ class PRNGKeyArray(lib.Array):
     def __reduce__(self) -> tuple:
         return _rebuild, (self.dtype.impl.name, lib.to_numpy(self._base_array))
 
-    def __olympus_physical__(self) -> Any:
-        """The key words: what programs hold of a key that is a constant."""
-        return self._base_array
-
     def reshape(self, *args: Any, order: str = "C") -> Any:
         """The same keys in another shape, given as ints or as a tuple."""
         return manipulation.reshape(self, args[0] if len(args) == 1 else args, order)

@@ -10,8 +10,6 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..backend.eager import argument_array
 from ..base import lib
 from ..base.util import name_of
@@ -23,7 +21,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
 
 __all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arrays",
-           "check_callable", "check_results", "evaluating", "float0_zeros", "leaf_name",
+           "check_callable", "check_results", "evaluating", "leaf_name",
            "leaf_path", "parameter_name", "parameters_of", "select", "structure_path", "substitute"]
 
 _ARRAYS = (Tracer, lib.ArrayImpl)
@@ -187,11 +185,6 @@ def check_results(what: str, fun: Any, out: Any, leaves: Sequence[Any]) -> None:
                 f"{what}: {name_of(fun)} returned {_clip(x)} of type {type(x).__name__} at "
                 f"result{leaf_path(out, i)}; arrays and Python numbers are required; return only "
                 "those, or None.")
-
-
-def float0_zeros(aval: Any) -> np.ndarray:
-    """The derivative with respect to an integer: an array of dtype float0, which has no bytes."""
-    return np.zeros(aval.shape, dtypes.float0)
 
 
 def abstract(x: Any) -> Any:

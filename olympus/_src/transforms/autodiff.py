@@ -31,7 +31,7 @@ from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import backward_pass
 from ..lax.shape import zeros_of
 from ..types import dtypes
-from ..types.avals import ShapedArray, scalar_aval
+from ..types.avals import ShapedArray, has_tangent, is_float0, scalar_aval
 from ..types.tree import explain_mismatch, register_pytree_node, tree_flatten
 from .arguments import (
     abstract,
@@ -41,7 +41,6 @@ from .arguments import (
     check_callable,
     check_results,
     evaluating,
-    float0_zeros,
     leaf_name,
     select,
     structure_path,
@@ -109,11 +108,8 @@ def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[Any], avals:
     """Results of a flat function at the primals, and its derivative there as a program."""
     parent = ctx.trace
     tape = TapeTrace(parent)
-    tangents: list[Any] = []
-    for aval in avals:
-        tangent = aval.to_tangent_aval()
-        tangents.append(Zero(tangent) if dtypes.is_float0(tangent.dtype)
-                        else tape.new_input(tangent))
+    t_avals = [a.to_tangent_aval() for a in avals]
+    tangents = [Zero(a) if is_float0(a) else tape.new_input(a) for a in t_avals]
     ctx.trace = tape
     try:
         outs, out_tangents = jvp_flat(under("jvp", fun), primals, tangents)
@@ -131,7 +127,7 @@ def pull_back(lin: Linearized, consts: Sequence[Any], cts: Sequence[Any]) -> lis
     pr = lin.program.olympuspr
     out = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
                              [ct for ct, a in zip(cts, lin.active_out) if a], "transpose"))
-    return [instantiate(next(out), aval) if active else float0_zeros(aval)
+    return [instantiate(next(out), aval) if active else zeros_of(aval.to_tangent_aval())
             for aval, active in zip(lin.avals, lin.active_in)]
 
 
@@ -139,7 +135,7 @@ def instantiate(x: Any, aval: Any) -> Any:
     """A tangent or cotangent as users get it: zeros made, literals turned into arrays, and as
     weakly typed as the primal."""
     if type(x) is Zero:
-        return float0_zeros(aval) if dtypes.is_float0(x.aval.dtype) else zeros_of(x.aval)
+        return zeros_of(x.aval)
     x = result_array(x)
     have = typeof(x)
     return x if have.weak_type == aval.weak_type else cast(
@@ -342,10 +338,10 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
 def _directions(avals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
     """Tangents as forward mode takes them: symbolic zeros for integers."""
-    zeros = [dtypes.is_float0(a.to_tangent_aval().dtype) for a in avals]
-    arrays = iter(as_arrays([t for t, zero in zip(tangents, zeros) if not zero]))
-    return [Zero(a.to_tangent_aval()) if zero else instantiate(next(arrays), a)
-            for a, zero in zip(avals, zeros)]
+    moving = list(map(has_tangent, avals))
+    arrays = iter(as_arrays([t for t, moves in zip(tangents, moving) if moves]))
+    return [instantiate(next(arrays), a) if moves else Zero(a.to_tangent_aval())
+            for a, moves in zip(avals, moving)]
 
 
 def _structure_error(what: str, given: str, other: str, required: Any, found: Any, error: type
@@ -358,7 +354,7 @@ def _structure_error(what: str, given: str, other: str, required: Any, found: An
 def _check_tangent(what: str, aval: Any, tangent: Any, name: Callable[[], str]) -> None:
     """TypeError or ValueError unless a tangent of this type belongs to such a primal."""
     required = aval.to_tangent_aval()
-    if dtypes.is_float0(required.dtype):
+    if is_float0(required):
         if getattr(tangent, "dtype", None) != dtypes.float0:
             raise TypeError(f"{what}: the tangent of {name()} is {_describe(tangent)}, and the "
                             f"argument is {aval}; a tangent of dtype float0 is required; pass "
@@ -429,7 +425,7 @@ class Pullback(LinearMap):
 
     def _check(self, index: int, aval: Any, ct: Any) -> None:
         required = aval.to_tangent_aval()
-        if dtypes.is_float0(required.dtype):
+        if is_float0(required):
             return              # nothing depends on it, whatever it is
         try:
             found = typeof(ct)

@@ -30,7 +30,6 @@ from .arguments import (
     check_argnums,
     check_arrays,
     check_callable,
-    float0_zeros,
     leaf_name,
     select,
     structure_path,
@@ -185,8 +184,6 @@ def _cut(column: Any, out: Any, avals: Sequence[Any], total: int) -> list[Any]:
     tangent = out.to_tangent_aval()
     if dtypes.scalar_kind(out.dtype) in "iu":
         return [zeros_of(out.update(shape=s)) for s in shapes]
-    if dtypes.is_float0(tangent.dtype):
-        return [float0_zeros(out.update(shape=s)) for s in shapes]
     if column is None:
         return [zeros_of(tangent.update(shape=s)) for s in shapes]
     array, dim = column
@@ -217,8 +214,6 @@ def _stack(value: Any, aval: Any, outs: Sequence[Any], sizes: Sequence[int]) -> 
     """The derivatives of each output by one input, from those of all of them along axis 0."""
     shapes = [(*out.shape, *aval.shape) for out in outs]
     tangent = aval.to_tangent_aval()
-    if dtypes.is_float0(tangent.dtype):
-        return [float0_zeros(aval.update(shape=s)) for s in shapes]
     if value is None:
         return [zeros_of(tangent.update(shape=s)) for s in shapes]
     parts = split(value, sizes, 0) if len(sizes) > 1 else [value]

@@ -13,7 +13,7 @@ from ..core.primitive import Zero
 from ..core.trace import typeof
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.partial_eval import split_program
-from ..types import dtypes
+from ..types.avals import has_tangent
 from ..types.tree import tree_flatten, tree_leaves
 from .arguments import check_arrays, check_callable, leaf_name
 
@@ -34,7 +34,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     avals = list(map(typeof, leaves))
     names = [leaf_name(fun, positions, trees, i) for i in range(len(leaves))]
     t_avals = [a.to_tangent_aval() for a in avals]
-    active = [not dtypes.is_float0(a.dtype) for a in t_avals]
+    active = list(map(has_tangent, avals))
 
     def flat(*xs: Any) -> list[Any]:
         given, named = tree.unflatten(xs)

@@ -19,7 +19,8 @@ from .shape import canonical_shape, prod, static_int
 from .sharding import NamedSharding, PartitionSpec, axes_of, sharding_in_types
 
 __all__ = ["AbstractToken", "AbstractValue", "ShapeDtypeStruct", "ShapedArray", "Token",
-           "abstract_token", "make_aval", "physical_aval", "scalar_aval"]
+           "abstract_token", "has_tangent", "is_float0", "make_aval", "physical_aval",
+           "scalar_aval"]
 
 _EMPTY: frozenset[str] = frozenset()
 
@@ -193,11 +194,21 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
     return _table.setdefault(key, self)
 
 
+def is_float0(aval: Any) -> bool:
+    """Whether this is the aval of tangents of what has no derivative."""
+    return aval.dtype == dtypes.float0
+
+
+def has_tangent(aval: Any) -> bool:
+    """Whether values of this aval can have a derivative: floats and complex numbers can."""
+    return not is_float0(aval.to_tangent_aval())
+
+
 def physical_aval(aval: Any) -> Any:
-    """The aval of the array that holds an extended dtype's elements; any other aval as it is."""
+    """The aval of the array that a device holds for a value: of another dtype for some."""
     dtype = aval.dtype
     if not isinstance(dtype, dtypes.ExtendedDType):
-        return aval
+        return aval if dtype != dtypes.float0 else make_aval(aval.shape, dtypes.as_dtype(bool))
     return make_aval((*aval.shape, *dtype.physical_shape), dtype.physical_dtype)
 
 

@@ -24,12 +24,12 @@ from ..comparison import clamp, ge, lt, select_n
 from ..convert import convert_element_type
 from ..creation import iota
 from ..families import add
-from ..indexing import materialize
 from ..reduce import argmax, reduce_or
 from ..shape import (
     align,
     broadcast_in_dim,
     expand_dims,
+    instantiate,
     reshape,
     squeeze,
     zeros_of,
@@ -74,7 +74,7 @@ class RaggedAllToAll(Collective):
         return output
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        moved = [materialize(t) for t in tangents[:2]]
+        moved = [instantiate(t) for t in tangents[:2]]
         return self.bind(*primals, **params), self.bind(*moved, *primals[2:], **params)
 
     def transpose(self, ct: Any, operand: Any, output: Any, *indices: Any, **params: Any

@@ -36,7 +36,7 @@ from ..slicing import slice_in_dim
 from .kernels import BOOL, INT32
 
 __all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "columns",
-           "describe", "diagonal_part", "eye", "half", "masked", "materialize", "matmul",
+           "describe", "diagonal_part", "eye", "half", "masked", "matmul",
            "matrix_transpose", "merged", "real_dtype", "rows", "scaled", "take_columns",
            "take_rows", "total", "tril", "triu"]
 
@@ -128,11 +128,6 @@ def check_square(name: str, shape: Shape, what: str = "operand") -> None:
 def real_dtype(dtype: Any) -> Any:
     """The dtype of the real and imaginary parts."""
     return dtypes.to_real_dtype(dtype)
-
-
-def materialize(tangent: Any) -> Any:
-    """A tangent as an array."""
-    return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
 
 
 def total(*terms: Any) -> Any:

@@ -21,7 +21,7 @@ from ..arithmetic import neg, real, sub
 from ..convert import convert_element_type
 from ..creation import broadcasted_iota
 from ..families import add
-from ..shape import broadcast_in_dim, reduce_sum, zeros_of
+from ..shape import broadcast_in_dim, instantiate, reduce_sum, zeros_of
 from ..slicing import concatenate, pad
 from . import kernels
 from .core import (
@@ -32,7 +32,6 @@ from .core import (
     columns,
     diagonal_part,
     eye,
-    materialize,
     matmul,
     rows,
     take_columns,
@@ -75,7 +74,7 @@ class Reflectors:
 
     def tangents(self, ta: Any, ttaus: Any) -> tuple[Any, Any]:
         """Of V and of T, from those of `a` and `taus`."""
-        tv, td = self._vectors(materialize(ta)), self._square(materialize(ttaus))
+        tv, td = self._vectors(instantiate(ta)), self._square(instantiate(ttaus))
         cross = matmul(adjoint(tv), self.v)
         tg = triu(add(cross, adjoint(cross)), 1)
         change = add(matmul(td, self.gram), matmul(self.taus, tg))
