@@ -147,7 +147,8 @@ class Executable:
         ins, self.out_shardings = _shardings(
             xla, self.devices, [self.demanded[i] if self.demanded else None for i in taken],
             [self.in_avals[i] for i in taken], stored, interface.meshes, interface.memories)
-        self.physical_out = [a.update(sharding=s)
+        # Of arrays: what varies within a program is over, and where they are is known.
+        self.physical_out = [a.update(sharding=s, vma=frozenset())
                              for a, s in zip(stored, self.out_shardings, strict=True)]
         self.in_shardings = [None] * len(self.kept)     # None for what is not read
         for i, s in zip(taken, ins):

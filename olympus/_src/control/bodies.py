@@ -17,12 +17,14 @@ from typing import Any
 
 from ..base import lib, source
 from ..base.util import Owned, name_of
+from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import Tracer, typeof
 from ..lax.convert import convert_element_type_p
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.tree import (
     keystr,
     tree_flatten,
@@ -198,13 +200,20 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[Any], found: 
         f"{name} is {have}, required {want}"
         for name, want, have in zip(names, required, found, strict=True)
         if not same_type(want, have))
-    return TypeError(f"{what}: {meaning}: {places}; convert with astype or make the shapes equal.")
+    remedy = "convert with astype or make the shapes equal"
+    if all(_same_array(*pair) for pair in zip(required, found, strict=True)):
+        remedy = "cast with lax.pcast(…, to='varying') what varies along fewer axes, or reshard"
+    return TypeError(f"{what}: {meaning}: {places}; {remedy}.")
 
 
 def same_type(x: Any, y: Any) -> bool:
-    """Whether shapes and dtypes are equal; weak types may differ."""
-    return x is y or (getattr(x, "shape", None) == getattr(y, "shape", 0)
-                      and x.dtype == y.dtype)
+    """Whether shapes and dtypes are equal, and what is said of meshes; weak types may differ."""
+    return x is y or (_same_array(x, y) and (
+        not isinstance(x, ShapedArray) or not isinstance(y, ShapedArray) or x.agrees(y)))
+
+
+def _same_array(x: Any, y: Any) -> bool:
+    return getattr(x, "shape", None) == getattr(y, "shape", 0) and x.dtype == y.dtype
 
 
 def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any,
@@ -224,8 +233,11 @@ def stage_loop_body(what: str, fun: Callable[..., Any], in_tree: Any, tree: Any,
         wanted = tuple(avals)
 
         # A weak result for a strong carry is cast: only the weak type differs. A weak carry's
-        # result is left as it is, to see which type the body gives it.
+        # result is left as it is, to see which type the body gives it. A result that varies along
+        # fewer axes than the carry is cast, too.
         def finish(out: list[Any], wanted: tuple = wanted) -> list[Any]:
+            out = [*(tags.pvary(x, a.vma) if isinstance(a, ShapedArray) else x
+                     for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]
             return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
                       for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]
 

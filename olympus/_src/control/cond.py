@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import jit_disabled
+from ..core import tags
 from ..core.effects import OrderedIOEffect, input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
@@ -406,13 +407,27 @@ def _branch(what: str, index: Any, functions: Sequence[Callable[..., Any]], oper
     leaves, avals, tree = flatten(f"{what}: operands", operands)
     bodies = [stage_body(f, tree, avals) for f in functions]
     wanted = _check_branches(what, bodies)
-    # Only weak types can still differ: `_check_branches` refuses everything else.
-    if any(a != b for body in bodies for a, b in zip(body.out_avals, wanted, strict=True)):
+    # `_check_branches` refuses everything else.
+    if any(a.weak_type != b.weak_type for body in bodies
+           for a, b in zip(body.out_avals, wanted, strict=True)):
         bodies = [stage_body(f, tree, avals, lambda out: list(map(cast, out, wanted)),
                              tuple(wanted)) for f in functions]
     programs, consts = share_consts(bodies)
-    out = cond_p.bind(index, *consts, *leaves, branches=tuple(programs))
+    operands = (*consts, *leaves)
+    # Devices that take different branches have different results, and their own share in the
+    # cotangents of operands.
+    if vma := typeof(index).vma:
+        operands = tuple([tags.pvary(x, vma) for x in operands])
+        programs = [_varied(p, vma, list(map(typeof, operands))) for p in programs]
+    out = cond_p.bind(index, *operands, branches=tuple(programs))
     return tree_unflatten(bodies[0].out_tree, out)
+
+
+def _varied(program: ClosedOlympuspr, vma: frozenset[Any], avals: Sequence[Any]
+            ) -> ClosedOlympuspr:
+    """The program of operands, and with results, that vary along `vma`, too."""
+    return stage(lambda *xs: [tags.pvary(out, vma) for out in eval_closed(program, *xs)], avals,
+                 program.olympuspr.debug_info)
 
 
 def _check_branches(what: str, bodies: Sequence[Body]) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.util import cut
+from ..core import tags
 from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
@@ -25,6 +26,7 @@ from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim, instantiate
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
 from .call import program_uses_axis
@@ -292,6 +294,11 @@ def loop(bind: Callable[..., list[Any]], cond_fun: Callable[[Any], Any],
         shown = ", ".join(map(str, out))
         raise TypeError(f"while_loop: {cond.name} returned {shown or 'nothing'}; one bool[] is "
                         "required; reduce with olympus.numpy.all or any.")
+    # Devices that leave the loop at different times have different values then.
+    vma = out[0].vma
+    if any(isinstance(a, ShapedArray) and not vma <= a.vma for a in avals):
+        varied = [tags.pvary(x, vma) for x in leaves]
+        return loop(bind, cond_fun, body_fun, tree_unflatten(tree, varied))
     leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
     result = bind(*cond.consts, *body.consts, *leaves, cond_nconsts=len(cond.consts),
                   cond_olympuspr=cond.program, body_nconsts=len(body.consts),

@@ -2,6 +2,7 @@
 
     Context     every option that changes what a program means, and the named axes: the key of
                 whoever keeps programs
+    MeshAxis    the size of a named axis whose positions are devices
     Scope       the `named_scope`s around an operation, relative to the program that it is in; they
                 change no program, so that programs serve every scope they are called in
     ctx         what a thread traces now
@@ -16,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from ..base.config import trace_key
 
-__all__ = ["ROOT", "Context", "Scope", "ThreadState", "ctx", "current_context", "under"]
+__all__ = ["ROOT", "Context", "MeshAxis", "Scope", "ThreadState", "ctx", "current_context", "under"]
 
 
 Name = str | tuple[str]
@@ -53,6 +54,15 @@ class Scope:
 # Weak: a scope lives as long as an equation, a record or a thread has it.
 _scopes: WeakValueDictionary[tuple[Name, ...], Scope] = WeakValueDictionary()
 ROOT = Scope()
+
+
+class MeshAxis(int):
+    """The size of a named axis of a mesh, along which values may vary; an int is an axis of vmap.
+
+    Types say along which of these a value varies, and operations take operands that vary alike.
+    """
+
+    __slots__ = ()
 
 
 class ThreadState(threading.local):
@@ -107,7 +117,7 @@ def current_context() -> Context:
     # dict has the same axes.
     options, axes, found = trace_key(), ctx.axes, ctx.context
     if found is None or found.options != options or found.axes is not axes:
-        key = (options, tuple(axes.items()))
+        key = (options, tuple([(name, type(size), size) for name, size in axes.items()]))
         with _lock:     # one object per setting, also if two threads ask at once
             found = _contexts.get(key)
             if found is None:

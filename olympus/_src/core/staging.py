@@ -28,6 +28,7 @@ from .ir import (
 )
 from .leaks import check_leaks, note_origins
 from .primitive import Primitive
+from .tags import VaryingError, vary_alike
 from .trace import SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
 
 __all__ = ["StagingTrace", "StagingTracer", "stage"]
@@ -83,7 +84,11 @@ class StagingTrace(Trace):
         # Hot path. The comparison of `_trace` costs 30 ns an operand; lifting is out of line.
         avals = tuple([a.aval if type(a) is StagingTracer and a._trace is self else self.lift(a)
                        for a in args])
-        result = prim.result_avals(avals, params)
+        try:
+            result = prim.result_avals(avals, params)
+        except VaryingError:    # only where some operand varies
+            args, avals = vary_alike(args)
+            result = prim.result_avals(avals, params)
         effects = prim.effects(avals, params) if prim.effectful else NO_EFFECTS
         if prim.multiple_results:
             out: Any = [StagingTracer(self, aval) for aval in result]

@@ -20,6 +20,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import NO_EFFECTS, ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Primitive
 from ..core.staging import StagingTrace, StagingTracer
+from ..core.tags import VaryingError, vary_alike
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
@@ -108,7 +109,15 @@ class TapeTrace(StagingTrace):
         # Known operands stay as they are in the record. When the tape closes they become constants
         # of its program, by identity: each is one residual, however many equations read it.
         avals = tuple([typeof(a) for a in args])
-        result = prim.result_avals(avals, params)
+        try:
+            result = prim.result_avals(avals, params)
+        except VaryingError:
+            outer, ctx.trace = ctx.trace, self      # which is the parent in a rule's own code
+            try:
+                args, avals = vary_alike(args)
+            finally:
+                ctx.trace = outer
+            result = prim.result_avals(avals, params)
         effects = prim.effects(avals, params) if prim.effectful else NO_EFFECTS
         if effects:
             self.touched.update([id(args[e.index]) for e in input_effects(effects)])

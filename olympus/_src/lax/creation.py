@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
+from ..core import tags
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, is_literal, literal, typeof
 from ..types import dtypes
@@ -148,7 +149,7 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
         return full(dims, fill_value, dtype, sharding=where)
     out = broadcast_in_dim_p.bind(_scalar("full_like", fill_value, aval, dtype, weak), shape=dims,
                                   broadcast_dimensions=(), sharding=None)
-    return constrain("full_like", out, where)
+    return constrain("full_like", tags.pvary(out, like.vma), where)
 
 
 def empty(shape: Any, dtype: DTypeLike | None, *, out_sharding: Any = None) -> Any:

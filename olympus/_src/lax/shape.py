@@ -514,8 +514,9 @@ def zeros_of(aval: ShapedArray) -> Any:
     """An array of zeros with this aval. Of float0 NumPy has them: no device does."""
     if is_float0(aval):
         return np.zeros(aval.shape, aval.dtype)
-    return broadcast_in_dim_p.bind(literal(0, aval.dtype, aval.weak_type), shape=aval.shape,
-                                   broadcast_dimensions=(), sharding=None)
+    out = broadcast_in_dim_p.bind(literal(0, aval.dtype, aval.weak_type), shape=aval.shape,
+                                  broadcast_dimensions=(), sharding=None)
+    return tags.pvary(out, aval.vma)
 
 
 def instantiate(tangent: Any) -> Any:

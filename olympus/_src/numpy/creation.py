@@ -12,6 +12,7 @@ from ..backend.array import HOLDERS, array_from_numpy
 from ..base import lib
 from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
+from ..core import tags
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, describe, literal, typeof
 from ..lax import arithmetic, slicing, transcendental
@@ -380,7 +381,8 @@ def _shaped(name: str, a: Any) -> Any:
     """The aval of what has a shape and a dtype, which need not be an array, or of data."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         return make_aval(canonical_shape(a.shape, name), dtypes.canonical_dtype(a.dtype),
-                         bool(getattr(a, "weak_type", False)))
+                         bool(getattr(a, "weak_type", False)),
+                         vma=getattr(getattr(a, "aval", a), "vma", frozenset()))
     return operand(name, asarray(a) if is_sequence(a) else a).aval
 
 
@@ -391,6 +393,7 @@ def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: An
         out_sharding = sharding_like(a)
     found = _filled(name, like.shape if shape is None else shape, fill_value,
                     like.dtype if dtype is None else dtype, device, out_sharding)
+    found = tags.pvary(found, like.vma)
     return convert(found, like.dtype, True) if dtype is None and like.weak_type else found
 
 

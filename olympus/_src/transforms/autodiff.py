@@ -19,6 +19,7 @@ from ..base.source import api_boundary, filter_traceback
 from ..base.typing import P, R
 from ..base.util import name_of, wraps
 from ..control.bodies import cast
+from ..core import tags
 from ..core.context import under
 from ..core.evaluate import eval_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
@@ -147,7 +148,8 @@ def one(aval: ShapedArray) -> Any:
     if evaluating():
         return result_array(Literal(1, aval))
     kind = complex if dtypes.is_complex(aval.dtype) else float
-    return kind(1) if aval == scalar_aval(kind) else aval.dtype.type(1)
+    weak = aval.weak_type and aval.dtype == scalar_aval(kind).dtype
+    return tags.pvary(kind(1) if weak else aval.dtype.type(1), aval.vma)
 
 
 # grad -------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -104,6 +104,14 @@ class ShapedArray(AbstractValue):
         """
         return self._sharding or NamedSharding(NO_MESH, PartitionSpec(*[None] * self.ndim))
 
+    def agrees(self, other: ShapedArray) -> bool:
+        """Whether two types say the same of meshes; along no explicit axis there is nothing said.
+        """
+        mine, its = self._sharding, other._sharding
+        return self.vma == other.vma and (
+            mine is its or mine is None or its is None or mine == its
+            or not (mine.mesh.explicit_axes or its.mesh.explicit_axes))
+
     @property
     def memory_space(self) -> Space:
         """In which memory of its device the array is."""
@@ -129,7 +137,7 @@ class ShapedArray(AbstractValue):
         dims = ",".join([f"{n}{_cut(e)}" for n, e in
                          zip(self.shape, self.sharding.spec, strict=True)])
         space = "" if self._memory_space is None else f"<{self._memory_space.name.lower()}>"
-        vma = "" if not self.vma else "{V:" + ",".join(sorted(map(str, self.vma))) + "}"
+        vma = f"{{V:{_listed(sorted(map(str, self.vma)))}}}" if self.vma else ""
         return f"{name}{space}[{dims}]{vma}"
 
     def __str__(self) -> str:
@@ -167,7 +175,11 @@ def _respecified(sharding: NamedSharding, change: Callable[[Any], Any]) -> Named
 
 def _cut(entry: Any) -> str:
     names = axes_of(entry)
-    return "" if not names else f"@{names[0]}" if len(names) == 1 else f"@({','.join(names)})"
+    return f"@{_listed(names)}" if names else ""
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return str(names[0]) if len(names) == 1 else f"({','.join(map(str, names))})"
 
 
 _table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.typing import Array
 from ...core import tags
+from ...core.context import MeshAxis
 from ...core.primitive import Axis, Primitive
 from ...core.trace import ctx
 from ...types import dtypes
@@ -20,7 +21,8 @@ from ..families import add
 from ..slicing import index_take
 
 __all__ = ["Collective", "Exchange", "Groups", "Names", "axis_index", "axis_index_p", "axis_names",
-           "axis_size", "check_groups", "group_tables", "positions", "sizes_of", "take_rows"]
+           "axis_size", "check_groups", "group_tables", "positions", "sizes_of", "take_rows",
+           "varying"]
 
 Names = tuple[Any, ...]
 Groups = tuple[tuple[int, ...], ...]
@@ -42,6 +44,11 @@ def axis_names(what: str, axis_name: Any) -> Names:
 def sizes_of(names: Sequence[Any]) -> tuple[int, ...]:
     """The sizes of bound axes."""
     return tuple([ctx.axes[name] for name in names])
+
+
+def varying(x: Any, names: Sequence[Any]) -> Any:
+    """What a collective along these axes takes: `x`, varying along those of a mesh."""
+    return tags.pvary(x, frozenset([n for n in names if type(ctx.axes[n]) is MeshAxis]))
 
 
 def check_groups(what: str, groups: Any, names: Names, equal: bool = True) -> Groups | None:
@@ -115,10 +122,10 @@ class Exchange(Collective, abstract=True):
 
 
 class AxisIndex(Collective):
-    """The position along a named axis, int32."""
+    """The position along a named axis, int32. params: axis_name; `mesh` if it is a mesh's."""
 
-    def infer(self, *, axis_name: Any) -> ShapedArray:
-        return make_aval((), dtypes.as_dtype("int32"))
+    def infer(self, *, axis_name: Any, mesh: bool = False) -> ShapedArray:
+        return make_aval((), dtypes.as_dtype("int32"), vma=frozenset([axis_name] * mesh))
 
     def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
         return name == params[self.names]
@@ -144,6 +151,7 @@ def axis_index(axis_name: Any) -> Array:
     """This element's position along a named axis: int32[], row-major over several names."""
     index: Any = None
     for name in axis_names("axis_index", axis_name):
-        here = axis_index_p.bind(axis_name=name)
+        mesh = {"mesh": True} if type(ctx.axes[name]) is MeshAxis else {}
+        here = axis_index_p.bind(axis_name=name, **mesh)
         index = here if index is None else add(mul(index, ctx.axes[name]), here)
     return full((), 0, np.int32) if index is None else index

@@ -39,6 +39,7 @@ from .axes import (
     positions,
     sizes_of,
     take_rows,
+    varying,
 )
 
 __all__ = ["all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "ppermute", "ppermute_p",
@@ -232,7 +233,7 @@ ppermute_p = PPermute("ppermute")
 
 def gathered(x: Any, names: Names) -> Any:
     """[n, ...]: `x` of each element, positions row-major over the names."""
-    return all_gather_p.bind(x, axis_name=names, axis_sizes=sizes_of(names),
+    return all_gather_p.bind(varying(x, names), axis_name=names, axis_sizes=sizes_of(names),
                              axis_index_groups=None, dimension=0)
 
 
@@ -254,7 +255,7 @@ def _bind(prim: Move, x: Any, names: Names, groups: Groups | None, dimension: in
     if prim is not all_gather_p:    # vmap's trace asks no `infer` before it applies the rule
         prim.check(typeof(x), dimension, _size(sizes_of(names), groups))
     if groups is None or len(names) == 1:
-        return prim.bind(x, axis_name=names, axis_sizes=sizes_of(names),
+        return prim.bind(varying(x, names), axis_name=names, axis_sizes=sizes_of(names),
                          axis_index_groups=groups, dimension=dimension)
     rows, place = _of_my_group(x, names, groups)
     if prim is all_gather_p:
@@ -426,7 +427,8 @@ def ppermute(x: ArrayLike, axis_name: Any, perm: Any) -> Any:
     names = axis_names("ppermute", axis_name)
     pairs = _pairs(perm, prod(sizes_of(names)))
     if len(names) == 1:
-        return tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
+        return tree_map(lambda leaf: ppermute_p.bind(varying(leaf, names), axis_name=names,
+                                                     perm=pairs), x)
     if not names:
         return x
     source, reached = _sources(prod(sizes_of(names)), pairs)

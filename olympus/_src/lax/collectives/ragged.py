@@ -44,6 +44,7 @@ from .axes import (
     group_tables,
     sizes_of,
     take_rows,
+    varying,
 )
 from .moves import all_to_all_p, gathered, lookup
 
@@ -210,6 +211,7 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
     ragged_all_to_all_p.infer(*map(typeof, (operand, output, *indices)), axis_sizes=(size,),
                               axis_index_groups=groups)
     if len(names) == 1:
+        operand = varying(operand, names)
         return ragged_all_to_all_p.bind(operand, output, *indices, axis_name=names,
                                         axis_sizes=sizes_of(names), axis_index_groups=groups)
     # Several axes: gather all, and compute what this element gets.

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import ArrayLike
+from ...core import tags
+from ...core.context import MeshAxis
 from ...core.primitive import Axis, not_linear
-from ...core.trace import typeof
+from ...core.trace import ctx, typeof
 from ...types import dtypes
 from ...types.shape import prod, static_int
 from ...types.tree import tree_map
@@ -36,11 +38,12 @@ from .axes import (
     group_tables,
     sizes_of,
     take_rows,
+    varying,
 )
 from .moves import gathered, lookup, where_rows
 
 __all__ = ["pbroadcast", "pbroadcast_p", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
-           "psum", "psum_p"]
+           "psum", "psum_p", "pvary_p"]
 
 
 class Reduction(Exchange):
@@ -55,7 +58,7 @@ class Reduction(Exchange):
             self.transpose = None
 
     def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return vma - frozenset(params["axes"])
+        return vma if params["axis_index_groups"] else vma - frozenset(params["axes"])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         if self is psum_p:
@@ -70,7 +73,13 @@ class Reduction(Exchange):
     def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
         if self is not psum_p:
             raise not_linear(self.name, "its operand")
-        return [self.bind(ct, **params)]
+        # Along axes of a mesh the type of the sum says that it is one value for all elements, and
+        # so is its cotangent. Along those of vmap each element's cotangent is a contribution.
+        if params["axis_index_groups"] is None:
+            of_mesh = typeof(x).vma & frozenset(params["axes"])
+            ct = tags.pvary(ct, of_mesh)
+            params["axes"] = tuple([a for a in params["axes"] if a not in of_mesh])
+        return [self.bind(ct, **params) if params["axes"] else ct]
 
     def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
                    axes: Names, axis_index_groups: Groups | None) -> Any:
@@ -118,6 +127,30 @@ class PBroadcast(Exchange):
         return (x if d is None else index_in_dim(x, source, d, False)), None
 
 
+class PVary(Exchange):
+    """params: axes. The same value, of a type that varies along these axes of a mesh, too."""
+
+    names = "axes"
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        return avals[0].update(vma=avals[0].vma | frozenset(params["axes"]))
+
+    def lower(self, b: Any, x: Any, *, axes: Names) -> Any:
+        return x
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return False        # of vmap, that is
+
+    def transpose(self, ct: Any, x: Any, *, axes: Names) -> list[Any]:
+        """A value that all devices have alike gets the sum of what they contribute."""
+        # Of a program that is run again on values that vary already, it is a cast no more.
+        alike = tuple([a for a in axes if a not in typeof(x).vma])
+        ct = tags.pvary(ct, frozenset(alike))
+        return [psum_p.bind(ct, axes=alike, axis_index_groups=None) if alike else ct]
+
+
+pvary_p = PVary("pvary")
+tags.install_pvary(pvary_p)
 psum_p = Reduction("psum", reduce_sum)
 pmax_p = Reduction("pmax", reduce_max)
 pmin_p = Reduction("pmin", reduce_min)
@@ -132,6 +165,7 @@ def _reduction(prim: Reduction, x: Any, axis_name: Any, axis_index_groups: Any) 
         if prim is psum_p and typeof(leaf).dtype == np.bool_:
             leaf = convert_element_type(leaf, np.int32)
         if groups is None or len(names) < 2:
+            leaf = varying(leaf, names)
             return prim.bind(leaf, axes=names, axis_index_groups=groups)
         # Groups of positions along several axes: reduce all of them, and take ours.
         results = reduced_groups(prim, gathered(leaf, names), groups)
@@ -214,7 +248,7 @@ def pbroadcast(x: ArrayLike, axis_name: Any, source: int) -> Any:
 
     def broadcast(leaf: Any) -> Any:
         for name, place in zip(names, places, strict=True):
-            leaf = pbroadcast_p.bind(leaf, axis_name=(name,), source=int(place))
+            leaf = pbroadcast_p.bind(varying(leaf, [name]), axis_name=(name,), source=int(place))
         return leaf
 
     return tree_map(broadcast, x)
@@ -226,15 +260,27 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     Args:
       x: a pytree of arrays.
       axis_name: a bound axis name, or several.
-      to: "varying" or "reduced": what meshes distinguish and axes of vmap do not. "unreduced" is
-        refused: parts of a sum that is still to be taken exist on meshes only.
+      to: "varying": as if each element had a value of its own, though all are equal; the cotangent
+        is then summed over the axis. An axis of vmap takes "reduced", too, which is the same there.
+
+    Operations cast operands that vary along fewer axes of a mesh than others by themselves; what a
+    loop carries may need it. ValueError for "unreduced", which are parts of a sum, and for a value
+    that varies along an axis of a mesh already.
     """
-    axis_names("pcast", axis_name)
-    if to not in ("varying", "reduced"):
+    names = axis_names("pcast", axis_name)
+    of_mesh = frozenset([n for n in names if type(ctx.axes[n]) is MeshAxis])
+    if to != "varying" and (to != "reduced" or of_mesh):
         remedy = "sum with psum" if to == "unreduced" else "see its documentation"
-        raise ValueError(f"pcast: to={to!r} given; 'varying' or 'reduced' is required for an axis "
+        raise ValueError(f"pcast: to={to!r} given; 'varying' is required, or 'reduced' for an axis "
                          f"of vmap; {remedy}.")
-    return tree_map(lambda leaf: leaf, x)
+
+    def cast(leaf: Any) -> Any:
+        if typeof(leaf).vma & of_mesh:
+            raise ValueError(f"pcast: x {typeof(leaf)}, axes {names} given; a value that does not "
+                             "vary along them is required; leave out the axes of its type.")
+        return tags.pvary(leaf, of_mesh)
+
+    return tree_map(cast, x)
 
 
 def to_inexact(x: Any) -> Any:
