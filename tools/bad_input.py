@@ -108,6 +108,7 @@ LEGAL: dict[str, Any] = {
     "permutation_size": 3, "rank": 2, "arg1": np.int8, "arg2": np.int16, "config": None,
     "device_set": None, "ndim": 2, "ndmin": 0, "count": 1, "buffer": b"abcdefgh", "batch_size":
     None, "backend": None, "in_shardings": None, "out_shardings": None, "p": 0.5,
+    "bitorder": "big", "beta": 3.0,
 }
 
 
@@ -267,6 +268,9 @@ OWN: dict[str, dict[str, Any]] = {
                              "inplace": False},
     "numpy.put": {"a": F, "ind": I, "v": 1.0, "inplace": False},
     "numpy.place": {"arr": F, "mask": F > 0, "vals": F[0], "inplace": False},
+    "numpy.fill_diagonal": {"a": F, "val": 1.0, "inplace": False},
+    "numpy.mask_indices": {"n": 3, "mask_func": onp.triu, "size": 3},
+    "numpy.roots": {"p": F[0], "strip_zeros": False}, "numpy.unwrap": {"p": F, "period": 3.0},
     "lax.full": {"shape": (3,), "fill_value": 1.0}, "lax.full_like": {"x": F, "fill_value": 1},
     "lax.integer_pow": {"x": F, "y": 2}, "lax.sort_key_val": {"keys": I, "values": I},
     "lax.index_in_dim": {"operand": F, "index": 0},

@@ -10,12 +10,18 @@ from numpy import (
 from .._src.base.util import publish as _publish
 from .._src.backend.array import Array as ndarray
 from .._src.numpy import array_methods as _array_methods  # installs operators and methods
+from .._src.numpy.bits import (
+    packbits, unpackbits
+)
 from .._src.numpy.conditions import (
     clip, nan_to_num, piecewise, select
 )
 from .._src.numpy.constants import (
     can_cast, dtype, e, euler_gamma, finfo, iinfo, inf, isdtype, issubdtype, iterable, nan,
     ndim, newaxis, pi, promote_types, result_type, shape, size
+)
+from .._src.numpy.correlation import (
+    convolve, corrcoef, correlate, cov
 )
 from .._src.numpy.creation import (
     arange, array, asarray, copy, diag, diag_indices, diag_indices_from, diagflat, empty,
@@ -39,6 +45,9 @@ from .._src.numpy.indexing import (
 from .._src.numpy.integers import (
     gcd, lcm
 )
+from .._src.numpy.interpolation import (
+    interp, unwrap
+)
 from .._src.numpy.joining import (
     append, array_split, block, column_stack, concat, concatenate, delete, dsplit, dstack,
     hsplit, hstack, insert, repeat, split, stack, tile, unstack, vsplit, vstack
@@ -52,7 +61,7 @@ from .._src.numpy.padding import (
     pad
 )
 from .._src.numpy.polynomial import (
-    polyval
+    poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots
 )
 from .._src.numpy.predicates import (
     allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isreal, isrealobj,
@@ -68,8 +77,8 @@ from .._src.numpy.reductions import (
     nanmin, nanprod, nansum, prod, sum
 )
 from .._src.numpy.selection import (
-    argwhere, choose, compress, extract, flatnonzero, place, put, ravel_multi_index,
-    unravel_index, where
+    argwhere, choose, compress, extract, fill_diagonal, flatnonzero, mask_indices, place, put,
+    ravel_multi_index, trim_zeros, unravel_index, where
 )
 from .._src.numpy.sets import (
     intersect1d, isin, setdiff1d, setxor1d, union1d, unique, unique_all, unique_counts,
@@ -94,6 +103,9 @@ from .._src.numpy.ufuncs import (
 from .._src.numpy.vectorize import (
     apply_along_axis, apply_over_axes, vectorize
 )
+from .._src.numpy.windows import (
+    bartlett, blackman, hamming, hanning, kaiser
+)
 from .._src.types.dtypes import (
     bfloat16, bool_, cdouble, complex128, complex64, complex_, csingle, double, float16,
     float32, float4_e2m1fn, float64, float6_e2m3fn, float6_e3m2fn, float8_e3m4, float8_e4m3,
@@ -105,56 +117,57 @@ from .._src.types.dtypes import bool_ as bool
 from . import fft, linalg
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle",
-    "any", "append", "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh",
-    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition",
-    "argsort", "argwhere", "around", "array", "array_equal", "array_equiv", "array_split",
-    "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d",
-    "atleast_3d", "average", "bfloat16", "bincount", "bitwise_and", "bitwise_count",
+    "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any",
+    "append", "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin",
+    "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort",
+    "argwhere", "around", "array", "array_equal", "array_equiv", "array_split", "asarray", "asin",
+    "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d",
+    "average", "bartlett", "bfloat16", "bincount", "bitwise_and", "bitwise_count",
     "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "block", "bool", "bool_", "broadcast_arrays", "broadcast_shapes",
+    "bitwise_xor", "blackman", "block", "bool", "bool_", "broadcast_arrays", "broadcast_shapes",
     "broadcast_to", "can_cast", "cbrt", "cdouble", "ceil", "character", "choose", "clip",
     "column_stack", "complex128", "complex64", "complex_", "complexfloating", "compress",
-    "concat", "concatenate", "conj", "conjugate", "copy", "copysign", "cos", "cosh",
-    "count_nonzero", "cross", "csingle", "cumprod", "cumsum", "cumulative_prod",
-    "cumulative_sum", "deg2rad", "degrees", "delete", "diag", "diag_indices",
+    "concat", "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "corrcoef",
+    "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "delete", "diag", "diag_indices",
     "diag_indices_from", "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot",
     "double", "dsplit", "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty",
-    "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract",
-    "eye", "fabs", "fft", "finfo", "flatnonzero", "flexible", "flip", "fliplr", "flipud", "float16",
-    "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4",
-    "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-    "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "float_power", "floating", "floor",
-    "floor_divide", "fmod", "frexp", "frombuffer", "fromfunction", "full", "full_like",
+    "empty_like", "equal", "euler_gamma", "exp", "exp2", "expand_dims", "expm1", "extract", "eye",
+    "fabs", "fft", "fill_diagonal", "finfo", "flatnonzero", "flexible", "flip", "fliplr",
+    "flipud", "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn",
+    "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "float_power", "floating",
+    "floor", "floor_divide", "fmod", "frexp", "frombuffer", "fromfunction", "full", "full_like",
     "gcd", "generic", "geomspace", "get_printoptions", "gradient", "greater", "greater_equal",
-    "heaviside", "hsplit", "hstack", "hypot", "i0", "identity", "iinfo", "imag", "index_exp",
-    "indices", "inexact", "inf", "inner", "insert", "int1", "int16", "int2", "int32", "int4",
-    "int64", "int8", "int_", "integer", "intersect1d", "invert", "isclose", "iscomplex",
-    "iscomplexobj", "isdtype", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf",
-    "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_", "kron", "lcm",
-    "ldexp", "left_shift", "less", "less_equal", "lexsort", "linalg", "linspace", "log", "log10",
-    "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logspace", "matmul", "matrix_transpose", "matvec", "max", "maximum", "mean",
-    "median", "meshgrid", "min", "minimum", "minmax", "mod", "modf", "moveaxis", "multiply",
-    "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax",
-    "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd",
-    "nansum", "nanvar", "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero",
-    "not_equal", "number", "object_", "ones", "ones_like", "outer", "pad", "partition",
-    "percentile", "permute_dims", "pi", "piecewise", "place", "polyval", "positive", "pow",
-    "power", "printoptions", "prod", "promote_types", "ptp", "put", "put_along_axis",
-    "quantile", "rad2deg", "radians", "ravel", "ravel_multi_index", "real", "reciprocal",
-    "remainder", "repeat", "reshape", "resize", "result_type", "right_shift", "rint", "roll",
-    "rollaxis", "rot90", "round", "s_", "save", "savez", "searchsorted", "select",
-    "setdiff1d", "setxor1d", "shape", "sign", "signbit", "signedinteger",
-    "sin", "sinc", "single", "sinh", "size", "sort", "sort_complex", "spacing", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "subtract", "sum", "swapaxes", "take",
-    "take_along_axis", "tan", "tanh", "tensordot", "tile", "top_k", "trace", "transpose",
-    "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices",
-    "triu_indices_from", "true_divide", "trunc", "uint", "uint1", "uint16", "uint2", "uint32",
-    "uint4", "uint64", "uint8", "union1d", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unravel_index", "unsignedinteger", "unstack", "vander",
-    "var", "vdot", "vecdot", "vecmat", "vectorize", "vsplit", "vstack", "where", "zeros",
-    "zeros_like",
+    "hamming", "hanning", "heaviside", "hsplit", "hstack", "hypot", "i0", "identity", "iinfo",
+    "imag", "index_exp", "indices", "inexact", "inf", "inner", "insert", "int1", "int16", "int2",
+    "int32", "int4", "int64", "int8", "int_", "integer", "interp", "intersect1d", "invert",
+    "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf", "isnan",
+    "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "iterable", "ix_",
+    "kaiser", "kron", "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort", "linalg",
+    "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logspace", "mask_indices", "matmul",
+    "matrix_transpose", "matvec", "max", "maximum", "mean", "median", "meshgrid", "min",
+    "minimum", "minmax", "mod", "modf", "moveaxis", "multiply", "nan", "nan_to_num", "nanargmax",
+    "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin",
+    "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "ndarray", "ndim",
+    "negative", "newaxis", "nextafter", "nonzero", "not_equal", "number", "object_", "ones",
+    "ones_like", "outer", "packbits", "pad", "partition", "percentile", "permute_dims", "pi",
+    "piecewise", "place", "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint",
+    "polymul", "polysub", "polyval", "positive", "pow", "power", "printoptions", "prod",
+    "promote_types", "ptp", "put", "put_along_axis", "quantile", "rad2deg", "radians", "ravel",
+    "ravel_multi_index", "real", "reciprocal", "remainder", "repeat", "reshape", "resize",
+    "result_type", "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "s_",
+    "save", "savez", "searchsorted", "select", "setdiff1d", "setxor1d", "shape", "sign",
+    "signbit", "signedinteger", "sin", "sinc", "single", "sinh", "size", "sort", "sort_complex",
+    "spacing", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum",
+    "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile", "top_k", "trace",
+    "transpose", "trapezoid", "tri", "tril", "tril_indices", "tril_indices_from", "trim_zeros",
+    "triu", "triu_indices", "triu_indices_from", "true_divide", "trunc", "uint", "uint1",
+    "uint16", "uint2", "uint32", "uint4", "uint64", "uint8", "union1d", "unique", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unpackbits", "unravel_index",
+    "unsignedinteger", "unstack", "unwrap", "vander", "var", "vdot", "vecdot", "vecmat",
+    "vectorize", "vsplit", "vstack", "where", "zeros", "zeros_like",
 ]
 
 _publish(__name__)

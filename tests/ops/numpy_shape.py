@@ -55,6 +55,8 @@ ALL = (
     both("diag", V, k=1), both("diag", M), both("diagonal", CUBE, axis1=1, axis2=2),
     both("diagflat", V), both("tril", M), both("triu", M, k=1),
     Op("take", lambda x: np.take(x, ROWS, 0), lambda x: onp.take(x, ROWS, 0), (M,)),
+    Op("take-wrap", lambda x, i: np.take(x, i, 0, mode="wrap"),
+       lambda x, i: onp.take(x, i, 0, mode="wrap"), (M, ROWS - 4)),
     Op("take_along_axis", lambda x: np.take_along_axis(x, DEEP, 1),
        lambda x: onp.take_along_axis(x, DEEP, 1), (M,)),
     Op("getitem", lambda x: x[1:, ::-2], lambda x: onp.asarray(x)[1:, ::-2], (M,)),

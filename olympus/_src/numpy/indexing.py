@@ -17,6 +17,7 @@ from ..backend.array import array_from_numpy
 from ..base import errors, source
 from ..base.typing import Array, ArrayLike
 from ..base.util import Memo
+from ..core.ir import Literal
 from ..core.trace import Tracer, describe, literal, typeof
 from ..lax import arithmetic, creation, cumulative, shape, slicing
 from ..lax import indexing as lax_indexing
@@ -406,7 +407,7 @@ def _modulo(indices: Any, n: int) -> Any:
         indices = promote.convert(indices, _INT32)
     if not isinstance(indices, Tracer) and not hasattr(indices, "aval"):
         return np.asarray(indices) % max(n, 1)
-    if hasattr(indices, "val"):
+    if type(indices) is Literal:
         return np.asarray(indices.val) % max(n, 1)
     if n > int(dtypes.iinfo(typeof(indices).dtype).max):
         indices = _convert(indices, _INT64 if n >= 2**31 else _INT32)

@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
 from ..base.typing import Array, ArrayLike
-from ..lax.creation import full
+from ..base.util import real_number
+from ..lax import arithmetic, slicing
+from ..lax import shape as lax_shape
+from ..lax.arithmetic import neg
+from ..lax.comparison import eq, ne
+from ..lax.creation import full, iota
+from ..lax.cumulative import cumsum
+from ..lax.transcendental import sqrt
 from ..loops.scan import scan
 from ..transforms.fused import fused
-from ..types.shape import broadcast_shapes, maximum, minimum, static_int
-from .promote import promote_dtypes
-from .ufuncs import add, multiply
+from ..types import dtypes
+from ..types.shape import (
+    broadcast_shapes,
+    definitely_equal,
+    less,
+    maximum,
+    minimum,
+    static_int,
+)
+from .conditions import where
+from .correlation import convolve
+from .creation import asarray, eye, vander
+from .indexing import concrete, take
+from .linalg.decompositions import eigvals, lstsq
+from .linalg.systems import inv
+from .products import matmul
+from .promote import array_args, broadcast_to, convert, inexact, promote_dtypes, to_array
+from .reductions import reduce_sum
+from .sorting import argsort
+from .ufuncs import add, divide, multiply, subtract
 
-__all__ = ["polyval"]
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub",
+           "polyval", "roots"]
+
+
+def _coefficients(name: str, *ps: Any, to_inexact: bool = False) -> list[Any]:
+    """Coefficients of one dtype as vectors; scalars are constants."""
+    found = [to_array(p) for p in promote_dtypes(name, *ps, inexact=to_inexact)]
+    for p in found:
+        if p.ndim > 1:
+            raise ValueError(f"{name}: {p.aval} given; a vector of coefficients is required.")
+    return [p if p.shape else lax_shape.expand_dims(p, (0,)) for p in found]
 
 
 @fused(static=("unroll",))
@@ -36,3 +76,393 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
                     unroll=minimum(static_int(unroll, "polyval", "unroll"),
                                    maximum(p.shape[0], 1)))
     return value
+
+
+def _count(name: str, p: Any) -> int:
+    return static_int(p.shape[0], name, "number of coefficients")
+
+
+# Sums and products -------------------------------------------------------------------------------
+
+def _lengthened(p: Any, size: int) -> Any:
+    """Zeros in front, for the powers that a shorter polynomial has not got."""
+    return slicing.pad(p, full((), 0, p.dtype), [(size - p.shape[0], 0, 0)])
+
+
+def _aligned(name: str, a1: Any, a2: Any) -> list[Any]:
+    ps = _coefficients(name, a1, a2)
+    size = maximum(ps[0].shape[0], ps[1].shape[0])
+    return [_lengthened(p, size) for p in ps]
+
+
+@fused
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The sum of two polynomials.
+
+    Args:
+      a1, a2: coefficients [n] and [m], highest power first; a scalar is a constant.
+
+    Returns coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.polyadd(onp.array([1, 2]), onp.array([9, 5, 4])))
+    [9 6 6]
+    """
+    return add(*_aligned("polyadd", a1, a2))
+
+
+@fused
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The difference of two polynomials.
+
+    Args:
+      a1, a2: coefficients [n] and [m], highest power first; a scalar is a constant.
+
+    Returns coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.polysub(onp.array([1, 2]), onp.array([9, 5, 4])))
+    [-9 -4 -2]
+    """
+    return subtract(*_aligned("polysub", a1, a2))
+
+
+def _trimmed(name: str, p: Any, tolerance: float = 0.0) -> Any:
+    """Coefficients without leading ones that are zero, the last aside; they must not be traced."""
+    value = concrete(name, p, "a polynomial", "leave trim_leading_zeros out")
+    found = np.flatnonzero(~(np.abs(value) <= tolerance))     # NaN stays
+    return p[int(found[0]) if found.size else value.size - 1:] if value.size else p
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
+    """The product of two polynomials.
+
+    Args:
+      a1, a2: coefficients [n] and [m], highest power first; a scalar is a constant.
+      trim_leading_zeros: whether to drop leading zeros of both first, as NumPy does. That decides
+        the result's shape, so it cannot be traced.
+
+    Returns coefficients [n + m - 1], of the dtype of both promoted.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.polymul(onp.array([1, 2]), onp.array([1, 0, 3])))
+    [1 2 3 6]
+    """
+    p, q = _coefficients("polymul", a1, a2)
+    if trim_leading_zeros:
+        p, q = _trimmed("polymul", p), _trimmed("polymul", q)
+    p, q = [full((1,), 0, x.dtype) if not x.shape[0] else x for x in (p, q)]
+    return convolve(p, q)
+
+
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+    """The quotient and the remainder of two polynomials.
+
+    Args:
+      u: coefficients [n] of what is divided, highest power first.
+      v: coefficients [m] of the divisor; its first one is not zero.
+      trim_leading_zeros: whether to drop leading zeros of the remainder, as NumPy does, and what
+        is as small as rounding errors. That decides its shape, so it cannot be traced.
+
+    Returns (quotient float[max(n - m + 1, 1)], remainder float[n]).
+
+    Raises ValueError for no coefficients.
+
+    >>> import olympus.numpy as onp
+    >>> for part in onp.polydiv(onp.array([3., 5., 2.]), onp.array([2., 1.])):
+    ...     print(part)
+    [1.5  1.75]
+    [0.   0.   0.25]
+    """
+    quotient, rest = _polydiv(u, v)
+    if trim_leading_zeros:
+        rest = _trimmed("polydiv", rest, float(dtypes.finfo(rest.dtype).eps) ** 0.5)
+    return quotient, rest
+
+
+@fused
+def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
+    u, v = _coefficients("polydiv", u, v, to_inexact=True)
+    n, m = u.shape[0], v.shape[0]
+    if not n or not m:
+        raise ValueError(f"polydiv: {u.aval} and {v.aval} given; at least one coefficient of each "
+                         "is required.")
+    if less(n, m):
+        return full((1,), 0, u.dtype), u
+
+    def step(window: Any, coming: Any) -> tuple[Any, Any]:
+        factor = divide(slicing.index_in_dim(window, 0, keepdims=False),
+                        slicing.index_in_dim(v, 0, keepdims=False))
+        window = subtract(window, multiply(factor, v))
+        shifted = slicing.concatenate([window[1:], lax_shape.expand_dims(coming, (0,))], 0)
+        return shifted, (factor, window[0])
+
+    # The window is what the divisor's coefficients lie below; one number enters per step.
+    entering = slicing.concatenate([u[m:], full((1,), 0, u.dtype)], 0)
+    window, (quotient, left) = scan(step, u[:m], entering)
+    return quotient, slicing.concatenate([left, window[:m - 1]], 0)
+
+
+# Derivatives and integrals -----------------------------------------------------------------------
+
+def _order(name: str, m: int) -> int:
+    m = static_int(m, name, "m")
+    if not 0 <= m < 2**31:
+        raise ValueError(f"{name}: m {m} given; a number in [0, 2**31) is required.")
+    return m
+
+
+@fused(static=("m",))
+def polyder(p: ArrayLike, m: int = 1) -> Array:
+    """The m-th derivative of a polynomial.
+
+    Args:
+      p: coefficients [n], highest power first.
+      m: a static int, not negative.
+
+    Returns coefficients [max(n - m, 0)]; integers stay integers.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.polyder(onp.array([1, 1, 1, 1])))
+    [3 2 1]
+    """
+    (p,) = _coefficients("polyder", p)
+    m = _order("polyder", m)
+    n = _count("polyder", p)
+    if not m:
+        return p
+    if dtypes.is_bool(p.dtype):
+        p = convert(p, dtypes.default_int())
+    if m >= n:
+        return p[:0]
+    # x**k becomes k (k-1) … (k-m+1) x**(k-m); integers wrap as they would step by step.
+    factors = [math.perm(k, m) for k in range(n - 1, m - 1, -1)]
+    return multiply(p[:n - m], asarray(_at_dtype(factors, p.dtype)))
+
+
+def _at_dtype(values: Sequence[int], dtype: Any) -> np.ndarray:
+    """Python ints of any size at a dtype: modulo its range, or rounded."""
+    if dtypes.is_integer(dtype):
+        bits = dtypes.itemsize_bits(dtype)
+        return np.array([v % 2**bits for v in values], np.uint64).astype(dtype)
+    return np.array([float(v) for v in values]).astype(dtype)
+
+
+@fused(static=("m",))
+def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array:
+    """The m-th integral of a polynomial.
+
+    Args:
+      p: coefficients [n], highest power first; integers become floats.
+      m: a static int, not negative.
+      k: the constants of integration, zero unless given: one for all, or [m], in the order in
+        which they enter.
+
+    Returns float[n + m].
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.polyint(onp.array([6., 2.]), k=5))
+    [3. 2. 5.]
+    """
+    m = _order("polyint", m)
+    given = [p] if k is None else [p, k]
+    p, *rest = _coefficients("polyint", *given, to_inexact=m > 0)
+    given_constants = _count("polyint", rest[0]) if rest else 1
+    if given_constants != 1 and given_constants < m:
+        raise ValueError(f"polyint: k {rest[0].aval} given for {m} integrals; one constant, or one "
+                         "for each, is required.")
+    if not m:
+        return p
+    n = _count("polyint", p)
+    divisors = [math.perm(j + m, m) for j in range(n - 1, -1, -1)]
+    constants = (full((m,), 0, p.dtype) if not rest else rest[0][:m] if given_constants > 1
+                 else broadcast_to(rest[0], (m,)))
+    later = [math.factorial(m - 1 - i) for i in range(m)]
+    return slicing.concatenate([divide(p, asarray(_at_dtype(divisors, p.dtype))),
+                                divide(constants, asarray(_at_dtype(later, p.dtype)))], 0)
+
+
+# Zeros -------------------------------------------------------------------------------------------
+
+@fused
+def poly(seq_of_zeros: ArrayLike) -> Array:
+    """The polynomial with the given zeros and leading coefficient 1.
+
+    Args:
+      seq_of_zeros: [n], or [n, n]: a matrix, whose characteristic polynomial it is.
+
+    Returns coefficients [n + 1], highest power first; those of complex zeros are complex, also
+    where the zeros come in conjugate pairs (NumPy looks at the values).
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.poly(onp.array([1., 2.])))
+    [ 1. -3.  2.]
+    """
+    (given,) = array_args("poly", seq_of_zeros)
+    zeros = to_array(inexact(given))
+    real = not dtypes.is_complex(zeros.dtype)
+    if zeros.ndim == 2 and zeros.shape[0] and definitely_equal(*zeros.shape):
+        zeros = eigvals(zeros)
+    elif zeros.ndim > 1:
+        raise ValueError(f"poly: {zeros.aval} given; a vector of zeros or a square matrix is "
+                         "required.")
+    elif not zeros.ndim:
+        zeros = lax_shape.expand_dims(zeros, (0,))
+    n, nothing = zeros.shape[0], full((1,), 0, zeros.dtype)
+    if not n:
+        return full((), 1, zeros.dtype)
+
+    def step(found: Any, zero: Any) -> tuple[Any, None]:     # times (x - zero)
+        return subtract(found, multiply(zero, slicing.concatenate([nothing, found[:-1]], 0))), None
+
+    start = slicing.concatenate([full((1,), 1, zeros.dtype), full((n,), 0, zeros.dtype)], 0)
+    found, _ = scan(step, start, zeros)
+    return arithmetic.real(found) if real and dtypes.is_complex(found.dtype) else found
+
+
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
+    """The zeros of a polynomial, as eigenvalues of its companion matrix.
+
+    Args:
+      p: coefficients [n], highest power first.
+      strip_zeros: whether to drop leading and trailing zeros first, which decides the result's
+        shape, so that `p` must not be traced. Without it the n - 1 results are the zeros,
+        then NaN for as many as there are leading zeros.
+
+    Returns complex64 (complex128 of 64-bit numbers), also where all zeros are real (NumPy looks at
+    the values).
+
+    Raises ValueError for other ranks.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.sort(onp.roots(onp.array([1., -3., 2.])).real).round(4))
+    [1. 2.]
+    """
+    (p,) = _coefficients("roots", p, to_inexact=True)
+    if not strip_zeros:
+        return _all_roots(p)
+    nonzero = np.flatnonzero(concrete("roots", p, "the polynomial", "pass strip_zeros=False"))
+    kind = dtypes.to_complex_dtype(p.dtype)
+    if not nonzero.size:
+        return full((0,), 0, kind)
+    found = _companion_roots(p[nonzero[0]:nonzero[-1] + 1])
+    return slicing.concatenate([found, full((p.shape[0] - 1 - nonzero[-1],), 0, kind)], 0)
+
+
+@fused
+def _companion_roots(p: Any) -> Any:
+    """The eigenvalues of the matrix whose characteristic polynomial is p / p[0]."""
+    n = _count("roots", p)
+    if n < 2:
+        return full((0,), 0, dtypes.to_complex_dtype(p.dtype))
+    first = divide(neg(p[1:]), p[0])
+    return eigvals(slicing.concatenate([first[None], eye(n - 2, n - 1, dtype=p.dtype)], 0))
+
+
+@fused
+def _all_roots(p: Any) -> Any:
+    """The zeros; NaN for those that are missing because leading coefficients are zero.
+
+    Those coefficients are moved behind the others, which makes as many zeros at 0 more.
+    """
+    n, dtype = _count("roots", p), dtypes.default_int()
+    if n < 2:
+        return _companion_roots(p)
+    leading = reduce_sum(convert(eq(_seen(p), full((n,), 0, dtype)), dtype), (0,))
+    places = iota(dtype, n)
+    moved = take(p, places + leading, mode="wrap")
+    values = _companion_roots(where(leading == n, full((n,), 1, p.dtype), moved))
+    by_size = argsort(arithmetic.abs(values), descending=True)
+    return where(places[:-1] < n - 1 - leading, take(values, by_size, mode="clip"), np.nan)
+
+
+def _seen(p: Any) -> Any:
+    """How many coefficients up to each place are not zero."""
+    return cumsum(convert(ne(p, full(p.shape, 0, p.dtype)), dtypes.default_int()), 0)
+
+
+# Fits --------------------------------------------------------------------------------------------
+
+def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
+            w: ArrayLike | None = None, cov: bool | str = False) -> Any:
+    """The polynomial of a degree whose squared distances from points are least in sum.
+
+    Args:
+      x: [m], where the points lie; integers become floats.
+      y: [m], their values, or [m, k], of which each column is fitted by itself.
+      deg: the degree, a static int, not negative.
+      rcond: singular values up to rcond times the largest count as zero; m times the precision of
+        the dtype unless given.
+      full: return what the solver knows too.
+      w: [m], what distances are multiplied by before they are squared.
+      cov: return the covariances of the coefficients too, scaled by the residuals; not scaled if
+        "unscaled".
+
+    Returns:
+      Coefficients float[deg + 1] or [deg + 1, k], highest power first. With `full`: (those,
+      residuals, rank, singular values, rcond). With `cov`: (those, covariances
+      [deg + 1, deg + 1] or [deg + 1, deg + 1, k], 1 for k if unscaled). There is no warning where
+      the rank is below deg + 1, since it may be traced; `full` tells it.
+
+    Raises TypeError for other ranks, sizes that differ and no points, ValueError for a negative
+    degree, and for `cov` of fewer points than it takes to scale it.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.array([0., 1., 2., 3.])
+    >>> print(onp.allclose(onp.polyfit(x, 3 * x + 1, 1), onp.array([3., 1.]), atol=1e-5))
+    True
+    """
+    order = static_int(deg, "polyfit", "deg") + 1
+    if order < 1:
+        raise ValueError(f"polyfit: deg {deg} given; it is not negative.")
+    if not isinstance(cov, (bool, np.bool_)) and cov != "unscaled":
+        raise ValueError(f"polyfit: cov {cov!r} given; a bool or 'unscaled' is required.")
+    given = [x, y] if w is None else [x, y, w]
+    x, y, *rest = [to_array(a) for a in promote_dtypes("polyfit", *given, inexact=True)]
+    if x.ndim != 1 or y.ndim not in (1, 2) or not definitely_equal(x.shape[0], y.shape[0]):
+        raise TypeError(f"polyfit: x {x.aval} and y {y.aval} given; a vector x, and a vector or "
+                        "matrix y of as many rows, are required.")
+    if not x.shape[0]:
+        raise TypeError(f"polyfit: x {x.aval} given; at least one point is required.")
+    if rest and (rest[0].ndim != 1 or not definitely_equal(rest[0].shape[0], x.shape[0])):
+        raise TypeError(f"polyfit: w {rest[0].aval} given; a vector of as many elements as x is "
+                        "required.")
+    if cov and cov != "unscaled" and not full and not less(order, x.shape[0]):
+        raise ValueError(f"polyfit: {x.shape[0]} points for degree {deg} given; more than "
+                         f"{order} are required to scale the covariances; pass cov='unscaled'.")
+    if rcond is None:
+        rcond = x.shape[0] * float(dtypes.finfo(x.dtype).eps)
+    else:
+        rcond = real_number(rcond, "polyfit: rcond")
+    found, residuals, rank, s, spread = _polyfit(x, y, *rest, order=order, rcond=rcond,
+                                                 spread=bool(cov) and not full)
+    if full:
+        return found, residuals, rank, s, asarray(rcond, s.dtype)
+    if not cov:
+        return found
+    if y.ndim == 2:
+        spread = spread[:, :, None]
+    if cov != "unscaled":
+        factor = divide(residuals, x.shape[0] - order)
+        spread = multiply(spread, factor[0] if y.ndim == 1 else factor[None, None])
+    return found, spread
+
+
+@fused(static=("order", "rcond", "spread"))
+def _polyfit(x: Any, y: Any, w: Any = None, *, order: int, rcond: float, spread: bool
+             ) -> tuple[Any, ...]:
+    """(coefficients; residuals, rank and singular values; unscaled covariances or None)."""
+    powers, right = vander(x, order), y
+    if w is not None:
+        powers = multiply(powers, w[:, None])
+        right = multiply(right, w[:, None] if y.ndim == 2 else w)
+    # Columns of one length: powers of large x would hide the others from the cutoff.
+    sizes = arithmetic.abs(powers)
+    scale = sqrt(reduce_sum(multiply(sizes, sizes), (0,)))
+    powers = divide(powers, scale[None])
+    found, residuals, rank, s = lstsq(powers, right, rcond)
+    found = divide(found, scale[:, None] if y.ndim == 2 else scale)
+    if not spread:
+        return found, residuals, rank, s, None
+    products = matmul(lax_shape.transpose(powers, (1, 0)), powers)
+    return found, residuals, rank, s, divide(divide(inv(products), scale[:, None]), scale[None])

@@ -6,7 +6,7 @@ How many elements a condition selects decides a shape. So such functions need a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,21 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import creation, cumulative
+from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import (
+    canonical_axes,
     canonical_axis,
     canonical_dim,
     canonical_shape,
+    definitely_equal,
+    exceeds,
     less,
+    minimum,
     mod,
     prod,
     sequence,
+    strided_size,
 )
 from . import promote
 from .conditions import where as choose_elements
@@ -32,8 +38,9 @@ from .manipulation import broadcast_arrays, ravel, reshape
 from .promote import array_args, refuse_option, to_array
 from .ufuncs import as_bool
 
-__all__ = ["argwhere", "choose", "compress", "extract", "flatnonzero", "place", "put",
-           "ravel_multi_index", "unravel_index", "where"]
+__all__ = ["argwhere", "choose", "compress", "extract", "fill_diagonal", "flatnonzero",
+           "mask_indices", "place", "put", "ravel_multi_index", "trim_zeros", "unravel_index",
+           "where"]
 
 _INT32 = dtypes.as_dtype("int32")
 
@@ -194,10 +201,81 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     return reshape(write("set", ravel(a), ind, v), a.shape)
 
 
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
+                  inplace: bool = True) -> Array:
+    """A copy of `a` with values on its main diagonal, where all indices are equal.
+
+    Args:
+      a: [n, m], or an array of more axes, all of one size.
+      val: a scalar, or values that follow each other along the diagonal, repeated as needed; no
+        values change nothing.
+      wrap: whether the diagonal of a matrix with more rows than columns begins anew below.
+      inplace: must be False, because arrays cannot be changed.
+
+    Raises ValueError for fewer than two axes, and for sizes that differ among more.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fill_diagonal(onp.zeros((2, 3), int), onp.array([4, 5]), inplace=False))
+    [[4 0 0]
+     [0 5 0]]
+    """
+    _refuse_inplace("fill_diagonal", inplace)
+    return _fill_diagonal(a, val, wrap=bool(wrap))
+
+
+@fused(static=("wrap",))
+def _fill_diagonal(a: Any, val: Any, *, wrap: bool) -> Any:
+    a, val = [to_array(x) for x in array_args("fill_diagonal", a, val)]
+    ndim = len(a.shape)
+    if ndim < 2 or (ndim > 2 and not all(definitely_equal(n, a.shape[0]) for n in a.shape)):
+        raise ValueError(f"fill_diagonal: {typeof(a)} given; a matrix, or an array of more axes, "
+                         "all of one size, is required.")
+    val = ravel(val)
+    total = prod(a.shape)
+    step = sum(prod(a.shape[i:]) for i in range(1, ndim)) + 1
+    end = total if wrap or ndim > 2 else minimum(total, prod((a.shape[1], a.shape[1])))
+    count = strided_size(0, end, step)
+    if definitely_equal(count, 0) or not val.shape[0]:
+        return a
+    values = val if definitely_equal(val.shape[0], 1) else take(
+        val, mod(np.arange(count), val.shape[0]), 0, mode="clip")
+    return reshape(write("set", ravel(a), slice(0, end, step), values), a.shape)
+
+
 def _refuse_inplace(name: str, inplace: bool) -> None:
     if inplace:
         raise ValueError(f"{name}: inplace=True given; arrays are immutable; pass inplace=False "
                          "and use the result.")
+
+
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None
+               ) -> Array:
+    """The array without the outer parts that hold zeros only.
+
+    Args:
+      filt: an array, which must not be traced: its values decide the result's shape.
+      trim: "f" cuts at the front, "b" at the back, "fb" at both.
+      axis: the axis or axes to cut along; all unless given.
+
+    Raises ValueError for another `trim`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.trim_zeros(onp.array([0, 0, 1, 0, 3, 0])))
+    [1 0 3]
+    """
+    if not isinstance(trim, str) or trim.lower() not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"trim_zeros: trim {trim!r} given; 'f', 'b' or 'fb' is required.")
+    x = to_array(array_args("trim_zeros", filt)[0])
+    value = concrete("trim_zeros", x, "the array", "use olympus.numpy.where")
+    axes = canonical_axes(axis, value.ndim, "trim_zeros")
+    places = np.argwhere(value)
+    index = [slice(None)] * value.ndim
+    for i in axes:
+        first, last = (places[:, i].min(), places[:, i].max() + 1) if len(places) else (
+            value.shape[i], 0)
+        index[i] = slice(int(first) if "f" in trim.lower() else None,
+                         int(last) if "b" in trim.lower() else None)
+    return x[tuple(index)]
 
 
 # Places ------------------------------------------------------------------------------------------
@@ -225,6 +303,30 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Any, ...]:
     indices = where(indices < 0, indices + total, indices).clip(0, max(0, total - 1))
     return tuple([indices // max(1, prod(sizes[axis + 1:])) % max(1, n)
                   for axis, n in enumerate(sizes)])
+
+
+def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
+                 size: int | None = None) -> tuple[Array, Array]:
+    """The places that a function such as `triu` leaves in an n by n matrix of ones.
+
+    Args:
+      n: the size of the matrix.
+      mask_func: called with the matrix and `k`; where its result is not zero is a place.
+      k: its second argument.
+      size: how many places to return, required where the result of `mask_func` is traced.
+
+    Returns (rows, columns), two vectors of integers.
+
+    >>> import olympus.numpy as onp
+    >>> rows, columns = onp.mask_indices(3, onp.triu, 1)
+    >>> print(rows, columns)
+    [0 0 1] [1 2 2]
+    """
+    n = canonical_dim(n, "mask_indices: n")
+    if exceeds(n, 2**15):
+        raise ValueError(f"mask_indices: n {n} given; at most {2**15} is possible.")
+    found = mask_func(creation.full((n, n), 1, dtypes.default_int()), k)
+    return nonzero(found, size=size)  # type: ignore[return-value]
 
 
 def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
