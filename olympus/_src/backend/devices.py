@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 from ..base import config, lib, source
+from ..base.typing import Device
 from ..types.shape import static_int
 
 __all__ = ["client", "default_backend", "default_device", "device_count", "devices",
@@ -79,7 +80,7 @@ def client(backend: str | None = None) -> Any:
         return _clients[name]
 
 
-def devices(backend: str | None = None) -> list[Any]:
+def devices(backend: str | None = None) -> list[Device]:
     """All devices of a backend.
 
     >>> import olympus
@@ -90,7 +91,7 @@ def devices(backend: str | None = None) -> list[Any]:
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None,
-                  host_id: int | None = None) -> list[Any]:
+                  host_id: int | None = None) -> list[Device]:
     """The devices of one process (this one by default)."""
     wanted = process_index if process_index is not None else host_id
     owner = client(backend)

@@ -11,9 +11,10 @@ import difflib
 import functools
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from olympus._src.base import lib
+from olympus._src.base.typing import Device
 
 _TRUE = ("1", "true", "yes", "on", "y", "t")
 _FALSE = ("0", "false", "no", "off", "n", "f")
@@ -36,6 +37,7 @@ class _NoValue:
 
 
 _no_value = _NoValue()
+Value: TypeAlias = bool | int | str | Device | None
 
 
 class Kind:
@@ -154,7 +156,7 @@ class Option(lib.Config):
         error = TypeError if wrong_type else ValueError
         raise error(f"{self.name}: got {value!r}; must be {self.kind.legal}.")
 
-    def __call__(self, new_val: Any = _no_value) -> Override:
+    def __call__(self, new_val: Value | _NoValue = _no_value) -> Override:
         if new_val is _no_value:
             new_val = self.kind.when_entered
             if new_val is _no_value:
@@ -201,7 +203,7 @@ class TransferGuards(Option):
     __slots__ = ("guards",)
     guards: tuple[TransferGuard, ...]
 
-    def __call__(self, new_val: Any) -> Override:
+    def __call__(self, new_val: Value | _NoValue) -> Override:
         return super().__call__(new_val)
 
     def swap_local(self, value: Any) -> Any:

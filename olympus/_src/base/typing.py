@@ -5,18 +5,19 @@ NumPy's own typing module is not imported: it takes longer to load than this lay
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from .array_type import Array  # what its methods are, which jaxlib's C++ class does not tell
+    from .array_type import Array, Device  # what jaxlib's C++ classes do not tell of their methods
 else:
-    from .lib import Array
+    from .lib import Array, Device
 
-__all__ = ["Array", "ArrayLike", "Axes", "Axis", "DType", "DTypeLike", "DimSize", "DuckTypedArray",
-           "F", "P", "PyTree", "R", "Shape", "StaticScalar", "SupportsDType"]
+__all__ = ["Array", "ArrayLike", "Axes", "Axis", "AxisIndexGroups", "AxisName", "DType", "Device",
+           "DTypeLike", "DimSize", "DuckTypedArray", "F", "P", "PyTree", "R", "Shape",
+           "StaticScalar", "SupportsDType", "T"]
 
 
 @runtime_checkable
@@ -47,6 +48,9 @@ Shape: TypeAlias = Sequence[int]
 Axis: TypeAlias = int | Sequence[int] | None
 Axes: TypeAlias = int | Sequence[int]
 PyTree: TypeAlias = Any
+AxisName: TypeAlias = Hashable | Sequence[Hashable]     # of one named axis, or of several
+AxisIndexGroups: TypeAlias = Sequence[Sequence[int]] | None
+T = TypeVar("T")        # a pytree that comes back with its structure
 P = ParamSpec("P")      # the parameters and the result of a user's function, which is a pytree
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])

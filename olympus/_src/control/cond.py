@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import jit_disabled
+from ..base.typing import ArrayLike, PyTree, R
 from ..core import tags
 from ..core.effects import OrderedIOEffect, input_effects, of_body
 from ..core.evaluate import eval_closed
@@ -322,8 +323,8 @@ def _with_slots(split: Split, slots: Sequence[Any], passed: dict[int, Any]) -> C
 cond_p = Cond("cond")
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
-         operand: Any = _unset) -> Any:
+def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R],
+         *operands: PyTree, operand: PyTree = _unset) -> R:
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
 
     Under vmap with a mapped `pred` both run and the results are selected.
@@ -359,8 +360,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     return _branch("cond", convert_element_type(pred, INT32), (false_fun, true_fun), operands)
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
-           operand: Any = _unset) -> Any:
+def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: PyTree,
+           operand: PyTree = _unset) -> R:
     """`branches[index](*operands)`, the index clamped into range; only one of them runs.
 
     Args:
@@ -388,7 +389,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
         return branches[0](*operands)
     last = len(branches) - 1
     if jit_disabled.value and not isinstance(index, Tracer):
-        return branches[min(max(int(index), 0), last)](*operands)
+        return branches[min(max(int(np.asarray(index)), 0), last)](*operands)
     index = convert_element_type(index, INT32)
     index = clamp(literal(0, INT32), index, literal(last, INT32))
     return _branch("switch", index, branches, operands)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import PyTree
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..types import dtypes
@@ -60,8 +61,8 @@ platform_index_p = PlatformIndex("platform_index")
 platform_cond = functools.cache(PlatformCond)
 
 
-def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
-                       **per_platform: Callable[..., Any]) -> Any:
+def platform_dependent(*args: PyTree, default: Callable[..., PyTree] | None = None,
+                       **per_platform: Callable[..., PyTree]) -> PyTree:
     """The function for the platform that the program is compiled for, applied to `args`.
 
     Args:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import PyTree
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -29,6 +30,7 @@ from ..lax.slicing import concatenate, slice_in_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axes, prod
+from ..types.sharding import ShardingLike
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import (
     aval_error,
@@ -231,8 +233,8 @@ _MONOIDS: dict[Any, Any] = {
         (xor_p, monoids.reduce_xor, monoids.reduce_xor_p))}}
 
 
-def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
-           dimensions: Sequence[int], out_sharding: Any = None) -> Any:
+def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[PyTree, PyTree], PyTree],
+           dimensions: Sequence[int], out_sharding: ShardingLike = None) -> PyTree:
     """Combine the elements along axes by an associative function, in an unspecified order.
 
     Args:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from ..base.typing import P, R
 from ..base.util import bit_key, name_of, wraps
 from ..core import tags
 from ..core.evaluate import eval_closed
@@ -228,10 +229,10 @@ def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Any], stops: set[Any]) 
 checkpoint_p = Checkpoint("remat2")
 
 
-def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
+def checkpoint(fun: Callable[P, R], *, prevent_cse: bool = True,
                policy: Callable[..., bool] | None = None,
                static_argnums: int | Sequence[int] = (),
-               static_argnames: str | Sequence[str] = ()) -> Callable[..., Any]:
+               static_argnames: str | Sequence[str] = ()) -> Callable[P, R]:
     """The same function, of which reverse mode keeps only the inputs and computes the rest again.
 
     Args:
@@ -255,6 +256,7 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
         raise TypeError(f"checkpoint: static_argnames {static_argnames!r} given; names (str) are "
                         "required.")
     nums |= _positions(fun, set(names))
+    call = cast("Callable[..., R]", fun)
 
     @wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -265,8 +267,8 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True,
 
         def body(given: list[Any], named: dict[str, Any]) -> Any:
             rest = iter(given)
-            return fun(*[a if i in static else next(rest) for i, a in enumerate(args)], **named,
-                       **fixed)
+            return call(*[a if i in static else next(rest) for i, a in enumerate(args)], **named,
+                        **fixed)
 
         leaves, avals, tree = flatten("checkpoint", dynamic)
         # Static arguments are part of the key of the staged body. Those whose equality says too

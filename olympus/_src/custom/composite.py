@@ -14,6 +14,7 @@ import numpy as np
 
 from ..backend.attributes import element_type
 from ..base import errors
+from ..base.typing import P, R
 from ..control.bodies import check_callable, flatten
 from ..control.call import Defined
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
@@ -41,8 +42,8 @@ class CompositeOp(Defined):
 composite_p = CompositeOp("composite")
 
 
-def composite(decomposition: Callable[..., Any], name: str, version: int = 0
-              ) -> Callable[..., Any]:
+def composite(decomposition: Callable[P, R], name: str, version: int = 0
+              ) -> Callable[P, R]:
     """A function that is one named operation in lowered programs.
 
     Args:

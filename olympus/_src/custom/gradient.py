@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
+from ..base.typing import Array, P, PyTree, R
 from ..base.util import cut, name_of, wraps
 from ..control.bodies import (
     Body,
@@ -64,7 +65,7 @@ def _stage(what: str, fun: Callable[..., Any], args: tuple) -> tuple[Body, list[
     return stage_body(fun, tree, avals), leaves, tree
 
 
-def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callable[P, R]:
     """Decorator for a function that returns its value together with its own reverse-mode rule.
 
     Args:
@@ -83,13 +84,13 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     6.0
     """
     check_callable("custom_gradient", fun=fun)
-    what = f"custom_gradient {name_of(fun)}"
+    what, call = f"custom_gradient {name_of(fun)}", cast("Callable[..., Any]", fun)
 
     def value(*args: Any) -> Any:
-        return check_pair(what, fun(*args), "output, rule")[0]
+        return check_pair(what, call(*args), "output, rule")[0]
 
     def fwd(*args: Any) -> tuple[Any, Any]:
-        out, rule = check_pair(what, fun(*args), "output, rule")
+        out, rule = check_pair(what, call(*args), "output, rule")
         leaves, out_tree = tree_flatten(out)
         # Integer outputs have no cotangent: the user's rule gets None for them.
         active = [a for a in (typeof(x).to_tangent_aval() for x in leaves) if not is_float0(a)]
@@ -115,8 +116,8 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any],
-                                                                          list[Any]]:
+def closure_convert(fun: Callable[..., R], *example_args: PyTree
+                    ) -> tuple[Callable[..., R], list[Array]]:
     """A function that takes as arguments the differentiable traced values that `fun` closes over.
 
     For functions that take functions and define derivatives: what a custom rule shall give

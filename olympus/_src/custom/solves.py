@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.typing import PyTree
 from ..base.util import cut, name_of
 from ..control.bodies import (
     Body,
@@ -150,9 +151,9 @@ def _like(what: str, body: Body, tree: Any, avals: Sequence[Any], like: str, cou
                          f"{body.name} returned other types than {like}")
 
 
-def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[..., Any],
-                        transpose_solve: Callable[..., Any] | None = None,
-                        symmetric: bool = False, has_aux: bool = False) -> Any:
+def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callable[..., PyTree],
+                        transpose_solve: Callable[..., PyTree] | None = None,
+                        symmetric: bool = False, has_aux: bool = False) -> PyTree:
     """Solve `matvec(x) = b` by `solve`, with derivatives from the equation.
 
     Args:
@@ -207,8 +208,8 @@ def custom_linear_solve(matvec: Callable[..., Any], b: Any, solve: Callable[...,
     return tree_unflatten(direct.out_tree, out)
 
 
-def custom_root(f: Callable[..., Any], initial_guess: Any, solve: Callable[..., Any],
-                tangent_solve: Callable[..., Any], has_aux: bool = False) -> Any:
+def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable[..., PyTree],
+                tangent_solve: Callable[..., PyTree], has_aux: bool = False) -> PyTree:
     """Find `x` with `f(x) = 0` by `solve`, with derivatives from the implicit function theorem.
 
     Args:

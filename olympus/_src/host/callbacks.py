@@ -16,6 +16,7 @@ from ..backend import devices
 from ..backend.array import stored
 from ..backend.eager import argument_array
 from ..base import lib
+from ..base.typing import PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
@@ -27,6 +28,7 @@ from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..types import dtypes
 from ..types.avals import make_aval
+from ..types.sharding import ShardingLike
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p",
@@ -301,8 +303,9 @@ def _call(prim: HostCall, callback: Callable[..., Any], result_shape_dtypes: Any
                                               sharding=params.pop("sharding"), **params))
 
 
-def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
-                  sharding: Any = None, vmap_method: str | None = None, **kwargs: Any) -> Any:
+def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, *args: PyTree,
+                  sharding: ShardingLike = None, vmap_method: str | None = None, **kwargs: PyTree
+                 ) -> PyTree:
     """Call a Python function without side effects from a program.
 
     It may run any number of times, or never if its result is not used.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, TypeAlias
 
-__all__ = ["AccuracyMode", "Tolerance", "accuracy_attributes", "check_accuracy"]
+__all__ = ["AccuracyLike", "AccuracyMode", "Tolerance", "accuracy_attributes", "check_accuracy"]
 
 
 class AccuracyMode(enum.Enum):
@@ -43,6 +43,9 @@ class Tolerance:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"
 
 
+AccuracyLike: TypeAlias = AccuracyMode | Tolerance | None
+
+
 def check_accuracy(accuracy: Any) -> Any:
     """`accuracy` itself; TypeError if it is neither a mode, a tolerance nor None."""
     if accuracy is not None and not isinstance(accuracy, (AccuracyMode, Tolerance)):
@@ -51,7 +54,7 @@ def check_accuracy(accuracy: Any) -> Any:
     return accuracy
 
 
-def accuracy_attributes(b: Any, accuracy: AccuracyMode | Tolerance | None) -> Any:
+def accuracy_attributes(b: Any, accuracy: AccuracyLike) -> Any:
     """The attributes that tell the StableHLO op, or None."""
     if accuracy is None:
         return None

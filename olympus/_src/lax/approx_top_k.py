@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import ArrayLike
+from ..base.typing import Array, ArrayLike
 from ..base.util import real_number
 from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
@@ -92,7 +92,7 @@ approx_top_k_p = ApproxTopK("approx_top_k")
 
 def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
                  recall_target: float = 0.95, reduction_input_size_override: int = -1,
-                 aggregate_to_topk: bool = True) -> tuple[Any, Any]:
+                 aggregate_to_topk: bool = True) -> tuple[Array, Array]:
     """The k largest elements along an axis and their indices; the search may be approximate.
 
     It is exact on CPU and GPU. NaN counts as largest.
@@ -125,7 +125,7 @@ def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
 
 def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
                  recall_target: float = 0.95, reduction_input_size_override: int = -1,
-                 aggregate_to_topk: bool = True) -> tuple[Any, Any]:
+                 aggregate_to_topk: bool = True) -> tuple[Array, Array]:
     """The k smallest elements along an axis and their indices; the search may be approximate.
 
     Arguments, results and errors as of `approx_max_k`; NaN counts as largest, so it comes last.

@@ -141,7 +141,7 @@ def square(x: ArrayLike) -> Array:
     return square_p.bind(x)
 
 
-def one_minus_square(x: ArrayLike) -> Any:
+def one_minus_square(x: ArrayLike) -> Array:
     """1 - x² without the cancellation near |x| = 1; floating or complex."""
     return one_minus_square_p.bind(x)
 

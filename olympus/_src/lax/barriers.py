@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.typing import T
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
@@ -86,7 +87,7 @@ def copy(x: Any) -> Any:
     return copy_p.bind(x)
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: T) -> T:
     """`x`, a pytree of arrays, with derivative zero.
 
     >>> import olympus
@@ -100,7 +101,7 @@ def _stop(x: Any) -> Any:
     return stop_gradient_p.bind(x) if has_tangent(typeof(x)) else x
 
 
-def optimization_barrier(operand: Any) -> Any:
+def optimization_barrier(operand: T) -> T:
     """`operand`, a pytree of arrays, whose computation the compiler may not mix with what follows.
 
     All leaves are computed before any is used; nothing moves across. Derivatives and vmap pass

@@ -12,8 +12,9 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, static_int
+from ..types.sharding import ShardingLike
 from .families import add
-from .precision import canonical_precision, precision_attributes
+from .precision import PrecisionLike, canonical_precision, precision_attributes
 from .shape import shifted, transpose
 from .sharding import constrain
 
@@ -181,8 +182,8 @@ dot_general_p = DotGeneral("dot_general")
 
 
 def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers,
-                precision: Any = None, preferred_element_type: DTypeLike | None = None, *,
-                out_sharding: Any = None) -> Array:
+                precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None, *,
+                out_sharding: ShardingLike = None) -> Array:
     """Contract two arrays: sums of products over pairs of axes, in parallel over batch axes.
 
     Args:
@@ -219,8 +220,9 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     return constrain("dot_general", out, out_sharding)
 
 
-def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Any = None, precision: Any = None,
-        preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
+def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,
+        precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+        out_sharding: ShardingLike = None) -> Array:
     """Product of vectors and matrices (rank 1 or 2), or `dot_general` if dimensions are given."""
     if dimension_numbers is not None:
         return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
@@ -233,7 +235,7 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: Any = None, precis
                        preferred_element_type, out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products over the last two axes, in parallel over the leading ones.
 
     Shapes: lhs [..., n, k], rhs [..., k, m] with equal leading axes -> [..., n, m].

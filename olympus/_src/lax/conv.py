@@ -17,9 +17,10 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axes, canonical_shape, div, sequence, static_int
+from ..types.sharding import ShardingLike
 from .contract import unmixed
 from .families import add
-from .precision import canonical_precision, precision_attributes
+from .precision import PrecisionLike, canonical_precision, precision_attributes
 from .shape import align, move_axis, reshape, rev
 from .sharding import constrain
 from .windows import canonical_pads, dilated, padtype_to_pads
@@ -242,7 +243,8 @@ conv_general_dilated_p = ConvGeneralDilated("conv_general_dilated")
 
 
 def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
-                           dimension_numbers: Any) -> ConvDimensionNumbers:
+                           dimension_numbers: ConvGeneralDilatedDimensionNumbers
+                          ) -> ConvDimensionNumbers:
     """Any spelling of dimension numbers as `ConvDimensionNumbers`.
 
     None is ('NCHW', 'OIHW', 'NCHW') and its like; strings name axes by letters: N batch, C feature,
@@ -288,10 +290,12 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
 def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
                          padding: str | Sequence[tuple[int, int]],
                          lhs_dilation: Sequence[int] | None = None,
-                         rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
+                         rhs_dilation: Sequence[int] | None = None,
+                         dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
                          feature_group_count: int = 1, batch_group_count: int = 1,
-                         precision: Any = None, preferred_element_type: DTypeLike | None = None,
-                         out_sharding: Any = None) -> Array:
+                         precision: PrecisionLike = None,
+                         preferred_element_type: DTypeLike | None = None,
+                         out_sharding: ShardingLike = None) -> Array:
     """Convolution (in fact correlation: the kernel is not flipped) over n spatial axes.
 
     Args:
@@ -354,7 +358,7 @@ def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, 
 
 
 def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str,
-         precision: Any = None, preferred_element_type: DTypeLike | None = None) -> Array:
+         precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """`conv_general_dilated` of NCHW-like arrays without dilation."""
     return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
                                 preferred_element_type=preferred_element_type)
@@ -363,7 +367,7 @@ def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding:
 def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],
                               padding: str | Sequence[tuple[int, int]],
                               lhs_dilation: Sequence[int] | None,
-                              rhs_dilation: Sequence[int] | None, precision: Any = None,
+                              rhs_dilation: Sequence[int] | None, precision: PrecisionLike = None,
                               preferred_element_type: DTypeLike | None = None) -> Array:
     """`conv_general_dilated` of NCHW-like arrays."""
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,

@@ -16,12 +16,14 @@ from .comparison import eq
 from .contract import dot_general
 from .conv import (
     ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
     conv_dimension_numbers,
     conv_general_dilated,
     conv_general_dilated_p,
 )
 from .convert import convert_element_type
 from .creation import broadcasted_iota
+from .precision import PrecisionLike
 from .shape import broadcast_in_dim, reshape, rev, transpose
 from .windows import canonical_pads, dilated, padtype_to_pads
 
@@ -70,8 +72,9 @@ def _channels_last(rank: int) -> ConvDimensionNumbers:
 
 def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
                    padding: str | Sequence[tuple[int, int]],
-                   rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
-                   transpose_kernel: bool = False, precision: Any = None,
+                   rhs_dilation: Sequence[int] | None = None,
+                   dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+                   transpose_kernel: bool = False, precision: PrecisionLike = None,
                    preferred_element_type: DTypeLike | None = None,
                    use_consistent_padding: bool = False) -> Array:
     """Transposed convolution ("deconvolution"): a convolution of the image spread by `strides`.
@@ -122,7 +125,8 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
                                  padding: str | Sequence[tuple[int, int]],
                                  lhs_dilation: Sequence[int] | None = None,
                                  rhs_dilation: Sequence[int] | None = None,
-                                 dimension_numbers: Any = None, precision: Any = None,
+                                 dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+                                 precision: PrecisionLike = None,
                                  preferred_element_type: DType | None = None) -> Array:
     """What a kernel sees at each place of an image, laid out along the feature axis.
 
@@ -166,7 +170,8 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
                                filter_shape: Sequence[int],
                                lhs_dilation: Sequence[int] | None = None,
                                rhs_dilation: Sequence[int] | None = None,
-                               dimension_numbers: Any = None, precision: Any = None) -> Array:
+                               dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+                               precision: PrecisionLike = None) -> Array:
     """A convolution with a kernel of its own at each place of the result.
 
     Args:
@@ -195,7 +200,8 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
 # Shapes -----------------------------------------------------------------------------------------
 
 
-def conv_general_permutations(dimension_numbers: Any) -> tuple[Dims, Dims, Dims]:
+def conv_general_permutations(dimension_numbers: ConvGeneralDilatedDimensionNumbers
+                             ) -> tuple[Dims, Dims, Dims]:
     """Three strings as the orders of axes (batch, feature, spatial) of lhs, rhs and result.
 
     >>> from olympus import lax
@@ -235,8 +241,9 @@ def _pads(padding: Any, lhs_shape: Sequence[int], rhs_shape: Sequence[int],
 
 
 def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
-                             window_strides: Sequence[int], padding: Any, dimension_numbers: Any
-                             ) -> Dims:
+                             window_strides: Sequence[int],
+                             padding: str | Sequence[tuple[int, int]],
+                             dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> Dims:
     """The shape of `conv_general_dilated` without dilation; arguments as of that.
 
     >>> from olympus import lax
@@ -250,7 +257,7 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
 
 
 def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
-                     pads: Any, batch_group_count: int = 1) -> Dims:
+                     pads: str | Sequence[tuple[int, int]], batch_group_count: int = 1) -> Dims:
     """The shape of a convolution of NCHW-like shapes.
 
     Args:
@@ -269,8 +276,9 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
 
 
 def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
-                               window_strides: Sequence[int], padding: Any, dimension_numbers: Any
-                               ) -> Dims:
+                               window_strides: Sequence[int],
+                               padding: str | Sequence[tuple[int, int]],
+                               dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> Dims:
     """The shape of `conv_transpose`; `padding` is a name, or pairs for the spread image.
 
     >>> from olympus import lax

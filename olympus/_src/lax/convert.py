@@ -70,7 +70,7 @@ class ConvertElementType(Primitive):
 convert_element_type_p = ConvertElementType("convert_element_type")
 
 
-def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The elements as values of `new_dtype` (64-bit ones only with x64 on), strongly typed.
 
     Floats become integers by truncation, saturating at the dtype's limits, NaN becoming 0. Complex

@@ -13,6 +13,7 @@ from ..core.trace import Tracer, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
 from ..types.shape import SymbolicDim, canonical_shape, front_axis
+from ..types.sharding import ShardingLike
 from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
 from .sharding import constrain, sharding_like
@@ -49,7 +50,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *,
-                     out_sharding: Any = None) -> Array:
+                     out_sharding: ShardingLike = None) -> Array:
     """An array of the shape whose elements are their own positions along `dimension`.
 
     Raises TypeError for dtypes that are not numeric, ValueError for an axis out of bounds.
@@ -66,7 +67,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *,
 
 
 def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
-         sharding: Any = None) -> Array:
+         sharding: ShardingLike = None) -> Array:
     """An array with every element equal to a scalar.
 
     Args:
@@ -118,7 +119,7 @@ def fill_literal(name: str, value: Any, dtype: Any, weak: bool = False) -> Any:
         value = np.asarray(value)[()]
     value = getattr(value, "val", value)
     given = f"{name}: fill_value {value} given for dtype {dtypes.long_name(dtype)}"
-    if isinstance(value, (complex, np.complexfloating)) and not dtypes.is_complex(dtype):
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype):
         raise TypeError(f"{given}; a real number is required; take its real part.")
     if dtypes.is_integer(dtype) and not isinstance(value, (bool, np.bool_, SymbolicDim)):
         limits = dtypes.iinfo(dtype)
@@ -131,7 +132,7 @@ def fill_literal(name: str, value: Any, dtype: Any, weak: bool = False) -> Any:
 
 
 def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
-              shape: Shape | None = None, sharding: Any = None) -> Array:
+              shape: Shape | None = None, sharding: ShardingLike = None) -> Array:
     """`full` with the shape, dtype and weak type of `x` where they are not given.
 
     >>> import olympus
@@ -152,6 +153,7 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
     return constrain("full_like", tags.pvary(out, like.vma), where)
 
 
-def empty(shape: Any, dtype: DTypeLike | None, *, out_sharding: Any = None) -> Any:
+def empty(shape: int | Shape, dtype: DTypeLike | None, *, out_sharding: ShardingLike = None
+         ) -> Array:
     """An array whose elements are unspecified (zeros here)."""
-    return full(shape, 0, dtype, sharding=out_sharding)
+    return full(canonical_shape(shape, "empty"), 0, dtype, sharding=out_sharding)

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from ..base.typing import Array, ArrayLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import literal, typeof
@@ -150,7 +151,7 @@ def _fft_type(value: Any) -> FftType:
                 "required.")
 
 
-def fft(x: Any, fft_type: FftType | str, fft_lengths: int | Sequence[int]) -> Any:
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: int | Sequence[int]) -> Array:
     """The discrete Fourier transform over trailing axes.
 
     Args:
@@ -182,4 +183,5 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: int | Sequence[int]) -> An
                             "real part.")
     elif not dtypes.is_complex(aval.dtype):
         x = convert_element_type(x, dtypes.to_complex_dtype(aval.dtype))
-    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x
+    return (fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths
+            else cast("Array", x))

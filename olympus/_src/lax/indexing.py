@@ -304,7 +304,8 @@ gather_p = Gather("gather")
 
 def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
            slice_sizes: Shape, *, unique_indices: bool = False, indices_are_sorted: bool = False,
-           mode: Any = None, fill_value: Any = None) -> Array:
+           mode: str | GatherScatterMode | None = None, fill_value: ArrayLike | None = None
+          ) -> Array:
     """Read windows of an array at computed places.
 
     Args:
@@ -613,7 +614,7 @@ def read_back(x: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]
 
 def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
             dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-            unique_indices: bool = False, mode: Any = None) -> Array:
+            unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with windows replaced; of several writes to one element one stays.
 
     Args:
@@ -634,7 +635,7 @@ def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
 
 def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Array:
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with windows added to it.
 
     Arguments, modes and errors as of `scatter`.
@@ -645,7 +646,7 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
 def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Array:
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with windows subtracted from it.
 
     Arguments, modes and errors as of `scatter`.
@@ -656,7 +657,7 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
 def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Array:
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The smaller of the operand and each window.
 
     Arguments, modes and errors as of `scatter`.
@@ -667,7 +668,7 @@ def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
 def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Array:
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The larger of the operand and each window.
 
     Arguments, modes and errors as of `scatter`.

@@ -87,7 +87,7 @@ def dtype(x: Any) -> np.dtype:
     return typeof(x).dtype
 
 
-def shape_as_value(shape: Shape) -> Any:
+def shape_as_value(shape: Shape) -> Array:
     """A shape as a vector of integers.
 
     >>> from olympus import lax

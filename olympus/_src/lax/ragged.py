@@ -15,12 +15,14 @@ from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal, less
+from ..types.sharding import ShardingLike
 from .arithmetic import sub
 from .bits import bitwise_and
 from .comparison import le, lt, select_n
 from .contract import DotDimensionNumbers, dot_general
 from .creation import broadcasted_iota
 from .cumulative import cumsum
+from .precision import PrecisionLike
 from .shape import broadcast_in_dim, move_axis, reshape, shifted, transpose
 from .sharding import constrain
 from .slicing import dynamic_slice
@@ -125,8 +127,10 @@ def _group_mask(lhs: ShapedArray, sizes: Any, ragged: int, outer: Dims, offset: 
 
 def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
                        ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-                       precision: Any = None, preferred_element_type: DTypeLike | None = None,
-                       group_offset: ArrayLike | None = None, out_sharding: Any = None) -> Array:
+                       precision: PrecisionLike = None,
+                       preferred_element_type: DTypeLike | None = None,
+                       group_offset: ArrayLike | None = None, out_sharding: ShardingLike = None
+                      ) -> Array:
     """`dot_general` in groups: consecutive places of one axis of lhs belong together.
 
     By the role of the ragged axis:
@@ -175,9 +179,9 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
     return constrain(NAME, out, out_sharding)
 
 
-def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision: Any = None,
-               preferred_element_type: DTypeLike | None = None,
-               group_offset: ArrayLike | None = None, out_sharding: Any = None) -> Array:
+def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
+               precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+               group_offset: ArrayLike | None = None, out_sharding: ShardingLike = None) -> Array:
     """Rows of a matrix, each multiplied with the matrix of its group.
 
     Shapes: lhs [m, k], rhs [g, k, n], group_sizes [g] -> [m, n]: the first group_sizes[0] rows are

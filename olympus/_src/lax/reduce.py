@@ -16,6 +16,7 @@ from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import front_axes, front_axis, less, prod
+from ..types.sharding import ShardingLike
 from . import arithmetic, families
 from .arithmetic import div, mul
 from .bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
@@ -244,7 +245,8 @@ def _reduce(prim: Reduction, operand: Any, axes: Sequence[int], out_sharding: An
     return constrain(prim.name, prim.bind(operand, axes=axes), out_sharding)
 
 
-def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike = None
+              ) -> Array:
     """The largest element along axes; NaN if there is one, the dtype's lowest value if none.
 
     Complex numbers are ordered by real, then imaginary part.
@@ -252,7 +254,8 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     return _reduce(reduce_max_p, operand, axes, out_sharding)
 
 
-def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike = None
+              ) -> Array:
     """The smallest element along axes; NaN if there is one, the dtype's highest value if none.
 
     Complex numbers are ordered by real, then imaginary part.

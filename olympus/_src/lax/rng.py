@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, prod
+from ..types.sharding import ShardingLike
 from .families import operand
 from .shape import align, move_axis
 from .sharding import constrain
@@ -148,9 +149,9 @@ rng_bit_generator_p = RngBitGenerator("rng_bit_generator")
 rng_uniform_p = RngUniform("rng_uniform")
 
 
-def rng_bit_generator(key: ArrayLike, shape: Any, dtype: DTypeLike | None = np.uint32,
+def rng_bit_generator(key: ArrayLike, shape: int | Shape, dtype: DTypeLike | None = np.uint32,
                       algorithm: RandomAlgorithm | str = RandomAlgorithm.RNG_DEFAULT, *,
-                      out_sharding: Any = None) -> tuple[Any, Any]:
+                      out_sharding: ShardingLike = None) -> tuple[Array, Array]:
     """Random bits and the next key, by XLA's generator.
 
     Args:
@@ -192,7 +193,7 @@ def _algorithm(value: Any) -> RandomAlgorithm:
     raise ValueError(f"rng_bit_generator: algorithm {value!r} given; one of {names} is required.")
 
 
-def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Any) -> Any:
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: int | Shape) -> Array:
     """Uniform numbers in [a, b), from a state that the device keeps: they differ from call to call.
 
     Args:

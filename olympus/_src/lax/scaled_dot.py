@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.typing import ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -55,7 +55,7 @@ def _scaled(x: Any, scale: Any, contracting: Any) -> Any:
 def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = None,
                rhs_scale: ArrayLike | None = None,
                dimension_numbers: DotDimensionNumbers | None = None,
-               preferred_element_type: DTypeLike | None = None) -> Any:
+               preferred_element_type: DTypeLike | None = None) -> Array:
     """`dot_general` of operands each times a scale per block of elements.
 
     Args:

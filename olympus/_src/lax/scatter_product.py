@@ -23,6 +23,7 @@ from .creation import iota
 from .cumulative import scan_pairs
 from .families import add
 from .indexing import (
+    GatherScatterMode,
     Scatter,
     ScatterDimensionNumbers,
     add_params,
@@ -115,7 +116,7 @@ scatter_mul_p = ScatterMul("scatter-mul", mul)
 
 def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-                unique_indices: bool = False, mode: Any = None) -> Array:
+                unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with windows multiplied into it.
 
     Arguments, modes and errors as of `scatter`. The derivative in the updates sorts them; with

@@ -28,6 +28,7 @@ from ..types.shape import (
     sequence,
     static_int,
 )
+from ..types.sharding import ShardingLike
 from .sharding import constrain
 
 __all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_to_rank", "collapse",
@@ -293,7 +294,8 @@ def _interleaved(xs: Sequence[int], ys: Sequence[int]) -> Dims:
     return tuple([n for pair in zip(xs, ys, strict=True) for n in pair])
 
 
-def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: ShardingLike = None
+             ) -> Array:
     """Repeat an array along new leading axes of the given sizes.
 
     Args:
@@ -315,7 +317,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
 
 
 def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Sequence[int], *,
-                     out_sharding: Any = None) -> Array:
+                     out_sharding: ShardingLike = None) -> Array:
     """Broadcast to `shape`, operand axis i becoming result axis `broadcast_dimensions[i]`.
 
     Args:
@@ -356,7 +358,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | None = None, *,
-            out_sharding: Any = None) -> Array:
+            out_sharding: ShardingLike = None) -> Array:
     """The same elements in row-major order under another shape.
 
     Args:
@@ -468,7 +470,8 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     return tile_p.bind(operand, reps=reps)
 
 
-def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike = None
+              ) -> Array:
     """Sum over axes.
 
     Args:

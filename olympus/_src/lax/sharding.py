@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import lib
-from ..base.typing import ArrayLike
+from ..base.typing import PyTree, T
 from ..core import tags
 from ..core.context import ThreadState, ctx
 from ..core.primitive import Axis, Linear, Primitive
@@ -100,7 +100,7 @@ def move(x: Any, source: Space, target: Space) -> Any:
     return device_put_p.bind(x, source=source, target=target)
 
 
-def with_sharding_constraint(x: ArrayLike, shardings: Any) -> Any:
+def with_sharding_constraint(x: T, shardings: PyTree) -> T:
     """`x`, spread over devices as demanded: what XLA may not choose for itself.
 
     Args:

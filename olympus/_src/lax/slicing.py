@@ -376,7 +376,7 @@ concatenate_p = Concatenate("concatenate")
 split_p = Split("split")
 
 
-def concatenate(operands: Sequence[Any], dimension: int) -> Array:
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """Join arrays along an existing axis.
 
     Args:
@@ -394,7 +394,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     return concatenate_p.bind(*operands, dimension=axis)
 
 
-def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Cut an array into consecutive pieces of the given sizes along an axis.
 
     Raises ValueError unless the sizes sum to the axis's size.
@@ -664,7 +664,7 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
                                        allow_negative_indices=allow_negative_indices)
 
 
-def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
     """Rows of `src` at one vector of indices per named axis; indices wrap around.
 
     Args:

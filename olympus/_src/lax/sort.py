@@ -186,13 +186,14 @@ def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stabl
 
 
 def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1,
-                 is_stable: bool = True) -> tuple[Any, Any]:
+                 is_stable: bool = True) -> tuple[Array, Array]:
     """Sort `keys` along an axis, and `values` by the same permutation."""
     keys, values = sort((keys, values), dimension, is_stable, 1)
     return keys, values
 
 
-def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
+         ) -> tuple[Array, Array]:
     """The k largest elements along an axis, descending, and their indices.
 
     Args:

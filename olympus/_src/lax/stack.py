@@ -78,7 +78,7 @@ stack_p = Stack("stack")
 unstack_p = Unstack("unstack")
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     """Arrays of one shape and dtype joined along a new axis.
 
     Args:
@@ -96,7 +96,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     return stack_p.bind(*xs, axis=canonical_axis(axis, typeof(xs[0]).ndim + 1, "stack"))
 
 
-def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, which they lack.
 
     Raises ValueError for a scalar, or an axis out of bounds.

@@ -13,6 +13,7 @@ from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
+from .accuracy import AccuracyLike
 from .arithmetic import div, integer_pow, mul, neg, over_real, square, sub
 from .comparison import eq, select
 from .convert import convert_element_type_p
@@ -103,17 +104,17 @@ def _pow_exponent(t: Any, z: Any, x: Any, y: Any) -> Any:
 pow_p = Pow("pow", "stablehlo.power", INEXACT, [_pow_base, _pow_exponent])
 
 
-def sqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def sqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The square root; NaN of negative floats, the principal root of complex numbers."""
     return unary(sqrt_p, x, accuracy)
 
 
-def rsqrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def rsqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """1 / sqrt(x)."""
     return unary(rsqrt_p, x, accuracy)
 
 
-def cbrt(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def cbrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The real cube root of floats."""
     return unary(cbrt_p, x, accuracy)
 
@@ -165,37 +166,37 @@ logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
                          lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))))
 
 
-def exp(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def exp(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """eˣ of floating or complex x."""
     return unary(exp_p, x, accuracy)
 
 
-def exp2(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def exp2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """2ˣ of floating or complex x."""
     return unary(exp2_p, x, accuracy)
 
 
-def expm1(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def expm1(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """eˣ - 1 without the cancellation near 0."""
     return unary(expm1_p, x, accuracy)
 
 
-def log(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def log(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The natural logarithm; -inf of 0, NaN of negative floats, principal of complex numbers."""
     return unary(log_p, x, accuracy)
 
 
-def log2(x: ArrayLike, *, accuracy: Any = None) -> Any:
+def log2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The logarithm to base 2."""
     return unary(log2_p, x, accuracy)
 
 
-def log1p(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def log1p(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """log(1 + x) without the cancellation near 0."""
     return unary(log1p_p, x, accuracy)
 
 
-def logistic(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def logistic(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """1 / (1 + e⁻ˣ), the sigmoid."""
     return unary(logistic_p, x, accuracy)
 
@@ -270,17 +271,17 @@ atanh_p = elementwise("atanh", "chlo.atanh", INEXACT,
                       lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))))
 
 
-def sin(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The sine of floating or complex x, in radians."""
     return unary(sin_p, x, accuracy)
 
 
-def cos(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def cos(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The cosine of floating or complex x, in radians."""
     return unary(cos_p, x, accuracy)
 
 
-def tan(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def tan(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The tangent of floating or complex x, in radians."""
     return unary(tan_p, x, accuracy)
 
@@ -320,7 +321,7 @@ def cosh(x: ArrayLike) -> Array:
     return cosh_p.bind(x)
 
 
-def tanh(x: ArrayLike, *, accuracy: Any = None) -> Array:
+def tanh(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The hyperbolic tangent."""
     return unary(tanh_p, x, accuracy)
 

@@ -234,7 +234,8 @@ reduce_window_sum_p = ReduceWindowSum("reduce_window_sum", add, lambda dtype: 0,
 
 
 def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: Sequence[int],
-                              window_strides: Sequence[int], padding: Any,
+                              window_strides: Sequence[int],
+                              padding: str | Sequence[tuple[int, int]],
                               base_dilation: Sequence[int] | None = None,
                               window_dilation: Sequence[int] | None = None) -> Dims:
     """The shape of a windowed reduction; arguments as of `reduce_window`.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..base.typing import PyTree
 from ..control.bodies import (
     aval_error,
     check_callable,
@@ -27,8 +28,8 @@ from ..types.tree import tree_flatten, tree_unflatten
 __all__ = ["associative_scan"]
 
 
-def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False,
-                     axis: int = 0) -> Any:
+def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reverse: bool = False,
+                     axis: int = 0) -> PyTree:
     """All prefixes of `elems` along `axis` under an associative function.
 
     Args:

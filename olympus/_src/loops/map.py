@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..base.typing import PyTree
 from ..control.bodies import Derived, check_callable, flatten, leaf_names
 from ..core.primitive import Axis
 from ..core.trace import typeof
@@ -18,7 +19,7 @@ from .scan import scan
 __all__ = ["map"]
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = None) -> PyTree:
     """Apply `f` to each slice of `xs` along axis 0, in order, and stack the results.
 
     Unlike `vmap` it uses memory for one element (or `batch_size` elements) at a time.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.typing import PyTree
 from ..control.bodies import flatten
 from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
 from ..core import tags
@@ -266,11 +267,12 @@ reduce_window_p = ReduceWindow("reduce_window")
 select_and_scatter_p = SelectAndScatter("select_and_scatter")
 
 
-def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any], Any],
-                  window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
+def reduce_window(operand: PyTree, init_value: PyTree,
+                  computation: Callable[[PyTree, PyTree], PyTree], window_dimensions: Sequence[int],
+                  window_strides: Sequence[int] | None = None,
                   padding: str | Sequence[tuple[int, int]] = "VALID",
                   base_dilation: Sequence[int] | None = None,
-                  window_dilation: Sequence[int] | None = None) -> Any:
+                  window_dilation: Sequence[int] | None = None) -> PyTree:
     """Combine the elements of every window by an associative function.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import jit_disabled
+from ..base.typing import PyTree, T
 from ..base.util import cut
 from ..control.bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
 from ..control.remat import checkpoint_p
@@ -30,9 +31,10 @@ __all__ = ["scan"]
 INDEX = np.dtype(np.int32)
 
 
-def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None,
-         reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False, *,
-         checkpoint: int | str | None = None, progress: bool | str = False) -> tuple[Any, Any]:
+def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTree = None,
+         length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+         _split_transpose: bool = False, *, checkpoint: int | str | None = None,
+         progress: bool | str = False) -> tuple[T, PyTree]:
     """Loop with a carry over the leading axis of `xs`, compiled once whatever the length.
 
     Args:

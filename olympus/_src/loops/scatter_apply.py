@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Shape
+from ..base.typing import Array, ArrayLike, PyTree, Shape
 from ..control.reduce import elementwise, scalar_program
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -158,10 +158,10 @@ def _pushing(program: ClosedOlympuspr, n: int, count: int) -> ClosedOlympuspr:
 scatter_apply_p = ScatterApply("scatter_apply")
 
 
-def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Any], Any],
+def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[PyTree], PyTree],
                   dimension_numbers: ScatterDimensionNumbers, *, update_shape: Shape = (),
                   indices_are_sorted: bool = False, unique_indices: bool = False,
-                  mode: Any = None) -> Array:
+                  mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with a function applied to the elements of windows, once for each window.
 
     Args:

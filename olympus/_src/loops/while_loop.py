@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import jit_disabled
+from ..base.typing import ArrayLike, PyTree, T
 from ..base.util import name_of
 from ..control.bodies import Derived, cast, check_callable, flatten
 from ..control.while_primitive import loop, while_p
@@ -26,8 +27,8 @@ from .scan import scan
 __all__ = ["fori_loop", "while_loop"]
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *,
-               checkpoints: int | None = None) -> Any:
+def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree], T],
+               init_val: PyTree, *, checkpoints: int | None = None) -> T:
     """`val = body_fun(val)` while `cond_fun(val)` holds; returns the last `val`.
 
     Forward mode works. Reverse mode needs `checkpoints`, as the number of iterations is not known:
@@ -76,8 +77,9 @@ def _truth(cond_fun: Callable[[Any], Any], val: Any) -> bool:
     return bool(going)
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *,
-              unroll: int | bool | None = None, progress: bool | str = False) -> Any:
+def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, PyTree], T],
+              init_val: PyTree, *, unroll: int | bool | None = None, progress: bool | str = False
+             ) -> T:
     """`for i in range(lower, upper): val = body_fun(i, val)`; returns the last `val`.
 
     With concrete bounds it is a `scan` (and reverse mode works), else a `while_loop`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.typing import ArrayLike
+from ..base.typing import Array, ArrayLike
 from ..core.evaluate import eval_closed
 from ..core.staging import stage
 from ..core.trace import typeof
@@ -184,7 +184,7 @@ def _squares(x: Any) -> Any:
 hessenberg_p, tridiagonal_p = Hessenberg("hessenberg"), Tridiagonal("tridiagonal")
 
 
-def hessenberg(a: ArrayLike) -> tuple[Any, Any]:
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """Reduce a matrix to upper Hessenberg form: a = q h qᴴ with zeros below h's first subdiagonal.
 
     Args:
@@ -207,7 +207,7 @@ def hessenberg(a: ArrayLike) -> tuple[Any, Any]:
     return tuple(hessenberg_p.bind(a))
 
 
-def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """Reduce a symmetric or Hermitian matrix to real tridiagonal form t: a = q t qᴴ.
 
     Args:

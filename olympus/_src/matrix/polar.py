@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.typing import ArrayLike
 from ..base.util import real_number
 from ..control.cond import cond
 from ..core.trace import literal, typeof
@@ -35,7 +36,7 @@ __all__ = ["qdwh"]
 QR_FROM = 100.0     # the weight c above which a step by Cholesky would lose too many digits
 
 
-def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,
+def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None,
          eps: float | None = None, dynamic_shape: tuple[Any, Any] | None = None) -> Any:
     """Polar decomposition x = u h of a matrix that has no fewer rows than columns.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.typing import ArrayLike
+from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import div, mul, real, sign, sub
@@ -203,7 +203,7 @@ schur_p = Schur("schur")
 
 
 def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
-          select_callable: Callable[..., Any] | None = None) -> tuple[Any, ...]:
+          select_callable: Callable[..., Any] | None = None) -> tuple[Array, ...]:
     """Schur decomposition x = z t zᴴ with a unitary z and an upper triangular t.
 
     Args:

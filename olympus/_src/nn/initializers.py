@@ -17,6 +17,7 @@ from ..random import continuous as samplers
 from ..random.keys import split
 from ..types import dtypes
 from ..types.shape import canonical_shape, prod
+from ..types.sharding import ShardingLike
 
 __all__ = [
     "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
@@ -37,7 +38,7 @@ class Initializer(Protocol):
 
 
 def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
-          out_sharding: Any = None) -> Array:
+          out_sharding: ShardingLike = None) -> Array:
     """Zeros; the key is not used.
 
     >>> import olympus
@@ -48,7 +49,7 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
 
 
 def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
-         out_sharding: Any = None) -> Array:
+         out_sharding: ShardingLike = None) -> Array:
     """Ones; the key is not used."""
     return creation.ones(shape, dtype, out_sharding=out_sharding)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Axis
+from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
 from ..lax.shape import broadcast_in_dim
@@ -19,6 +19,7 @@ from ..numpy.statistics import var
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis, entries
+from ..types.sharding import ShardingLike
 
 __all__ = ["one_hot", "standardize"]
 
@@ -62,8 +63,8 @@ def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
     return astype(eq(broadcast_in_dim(x, shape, kept), places), dtype)
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any | None = None, axis: int = -1,
-            out_sharding: Any = None) -> Array:
+def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1,
+            out_sharding: ShardingLike = None) -> Array:
     """A new axis of size num_classes that is 1 at the place x names, else 0.
 
     Args:

@@ -53,7 +53,8 @@ def choose_where(condition: Any, x: Any, y: Any) -> Any:
 
 
 @fused
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+          ) -> Array:
     """Per element, the choice of the first condition that holds, else the default.
 
     Raises ValueError if there are no conditions or not as many choices.

@@ -11,7 +11,7 @@ import numpy as np
 from ..backend.array import HOLDERS, array_from_numpy
 from ..base import lib
 from ..base.errors import ConcretizationTypeError
-from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
+from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
 from ..core import tags
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, describe, literal, typeof
@@ -41,6 +41,7 @@ from ..types.shape import (
     static_int,
     strided_size,
 )
+from ..types.sharding import DeviceLike, ShardingLike
 from .promote import (
     BOOL,
     array_args,
@@ -67,8 +68,8 @@ ArrayImpl = lib.ArrayImpl
 # From data ---------------------------------------------------------------------------------------
 
 def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True,
-          order: str | None = "K", ndmin: int = 0, device: Any = None,
-          out_sharding: Any = None) -> Array:
+          order: str | None = "K", ndmin: int = 0, device: DeviceLike = None,
+          out_sharding: ShardingLike = None) -> Array:
     """An array of nested lists of numbers and arrays, of one array, or of a scalar.
 
     Without `dtype`, Python numbers give int32, float32 or complex64 (64-bit ones with x64 on); a
@@ -93,7 +94,8 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
 
 
 def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
-            copy: bool | None = None, device: Any = None, out_sharding: Any = None) -> Array:
+            copy: bool | None = None, device: DeviceLike = None, out_sharding: ShardingLike = None
+           ) -> Array:
     """`array`, which copies only where it has to."""
     return array(a, dtype, copy=copy, order=order, device=device, out_sharding=out_sharding)
 
@@ -319,8 +321,8 @@ def _place(name: str, x: Any, device: Any, out_sharding: Any) -> Any:
     return constrain(name, x if device is None else device_put(x, device), out_sharding)
 
 
-def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
-          out_sharding: Any = None) -> Array:
+def zeros(shape: int | Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
+          out_sharding: ShardingLike = None) -> Array:
     """An array of zeros, float32 unless given.
 
     >>> import olympus.numpy as jnp
@@ -330,20 +332,20 @@ def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
     return _filled("zeros", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
-def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
-         out_sharding: Any = None) -> Array:
+def ones(shape: int | Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
+         out_sharding: ShardingLike = None) -> Array:
     """An array of ones, float32 unless given."""
     return _filled("ones", shape, 1, float if dtype is None else dtype, device, out_sharding)
 
 
-def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
-          out_sharding: Any = None) -> Array:
+def empty(shape: int | Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
+          out_sharding: ShardingLike = None) -> Array:
     """An array whose elements do not matter: zeros, since memory is always set."""
     return _filled("empty", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
-def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Any = None,
-         out_sharding: Any = None) -> Array:
+def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
+         device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
     """An array filled with a value that broadcasts to its shape.
 
     Without `dtype`, a Python number gives a weakly typed array.
@@ -397,32 +399,35 @@ def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: An
     return convert(found, like.dtype, True) if dtype is None and like.weak_type else found
 
 
-def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None, shape: Any = None, *,
-               device: Any = None, out_sharding: Any = None) -> Array:
+def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
+               shape: int | Shape | None = None, *, device: DeviceLike = None,
+               out_sharding: ShardingLike = None) -> Array:
     """Zeros of the shape and dtype of another array."""
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
-def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None, shape: Any = None, *,
-              device: Any = None, out_sharding: Any = None) -> Array:
+def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
+              shape: int | Shape | None = None, *, device: DeviceLike = None,
+              out_sharding: ShardingLike = None) -> Array:
     """Ones of the shape and dtype of another array."""
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
-               shape: Any = None, *, device: Any = None) -> Array:
+               shape: int | Shape | None = None, *, device: DeviceLike = None) -> Array:
     """Zeros of the shape and dtype of another array, whose elements do not matter."""
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 
 def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
-              shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+              shape: int | Shape | None = None, *, device: DeviceLike = None,
+              out_sharding: ShardingLike = None) -> Array:
     """`fill_value` in the shape and dtype of another array."""
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *,
-        device: Any = None) -> Array:
+        device: DeviceLike = None) -> Array:
     """float32[N, M] (M = N unless given) with ones on diagonal `k`."""
     dtype = dtypes.requested_dtype("eye", float if dtype is None else dtype)
     return _place("eye", _eye(N, M, k, dtype), device, None)
@@ -450,8 +455,8 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 # Ranges ------------------------------------------------------------------------------------------
 
 def arange(start: Any, stop: Any = None, step: ArrayLike | None = None,
-           dtype: DTypeLike | None = None, *, device: Any = None,
-           out_sharding: Any = None) -> Array:
+           dtype: DTypeLike | None = None, *, device: DeviceLike = None,
+           out_sharding: ShardingLike = None) -> Array:
     """The numbers from `start` (0 if only one argument is given) up to, not including, `stop`.
 
     All bounds must be concrete. Raises TypeError for traced values, ValueError for complex ones.
@@ -513,7 +518,7 @@ def _concrete(name: str, x: Any) -> Any:
 
 def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
              retstep: bool = False, dtype: DTypeLike | None = None, axis: int = 0, *,
-             device: Any = None) -> Any:
+             device: DeviceLike = None) -> Array:
     """`num` numbers from `start` to `stop`, evenly spaced; both may be arrays, also traced.
 
     Args:
@@ -610,7 +615,7 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
 # Grids -------------------------------------------------------------------------------------------
 
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
-             indexing: str = "xy") -> list[Any]:
+             indexing: str = "xy") -> list[Array]:
     """Coordinate arrays of the grid that vectors span; "xy" exchanges the first two axes."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing {indexing!r} given; 'xy' or 'ij' is required.")
@@ -648,7 +653,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
          for axis in range(len(shape))], 0)
 
 
-def ix_(*args: ArrayLike) -> tuple[Any, ...]:
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors reshaped so that indexing with all of them picks the rectangle they span.
 
     A boolean vector, which must not be traced, stands for the places where it is true.
@@ -662,7 +667,7 @@ def ix_(*args: ArrayLike) -> tuple[Any, ...]:
                   for i, x in enumerate(xs)])
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float,
+def fromfunction(function: Callable[..., Any], shape: int | Shape, *, dtype: DTypeLike = float,
                  **kwargs: Any) -> Array:
     """`function` called once with the coordinate arrays of a grid (unlike JAX's, not vmapped)."""
     shape = canonical_shape(shape, "fromfunction")
@@ -726,13 +731,13 @@ def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int | None]:
     return found
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Row and column indices of the lower triangle of an n by m matrix."""
     n, k, m = _sizes("tril_indices", n, k, m)
     return _index_pair(np.tril_indices(n, k, m))  # type: ignore[return-value]
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Row and column indices of the upper triangle of an n by m matrix."""
     n, k, m = _sizes("triu_indices", n, k, m)
     return _index_pair(np.triu_indices(n, k, m))  # type: ignore[return-value]
@@ -745,19 +750,19 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
     return shape
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` of the shape of a matrix."""
     n, m = _matrix_shape("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` of the shape of a matrix."""
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """`ndim` index vectors of the main diagonal of an array whose axes have size `n`."""
     n, ndim = canonical_dim(n, "diag_indices"), canonical_dim(ndim, "diag_indices")
     if ndim > 64:
@@ -765,7 +770,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     return (lax_creation.iota(dtypes.default_int(), n),) * ndim
 
 
-def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """`diag_indices` of an array with at least two axes of one size."""
     shape = _shaped("diag_indices_from", arr).shape
     if len(shape) < 2 or len(set(shape)) != 1:

@@ -13,10 +13,12 @@ from ..base.typing import Array, DTypeLike
 from ..base.util import Memo, lazy_module
 from ..lax import contract
 from ..lax import shape as lax_shape
+from ..lax.precision import PrecisionLike
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import definitely_equal
+from ..types.sharding import ShardingLike
 from . import reductions
 from .creation import diagonal_of
 from .promote import BOOL, array_args, broadcast_to, convert, promote_dtypes, refuse_option
@@ -106,9 +108,9 @@ def _in_pairs(taken: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
 
 
 def einsum(subscripts: Any, /, *operands: Any, out: None = None,
-           optimize: str | bool | list[tuple[int, ...]] = "auto", precision: Any = None,
+           optimize: str | bool | list[tuple[int, ...]] = "auto", precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None,
-           _dot_general: Any = contract.dot_general, out_sharding: Any = None) -> Array:
+           _dot_general: Any = contract.dot_general, out_sharding: ShardingLike = None) -> Array:
     """Products of operands summed over labels: `einsum("ij,jk->ik", a, b)`.
 
     Args:

@@ -189,7 +189,7 @@ _log_sum_real.defjvp(_log_sum_jvp, symbolic_zeros=True)
 
 
 @eager_binary(composite=True)
-def logaddexp(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """`log(exp(x) + exp(y))` without overflow."""
     if out is not None or where is not None:
         refuse_option("logaddexp", out=out, where=where)
@@ -197,7 +197,7 @@ def logaddexp(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any
 
 
 @eager_binary(composite=True)
-def logaddexp2(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def logaddexp2(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """`log2(2**x + 2**y)` without overflow."""
     if out is not None or where is not None:
         refuse_option("logaddexp2", out=out, where=where)
@@ -611,13 +611,13 @@ def _is_signed_infinity(name: str, x: Any, value: float, out: None) -> Any:
 
 
 @eager_unary
-def isposinf(x: ArrayLike, /, out: None = None) -> Any:
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether elements are plus infinity: bool[...]."""
     return _is_signed_infinity("isposinf", x, np.inf, out)
 
 
 @eager_unary
-def isneginf(x: ArrayLike, /, out: None = None) -> Any:
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether elements are minus infinity: bool[...]."""
     return _is_signed_infinity("isneginf", x, -np.inf, out)
 
@@ -739,7 +739,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @fused
-def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """The pair (m, e) with `x = m * 2**e` and 0.5 <= |m| < 1: float and int32.
 
     Zeros, infinities and NaN are their own mantissa, with exponent 0.
@@ -769,7 +769,7 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
 
 
 @fused(static=("out",))
-def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """The pair (fraction, whole part), both with the sign of `x`."""
     refuse_option("modf", out=out)
     (x,) = _real("modf", x)

@@ -32,6 +32,7 @@ from ..types.shape import (
     prod,
     static_int,
 )
+from ..types.sharding import DeviceLike
 from . import manipulation
 from .promote import array_args, to_array
 from .ufuncs import divide
@@ -310,7 +311,7 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
 # Frequencies -------------------------------------------------------------------------------------
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
-            device: Any = None) -> Array:
+            device: DeviceLike = None) -> Array:
     """The frequencies of the terms of an `fft` of `n` points: 0, 1 …, then the negative ones.
 
     Args:
@@ -331,7 +332,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
-             device: Any = None) -> Array:
+             device: DeviceLike = None) -> Array:
     """The frequencies of the terms of an `rfft` of `n` points; arguments as of `fftfreq`."""
     n = canonical_dim(n, "rfftfreq")
     return _frequencies("rfftfreq", iota(np.int32, n // 2 + 1), n, d, dtype, device)

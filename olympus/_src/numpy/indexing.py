@@ -356,7 +356,7 @@ _READ = _how(CLIP, False, False, None, True, "get")
         inline=True)
 def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None,
          mode: str | None = None, unique_indices: bool = False, indices_are_sorted: bool = False,
-         fill_value: Any = None) -> Array:
+         fill_value: ArrayLike | None = None) -> Array:
     """Elements of an array along an axis, at integer indices of any shape.
 
     Args:
@@ -419,8 +419,10 @@ def _modulo(indices: Any, n: int) -> Any:
 
 
 @fused(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
-def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, mode: Any = None,
-                    fill_value: Any = None, *, wrap_negative_indices: bool = True) -> Array:
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
+                    mode: str | GatherScatterMode | None = None,
+                    fill_value: ArrayLike | None = None, *, wrap_negative_indices: bool = True
+                   ) -> Array:
     """out[i, j, k] = arr[i, indices[i, j, k], k], here for axis 1 of three.
 
     Args:
@@ -517,7 +519,7 @@ def concrete(name: str, x: Any, what: str, remedy: str) -> np.ndarray:
 
 
 def nonzero(a: ArrayLike, *, size: int | None = None,
-            fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> tuple[Any, ...]:
+            fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> tuple[Array, ...]:
     """The places of the elements that are not zero: one vector of integers per axis, in row-major
     order.
 

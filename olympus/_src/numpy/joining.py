@@ -29,6 +29,7 @@ from ..types.shape import (
     sequence,
     static_int,
 )
+from ..types.sharding import ShardingLike
 from . import promote
 from .indexing import take, write
 from .manipulation import (
@@ -95,7 +96,7 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     return to_array(slicing.concatenate(arrays, axis))
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     """`concatenate`, under its name in the array API standard."""
     return concatenate(arrays, axis)
 
@@ -113,7 +114,7 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
     return slicing.concatenate([expand_dims(x, axis) for x in arrays], axis)
 
 
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, which they lack. ValueError for scalars."""
     x = array_args("unstack", x)[0]
     if not x.shape:
@@ -193,7 +194,7 @@ def _block_depth(arrays: Any) -> tuple[int, int]:
 # Splitting ---------------------------------------------------------------------------------------
 
 def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
-          axis: int = 0) -> list[Any]:
+          axis: int = 0) -> list[Array]:
     """Equal parts (an int), or parts between places (a sequence), along an axis.
 
     Raises ValueError where an int does not divide the axis's size.
@@ -202,22 +203,22 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
 
 
 def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
-                axis: int = 0) -> list[Any]:
+                axis: int = 0) -> list[Array]:
     """`split` where the parts may differ in size by one, the larger ones first."""
     return _split("array_split", ary, indices_or_sections, axis)
 
 
-def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """`split` along axis 0."""
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
-def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """`split` along axis 1; of vectors along axis 0."""
     return _split("hsplit", ary, indices_or_sections, 0 if len(np.shape(ary)) == 1 else 1)
 
 
-def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """`split` along axis 2."""
     return _split("dsplit", ary, indices_or_sections, 2)
 
@@ -259,7 +260,7 @@ def _pieces(x: Any, *, bounds: tuple, axis: int) -> list[Any]:
 
 # Repeating ---------------------------------------------------------------------------------------
 
-def tile(A: ArrayLike, reps: Any) -> Array:
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """The array repeated as a whole, `reps[i]` times along axis i.
 
     >>> import olympus.numpy as onp
@@ -276,7 +277,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
 
 
 def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
-           total_repeat_length: int | None = None, out_sharding: Any = None) -> Array:
+           total_repeat_length: int | None = None, out_sharding: ShardingLike = None) -> Array:
     """Each element repeated in place.
 
     Args:

@@ -29,6 +29,7 @@ from ..types.shape import (
     prod,
     static_int,
 )
+from ..types.sharding import DeviceLike, ShardingLike
 from . import promote
 from .indexing import take
 from .promote import array_args, to_array
@@ -45,7 +46,7 @@ __all__ = [
 
 @fused(static=("shape", "order", "copy", "out_sharding"), inline=True)
 def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | None = None,
-            out_sharding: Any = None) -> Array:
+            out_sharding: ShardingLike = None) -> Array:
     """The same elements in another shape.
 
     Args:
@@ -97,7 +98,7 @@ def canonical_sizes(shape: Any) -> tuple[int, ...]:
 
 
 @fused(static=("order", "out_sharding"), inline=True)
-def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
     """The elements as a vector."""
     if order == "K":
         raise ValueError("ravel: order 'K' given; arrays have no strides here; use 'C' or "
@@ -231,7 +232,8 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 # Broadcasting ------------------------------------------------------------------------------------
 
 @fused(static=("shape", "out_sharding"), inline=True)
-def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: ShardingLike = None
+                ) -> Array:
     """The array repeated along new axes in front and along axes of size 1.
 
     Raises ValueError where it does not fit.
@@ -247,7 +249,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = No
     return constrain("broadcast_to", out, out_sharding)
 
 
-def broadcast_arrays(*args: ArrayLike) -> list[Any]:
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """The arrays, each broadcast to their common shape; dtypes stay."""
     args = tuple(array_args("broadcast_arrays", *args))
     if not args:
@@ -256,7 +258,7 @@ def broadcast_arrays(*args: ArrayLike) -> list[Any]:
     return [broadcast_to(x, shape) for x in args]
 
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to. ValueError if they do not.
 
     >>> import olympus.numpy as onp
@@ -402,7 +404,7 @@ def _roll_traced(a: Any, s: Any, *, axis: int) -> Any:
 # Dtype -------------------------------------------------------------------------------------------
 
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
-           device: Any = None) -> Array:
+           device: DeviceLike = None) -> Array:
     """The elements converted to another dtype; None is the default float dtype.
 
     Args:

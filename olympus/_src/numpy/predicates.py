@@ -116,7 +116,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return ne(imag(x), literal(0, dtypes.to_real_dtype(x.dtype)))
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: object) -> bool:
     """Whether the dtype is complex, whatever the values: of an array, a number, a list, a dtype."""
     if isinstance(x, (type, np.dtype)):
         return dtypes.issubdtype(x, np.complexfloating)
@@ -125,12 +125,12 @@ def iscomplexobj(x: Any) -> bool:
     return np.iscomplexobj(x)
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: object) -> bool:
     """Whether the dtype is not complex, whatever the values."""
     return not iscomplexobj(x)
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: object) -> bool:
     """Whether a value is a Python or NumPy number, or an array of rank 0."""
     if type(element) in SCALAR_TYPES or isinstance(element, np.generic):
         return True

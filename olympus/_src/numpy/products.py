@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
@@ -10,6 +11,7 @@ from ..core.trace import literal
 from ..lax import contract, slicing
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import mul, sub
+from ..lax.precision import PrecisionLike
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import (
@@ -20,6 +22,7 @@ from ..types.shape import (
     static_int,
 )
 from ..types.shape import prod as size_of
+from ..types.sharding import ShardingLike
 from . import reductions
 from .creation import diagonal_of
 from .promote import array_args, broadcast_to, convert, promote_dtypes, refuse_option, to_array
@@ -46,8 +49,9 @@ def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 @fused(static=("precision", "preferred_element_type", "out_sharding"), inline=True)
-def dot(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
-        preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
+def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
+        preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
+       ) -> Array:
     """a[..., k], b[..., k, m] -> [..., ..., m]: the last axis of `a` with the last but one of `b`.
 
     With a scalar the product; of a vector `b` its only axis counts. For batches of matrices use
@@ -72,8 +76,9 @@ def _check_contracted(name: str, x: Any, y: Any, i: int, j: int) -> None:
 
 
 @fused(static=("precision", "preferred_element_type", "out_sharding"), inline=True)
-def matmul(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
-           preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
+def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
+           preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
+          ) -> Array:
     """a[..., n, k] @ b[..., k, m] -> [..., n, m]; leading axes broadcast; vectors as in NumPy.
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
@@ -133,7 +138,7 @@ def _batch_shape(name: str, x: Any, y: Any) -> tuple[int, ...]:
 
 
 @fused(static=("precision", "preferred_element_type"))
-def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
          preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of conj(a) * b over all elements in row-major order: a scalar."""
     x, y = _operands("vdot", conjugate(a), b)
@@ -142,7 +147,7 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
 
 
 @fused(static=("precision", "preferred_element_type"), inline=True)
-def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
+def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
           preferred_element_type: DTypeLike | None = None) -> Array:
     """a[..., k], b[..., k] -> [..., ...]: the last axes are summed over; with a scalar `dot`."""
     x, y = _operands("inner", a, b)
@@ -169,8 +174,9 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
 
 @fused(static=("axes", "precision", "preferred_element_type", "out_sharding"), inline=True)
-def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2, *, precision: Any = None,
-              preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
+              *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+              out_sharding: ShardingLike = None) -> Array:
     """The sum over pairs of axes: the last of `a` with the first of `b`, or as listed.
 
     Args:
@@ -209,8 +215,8 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 @fused(static=("axisa", "axisb", "axisc", "axis"))
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1,
-          axis: int | None = None) -> Any:
+def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+          axis: int | None = None) -> Array:
     """a[..., 3], b[..., 3] -> [..., 3]: the cross product; of [..., 2] its last component [...].
 
     Raises ValueError for other sizes.
@@ -250,7 +256,7 @@ def _at_least(name: str, x: Any, ndim: int, position: int) -> None:
 
 
 @fused(static=("axis", "precision", "preferred_element_type"))
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
     """x1[..., k], x2[..., k] -> [...]: conj(x1) * x2 summed along an axis; the rest broadcasts."""
     x, y = _operands("vecdot", x1, x2)

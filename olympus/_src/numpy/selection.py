@@ -45,8 +45,8 @@ __all__ = ["argwhere", "choose", "compress", "extract", "fill_diagonal", "flatno
 _INT32 = dtypes.as_dtype("int32")
 
 
-def where(condition: Any, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *,
-          size: int | None = None, fill_value: Any = None) -> Any:
+def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *,
+          size: int | None = None, fill_value: ArrayLike | None = None) -> Any:
     """Elements of `x` where the condition holds, of `y` elsewhere; all three broadcast.
 
     With the condition alone this is `nonzero`, which takes `size` and `fill_value`. Raises
@@ -287,7 +287,7 @@ def _wide(places: Any) -> Any:
     return to_array(promote.convert(places, dtype) if narrow else places)
 
 
-def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     """Places in the flattened array as places per axis; those outside are brought inside.
 
     >>> import olympus.numpy as onp

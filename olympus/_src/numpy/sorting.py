@@ -18,6 +18,7 @@ from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import bit_length, canonical_axis, canonical_dim, entries, static_int
+from ..types.sharding import ShardingLike
 from . import promote
 from .conditions import where
 from .indexing import concrete, take, take_along_axis, write
@@ -152,7 +153,7 @@ def _parted(name: str, a: Any, kth: int | Sequence[int], axis: int | None) -> tu
 
 
 def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
-          sorted: bool = True) -> tuple[Any, Any]:
+          sorted: bool = True) -> tuple[Array, Array]:
     """The k largest (or smallest) elements along an axis, and their places.
 
     `sorted` is accepted: the result is always sorted. Raises ValueError for another mode.
@@ -268,7 +269,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
 
 
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
-             length: int | None = None, out_sharding: Any = None) -> Array:
+             length: int | None = None, out_sharding: ShardingLike = None) -> Array:
     """How often each of 0, 1, 2 … occurs in a vector; weights are summed instead if given.
 
     Args:

@@ -113,7 +113,7 @@ _MIN = ("c", _LexicographicExtremum(lt_p))
 # Arithmetic --------------------------------------------------------------------------------------
 
 @eager_binary
-def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """`x + y`, broadcast; on booleans, or.
 
     >>> import olympus.numpy as jnp
@@ -126,7 +126,7 @@ def add(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 
 
 @eager_binary
-def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """`x - y`, broadcast; booleans are refused, as in NumPy."""
     if out is not None or where is not None:
         refuse_option("subtract", out=out, where=where)
@@ -134,7 +134,7 @@ def subtract(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 
 
 @eager_binary
-def multiply(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """`x * y`, broadcast; on booleans, and."""
     if out is not None or where is not None:
         refuse_option("multiply", out=out, where=where)
@@ -256,7 +256,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @eager_binary(composite=True)
-def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The pair `(x1 // x2, x1 % x2)`."""
     x, y = promote("divmod", x1, x2)
     if kind_of(x) == "f":
@@ -347,7 +347,7 @@ def reciprocal(x: ArrayLike, /) -> Array:
 
 
 @eager_unary
-def negative(x: Any, /, *, out: None = None, where: None = None) -> Any:
+def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """`-x`; booleans are refused, use `logical_not`."""
     if out is not None or where is not None:
         refuse_option("negative", out=out, where=where)
@@ -387,7 +387,7 @@ def sign(x: ArrayLike, /) -> Array:
 
 
 @eager_binary
-def maximum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The larger of two elements; NaN if either is."""
     if out is not None or where is not None:
         refuse_option("maximum", out=out, where=where)
@@ -395,7 +395,7 @@ def maximum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
 
 
 @eager_binary
-def minimum(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def minimum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The smaller of two elements; NaN if either is."""
     if out is not None or where is not None:
         refuse_option("minimum", out=out, where=where)
@@ -454,7 +454,7 @@ def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
 
 
 @eager_binary
-def logical_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def logical_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """Whether both elements are not zero."""
     if out is not None or where is not None:
         refuse_option("logical_and", out=out, where=where)
@@ -462,7 +462,7 @@ def logical_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
 
 
 @eager_binary
-def logical_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def logical_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """Whether either element is not zero."""
     if out is not None or where is not None:
         refuse_option("logical_or", out=out, where=where)
@@ -470,7 +470,7 @@ def logical_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> An
 
 
 @eager_binary
-def logical_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def logical_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """Whether exactly one of the elements is not zero."""
     if out is not None or where is not None:
         refuse_option("logical_xor", out=out, where=where)
@@ -485,7 +485,7 @@ def logical_not(x: ArrayLike, /) -> Array:
 
 
 @eager_binary
-def bitwise_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """`x & y` of integers or booleans."""
     if out is not None or where is not None:
         refuse_option("bitwise_and", out=out, where=where)
@@ -493,7 +493,7 @@ def bitwise_and(x: Any, y: Any, /, *, out: None = None, where: None = None) -> A
 
 
 @eager_binary
-def bitwise_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """`x | y` of integers or booleans."""
     if out is not None or where is not None:
         refuse_option("bitwise_or", out=out, where=where)
@@ -501,7 +501,7 @@ def bitwise_or(x: Any, y: Any, /, *, out: None = None, where: None = None) -> An
 
 
 @eager_binary
-def bitwise_xor(x: Any, y: Any, /, *, out: None = None, where: None = None) -> Any:
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """`x ^ y` of integers or booleans."""
     if out is not None or where is not None:
         refuse_option("bitwise_xor", out=out, where=where)

@@ -26,6 +26,7 @@ from ..lax.transcendental import exp, log1p, sqrt, tan
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_shape
+from ..types.sharding import ShardingLike
 from .arguments import draw_shape, float_dtype, parameter
 from .keys import random_bits_p, random_split_p, typed, typed_scalar
 
@@ -45,8 +46,8 @@ def subkeys(key: Any, num: int = 2) -> list[Any]:
     return [index_in_dim(keys, i, 0, False) for i in range(num)]
 
 
-def bits(key: ArrayLike, shape: Shape = (), dtype: Any = None, *,
-         out_sharding: Any = None) -> Array:
+def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
+         out_sharding: ShardingLike = None) -> Array:
     """Uniformly random bits.
 
     Args:
@@ -103,7 +104,8 @@ def _between(key: Any, low: Any, high: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
-            minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0, *, out_sharding: Any = None) -> Array:
+            minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0, *, out_sharding: ShardingLike = None
+           ) -> Array:
     """Floats uniform in [minval, maxval).
 
     Args:
@@ -152,7 +154,7 @@ def _normal(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-           out_sharding: Any = None) -> Array:
+           out_sharding: ShardingLike = None) -> Array:
     """Normal numbers of mean 0 and variance 1, by the inverse of erf.
 
     Args:
@@ -184,7 +186,7 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: A
 
 
 def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
-                     dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
+                     dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Standard normal numbers given that they lie in (lower, upper).
 
     Args:
@@ -219,7 +221,7 @@ def _exponential(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-                out_sharding: Any = None) -> Array:
+                out_sharding: ShardingLike = None) -> Array:
     """Exponential numbers of mean 1, density exp(-x): `uniform`'s arguments."""
     return _draw("exponential", _exponential, key, shape, dtype, out_sharding)
 
@@ -254,7 +256,7 @@ def precision_mode(name: str, mode: Any) -> str:
 
 
 def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
-           mode: str | None = None, *, out_sharding: Any = None) -> Array:
+           mode: str | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Gumbel numbers, density exp(-x - exp(-x)).
 
     Args:
@@ -278,7 +280,7 @@ def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-            out_sharding: Any = None) -> Array:
+            out_sharding: ShardingLike = None) -> Array:
     """Laplace numbers, density exp(-|x|) / 2: `uniform`'s arguments."""
     return _draw("laplace", _laplace, key, shape, dtype, out_sharding)
 
@@ -291,7 +293,7 @@ def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-             out_sharding: Any = None) -> Array:
+             out_sharding: ShardingLike = None) -> Array:
     """Logistic numbers, log(u / (1 - u)): `uniform`'s arguments."""
     return _draw("logistic", _logistic, key, shape, dtype, out_sharding)
 
@@ -304,7 +306,7 @@ def _cauchy(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-           out_sharding: Any = None) -> Array:
+           out_sharding: ShardingLike = None) -> Array:
     """Cauchy numbers, density 1 / (pi (1 + x^2)): `uniform`'s arguments."""
     return _draw("cauchy", _cauchy, key, shape, dtype, out_sharding)
 
@@ -323,7 +325,7 @@ def _maxwell(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-            out_sharding: Any = None) -> Array:
+            out_sharding: ShardingLike = None) -> Array:
     """Maxwell numbers, density sqrt(2/pi) x^2 exp(-x^2 / 2): `uniform`'s arguments."""
     return _draw("maxwell", _maxwell, key, shape, dtype, out_sharding)
 
@@ -388,7 +390,7 @@ def _pareto(key: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
-           *, out_sharding: Any = None) -> Array:
+           *, out_sharding: ShardingLike = None) -> Array:
     """Pareto numbers, density b / x^(b+1) for x >= 1; `b` broadcasts to the shape."""
     return _with("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
 
@@ -400,7 +402,7 @@ def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
-             dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
+             dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Rayleigh numbers, density x exp(-x^2 / 2) times `scale`, which broadcasts to the shape."""
     return _with("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
 
@@ -412,7 +414,7 @@ def _lognormal(key: Any, sigma: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None,
-              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
+              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """exp of normal numbers of standard deviation `sigma`, which broadcasts to the shape."""
     return _with("lognormal", _lognormal, key, (sigma,), shape, dtype, out_sharding)
 
@@ -429,7 +431,7 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Dims, dtyp
 
 def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike,
                shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-               out_sharding: Any = None) -> Array:
+               out_sharding: ShardingLike = None) -> Array:
     """Numbers of triangular density over [left, right] with its peak at mode.
 
     The parameters broadcast to the shape.
@@ -451,6 +453,6 @@ def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
-         dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
+         dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Wald (inverse Gaussian) numbers of the given mean and scale 1; it broadcasts to the shape."""
     return _with("wald", _wald, key, (mean,), shape, dtype, out_sharding)

@@ -23,6 +23,7 @@ from ..lax.transcendental import log, sqrt
 from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
+from ..types.sharding import ShardingLike
 from .arguments import Dims, draw_shape, parameter
 from .continuous import subkeys, typed_aval, unit
 from .gamma import check_method
@@ -112,7 +113,7 @@ def _poisson(key: Any, lam: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
             dtype: DTypeLike | None = None, *, method: str = "exact",
-            out_sharding: Any = None) -> Array:
+            out_sharding: ShardingLike = None) -> Array:
     """Poisson numbers.
 
     Args:

@@ -30,6 +30,7 @@ from ..numpy.sorting import searchsorted
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis, canonical_shape, prod
+from ..types.sharding import ShardingLike
 from .arguments import draw_shape, parameter
 from .continuous import gumbel_of, precision_mode, rademacher_signs, subkeys, typed_aval, unit
 from .keys import random_bits_p, typed
@@ -53,7 +54,7 @@ def _bernoulli(key: Any, p: Any, *, shape: Dims, mode: str) -> Any:
 
 
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
-              out_sharding: Any = None) -> Array:
+              out_sharding: ShardingLike = None) -> Array:
     """True with probability `p`.
 
     Args:
@@ -83,7 +84,7 @@ def _rademacher(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
-               out_sharding: Any = None) -> Array:
+               out_sharding: ShardingLike = None) -> Array:
     """-1 or 1 with equal probability; dtype None is the default int."""
     typed_aval(key, "rademacher")
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("rademacher", dtype)
@@ -151,7 +152,7 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: Dims, dtype: Any, bey
 
 
 def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
-            dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
+            dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Integers uniform in [minval, maxval).
 
     Args:
@@ -189,7 +190,7 @@ def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
-              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
+              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Numbers of trials, each of success probability `p`, up to the first success: 1, 2 …"""
     typed_aval(key, "geometric")
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("geometric", dtype)
@@ -231,7 +232,7 @@ def _order(key: Any, *, n: int) -> Any:
 
 
 def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False, *,
-                out_sharding: Any = None) -> Array:
+                out_sharding: ShardingLike = None) -> Array:
     """The slices of an array along an axis in random order.
 
     Args:
@@ -287,7 +288,7 @@ def _categorical_distinct(key: Any, logits: Any, *, shape: Dims, axis: int, mode
 
 def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None,
                 replace: bool = True, mode: str | None = None, *,
-                out_sharding: Any = None) -> Array:
+                out_sharding: ShardingLike = None) -> Array:
     """Indices along an axis with probabilities softmax(logits).
 
     Args:

@@ -19,6 +19,7 @@ from ..lax.transcendental import exp, sqrt
 from ..numpy import promote
 from ..transforms.fused import fused
 from ..types.shape import canonical_shape, static_int
+from ..types.sharding import ShardingLike
 from .arguments import Dims, draw_shape, float_dtype, parameter, shape_of
 from .continuous import (
     exponential_of,
@@ -53,7 +54,7 @@ def _beta(key: Any, a: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
          dtype: DTypeLike | None = None, *, method: str = "exact",
-         out_sharding: Any = None) -> Array:
+         out_sharding: ShardingLike = None) -> Array:
     """Beta numbers in [0, 1], density x ** (a-1) * (1-x) ** (b-1) up to a factor.
 
     Args:
@@ -80,7 +81,7 @@ def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
-              dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
+              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Vectors of positive numbers of sum 1, density the product of x[i] ** (alpha[i]-1).
 
     Args:
@@ -117,7 +118,7 @@ def _chisquare(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, method: str = "exact",
-              out_sharding: Any = None) -> Array:
+              out_sharding: ShardingLike = None) -> Array:
     """Chi-square numbers of `df` degrees of freedom (> 0), which broadcast to the shape.
 
     `gamma`'s other arguments.
@@ -134,7 +135,7 @@ def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None,
-      dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
+      dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """F numbers: the ratio of two chi-square numbers, each over its degrees of freedom.
 
     `dfnum` and `dfden` (> 0) broadcast to the shape.
@@ -151,7 +152,7 @@ def _t(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
-      out_sharding: Any = None) -> Array:
+      out_sharding: ShardingLike = None) -> Array:
     """Numbers of Student's t distribution of `df` degrees of freedom, which broadcast to the shape.
     """
     return _drawn("t", _t, key, (df,), shape, dtype, out_sharding)
@@ -170,7 +171,7 @@ def _generalized_normal(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 
 
 def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None,
-                       *, out_sharding: Any = None) -> Array:
+                       *, out_sharding: ShardingLike = None) -> Array:
     """Numbers of density exp(-|x| ** p) up to a factor; p > 0 broadcasts to the shape."""
     return _drawn("generalized_normal", _generalized_normal, key, (p,), shape, dtype,
                   out_sharding)
@@ -191,7 +192,7 @@ def _ball(key: Any, p: Any, *, shape: Dims, d: int, dtype: Any) -> Any:
 
 
 def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,
-         out_sharding: Any = None) -> Any:
+         out_sharding: ShardingLike = None) -> Array:
     """Points uniform in the unit ball of the p-norm.
 
     Args:

@@ -30,6 +30,7 @@ from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
+from ..types.sharding import ShardingLike
 from .arguments import draw_shape, float_dtype, parameter
 from .continuous import exponential_of, standard_normal, typed_aval, unit
 from .keys import random_split_p, typed
@@ -171,7 +172,7 @@ def check_method(name: str, method: str) -> None:
 
 
 def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
-          *, method: str = "exact", out_sharding: Any = None) -> Array:
+          *, method: str = "exact", out_sharding: ShardingLike = None) -> Array:
     """Gamma numbers, density x ** (a-1) * exp(-x) / Γ(a).
 
     Marsaglia and Tsang (2000), ACM Trans. Math. Softw. 26(3), 363; differentiable in `a` by
@@ -198,7 +199,7 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
 
 def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
              dtype: DTypeLike | None = None, *, method: str = "exact",
-             out_sharding: Any = None) -> Array:
+             out_sharding: ShardingLike = None) -> Array:
     """Logarithms of gamma numbers, finite where these underflow at small `a`.
 
     `gamma`'s arguments and draws.

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..backend.array import register_holder
 from ..base import config, lib
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
@@ -410,7 +410,7 @@ def _seeded(name: str, seed: Any, impl: Generator) -> Any:
     return random_seed_p.bind(seed, impl=impl)
 
 
-def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
     """A typed random key from an integer.
 
     Args:
@@ -448,7 +448,8 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     return _dtype_of(_generator("key_dtype", impl_spec))
 
 
-def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: Any = None) -> Any:
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None
+                 ) -> Array:
     """Typed keys of shape [...] from their words uint32[..., 2]; inverse of `key_data`."""
     return random_wrap_p.bind(key_bits_array, impl=_generator("wrap_key_data", impl, dtype))
 
@@ -492,7 +493,7 @@ def _as_given(given: Any, keys: Any) -> Any:
     return keys if _is_key(given) else random_unwrap_p.bind(keys)
 
 
-def clone(key: ArrayLike) -> Any:
+def clone(key: ArrayLike) -> Array:
     """The same key: for code that checks that no key is used twice, a different one."""
     return _as_given(key, random_clone_p.bind(typed(key)))
 

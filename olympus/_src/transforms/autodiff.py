@@ -12,11 +12,12 @@ tangents land on a tape, and the tape is walked backwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
+from typing import Literal as Exactly
 
 from ..backend.eager import result_array
 from ..base.source import api_boundary, filter_traceback
-from ..base.typing import P, R
+from ..base.typing import AxisName, P, PyTree, R
 from ..base.util import name_of, wraps
 from ..control.bodies import cast
 from ..core import tags
@@ -52,6 +53,7 @@ from .jit import jit
 __all__ = ["fwd_and_bwd", "grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 
 ArgNums = int | Sequence[int]
+A = TypeVar("A")        # what `has_aux` says to pass by
 
 
 # The flat core ----------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ def one(aval: ShapedArray) -> Any:
 
 def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = False,
                    holomorphic: bool = False, allow_int: bool = False,
-                   reduce_axes: Sequence[Any] = ()) -> Callable[P, tuple[R, Any]]:
+                   reduce_axes: Sequence[AxisName] = ()) -> Callable[P, tuple[R, PyTree]]:
     """A function that returns both the value of `fun` and its gradient.
 
     Arguments are those of `grad`. The result is `(value, gradient)`, with `has_aux`
@@ -170,9 +172,9 @@ def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = Fa
                      True)
 
 
-def grad(fun: Callable[P, Any], argnums: ArgNums = 0, has_aux: bool = False,
+def grad(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
          holomorphic: bool = False, allow_int: bool = False,
-         reduce_axes: Sequence[Any] = ()) -> Callable[P, Any]:
+         reduce_axes: Sequence[AxisName] = ()) -> Callable[P, PyTree]:
     """A function that computes the gradient of `fun` by reverse mode.
 
     Args:
@@ -296,9 +298,19 @@ def check_inputs(what: str, fun: Any, avals: Sequence[Any], positions: Sequence[
 
 # jvp --------------------------------------------------------------------------------------------
 
+@overload
+def jvp(fun: Callable[..., R], primals: Sequence[PyTree], tangents: Sequence[PyTree],
+        has_aux: Exactly[False] = False) -> tuple[R, R]: ...
+
+
+@overload
+def jvp(fun: Callable[..., tuple[R, A]], primals: Sequence[PyTree], tangents: Sequence[PyTree],
+        has_aux: Exactly[True]) -> tuple[R, R, A]: ...
+
+
 @api_boundary
-def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any],
-        has_aux: bool = False) -> tuple[Any, ...]:
+def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequence[PyTree],
+        has_aux: bool = False) -> tuple[PyTree, ...]:
     """The value of `fun` and its derivative in one direction, by forward mode.
 
     Args:
@@ -485,9 +497,21 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
     return (result, derivative, flat.aux) if has_aux else (result, derivative)
 
 
+@overload
+def vjp(fun: Callable[..., R], *primals: PyTree, has_aux: Exactly[False] = False,
+        reduce_axes: Sequence[AxisName] = ()
+        ) -> tuple[R, Callable[[PyTree], tuple[PyTree, ...]]]: ...
+
+
+@overload
+def vjp(fun: Callable[..., tuple[R, A]], *primals: PyTree, has_aux: Exactly[True],
+        reduce_axes: Sequence[AxisName] = ()
+        ) -> tuple[R, Callable[[PyTree], tuple[PyTree, ...]], A]: ...
+
+
 @api_boundary
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
-        reduce_axes: Sequence[Any] = ()) -> tuple[Any, ...]:
+def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
+        reduce_axes: Sequence[AxisName] = ()) -> tuple[PyTree, ...]:
     """The value of `fun` and its pullback, by reverse mode.
 
     Args:
@@ -512,9 +536,19 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
     return _derivative("vjp", Pullback, fun, primals, has_aux)
 
 
+@overload
+def linearize(fun: Callable[..., R], *primals: PyTree, has_aux: Exactly[False] = False
+              ) -> tuple[R, Callable[..., R]]: ...
+
+
+@overload
+def linearize(fun: Callable[..., tuple[R, A]], *primals: PyTree, has_aux: Exactly[True]
+              ) -> tuple[R, Callable[..., R], A]: ...
+
+
 @api_boundary
-def linearize(fun: Callable[..., Any], *primals: Any,
-              has_aux: bool = False) -> tuple[Any, ...]:
+def linearize(fun: Callable[..., PyTree], *primals: PyTree,
+              has_aux: bool = False) -> tuple[PyTree, ...]:
     """The value of `fun` and its derivative there as a linear function of tangents.
 
     What does not depend on the tangents is computed once: call it for many tangents where `jvp`
@@ -537,8 +571,8 @@ def linearize(fun: Callable[..., Any], *primals: Any,
     return _derivative("linearize", Pushforward, fun, primals, has_aux)
 
 
-def fwd_and_bwd(fun: Callable[..., Any], argnums: ArgNums, has_aux: bool = False,
-                jitted: bool = True) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def fwd_and_bwd(fun: Callable[..., PyTree], argnums: ArgNums, has_aux: bool = False,
+                jitted: bool = True) -> tuple[Callable[..., PyTree], Callable[..., PyTree]]:
     """`vjp` as two functions: a forward one that returns residuals and a backward one.
 
     Args:
@@ -581,8 +615,8 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: ArgNums, has_aux: bool = False
 # linear_transpose -------------------------------------------------------------------------------
 
 @api_boundary
-def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
-                     ) -> Callable[..., Any]:
+def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
+                     reduce_axes: Sequence[AxisName] = ()) -> Callable[..., tuple[PyTree, ...]]:
     """The transpose of a function that is linear in all its arguments.
 
     Args:

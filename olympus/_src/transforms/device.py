@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +13,13 @@ from ..backend.devices import client
 from ..backend.eager import argument_array
 from ..base import lib
 from ..base.source import api_boundary
-from ..base.typing import ArrayLike
+from ..base.typing import Array, Device, PyTree, T
 from ..core.trace import Tracer, typeof
 from ..lax.sharding import constrain, move, resolve_sharding
 from ..types.memory import Space
 from ..types.mesh import AxisType, Mesh
 from ..types.shape import canonical_shape, prod, sequence
-from ..types.sharding import NamedSharding, PartitionSpec, make_single_device_sharding
+from ..types.sharding import DeviceLike, NamedSharding, PartitionSpec, make_single_device_sharding
 from ..types.tree import flatten_axes, tree_flatten, tree_map
 from .arguments import leaf_path
 
@@ -30,8 +30,8 @@ ArrayImpl = lib.ArrayImpl
 
 
 @api_boundary
-def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = False,
-               may_alias: bool | None = None) -> Any:
+def device_put(x: PyTree, device: DeviceLike = None, *, src: Any = None, donate: bool = False,
+               may_alias: bool | None = None) -> PyTree:
     """Put arrays on a device; returns at once.
 
     Args:
@@ -151,7 +151,7 @@ def _in_memory(x: Any, memory: str | None) -> Any:
 
 
 @api_boundary
-def device_get(x: Any) -> Any:
+def device_get(x: PyTree) -> PyTree:
     """The arrays of a pytree as NumPy arrays; waits for them. Other leaves stay as they are.
 
     >>> import olympus, olympus.numpy as onp
@@ -164,7 +164,7 @@ def device_get(x: Any) -> Any:
 
 
 @api_boundary
-def block_until_ready(x: ArrayLike) -> Any:
+def block_until_ready(x: T) -> T:
     """Wait until the arrays of a pytree are computed, and return it; errors of theirs come here.
 
     >>> import olympus, olympus.numpy as onp
@@ -178,7 +178,7 @@ def block_until_ready(x: ArrayLike) -> Any:
 
 
 @api_boundary
-def copy_to_host_async(x: ArrayLike) -> Any:
+def copy_to_host_async(x: T) -> T:
     """Start copying the arrays of a pytree to the host, and return it."""
     for array in _arrays(x):
         lib.copy_to_host_async(array)
@@ -190,9 +190,9 @@ def _arrays(x: Any) -> list[Any]:
     return [leaf for leaf in leaves if type(leaf) is ArrayImpl]
 
 
-def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Any],
-              axis_types: Sequence[AxisType] | None = None, *, devices: Sequence[Any] | None = None
-              ) -> Mesh:
+def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
+              axis_types: Sequence[AxisType] | None = None, *,
+              devices: Sequence[Device] | None = None) -> Mesh:
     """A mesh of the first devices, as many as it takes.
 
     Args:
@@ -217,7 +217,7 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Any],
     return Mesh(array.reshape(sizes), axis_names, axis_types)
 
 
-def live_arrays(platform: str | None = None) -> list[Any]:
+def live_arrays(platform: str | None = None) -> list[Array]:
     """All arrays of a platform that are not deleted yet, those kept by Olympus itself included."""
     return list(client(platform).live_arrays())
 

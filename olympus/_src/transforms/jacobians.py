@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.source import filter_traceback
-from ..base.typing import P
+from ..base.typing import P, PyTree
 from ..base.util import name_of, wraps
 from ..control.bodies import cast
 from ..core.context import under
@@ -40,9 +40,9 @@ from .autodiff import ArgNums, FlatFunction, Linearized, check_inputs, linearize
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
 
-def jacfwd(fun: Callable[P, Any], argnums: ArgNums = 0, has_aux: bool = False,
+def jacfwd(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
            holomorphic: bool = False
-           ) -> Callable[P, Any]:
+           ) -> Callable[P, PyTree]:
     """A function that computes the Jacobian of `fun` by forward mode: good for few inputs.
 
     Args:
@@ -65,9 +65,9 @@ def jacfwd(fun: Callable[P, Any], argnums: ArgNums = 0, has_aux: bool = False,
     return _jacobian("jacfwd", fun, argnums, has_aux, holomorphic, False, _columns)
 
 
-def jacrev(fun: Callable[P, Any], argnums: ArgNums = 0, has_aux: bool = False,
+def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
            holomorphic: bool = False,
-           allow_int: bool = False) -> Callable[P, Any]:
+           allow_int: bool = False) -> Callable[P, PyTree]:
     """A function that computes the Jacobian of `fun` by reverse mode: good for few outputs.
 
     Arguments and result are those of `jacfwd`; with `allow_int`, the part that belongs to integer
@@ -84,9 +84,9 @@ def jacrev(fun: Callable[P, Any], argnums: ArgNums = 0, has_aux: bool = False,
 jacobian = jacrev
 
 
-def hessian(fun: Callable[P, Any], argnums: ArgNums = 0, has_aux: bool = False,
+def hessian(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
             holomorphic: bool = False
-            ) -> Callable[P, Any]:
+            ) -> Callable[P, PyTree]:
     """A function that computes the matrix of second derivatives of `fun`: `jacfwd(jacrev(fun))`.
 
     The result has the structure of the function's result, with that of the argument at each leaf,

@@ -32,6 +32,7 @@ from ..control.call import call_p
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
+from ..types.sharding import DeviceLike
 from ..types.tree import tree_unflatten
 from ..types.tree_registry import dispatch_registry
 from .program import Program, programs_of, trace_program
@@ -96,7 +97,7 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: Any = UNSPECIFIED,
         static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
-        device: Any = None, backend: str | None = None, inline: bool = False,
+        device: DeviceLike = None, backend: str | None = None, inline: bool = False,
         compiler_options: dict[str, Any] | None = None) -> Any:
     """Compile a function: traced and compiled by XLA once per type of its arguments.
 

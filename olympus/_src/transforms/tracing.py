@@ -6,13 +6,14 @@ A scope's name travels in the naming context of the equations recorded under it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Literal, overload
 
 from ..base.source import api_boundary, filter_traceback
+from ..base.typing import PyTree
 from ..base.util import name_of, wraps
 from ..core.context import ThreadState, ctx
-from ..core.ir import DebugInfo
+from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, enter, leave, typeof
 from ..types.avals import ShapeDtypeStruct
@@ -66,9 +67,22 @@ def _structs(closed: Any, out_tree: Any) -> Any:
                                for a in closed.out_avals])
 
 
-def make_olympuspr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (),
-                   axis_env: Sequence[tuple[Any, int]] | None = None, return_shape: bool = False
-                   ) -> Callable[..., Any]:
+@overload
+def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[int] = (),
+                   axis_env: Sequence[tuple[Hashable, int]] | None = None,
+                   return_shape: Literal[False] = False) -> Callable[..., ClosedOlympuspr]: ...
+
+
+@overload
+def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[int] = (),
+                   axis_env: Sequence[tuple[Hashable, int]] | None = None, *,
+                   return_shape: Literal[True]
+                   ) -> Callable[..., tuple[ClosedOlympuspr, PyTree]]: ...
+
+
+def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[int] = (),
+                   axis_env: Sequence[tuple[Hashable, int]] | None = None,
+                   return_shape: bool = False) -> Callable[..., PyTree]:
     """A function that returns the program of `fun` for given arguments.
 
     Args:
@@ -115,7 +129,7 @@ def make_olympuspr(fun: Callable[..., Any], static_argnums: int | Sequence[int] 
 
 
 @api_boundary
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
     """Shapes and dtypes of a function's result, found without any computation.
 
     Args:

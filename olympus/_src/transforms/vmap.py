@@ -7,7 +7,7 @@ from operator import index
 from typing import Any
 
 from ..base.source import filter_traceback
-from ..base.typing import P, R
+from ..base.typing import P, PyTree, R
 from ..base.util import name_of, wraps
 from ..core.context import under
 from ..core.primitive import Axis
@@ -21,7 +21,7 @@ from .arguments import check_callable, check_results, leaf_name, structure_path
 __all__ = ["vmap"]
 
 
-def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[Any] = 0, out_axes: Any = 0,
+def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_axes: PyTree = 0,
          axis_name: Hashable | None = None, axis_size: int | None = None,
          spmd_axis_name: Hashable | None = None, sum_match: bool = False) -> Callable[P, R]:
     """Map a function over an axis of its arguments.

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..base import lib
+from ..base.typing import Device
 from ..base.util import memoize
 from .mesh import AbstractMesh, Mesh
 from .shape import prod
 
-__all__ = ["UNCONSTRAINED", "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding",
+__all__ = ["UNCONSTRAINED", "DeviceLike", "NamedSharding", "PartitionSpec", "Sharding",
+           "ShardingLike", "SingleDeviceSharding",
            "axes_of", "device_tuple", "entry_of", "make_single_device_sharding",
            "sharding_in_types"]
 
@@ -135,6 +137,10 @@ def entry_of(p: Any) -> Any:
     if isinstance(p, (tuple, list)):
         return tuple(p) if len(p) > 1 else p[0] if p else None
     return p
+
+
+ShardingLike: TypeAlias = Sharding | PartitionSpec | None
+DeviceLike: TypeAlias = Device | Sharding | None
 
 
 def axes_of(entry: Any) -> tuple[Any, ...]:

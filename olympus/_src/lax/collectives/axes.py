@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array
+from ...base.typing import Array, AxisName
 from ...core import tags
 from ...core.context import MeshAxis
 from ...core.primitive import Axis, Primitive
@@ -142,12 +142,12 @@ class AxisIndex(Collective):
 axis_index_p = AxisIndex("axis_index")
 
 
-def axis_size(axis_name: Any) -> int:
+def axis_size(axis_name: AxisName) -> int:
     """The size of a named axis, or the product of the sizes of several: a Python int."""
     return prod(sizes_of(axis_names("axis_size", axis_name)))
 
 
-def axis_index(axis_name: Any) -> Array:
+def axis_index(axis_name: AxisName) -> Array:
     """This element's position along a named axis: int32[], row-major over several names."""
     index: Any = None
     for name in axis_names("axis_index", axis_name):

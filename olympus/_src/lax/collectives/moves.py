@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import ArrayLike
+from ...base.typing import AxisIndexGroups, AxisName, PyTree
 from ...core.primitive import Axis
 from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
@@ -273,8 +273,8 @@ def _mapped(what: str, x: Any, axis_name: Any, groups: Any, fun: Callable[..., A
     return tree_map(lambda leaf: fun(leaf, names, found), x) if names else x
 
 
-def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0,
-               tiled: bool = False, to: str = "varying") -> Any:
+def all_gather(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None,
+               axis: int = 0, tiled: bool = False, to: str = "varying") -> PyTree:
     """The values of all elements of a named axis; every element gets them.
 
     Args:
@@ -304,8 +304,8 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
     return _mapped("all_gather", x, axis_name, axis_index_groups, gather)
 
 
-def psum_scatter(x: ArrayLike, axis_name: Any, *, scatter_dimension: int = 0,
-                 axis_index_groups: Any = None, tiled: bool = False) -> Any:
+def psum_scatter(x: PyTree, axis_name: AxisName, *, scatter_dimension: int = 0,
+                 axis_index_groups: AxisIndexGroups = None, tiled: bool = False) -> PyTree:
     """The sum over a named axis, of which each element gets its part: `psum`, then a slice.
 
     Args:
@@ -367,8 +367,8 @@ def _cut(what: str, x: Any, at: int, names: Names, groups: Groups | None) -> Any
     return cut(x, at, (n, floor_div(aval.shape[at], n) if n else 0))
 
 
-def all_to_all(x: ArrayLike, axis_name: Any, split_axis: int, concat_axis: int, *,
-               axis_index_groups: Any = None, tiled: bool = False) -> Any:
+def all_to_all(x: PyTree, axis_name: AxisName, split_axis: int, concat_axis: int, *,
+               axis_index_groups: AxisIndexGroups = None, tiled: bool = False) -> PyTree:
     """Each element sends part k of its array to element k, and stacks what it gets.
 
     Args:
@@ -399,7 +399,8 @@ def all_to_all(x: ArrayLike, axis_name: Any, split_axis: int, concat_axis: int, 
     return _mapped("all_to_all", x, axis_name, axis_index_groups, exchange)
 
 
-def pswapaxes(x: ArrayLike, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+def pswapaxes(x: PyTree, axis_name: AxisName, axis: int, *,
+              axis_index_groups: AxisIndexGroups = None) -> PyTree:
     """A named axis exchanged with an axis of the array, of the same size.
 
     Args:
@@ -410,7 +411,7 @@ def pswapaxes(x: ArrayLike, axis_name: Any, axis: int, *, axis_index_groups: Any
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def ppermute(x: ArrayLike, axis_name: Any, perm: Any) -> Any:
+def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> PyTree:
     """Values sent along a named axis.
 
     Args:
@@ -442,10 +443,12 @@ def ppermute(x: ArrayLike, axis_name: Any, perm: Any) -> Any:
 
 
 def _pairs(perm: Any, size: int) -> tuple[tuple[int, int], ...]:
-    pairs = [positions("ppermute", pair, "an entry of perm")
-             for pair in sequence(perm, "ppermute", "perm")]
-    if any(len(pair) != 2 for pair in pairs):
-        raise ValueError(f"ppermute: perm {perm} given; pairs (source, destination) are required.")
+    pairs = []
+    for entry in sequence(perm, "ppermute", "perm"):
+        if len(pair := positions("ppermute", entry, "an entry of perm")) != 2:
+            raise ValueError(f"ppermute: perm {perm} given; pairs (source, destination) are "
+                             "required.")
+        pairs.append((pair[0], pair[1]))
     for what, places in (("sources", [src for src, _ in pairs]),
                          ("destinations", [dst for _, dst in pairs])):
         if len(set(places)) < len(places) or not all(0 <= i < size for i in places):
@@ -454,7 +457,7 @@ def _pairs(perm: Any, size: int) -> tuple[tuple[int, int], ...]:
     return tuple(pairs)
 
 
-def pshuffle(x: ArrayLike, axis_name: Any, perm: Any) -> Any:
+def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
     """Values permuted along a named axis: element i gets the value of element perm[i].
 
     Args:

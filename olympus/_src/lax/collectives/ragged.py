@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName
 from ...core.primitive import Axis, Linear
 from ...core.trace import typeof
 from ...types import dtypes
@@ -177,9 +178,9 @@ def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, p
 ragged_all_to_all_p = RaggedAllToAll("ragged_all_to_all")
 
 
-def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes: Any,
-                      output_offsets: Any, recv_sizes: Any, *, axis_name: Any,
-                      axis_index_groups: Any = None) -> Any:
+def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: ArrayLike,
+                      send_sizes: ArrayLike, output_offsets: ArrayLike, recv_sizes: ArrayLike, *,
+                      axis_name: AxisName, axis_index_groups: AxisIndexGroups = None) -> Array:
     """Each element sends a slice of rows to each other one, and gets one from each.
 
     Args:

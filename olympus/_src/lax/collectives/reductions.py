@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import ArrayLike
+from ...base.typing import AxisIndexGroups, AxisName, PyTree, T
 from ...core import tags
 from ...core.context import MeshAxis
 from ...core.primitive import Axis, not_linear
@@ -174,7 +174,7 @@ def _reduction(prim: Reduction, x: Any, axis_name: Any, axis_index_groups: Any) 
     return tree_map(reduce, x) if names else x
 
 
-def psum(x: ArrayLike, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def psum(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> PyTree:
     """Sum over a named axis; every element gets the sum.
 
     Args:
@@ -204,7 +204,8 @@ def _count(what: str, axis_name: Any, axis_index_groups: Any) -> Any:
     return lookup(sizes[group_tables(groups)[0]], axis_index(names))
 
 
-def pmean(x: ArrayLike, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
+         ) -> PyTree:
     """Mean over a named axis; every element gets it. Arguments as of `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = _count("pmean", axis_name, axis_index_groups)
@@ -217,17 +218,17 @@ def pmean(x: ArrayLike, axis_name: Any, *, axis_index_groups: Any = None) -> Any
     return tree_map(mean, total)
 
 
-def pmax(x: ArrayLike, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmax(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> PyTree:
     """Maximum over a named axis; every element gets it. Arguments as of `psum`."""
     return _reduction(pmax_p, x, axis_name, axis_index_groups)
 
 
-def pmin(x: ArrayLike, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmin(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> PyTree:
     """Minimum over a named axis; every element gets it. Arguments as of `psum`."""
     return _reduction(pmin_p, x, axis_name, axis_index_groups)
 
 
-def pbroadcast(x: ArrayLike, axis_name: Any, source: int) -> Any:
+def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
     """The value of element `source` of a named axis; every element gets it.
 
     Args:
@@ -254,7 +255,7 @@ def pbroadcast(x: ArrayLike, axis_name: Any, source: int) -> Any:
     return tree_map(broadcast, x)
 
 
-def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     """`x` as a value of another kind along a named axis; the numbers stay.
 
     Args:

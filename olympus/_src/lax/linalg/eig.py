@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base import source
-from ...base.typing import ArrayLike
+from ...base.typing import Array, ArrayLike
 from ...base.util import member
 from ...core.trace import typeof
 from ...types import dtypes
@@ -129,7 +129,7 @@ eig_p = Eig("eig")
 def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
         compute_right_eigenvectors: bool = True, enable_eigvec_derivs: bool = False,
         implementation: EigImplementation | None = None,
-        use_magma: bool | None = None) -> list[Any]:
+        use_magma: bool | None = None) -> list[Array]:
     """Eigenvalues w and eigenvectors of a general matrix: vlᴴ x = diag(w) vlᴴ, x vr = vr diag(w).
 
     Args:

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.typing import ArrayLike
+from ...base.typing import Array, ArrayLike
 from ...base.util import member
 from ...core.trace import typeof
 from ..arithmetic import mul, real, sub
@@ -83,7 +83,7 @@ eigh_p = Eigh("eigh")
 
 def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
          sort_eigenvalues: bool = True, subset_by_index: tuple[int, int] | None = None,
-         implementation: EighImplementation | None = None) -> tuple[Any, Any]:
+         implementation: EighImplementation | None = None) -> tuple[Array, Array]:
     """Eigenvectors v and eigenvalues w of a symmetric or Hermitian x: x v = v diag(w).
 
     Args:

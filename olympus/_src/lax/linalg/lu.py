@@ -210,7 +210,7 @@ lu_solve_p = LuSolve("lu_solve")
 lu_pivots_to_permutation_p = LuPivotsToPermutation("lu_pivots_to_permutation")
 
 
-def lu(x: ArrayLike) -> tuple[Any, Any, Any]:
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """Factor matrices as x[permutation] = L U, exchanging rows for the largest pivot.
 
     Args:

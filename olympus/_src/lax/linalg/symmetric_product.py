@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.typing import ArrayLike
+from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.primitive import Zero
 from ...core.trace import literal, typeof
@@ -74,7 +74,7 @@ symmetric_product_p = SymmetricProduct("symmetric_product")
 
 
 def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0,
-                      beta: float = 0.0, symmetrize_output: bool = False) -> Any:
+                      beta: float = 0.0, symmetrize_output: bool = False) -> Array:
     """alpha a aᵀ + beta c.
 
     Args:

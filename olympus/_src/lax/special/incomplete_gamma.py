@@ -440,7 +440,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     return binary(igamma_grad_a_p, a, x)
 
 
-def random_gamma_grad(*args: Any) -> Any:
+def random_gamma_grad(*args: ArrayLike) -> Array:
     """The derivative in a of a sample x of the gamma distribution of shape a: -(dP/da) / (dP/dx).
 
     Args:

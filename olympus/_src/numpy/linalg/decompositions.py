@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, PyTree, R
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
@@ -270,7 +270,7 @@ def _relative(name: str, x: Any, given: Any, factor: int) -> Any:
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
-          numpy_resid: bool = False) -> tuple[Any, Any, Any, Any]:
+          numpy_resid: bool = False) -> tuple[Array, Array, Array, Array]:
     """The x of least norm among those for which the norm of b - a x is least.
 
     Args:
@@ -367,7 +367,7 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
 
 
 @fused(static=("p",))
-def cond(x: ArrayLike, p: Any = None) -> Any:
+def cond(x: ArrayLike, p: PyTree = None) -> R:
     """The condition number: the norm of a matrix times the norm of its inverse.
 
     Args:

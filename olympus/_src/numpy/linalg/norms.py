@@ -12,11 +12,13 @@ from ...lax import shape as lax_shape
 from ...lax.arithmetic import imag, real, square
 from ...lax.families import add
 from ...lax.linalg.svd import svd
+from ...lax.precision import PrecisionLike
 from ...lax.slicing import index_in_dim
 from ...lax.transcendental import sqrt
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, definitely_equal
+from ...types.sharding import ShardingLike
 from .. import products, reductions
 from ..promote import array_args, inexact
 from ..ufuncs import absolute, divide, not_equal, power
@@ -165,7 +167,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     return products.trace(x, offset, -2, -1, dtype)
 
 
-def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: Any = None,
+def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
     """`olympus.numpy.matmul`."""
     return products.matmul(x1, x2, precision=precision,
@@ -180,7 +182,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return products.outer(x, y)
 
 
-def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of 3 numbers along an axis."""
     x, y = array_args("cross", x1, x2)
     for z in (x, y):
@@ -191,15 +193,16 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Any:
 
 
 def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
-              axes: int | tuple[Sequence[int], Sequence[int]] = 2, precision: Any = None,
-              preferred_element_type: DTypeLike | None = None, out_sharding: Any = None) -> Array:
+              axes: int | tuple[Sequence[int], Sequence[int]] = 2, precision: PrecisionLike = None,
+              preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
+             ) -> Array:
     """`olympus.numpy.tensordot`."""
     return products.tensordot(x1, x2, axes, precision=precision,
                               preferred_element_type=preferred_element_type,
                               out_sharding=out_sharding)
 
 
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None,
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
     """`olympus.numpy.vecdot`."""
     return products.vecdot(x1, x2, axis=axis, precision=precision,

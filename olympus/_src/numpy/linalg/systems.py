@@ -32,6 +32,7 @@ from ...lax.linalg.core import (
 )
 from ...lax.linalg.lu import lu, lu_solve
 from ...lax.linalg.svd import svd
+from ...lax.precision import PrecisionLike
 from ...lax.reduce import reduce_and, reduce_max, reduce_min, reduce_prod
 from ...lax.shape import broadcast_in_dim, expand_dims, reduce_sum, reshape, squeeze, transpose
 from ...lax.slicing import index_in_dim
@@ -404,7 +405,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 @fused(static=("precision",))
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
     """The product of two or more matrices, in the order of fewest multiplications.
 
     Args:
