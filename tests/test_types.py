@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import runpy
 from pathlib import Path
 
@@ -43,3 +44,44 @@ def test_public_objects_say_where_users_find_them():
             value = getattr(module, name)
             if inspect.isfunction(value) or inspect.isclass(value):
                 assert not value.__module__.startswith("olympus._src"), f"{module.__name__}.{name}"
+
+
+# Public functions some of whose parameters or results are `Any`, or not annotated; nothing else is.
+USER = "what the user's function takes, or gives"
+KIND = "an object of one of several classes that have nothing in common"
+ANY = {
+    "olympus.jit": "its overloads say more", "olympus.named_scope": "a decorator too",
+    "olympus.typeof": "also values of foreign types, which have avals of their own",
+    "lax.after_all": "a token", "lax.create_token": "a token",
+    "lax.psum_scatter_start": "passed on to psum_scatter",
+    "lax.linalg.qdwh": "three arrays, or an int among them", "lax.linalg.schur": USER,
+    "numpy.apply_along_axis": USER, "numpy.apply_over_axes": USER, "numpy.fromfunction": USER,
+    "numpy.piecewise": USER, "numpy.vectorize": USER, "numpy.pad": USER,
+    "numpy.array": "whatever NumPy makes an array of", "numpy.asarray": "as array",
+    "numpy.einsum": "JAX's private parameter",
+    "numpy.unique": "an array, or several by its options", "numpy.where": "as unique",
+    "numpy.linalg.qr": "as unique", "numpy.linalg.svd": "as unique",
+    **dict.fromkeys(["numpy.get_printoptions", "numpy.printoptions", "numpy.save", "numpy.savez"],
+                    "NumPy's own function"),
+    **dict.fromkeys(["random.PRNGKey", "random.key", "random.key_dtype", "random.wrap_key_data"],
+                    KIND),
+}
+
+
+def test_public_signatures_say_what_they_take_and_give():
+    found = set()
+    for module in (olympus, onp, onp.linalg, onp.fft, olympus.lax, olympus.lax.linalg, olympus.nn,
+                   olympus.nn.initializers, olympus.random):
+        for name in module.__all__:
+            function = getattr(module, name)
+            if not callable(function) or isinstance(function, type):
+                continue
+            try:
+                signature = inspect.signature(function)
+            except (TypeError, ValueError):         # an alias of a type
+                continue
+            said = [signature.return_annotation,
+                    *[p.annotation for p in signature.parameters.values()]]
+            if any(a is inspect.Parameter.empty or re.search(r"\bAny\b", str(a)) for a in said):
+                found.add(f"{module.__name__}.{name}".removeprefix("olympus."))
+    assert {n if "." in n else f"olympus.{n}" for n in found} == ANY.keys()

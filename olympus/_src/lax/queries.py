@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, Shape
+from ..base.typing import Array, ArrayLike, DuckTypedArray, PyTree, Shape
 from ..core.effects import Effect
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
@@ -59,7 +59,7 @@ class DceSink(Primitive):
 dce_sink_p = DceSink("dce_sink")
 
 
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
     """Keep the computation of `val`, a pytree of arrays, in programs where nothing reads it.
 
     Args:
@@ -73,7 +73,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     dce_sink_p.bind(*tree_leaves(val), prevent_mlir_dce=bool(prevent_mlir_dce))
 
 
-def dtype(x: Any) -> np.dtype:
+def dtype(x: ArrayLike | DuckTypedArray) -> np.dtype:
     """The dtype of an array, or the one that a Python number becomes, or that a name or type says.
 
     Raises TypeError for what is none of these.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import ArrayLike, DTypeLike
+from ..base.typing import ArrayLike, DTypeLike, DuckTypedArray, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.shape import canonical_axes, prod
@@ -44,7 +44,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
     return dtypes.result_type(a, b)
 
 
-def result_type(*args: Any) -> np.dtype:
+def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     """The dtype that arrays, scalars and dtypes promote to."""
     return dtypes.result_type(*args)
 
@@ -55,17 +55,18 @@ def _aval(a: Any) -> Any:
     return typeof(np.asarray(a)) if isinstance(a, (list, tuple)) else typeof(a)
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> tuple[int, ...]:
     """The shape of an array or scalar."""
     return _aval(a).shape
 
 
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> int:
     """The number of axes of an array or scalar."""
     return _aval(a).ndim
 
 
-def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[int] | None = None
+        ) -> int:
     """The number of elements, along some axes if given."""
     aval = _aval(a)
     return prod([aval.shape[i] for i in canonical_axes(axis, aval.ndim, "size")])

@@ -298,8 +298,8 @@ def scalar_constructor(x: Any, dtype: Any) -> Any:
 dtypes.set_scalar_constructor(scalar_constructor)
 
 
-def frombuffer(buffer: bytes | Any, dtype: DTypeLike = float, count: int = -1,
-               offset: int = 0) -> Array:
+def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeLike = float,
+               count: int = -1, offset: int = 0) -> Array:
     """A vector of the bytes of a buffer read as `dtype`."""
     dtype = np.dtype(dtypes.as_dtype(dtype))
     count = static_int(count, "frombuffer", "count")
@@ -454,7 +454,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 
 # Ranges ------------------------------------------------------------------------------------------
 
-def arange(start: Any, stop: Any = None, step: ArrayLike | None = None,
+def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | None = None,
            dtype: DTypeLike | None = None, *, device: DeviceLike = None,
            out_sharding: ShardingLike = None) -> Array:
     """The numbers from `start` (0 if only one argument is given) up to, not including, `stop`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.typing import Array, DTypeLike
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import Memo, lazy_module
 from ..lax import contract
 from ..lax import shape as lax_shape
@@ -107,7 +107,7 @@ def _in_pairs(taken: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
     return pairs
 
 
-def einsum(subscripts: Any, /, *operands: Any, out: None = None,
+def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int], out: None = None,
            optimize: str | bool | list[tuple[int, ...]] = "auto", precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None,
            _dot_general: Any = contract.dot_general, out_sharding: ShardingLike = None) -> Array:
@@ -247,8 +247,9 @@ def _drop_ones(p: str, x: Any, q: str, y: Any) -> tuple[str, Any, str, Any]:
     return p, x, q, y
 
 
-def einsum_path(subscripts: Any, /, *operands: Any,
-                optimize: bool | str | list[tuple[int, ...]] = "auto") -> tuple[list, Any]:
+def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
+                optimize: bool | str | list[tuple[int, ...]] = "auto"
+               ) -> tuple[list[str | tuple[int, ...]], str]:
     """The order of contractions that `einsum` would take, and opt_einsum's report on its cost."""
     inputs, output, arrays = _parse(subscripts, operands)
     equation = ",".join(inputs) + "->" + output

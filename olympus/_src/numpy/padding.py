@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,8 @@ _OPTIONS = {
 }
 
 
-def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant",
-        **kwargs: Any) -> Array:
+def pad(array: ArrayLike, pad_width: int | Sequence[int] | Sequence[Sequence[int]],
+        mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """The array with elements added before and after along each axis.
 
     Args:

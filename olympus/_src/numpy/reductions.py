@@ -272,8 +272,8 @@ def amin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fal
 
 
 @fused(static=("axis", "out", "keepdims"))
-def minmax(a: ArrayLike, axis: Any = None, out: None = None, keepdims: bool = False,
-           initial: ArrayLike = None, where: Any = None) -> tuple[Array, Array]:
+def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike = None, where: ArrayLike | None = None) -> tuple[Array, Array]:
     """The pair of `min` and `max`."""
     return (min(a, axis, out, keepdims, initial, where),
             max(a, axis, out, keepdims, initial, where))

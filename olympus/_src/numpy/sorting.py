@@ -99,7 +99,8 @@ def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -
     return lax_shape.rev(out, (axis,)) if descending else out
 
 
-def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = 16) -> Array:
+def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int | None = 16
+           ) -> Array:
     """The places that sort by several keys, the last key first.
 
     `keys` are arrays of one shape, or the rows of one array. `batch_size` bounds how many keys one

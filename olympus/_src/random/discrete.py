@@ -346,7 +346,7 @@ def _weighted_distinct(key: Any, p: Any, *, draws: int, mode: str) -> Any:
 
 
 def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool = True,
-           p: Any = None, axis: int = 0, mode: str | None = None) -> Array:
+           p: ArrayLike | None = None, axis: int = 0, mode: str | None = None) -> Array:
     """Random slices of an array.
 
     Args:

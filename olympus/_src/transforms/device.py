@@ -30,8 +30,8 @@ ArrayImpl = lib.ArrayImpl
 
 
 @api_boundary
-def device_put(x: PyTree, device: DeviceLike = None, *, src: Any = None, donate: bool = False,
-               may_alias: bool | None = None) -> PyTree:
+def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
+               donate: bool = False, may_alias: bool | None = None) -> PyTree:
     """Put arrays on a device; returns at once.
 
     Args:

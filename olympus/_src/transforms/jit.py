@@ -26,7 +26,7 @@ from ..backend.eager import (
 from ..backend.placement import memory_of, placement_of, sharding_of
 from ..base import config, errors, lib, source
 from ..base.logs import LOGGER
-from ..base.typing import P, R
+from ..base.typing import P, PyTree, R
 from ..base.util import wraps
 from ..control.call import call_p
 from ..core.context import ThreadState, ctx
@@ -92,8 +92,8 @@ def jit(fun: Callable[P, R], /, **options: Unpack[Options]) -> Jitted[P, R]: ...
 def jit(**options: Unpack[Options]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
-def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: Any = UNSPECIFIED,
-        out_shardings: Any = UNSPECIFIED, static_argnums: int | Sequence[int] | None = None,
+def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
+        out_shardings: PyTree = UNSPECIFIED, static_argnums: int | Sequence[int] | None = None,
         static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,

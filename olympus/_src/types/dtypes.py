@@ -21,7 +21,7 @@ import numpy as np
 
 from ..base import config, source
 from ..base.errors import TypePromotionError
-from ..base.typing import DTypeLike
+from ..base.typing import ArrayLike, DTypeLike
 
 __all__ = [
     "ExtendedDType", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast", "canonical_dtype",
@@ -380,7 +380,7 @@ def _is_of_kind(dtype: Any, kind: Any) -> bool:
 _CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
     """Whether NumPy's casting rule allows the conversion."""
     if not isinstance(casting, str) or casting not in _CASTINGS:
         raise ValueError(f"can_cast: casting {casting!r} given; one of {', '.join(_CASTINGS)} is "

@@ -287,7 +287,8 @@ def _derivative(coeffs: Any) -> Any:
     return mul(kept, broadcast_in_dim(powers, typeof(kept).shape, (last,)))
 
 
-def polynomial(x: ArrayLike, coeffs: Any, *, unroll: int | None = None) -> Array:
+def polynomial(x: ArrayLike, coeffs: ArrayLike | Sequence[ArrayLike], *,
+               unroll: int | None = None) -> Array:
     """The polynomial coeffs[0] x**(n-1) + ... + coeffs[n-1] at each x, by Horner's rule.
 
     Args:
