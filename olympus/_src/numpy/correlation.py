@@ -14,6 +14,7 @@ from ..lax import shape as lax_shape
 from ..lax.arithmetic import div, imag, mul, sub
 from ..lax.comparison import gt, lt
 from ..lax.conv import conv_general_dilated
+from ..lax.precision import PrecisionLike
 from ..lax.transcendental import sqrt
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -57,7 +58,7 @@ def _slide(name: str, x: Any, window: Any, mode: str, precision: Any, preferred:
 
 
 @fused(static=("mode", "precision", "preferred_element_type"))
-def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None,
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: PrecisionLike = None,
              preferred_element_type: DTypeLike | None = None) -> Array:
     """The sums over i + j = k of a[i] v[j].
 
@@ -82,7 +83,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any =
 
 
 @fused(static=("mode", "precision", "preferred_element_type"))
-def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None,
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: PrecisionLike = None,
               preferred_element_type: DTypeLike | None = None) -> Array:
     """The sums over i of a[i + k] conj(v[i]), one for each shift k.
 
