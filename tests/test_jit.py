@@ -556,3 +556,11 @@ def test_names_and_copies_of_jitted_functions():
     model = Model()
     other = copy.deepcopy(model)
     assert other.weights is not model.weights and other.step is model.step and other.step(1.0) == 2
+
+
+@pytest.mark.parametrize("made", [np.array, jnp.array, tuple])
+def test_a_closed_over_array_keeps_its_elements(made):
+    order = made([2, 0, 1])
+    x = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(jit(lambda x: x[np.asarray(order)])(x), x[[2, 0, 1]])
+    np.testing.assert_array_equal(jit(lambda: jnp.asarray(order))(), [2, 0, 1])

@@ -79,7 +79,9 @@ def stored(x: Any) -> Any:
     """What a device holds of an array, key or token: the array; of float0, bools in its place."""
     if type(x) in HOLDERS:
         return x._base_array
-    return array_from_numpy(np.zeros(x.shape, np.bool_)) if isinstance(x, np.ndarray) else x
+    if isinstance(x, np.ndarray) and dtypes.is_float0(x.dtype):
+        return array_from_numpy(np.zeros(x.shape, np.bool_))
+    return x
 
 
 def numpy_value(self: Any) -> np.ndarray:
