@@ -622,6 +622,7 @@ CACHES = {
     ("numpy/promote.py", "_plans"): "avals, x64, mode | process | 16384",
     ("numpy/promote.py", "scalar_plan"): "aval, type, x64, mode | process | 4096",
     ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",
+    ("numpy/einsum.py", "_labels"): "subscripts, avals | process | 1024",
     ("numpy/index_plan.py", "_plans"): "shape, kinds of entries | process | 16384",
     ("numpy/indexing.py", "_hows"): "options by type and text | process | 1024",
     # what there is once

@@ -20,8 +20,8 @@ from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
 from .devices import client
 
-__all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "element_type",
-           "i64s", "location", "module_context", "tensor_type"]
+__all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "dot_numbers",
+           "element_type", "i64s", "location", "module_context", "tensor_type"]
 
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
 # up (`renew`): an object of an old context must not get into a module of a new one.
@@ -144,6 +144,18 @@ def attr(text: str) -> Any:
         except mlir.ir.MLIRError:
             raise _too_large(text) from None
         _attrs[text] = found
+    return found
+
+
+def dot_numbers(numbers: Any) -> Any:
+    """The attribute of `dot_general`'s dimension numbers, as lax writes them."""
+    found = _attrs.get(numbers)
+    if found is None:
+        (lc, rc), (lb, rb) = numbers
+        found = _attrs[numbers] = attr(f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, "
+                                       f"rhs_batching_dimensions = {list(rb)}, "
+                                       f"lhs_contracting_dimensions = {list(lc)}, "
+                                       f"rhs_contracting_dimensions = {list(rc)}>")
     return found
 
 

@@ -26,6 +26,7 @@ from .attributes import (
     call_config,
     call_layouts,
     constant_attr,
+    dot_numbers,
     element_type,
     i64s,
     location,
@@ -51,11 +52,13 @@ class Block:
     A region starts without: what is emitted in it ends with it.
     """
 
-    __slots__ = ("ip", "scalars", "token")
+    __slots__ = ("ip", "scalars", "repeated", "token")
 
     def __init__(self, ip: Any) -> None:
         self.ip = ip
         self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, repr, dtype)
+        # Broadcasts of rank-0 values by (id, shape), with the value, whose id stays its own so.
+        self.repeated: dict[Any, Any] = {}
         self.token: Any = None              # of the last ordered effect, if there was one
 
 
@@ -135,9 +138,17 @@ class Builder:
         return scalar if not aval.shape else self.broadcast(scalar, aval, ())
 
     def broadcast(self, x: Any, aval: ShapedArray, dims: Sequence[int]) -> Any:
-        """broadcast_in_dim to an aval."""
-        return self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(dims)},
-                       aval)
+        """broadcast_in_dim to an aval; that of a scalar is emitted once per block."""
+        if dims:
+            return self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(dims)},
+                           aval)
+        key = id(x), aval.shape
+        found = self.block.repeated.get(key)
+        if found is None:
+            out = self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(())},
+                          aval)
+            found = self.block.repeated[key] = out, x
+        return found[0]
 
     def expand(self, xs: Sequence[Any]) -> list[Any]:
         """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
@@ -160,11 +171,7 @@ class Builder:
     def dot_general(self, lhs: Any, rhs: Any, numbers: Any, attributes: dict[str, Any],
                     aval: ShapedArray) -> Any:
         """stablehlo.dot_general to an aval; `numbers` as lax writes them."""
-        (lc, rc), (lb, rb) = numbers
-        dims = attr(f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, "
-                    f"rhs_batching_dimensions = {list(rb)}, "
-                    f"lhs_contracting_dimensions = {list(lc)}, "
-                    f"rhs_contracting_dimensions = {list(rc)}>")
+        dims = dot_numbers(numbers)
         return self.op("stablehlo.dot_general", [lhs, rhs],
                        {"dot_dimension_numbers": dims, **attributes}, aval)
 

@@ -70,7 +70,7 @@ def _bind_as(eqn: OlympusprEqn, ins: list[Any]) -> Any:
     """The same; what is recorded meanwhile gets the equation's line."""
     # An equation may be recorded by any staging trace that operations are passed on to, as several
     # equations or none. Whatever stands beyond these marks afterwards is of this one.
-    recorders = [(trace, len(trace.records)) for trace in _enclosing(ctx.trace)
+    recorders = [(trace, len(trace.eqns)) for trace in _enclosing(ctx.trace)
                  if isinstance(trace, StagingTrace)]
     out = bind(eqn, ins)
     if eqn.source is not None:

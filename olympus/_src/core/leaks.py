@@ -20,15 +20,12 @@ def note_origins(trace: Any) -> dict[int, str] | None:
     """What is known of the trace's tracers, before it forgets; None if the option is off."""
     if not check_tracer_leaks.value:
         return None
-    # By id, which is sound: notes are read of tracers that are still alive, and a tracer made
-    # later under an id that became free is of another trace.
-    notes = {}
-    for record in getattr(trace, "records", ()):
-        outs = record[2] if type(record[2]) is list else [record[2]]
-        for out in outs:
-            notes[id(out)] = f"made by {record[0]} at {source.summarize(record[5])}"
-    for tracer in getattr(trace, "inputs", ()):
-        notes[id(tracer)] = tracer.origin()
+    # By id of the variable, which is sound: notes are read of tracers that are still alive, each
+    # with its variable.
+    notes = {id(tracer.bound): tracer.origin() for tracer in getattr(trace, "inputs", ())}
+    for eqn in getattr(trace, "eqns", ()):
+        origin = f"made by {eqn.primitive} at {source.summarize(eqn.source)}"
+        notes.update((id(var), origin) for var in eqn.outvars)
     return notes
 
 
@@ -41,13 +38,17 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if not leaked:
         return
-    shown = [f"{x.aval} ({type(x).__name__}, {notes.get(id(x)) or x.origin()}; "
+    shown = [f"{x.aval} ({type(x).__name__}, {_noted(x, notes)}; "
              f"held by {_holder(x, leaked)})" for x in leaked[:3]]
     more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
     raise errors.LeakError(
         f"check_tracer_leaks: {', '.join(shown)}{more} outlived the transformation; a traced value "
         "may not be kept after the function returns; return it from the function instead of "
         "storing it in a global, an attribute or a closure.")
+
+
+def _noted(tracer: Any, notes: dict[int, str]) -> str:
+    return notes.get(id(getattr(tracer, "bound", None))) or tracer.origin()
 
 
 def _holder(tracer: Any, leaked: list[Any]) -> str:

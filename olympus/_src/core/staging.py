@@ -1,8 +1,7 @@
 """Staging: run a Python function on tracers and record an olympuspr.
 
-While tracing, an equation is one tuple in a list; variables and equation objects are made in one
-linear pass when the trace closes. Values of outer traces and arrays become constants, lifted once
-by identity.
+Equations and variables are made while tracing, so that closing a trace is no pass. Values of outer
+traces and arrays become constants, lifted once by identity.
 """
 
 from __future__ import annotations
@@ -34,84 +33,130 @@ from .trace import SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave,
 __all__ = ["StagingTrace", "StagingTracer", "stage"]
 
 _user_frame = source.user_frame
+new: Any = object.__new__
+ASK: Any = object()     # for a source: that of the user's line
 
 
 class StagingTracer(Tracer):
     """A value of the program being recorded."""
 
-    __slots__ = ("bound", "name", "record")
+    __slots__ = ("bound", "name")
 
-    def __init__(self, trace: StagingTrace, aval: Any) -> None:
+    def __init__(self, trace: StagingTrace, bound: Var) -> None:
         self._trace = trace
-        self.aval = aval
-        self.bound: Any = None    # a Var, once the trace closes
+        self.aval = bound.aval
+        self.bound = bound      # what it is called in the program
 
     def origin(self) -> str:
         name = getattr(self, "name", None)
         if name is not None:
             return f"the argument {name} of {self._trace.debug_info.func_name}"
-        for record in reversed(self._trace.records):
-            outs = record[2]
-            if outs is self or (type(outs) is list and any(o is self for o in outs)):
-                return f"made by {record[0]} at {source.summarize(record[5])}"
+        for eqn in reversed(self._trace.eqns):
+            if self.bound in eqn.outvars:
+                return made_by(eqn)
         return f"traced in {self._trace.debug_info.func_name}"
+
+
+def made_by(eqn: OlympusprEqn) -> str:
+    """Where a result of an equation comes from, in words."""
+    return f"made by {eqn.primitive} at {source.summarize(eqn.source)}"
 
 
 class StagingTrace(Trace):
     """Records what is bound; evaluates nothing."""
 
-    __slots__ = ("records", "inputs", "consts", "debug_info")
+    __slots__ = ("eqns", "inputs", "consts", "debug_info", "where", "effectful", "height")
+    made: type[StagingTracer] = StagingTracer      # the class of its tracers
 
     def __init__(self, debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
         super().__init__()
-        # (primitive, operands, result or list of results, params, effects, source, scope). Others
-        # count on the places: `relocate`, `origin`, `note_origins`, the tape.
-        self.records: list[tuple] = []
+        self.eqns: list[OlympusprEqn] = []
         self.inputs: list[StagingTracer] = []
         # By id of the value, which the entry holds, so that no other value gets that id.
         self.consts: dict[int, tuple[Any, Var]] = {}
         self.debug_info = debug_info
+        # The source of all that is recorded while it is known beforehand, else None.
+        self.where: Any = None
+        self.effectful, self.height = False, 0      # of the equations, and of their bodies
 
     def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
         """A tracer for the next input of the program."""
-        tracer = StagingTracer(self, aval)
+        tracer = self.made(self, Var(aval))
         tracer.name = name
-        tracer.bound = Var(aval)
         self.inputs.append(tracer)
         return tracer
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any],
+                where: Any = ASK) -> Any:
         # Hot path. The comparison of `_trace` costs 30 ns an operand; lifting is out of line.
-        avals = tuple([a.aval if type(a) is StagingTracer and a._trace is self else self.lift(a)
-                       for a in args])
+        made, found, ins, lifted = self.made, [], [], False
+        for a in args:
+            kind = type(a)
+            if kind is made and a._trace is self:
+                found.append(a.aval)
+                ins.append(a.bound)
+            else:
+                found.append(a.aval if kind is Literal else self.lift(a))
+                ins.append(a)
+                lifted = True
+        avals = tuple(found)
         try:
             result = prim.result_avals(avals, params)
         except VaryingError:    # only where some operand varies
-            args, avals = vary_alike(args)
-            result = prim.result_avals(avals, params)
-        effects = prim.effects(avals, params) if prim.effectful else NO_EFFECTS
+            return self._vary(prim, args, params, where)
+        if lifted:      # only now: an operation that is refused leaves no constant
+            ins = [v if type(v) is Var else self.atom(v) for v in ins]
+        effects = NO_EFFECTS
+        if prim.effectful:
+            effects = prim.effects(avals, params)
+            self.note_effects(effects, args)
+        if where is ASK:
+            where = self.where or _user_frame()
         if prim.multiple_results:
-            out: Any = [StagingTracer(self, aval) for aval in result]
-        else:
-            out = StagingTracer(self, result)
-        self.records.append((prim, args, out, params, effects, _user_frame(), ctx.eqn))
+            for body in prim.bodies(params):
+                self.height = max(self.height, _height(body))
+            outs = [Var(aval) for aval in result]
+            self.eqns.append(OlympusprEqn(prim, ins, outs, params, effects, where, ctx.eqn))
+            return [made(self, v) for v in outs]
+        # What their `__init__` would do, without three frames.
+        var, eqn, out = new(Var), new(OlympusprEqn), new(made)
+        var.aval = out.aval = result
+        eqn.primitive, eqn.params, eqn.effects = prim, params, effects
+        eqn.source, eqn.ctx = where, ctx.eqn
+        eqn.invars, eqn.outvars = ins, [var]
+        self.eqns.append(eqn)
+        out._trace, out.bound = self, var
         return out
+
+    def _vary(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any], where: Any
+              ) -> Any:
+        """`process` of operands that are cast to vary along the same axes of a mesh."""
+        outer, ctx.trace = ctx.trace, self      # which is the parent of a tape in a rule's own code
+        try:
+            args, avals = vary_alike(args)
+        finally:
+            ctx.trace = outer
+        prim.result_avals(avals, params)        # what is refused still is so for good
+        return StagingTrace.process(self, prim, args, params, where)
+
+    def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
+        """Take note of what the next equation does besides computing."""
+        self.effectful = self.effectful or bool(effects)
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:
         return prim.stage(fun, rules, args, params)
 
     def lift(self, x: Any) -> Any:
-        """The aval of a value from outside, which becomes a constant of the program."""
+        """The aval of a value from outside."""
         if isinstance(x, Tracer):
             check_usable(x)
         return typeof(x)
 
     def atom(self, x: Any) -> Any:
-        """The variable or literal that stands for `x` in the closed program."""
-        # `isinstance`, because a tape's own tracers, of a subclass, come by here, too.
+        """The variable or literal that stands for `x`; a value from outside becomes a constant."""
         kind = type(x)
-        if isinstance(x, StagingTracer) and x._trace is self:
+        if kind is self.made and x._trace is self:
             return x.bound
         if kind is Literal:
             return x
@@ -126,53 +171,40 @@ class StagingTrace(Trace):
         return entry[1]
 
     def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
-        """End the trace: one pass turns records into equations."""
-        # Hot: once per equation. Own tracers are read in place, the rest goes through `atom`.
-        atom, eqns, effectful, height = self.atom, [], False, 0
-        # In the order of recording: operands of ours are inputs, or were bound by earlier records.
-        for prim, args, out, params, effects, where, eqn_ctx in self.records:
-            if type(out) is list:
-                variables = []
-                for tracer in out:
-                    tracer.bound = Var(tracer.aval)
-                    variables.append(tracer.bound)
-                for body in prim.bodies(params):
-                    height = max(height, _height(body))
-            else:
-                out.bound = Var(out.aval)
-                variables = [out.bound]
-            ins = [a.bound if type(a) is StagingTracer and a._trace is self else atom(a)
-                   for a in args]
-            eqns.append(OlympusprEqn(prim, ins, variables, params, effects, where, eqn_ctx))
-            if effects:
-                effectful = True
-        outvars = [atom(x) for x in outs]
+        """End the trace: the program that returns `outs`."""
+        outvars = [self.atom(x) for x in outs]
         info = self.debug_info
         if result_paths:
             info = DebugInfo(info.func_name, info.arg_names, result_paths)
         constvars = [var for _, var in self.consts.values()]
         inputs = [t.bound for t in self.inputs]
-        all_effects = of_equations([*constvars, *inputs], eqns) if effectful else NO_EFFECTS
-        if height >= GIVEN:
-            make_room(height + 1)
-        pr = Olympuspr(constvars, inputs, outvars, eqns, all_effects, info, height + 1)
+        effects = of_equations([*constvars, *inputs], self.eqns) if self.effectful else NO_EFFECTS
+        if self.height >= GIVEN:
+            make_room(self.height + 1)
+        pr = Olympuspr(constvars, inputs, outvars, self.eqns, effects, info, self.height + 1)
         return ClosedOlympuspr(pr, [value for value, _ in self.consts.values()])
 
     def relocate(self, start: int, where: Any) -> None:
-        """Say that the records from `start` on come from the source `where`."""
-        self.records[start:] = [(*record[:5], where, record[6]) for record in self.records[start:]]
+        """Say that the equations from `start` on come from the source `where`."""
+        for eqn in self.eqns[start:]:
+            eqn.source = where
 
     def end(self) -> None:
-        """Drop the records, so that a leaked tracer keeps nothing alive."""
+        """Drop what was recorded, so that a leaked tracer keeps nothing alive."""
         self.alive = False
-        self.records, self.inputs, self.consts = [], [], {}
+        self.eqns, self.inputs, self.consts = [], [], {}
+
+
+def recorder(trace: Any) -> StagingTrace | None:
+    """The trace that records what is bound in `trace`; None if that ends in values."""
+    while (parent := getattr(trace, "parent", None)) is not None:
+        trace = parent
+    return trace if isinstance(trace, StagingTrace) else None
 
 
 def is_recorded(trace: Any) -> bool:
     """Whether what the trace does ends in a program; else it ends in values."""
-    while (parent := getattr(trace, "parent", None)) is not None:
-        trace = parent
-    return isinstance(trace, StagingTrace)
+    return recorder(trace) is not None
 
 
 def _height(program: Any) -> int:
@@ -196,7 +228,7 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
         if collecting:
             gc.disable()
         outs = fun(*inputs)
-        # Closing and noting need the records, which `end` drops.
+        # Closing and noting need the equations, which `end` drops.
         closed = trace.close(outs)
         notes = note_origins(trace)
     finally:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -138,12 +139,12 @@ class Tracer(ArrayBase):
         """Whether it has a tangent, which a Python number made of it would not."""
         return False
 
-    shape = property(lambda self: self.aval.shape, doc="Tuple of axis sizes.")
-    dtype = property(lambda self: self.aval.dtype, doc="Element type.")
-    ndim = property(lambda self: self.aval.ndim, doc="Number of axes.")
-    size = property(lambda self: self.aval.size, doc="Number of elements.")
-    weak_type = property(lambda self: self.aval.weak_type, doc="Whether the dtype is weak.")
-    itemsize = property(lambda self: self.aval.dtype.itemsize, doc="Bytes of one element.")
+    shape = property(attrgetter("aval.shape"), doc="Tuple of axis sizes.")
+    dtype = property(attrgetter("aval.dtype"), doc="Element type.")
+    ndim = property(attrgetter("aval.ndim"), doc="Number of axes.")
+    size = property(attrgetter("aval.size"), doc="Number of elements.")
+    weak_type = property(attrgetter("aval.weak_type"), doc="Whether the dtype is weak.")
+    itemsize = property(attrgetter("aval.dtype.itemsize"), doc="Bytes of one element.")
     nbytes = property(lambda self: self.size * self.itemsize, doc="Bytes of all elements.")
 
     def __len__(self) -> int:

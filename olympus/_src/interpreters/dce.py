@@ -28,19 +28,23 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
     # a result is in `live` is final. An effect that `keeps` counts as a reader.
     for eqn in reversed(pr.eqns):
         used = [v in live for v in eqn.outvars]
-        if not any(used) and not any(e.keeps for e in eqn.effects):
+        if True not in used and not (eqn.effects and any(e.keeps for e in eqn.effects)):
             continue
-        if isinstance(eqn.primitive, Higher) and not all(used):
+        if False not in used:
+            pass
+        elif isinstance(eqn.primitive, Higher):
             eqn = eqn.primitive.dce(used, eqn)
             if eqn.effects:     # its programs and operands may have become fewer
                 avals = [v.aval for v in eqn.invars]
                 eqn = eqn.replace(effects=eqn.primitive.effects(avals, eqn.params))
-        elif not all(used):
+        else:
             eqn = eqn.replace(outvars=[v if u else DropVar(v.aval)
                                        for v, u in zip(eqn.outvars, used, strict=True)])
         kept.append(eqn)
         # Of the equation as it is now: one with bodies may read fewer operands than before.
-        live.update(v for v in eqn.invars if type(v) is not Literal)
+        for v in eqn.invars:
+            if type(v) is not Literal:
+                live.add(v)
     kept.reverse()
     used_consts = [v in live for v in pr.constvars]
     used_in = [v in live for v in pr.invars]

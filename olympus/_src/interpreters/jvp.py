@@ -21,6 +21,11 @@ from .partial_eval import TapeTrace
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
 
 
+def zero_tangent(x: Any) -> Zero:
+    """The tangent of a value that is a constant."""
+    return Zero(typeof(x).to_tangent_aval())
+
+
 class JVPTracer(Tracer):
     """A primal value with its tangent."""
 
@@ -66,19 +71,31 @@ class JVPTrace(Trace):
                 if isinstance(a, Tracer):
                     check_usable(a)
                 primals.append(a)
-                tangents.append(Zero(typeof(a).to_tangent_aval()))
+                tangents.append(zero_tangent(a))
         return primals, tangents, active
 
     def wrap(self, primal: Any, tangent: Any) -> Any:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        primals, tangents, active = self.split(args)
-        parent = self.parent
-        ctx.trace = parent
+        # Hot path: `split` once more, where nothing is made if nothing is active.
+        primals, tangents, active = [], [], False
+        for a in args:
+            if type(a) is JVPTracer and a._trace is self:
+                primals.append(a.primal)
+                tangents.append(a.tangent)
+                active = True
+            else:
+                if isinstance(a, Tracer):
+                    check_usable(a)
+                primals.append(a)
+                tangents.append(None)
+        parent = ctx.trace = self.parent
         try:
             if not active:
-                return parent.process(prim, tuple(primals), params)
+                return parent.process(prim, args, params)
+            tangents = [zero_tangent(x) if t is None else t
+                        for x, t in zip(primals, tangents, strict=True)]
             # Above a tape the tangents are its unknowns. An ordinary rule needs nothing special:
             # what it binds of primals runs, what touches a tangent is recorded. A body must be cut
             # in two.
@@ -96,7 +113,8 @@ class JVPTrace(Trace):
             return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
         if type(found) is not tuple or len(found) != 2:
             found = pair(prim, "jvp", "tangent", found)
-        return self.wrap(*found)
+        primal, tangent = found
+        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:

@@ -17,11 +17,10 @@ from typing import Any
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import NO_EFFECTS, ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Primitive
 from ..core.staging import StagingTrace, StagingTracer
-from ..core.tags import VaryingError, vary_alike
-from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
 
@@ -42,24 +41,19 @@ class TapeTrace(StagingTrace):
     """
 
     __slots__ = ("parent", "touched", "scope")
+    made = TapeTracer
 
     def __init__(self, parent: Trace) -> None:
         super().__init__()
         self.parent, self.scope = parent, ctx.eqn
-        self.touched: set[int] = set()      # by id; the records keep the values alive
-
-    def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
-        tracer = super().new_input(aval, name)
-        # Made by the parent class; that it is unknown is asked by `type(a) is TapeTracer`.
-        tracer.__class__ = TapeTracer
-        return tracer
+        self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
 
     def close(self, outs: Sequence[Any], result_paths: tuple[str, ...] = ()) -> ClosedOlympuspr:
         """End the trace; the program's names are relative to the scope that it began in."""
         n = len(self.scope.names)
         if n:
-            inner = {r[6]: ROOT.extend(*r[6].names[n:]) for r in self.records}
-            self.records = [(*r[:6], inner[r[6]]) for r in self.records]
+            for eqn in self.eqns:
+                eqn.ctx = ROOT.extend(*eqn.ctx.names[n:])
         return super().close(outs, result_paths)
 
     def owns(self, x: Any) -> bool:
@@ -72,15 +66,16 @@ class TapeTrace(StagingTrace):
         if self.touched:
             for i in self.must_wait(prim, args, params):
                 unknown[i] = True
-        if True in unknown and not isinstance(prim, Higher):
-            return self.record(prim, args, params)
+        recorded = True in unknown
+        if recorded and not isinstance(prim, Higher):
+            return StagingTrace.process(self, prim, args, params, None)
         # The rule of a primitive with bodies runs in the parent, where it binds the known half.
         # What is unknown it leaves on the tape itself, by `record`.
-        ctx.trace = self.parent
+        parent = ctx.trace = self.parent
         try:
-            if True not in unknown:
-                return self.parent.process(prim, args, params)
-            return prim.partial_eval(self, args, unknown, **params)
+            if recorded:
+                return prim.partial_eval(self, args, unknown, **params)
+            return parent.process(prim, args, params)
         finally:
             ctx.trace = self
 
@@ -103,30 +98,13 @@ class TapeTrace(StagingTrace):
 
     def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Append one equation whose outputs are all unknown."""
-        for a in args:
-            if type(a) is not TapeTracer and isinstance(a, Tracer):
-                check_usable(a)
-        # Known operands stay as they are in the record. When the tape closes they become constants
-        # of its program, by identity: each is one residual, however many equations read it.
-        avals = tuple([typeof(a) for a in args])
-        try:
-            result = prim.result_avals(avals, params)
-        except VaryingError:
-            outer, ctx.trace = ctx.trace, self      # which is the parent in a rule's own code
-            try:
-                args, avals = vary_alike(args)
-            finally:
-                ctx.trace = outer
-            result = prim.result_avals(avals, params)
-        effects = prim.effects(avals, params) if prim.effectful else NO_EFFECTS
-        if effects:
-            self.touched.update([id(args[e.index]) for e in input_effects(effects)])
-        if prim.multiple_results:
-            out: Any = [TapeTracer(self, aval) for aval in result]
-        else:
-            out = TapeTracer(self, result)
-        self.records.append((prim, tuple(args), out, params, effects, None, ctx.eqn))
-        return out
+        # Known operands become constants of the tape's program, by identity: each is one residual,
+        # however many equations read it.
+        return super().process(prim, args, params, None)
+
+    def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
+        super().note_effects(effects, args)
+        self.touched.update([(id(args[e.index]), args[e.index]) for e in input_effects(effects)])
 
 
 class Split:

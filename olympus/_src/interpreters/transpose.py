@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.source import user_frame
 from ..core.context import Scope, ctx
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
-from ..core.primitive import Linear, Zero, check_count, not_linear
-from ..core.staging import closure_convert, stage
+from ..core.primitive import Higher, Linear, Zero, check_count, not_linear
+from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
 from ..lax.shape import instantiate
 
@@ -52,22 +53,24 @@ class _Scopes(dict):
 
 def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any],
                    scopes: _Scopes) -> list[Any]:
-    # Forward: `linear` grows by the results of equations that read a linear variable; those wait.
-    # The others, coefficients, run now, and their values are in `env`. No variable is in both.
+    # Forward: `env` has `Linear` for each linear variable, and for the others, which are
+    # coefficients, the value. Equations that read a linear variable wait; the others run now.
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
-    linear = {v for v, a in zip(pr.invars, args, strict=True) if type(a) is Linear}
-    env.update((v, a) for v, a in zip(pr.invars, args, strict=True) if type(a) is not Linear)
+    env.update(zip(pr.invars, args, strict=True))
     pending = []
     for eqn in pr.eqns:
-        if any(type(v) is not Literal and v in linear for v in eqn.invars):
-            linear.update(eqn.outvars)
-            pending.append(eqn)
-            continue
-        ins = [v if type(v) is Literal else env[v] for v in eqn.invars]
-        ctx.eqn = scopes[eqn.ctx]
-        out = eqn.primitive.bind_eqn(ins, eqn.params)
-        env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out],
-                       strict=True))
+        for v in eqn.invars:
+            if type(v) is not Literal and type(env[v]) is Linear:
+                pending.append(eqn)
+                for out in eqn.outvars:
+                    env[out] = Linear(out.aval)
+                break
+        else:
+            ins = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            ctx.eqn = scopes[eqn.ctx]
+            found = eqn.primitive.bind_eqn(ins, eqn.params)
+            env.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found],
+                           strict=True))
 
     # Backward, with x linear:
     #
@@ -81,33 +84,45 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     # each is free once its equation has used it.
     acc: dict[Any, Any] = {}
 
-    def accumulate(var: Any, ct: Any) -> None:
-        if ct is None or type(ct) is Zero or type(var) is Literal or var not in linear:
-            return
-        acc[var] = add(acc[var], ct) if var in acc else ct
+    def accumulate(variables: Sequence[Any], values: Sequence[Any], found: Sequence[Any]) -> None:
+        for var, x, ct in zip(variables, values, found, strict=True):
+            if ct is not None and type(x) is Linear and type(ct) is not Zero:
+                sum_so_far = acc.get(var)
+                acc[var] = ct if sum_so_far is None else add(sum_so_far, ct)
 
-    for var, ct in zip(pr.outvars, cts, strict=True):
-        accumulate(var, ct)
-    for eqn in reversed(pending):
-        prim = eqn.primitive
-        out_cts = [acc.pop(v, None) for v in eqn.outvars]
-        # No cotangent gets here: the equation is not asked, and needs no transpose rule.
-        if all(ct is None for ct in out_cts):
-            continue
-        ins = [v if type(v) is Literal else Linear(v.aval) if v in linear else env[v]
-               for v in eqn.invars]
-        ctx.eqn = scopes[eqn.ctx]
-        if prim.transpose is None:
-            raise not_linear(prim.name, "an operand")
-        if prim.multiple_results:
-            full = [Zero(v.aval) if ct is None else ct
-                    for v, ct in zip(eqn.outvars, out_cts, strict=True)]
-            in_cts = prim.transpose(full, *ins, **eqn.params)
-        else:
-            in_cts = prim.transpose(out_cts[0], *ins, **eqn.params)
-        check_count(prim, "transpose", "cotangents", in_cts, len(eqn.invars))
-        for var, ct in zip(eqn.invars, in_cts, strict=True):
-            accumulate(var, ct)
+    accumulate(pr.outvars, [v if type(v) is Literal else env[v] for v in pr.outvars], cts)
+    # All that rules of our own bind comes from the user's line that asks for the transpose, which
+    # is looked for once. Bodies, and what users define, may have lines of their own.
+    record = recorder(ctx.trace)
+    outer = None if record is None else record.where
+    here = None if record is None else outer or user_frame()
+    try:
+        for eqn in reversed(pending):
+            prim = eqn.primitive
+            if prim.multiple_results:
+                out_cts: Any = [acc.pop(v, None) for v in eqn.outvars]
+                if all(ct is None for ct in out_cts):
+                    continue
+                out_cts = [Zero(v.aval) if ct is None else ct
+                           for v, ct in zip(eqn.outvars, out_cts, strict=True)]
+            else:
+                out_cts = acc.pop(eqn.outvars[0], None)
+                # No cotangent gets here: the equation is not asked, and needs no transpose rule.
+                if out_cts is None:
+                    continue
+            ins = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            ctx.eqn = scopes[eqn.ctx]
+            if prim.transpose is None:
+                raise not_linear(prim.name, "an operand")
+            if record is not None:
+                record.where = outer if prim.open or isinstance(prim, Higher) else here
+            in_cts = prim.transpose(out_cts, *ins, **eqn.params)
+            if type(in_cts) is not list or len(in_cts) != len(ins):
+                check_count(prim, "transpose", "cotangents", in_cts, len(ins))
+            accumulate(eqn.invars, ins, in_cts)
+    finally:
+        if record is not None:
+            record.where = outer
     return [acc.get(v, Zero(v.aval)) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
@@ -25,6 +25,7 @@ from .families import (
     REAL,
     Elementwise,
     add,
+    add_p,
     binary,
     check_dtypes,
     elementwise,
@@ -41,12 +42,24 @@ __all__ = ["RoundingMethod", "abs", "abs_p", "ceil", "ceil_p", "complex", "compl
 
 # Sums and products -------------------------------------------------------------------------------
 
-neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg(t), linear=(0,))
+class Product(Elementwise):
+    """x * y; the tangent of x * x is one product, twice."""
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x, y), (t, s) = primals, tangents
+        if x is not y or t is not s:
+            return super().jvp(primals, tangents)
+        half = self.bind(t, x)
+        return self.bind(x, x), add_p.bind(half, half)
+
+
+neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,))
+# A tangent has the type of the operand in whose place it is bound: nothing is to be promoted.
 sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
-                    lambda t, z, x, y: t, lambda t, z, x, y: neg(t), linear=(0, 1))
-mul_p = elementwise("mul", "stablehlo.multiply", NUMERIC,
-                    lambda t, z, x, y: mul(t, y), lambda t, z, x, y: mul(x, t), linear=(0, 1))
-div_p = elementwise("div", "stablehlo.divide", NUMERIC, lambda t, z, x, y: div(t, y),
+                    lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1))
+mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
+                [lambda t, z, x, y: mul_p.bind(t, y), lambda t, z, x, y: mul_p.bind(x, t)], (0, 1))
+div_p = elementwise("div", "stablehlo.divide", NUMERIC, lambda t, z, x, y: div_p.bind(t, y),
                     lambda t, z, x, y: mul(neg(t), div(z, y)), linear=(0,))
 rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
                     lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))))

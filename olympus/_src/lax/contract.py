@@ -28,7 +28,8 @@ DimensionNumbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
 
 
 def _free(ndim: int, *taken: Dims) -> Dims:
-    return tuple([i for i in range(ndim) if not any(i in t for t in taken)])
+    gone = sum(taken, ())
+    return tuple([i for i in range(ndim) if i not in gone])
 
 
 class DotGeneral(Primitive):
@@ -88,25 +89,27 @@ class DotGeneral(Primitive):
         if type(lhs) is Linear and type(rhs) is Linear:
             raise not_linear("dot_general", "both operands")
         if type(lhs) is Linear:
-            return [self._cotangent(ct, lhs.aval, rhs, ((lc, rc), (lb, rb)), params), None]
-        # Put rhs's free axes first in ct, so that the roles of the operands are exchanged.
-        nb = len(lb)
-        split = typeof(ct).ndim - len(_free(rhs.aval.ndim, rc, rb))
-        swapped = transpose(ct, (*range(nb), *range(split, typeof(ct).ndim), *range(nb, split)))
-        return [None, self._cotangent(swapped, rhs.aval, lhs, ((rc, lc), (rb, lb)), params)]
+            return [self._cotangent(ct, lhs.aval, rhs, ((lc, rc), (lb, rb)), True, params), None]
+        return [None, self._cotangent(ct, rhs.aval, lhs, ((rc, lc), (rb, lb)), False, params)]
 
-    def _cotangent(self, ct: Any, x: ShapedArray, y: Any, dims: DimensionNumbers,
+    def _cotangent(self, ct: Any, x: ShapedArray, y: Any, dims: DimensionNumbers, left: bool,
                    params: dict[str, Any]) -> Any:
-        """Cotangent of operand x, given y: contract ct with y's free axes."""
+        """Cotangent of x, the left operand or the right one, given y: contract y's free axes."""
         (xc, yc), (xb, yb) = dims
         x_free, y_free, nb = _free(x.ndim, xc, xb), _free(typeof(y).ndim, yc, yb), len(xb)
-        ct_free_y = tuple(range(nb + len(x_free), nb + len(x_free) + len(y_free)))
-        numbers = ((ct_free_y, y_free), (tuple(range(nb)), yb))
+        first = nb + len(x_free) if left else nb        # where y's free axes are in ct
+        ct_free_y = tuple(range(first, first + len(y_free)))
+        batch = tuple(range(nb))
         if params["preferred_element_type"] is not None or typeof(y).dtype != x.dtype:
             params = {**params, "preferred_element_type": x.dtype}
-        out = self.bind(ct, y, dimension_numbers=numbers, **params)
-        # Axis k of out belongs at axis axes[k] of x.
-        axes = [*xb, *x_free, *[c for _, c in sorted(zip(yc, xc, strict=True))]]
+        contracted = [c for _, c in sorted(zip(yc, xc, strict=True))]
+        # Axis k of the product belongs at axis axes[k] of x. As a rule one order of the factors
+        # leaves nothing to move: for the weights of x @ w it is x first.
+        axes = [*xb, *contracted, *x_free]
+        if axes == list(range(x.ndim)):
+            return self.bind(y, ct, dimension_numbers=((y_free, ct_free_y), (yb, batch)), **params)
+        out = self.bind(ct, y, dimension_numbers=((ct_free_y, y_free), (batch, yb)), **params)
+        axes = [*xb, *x_free, *contracted]
         return transpose(out, tuple([axes.index(i) for i in range(x.ndim)]))
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,

@@ -120,6 +120,7 @@ class Elementwise(Primitive):
         super().__init__(name)
         self.op, self.kinds, self.partials = op, kinds, partials
         self.linear, self.result, self.transposes = linear, result, transposes or partials
+        self.together = op in _JOINTLY_LINEAR
         if not linear:
             self.transpose = None
         if not {FLOATING, COMPLEX} & set(kinds):    # no derivative reaches integers
@@ -140,19 +141,17 @@ class Elementwise(Primitive):
             for partial, t in zip(self.partials, tangents, strict=True):
                 if type(t) is not Zero:
                     term = partial(t, out, *primals, **params)
-                    total = term if total is None else total if term is None else add(total, term)
+                    total = (term if total is None else total if term is None else
+                             add_p.bind(total, term))
         return out, Zero(typeof(out).to_tangent_aval()) if total is None else total
 
     def transpose(self, ct: Any, *args: Any, **params: Any) -> list[Any]:
         cts: list[Any] = [None] * len(args)
-        together = self.op in _JOINTLY_LINEAR
-        for i, x in enumerate(args):
-            if type(x) is not Linear:
-                continue
-            others = [a for j, a in enumerate(args) if j != i]
-            if i not in self.linear or (any(type(a) is Linear for a in others) and not together):
+        found = [i for i, x in enumerate(args) if type(x) is Linear]
+        assert self.transposes is not None, "a linear operation has partials"
+        for i in found:
+            if i not in self.linear or (len(found) > 1 and not self.together):
                 raise not_linear(self.name, f"operand {i}")
-            assert self.transposes is not None, "a linear operation has partials"
             cts[i] = self.transposes[i](ct, None, *args, **params)
         return cts
 

@@ -21,6 +21,7 @@ from . import arithmetic, families
 from .arithmetic import div, mul
 from .bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from .comparison import eq, gt, lt, ne, select, select_n
+from .convert import convert_element_type_p
 from .families import add
 from .shape import (
     Dims,
@@ -115,21 +116,27 @@ class Bitwise(Reduction):
 class Extremum(Reduction):
     """max, min: NaN if any element is; equal extrema share the tangent equally."""
 
+    def __init__(self, name: str, combine: Callable[[Any, Any], Any],
+                 identity: Callable[[Any], Any], before: Callable[[Any, Any], Any]) -> None:
+        super().__init__(name, combine, identity, "biufc")
+        self.before = before    # whether a real number is passed over for another
+
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, axes: Dims) -> Any:
         (x,), (t,) = primals, tangents
         out, aval = self.bind(x, axes=axes), typeof(x)
         kept = tuple([d for d in range(aval.ndim) if d not in axes])
+        tangent = typeof(t)
         missing = ne(out, out)       # every element counts where one is NaN, for NaN
-        at = bitwise_or(eq(x, broadcast_in_dim(out, aval.shape, kept)),
-                        broadcast_in_dim(missing, aval.shape, kept))
-        zeros = zeros_of(typeof(t))
-        count = reduce_sum(select_n(at, zeros, _ones(typeof(t))), axes)
+        extreme = broadcast_in_dim(out, aval.shape, kept)
+        if dtypes.is_complex(aval.dtype):
+            at = bitwise_or(eq(x, extreme), broadcast_in_dim(missing, aval.shape, kept))
+        else:
+            at = bitwise_not(self.before(x, extreme))       # nothing is before a NaN
+        counted = convert_element_type_p.bind(at, new_dtype=tangent.dtype, sharding=None,
+                                              weak_type=tangent.weak_type)
+        count = reduce_sum(counted, axes)
         count = select(missing, families.operand(float("nan"), count), count)
-        return out, div(reduce_sum(select_n(at, zeros, t), axes), count)
-
-
-def _ones(aval: ShapedArray) -> Any:
-    return broadcast_in_dim(literal(1, aval.dtype), aval.shape, ())
+        return out, div(reduce_sum(select_n(at, zeros_of(tangent), t), axes), count)
 
 
 class Product(Reduction):
@@ -167,8 +174,8 @@ def _halves(x: Any, half: int, fill: int) -> tuple[Any, Any]:
     return slice_in_dim(x, 0, half), rest
 
 
-reduce_max_p = Extremum("reduce_max", lambda x, y: arithmetic.max(x, y), lowest, "biufc")
-reduce_min_p = Extremum("reduce_min", lambda x, y: arithmetic.min(x, y), highest, "biufc")
+reduce_max_p = Extremum("reduce_max", lambda x, y: arithmetic.max(x, y), lowest, lt)
+reduce_min_p = Extremum("reduce_min", lambda x, y: arithmetic.min(x, y), highest, gt)
 reduce_prod_p = Product("reduce_prod", mul, lambda dtype: 1, "iufc")
 reduce_and_p = Bitwise("reduce_and", lambda x, y: bitwise_and(x, y),
                        lambda dtype: True if dtype == BOOL else _all_bits(dtype), "biu")

@@ -108,10 +108,13 @@ class BroadcastInDim(Structural):
 
     def transpose(self, ct: Any, x: Any, *, shape: Dims, broadcast_dimensions: Dims,
                   sharding: Any) -> list[Any]:
-        dims = broadcast_dimensions
-        ones = [i for i, (n, d) in enumerate(zip(x.aval.shape, dims, strict=True)) if n != shape[d]]
-        repeated = [d for d in range(len(shape)) if d not in dims]
-        ct = reduce_sum(ct, sorted([*repeated, *(dims[i] for i in ones)]))
+        # What is repeated once needs no sum.
+        sizes: list[Any] = [1] * len(shape)
+        for n, d in zip(x.aval.shape, broadcast_dimensions, strict=True):
+            sizes[d] = n
+        axes = tuple([d for d, n in enumerate(sizes) if not definitely_equal(n, shape[d])])
+        if axes:
+            ct = reduce_sum_p.bind(ct, axes=axes, out_sharding=None)
         return [reshape(ct, x.aval.shape)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,

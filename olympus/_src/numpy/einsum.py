@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
-from ..base.util import Memo, lazy_module
+from ..base.util import Memo, lazy_module, memoize
 from ..lax import contract
 from ..lax import shape as lax_shape
 from ..lax.precision import PrecisionLike
@@ -43,13 +43,21 @@ def _parse(subscripts: Any, operands: Sequence[Any]) -> tuple[tuple[str, ...], s
                             "text such as 'ij,jk->ik', or each array followed by a list of its "
                             "axes' labels, is required.") from error
     arrays = array_args("einsum", *arrays)
-    shapes = [x.shape for x in arrays]
+    return *_labels(subscripts, tuple([x.aval for x in arrays])), arrays
+
+
+@memoize(1024)
+def _labels(subscripts: str, avals: tuple[Any, ...]) -> tuple[tuple[str, ...], str]:
+    """(labels of each operand, labels of the result), of operands that fit them."""
+    shapes = [x.shape for x in avals]
     try:
-        inputs, output, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
+        text, output, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
     except ValueError as error:
         raise ValueError(f"einsum: subscripts {subscripts!r} and operands of shapes {shapes} "
                          f"given; {error}") from None
-    return tuple(inputs.split(",")), output, arrays
+    inputs = tuple(text.split(","))
+    _check_sizes(inputs, avals)
+    return inputs, output
 
 
 def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> tuple[Step, ...]:
@@ -127,7 +135,6 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
     """
     refuse_option("einsum", out=out)
     inputs, output, arrays = _parse(subscripts, operands)
-    _check_sizes(inputs, arrays)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype("einsum", preferred_element_type)
     how = tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
@@ -141,16 +148,16 @@ def _hashable(item: Any) -> Any:
     return tuple(item) if isinstance(item, list) else item
 
 
-def _check_sizes(inputs: Sequence[str], arrays: Sequence[Any]) -> None:
+def _check_sizes(inputs: tuple[str, ...], avals: tuple[Any, ...]) -> None:
     sizes: dict[str, int] = {}
-    for labels, x in zip(inputs, arrays):
+    for labels, x in zip(inputs, avals, strict=True):
         if len(labels) != len(x.shape):
-            raise ValueError(f"einsum: labels {labels!r} for {x.aval} given; one label per axis is "
+            raise ValueError(f"einsum: labels {labels!r} for {x} given; one label per axis is "
                              "required.")
         for label, n in set(zip(labels, x.shape)):
             if any(n != m for other, m in zip(labels, x.shape) if other == label):
                 raise ValueError(f"einsum: label {label!r} names axes of several sizes of "
-                                 f"{x.aval}; the sizes along a diagonal must be equal.")
+                                 f"{x}; the sizes along a diagonal must be equal.")
             if sizes.setdefault(label, n) != n:
                 if 1 not in (n, sizes[label]):
                     raise ValueError(f"einsum: label {label!r} has sizes {sizes[label]} and {n}; "

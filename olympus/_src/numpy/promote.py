@@ -277,7 +277,7 @@ def _result_type(avals: Sequence[Any], inexact: bool) -> tuple[Any, bool]:
     dtype, weak = dtypes.promote_many(tuple([(a.dtype, a.weak_type) for a in avals]))
     if inexact and not dtypes.is_extended(dtype):
         dtype = dtypes.to_inexact_dtype(dtype)
-    return (dtypes.canonical_dtype(dtype) if _WIDE in avals else dtype), weak
+    return (dtypes.canonical_dtype(dtype) if any(a is _WIDE for a in avals) else dtype), weak
 
 
 def _promotable(name: str, x: Any, position: int) -> Any:

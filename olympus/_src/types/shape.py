@@ -74,6 +74,8 @@ def entries(given: Any) -> tuple[Any, ...]:
 
     What has no order (sets, dicts) and text are one entry, which whoever reads it refuses.
     """
+    if type(given) is tuple or type(given) is list:
+        return tuple(given)
     if (not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0
             or isinstance(given, (str, bytes, bytearray, Set, Mapping))):
         return (given,)
