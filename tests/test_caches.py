@@ -619,6 +619,7 @@ CACHES = {
     ("types/dtypes.py", "_AS_DTYPE"): "spelling of a dtype | process | as many as there are",
     ("types/dtypes.py", "_PROMOTED"): "dtypes, x64, mode | process | as many as there are",
     ("lax/families.py", "_range"): "dtype | process | 256",
+    ("lax/contract.py", "_cotangent_plan"): "dimension numbers, ranks | process | 1024",
     ("numpy/promote.py", "_plans"): "avals, x64, mode | process | 16384",
     ("numpy/promote.py", "scalar_plan"): "aval, type, x64, mode | process | 4096",
     ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",

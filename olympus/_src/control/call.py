@@ -63,8 +63,8 @@ class Call(Higher):
         # primal is unknown, too, where some tangents are known, or where an operand has to wait for
         # what is recorded: then the jvp program is bound, and the tape cuts it by `partial_eval`.
         active = [t for t in tangents if type(t) is not Zero]
-        if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or \
-                tape.must_wait(self, primals, {"olympuspr": olympuspr, **params}):
+        if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or (
+                tape.touched and tape.must_wait(self, primals, {"olympuspr": olympuspr, **params})):
             return self.jvp(primals, tangents, olympuspr=olympuspr, **params)
         nonzero = tuple(type(t) is not Zero for t in tangents)
         split, nonzero_out = linearize_program(olympuspr, nonzero)
@@ -85,8 +85,8 @@ class Call(Higher):
 
     def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
                   **params: Any) -> list[Any]:
-        linear = tuple(type(a) is Linear for a in args)
-        nonzero = tuple(type(ct) is not Zero for ct in cts)
+        linear = tuple([type(a) is Linear for a in args])
+        nonzero = tuple([type(ct) is not Zero for ct in cts])
         # Cotangents that stay zero are no outputs of the call. Loops and branches cannot do that:
         # all iterations, and all branches, have the same outputs.
         body, nonzero_out = transpose_program(olympuspr, linear, nonzero, instantiate_out=False)

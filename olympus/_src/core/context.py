@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
@@ -48,11 +49,14 @@ class Scope:
         found = _scopes.get(inner)
         if found is None:
             found = _scopes[inner] = Scope(inner)
+            _recent.append(found)
         return found
 
 
-# Weak: a scope lives as long as an equation, a record or a thread has it.
+# Weak: a scope lives as long as an equation or a thread has it, or while it is among the last ones
+# that were made, so that a transformation that is called again finds its own.
 _scopes: WeakValueDictionary[tuple[Name, ...], Scope] = WeakValueDictionary()
+_recent: deque[Scope] = deque(maxlen=64)
 ROOT = Scope()
 
 

@@ -96,6 +96,8 @@ def of_body(closed: Any, operands: Sequence[int] | None = None) -> frozenset[Any
       closed: the program.
       operands: per input of it, which operand that is; left out, operands are the inputs.
     """
+    if not closed.effects:
+        return closed.effects
     lead = len(closed.consts)   # constants are nobody's operands
     return frozenset([moved for e in closed.effects if (moved := _moved(
         e, lambda i: None if i < lead else i - lead if operands is None else operands[i - lead]))])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -210,11 +211,13 @@ class ClosedOlympuspr:
                              f"{len(olympuspr.constvars)}; pass one value per constvar.")
         self.olympuspr, self.consts = olympuspr, list(consts)
 
-    constvars = property(lambda self: self.olympuspr.constvars, doc="Names of the constants.")
-    invars = property(lambda self: self.olympuspr.invars, doc="Names of the arguments.")
-    outvars = property(lambda self: self.olympuspr.outvars, doc="What is returned.")
-    debug_info = property(lambda self: self.olympuspr.debug_info, doc="Whose program it is.")
-    cache = property(lambda self: self.olympuspr.cache, doc="What passes computed of it.")
+    constvars = property(attrgetter("olympuspr.constvars"), doc="Names of the constants.")
+    invars = property(attrgetter("olympuspr.invars"), doc="Names of the arguments.")
+    outvars = property(attrgetter("olympuspr.outvars"), doc="What is returned.")
+    eqns = property(attrgetter("olympuspr.eqns"), doc="The equations.")
+    effects = property(attrgetter("olympuspr.effects"), doc="What it does besides computing.")
+    debug_info = property(attrgetter("olympuspr.debug_info"), doc="Whose program it is.")
+    cache = property(attrgetter("olympuspr.cache"), doc="What passes computed of it.")
 
     @property
     def in_avals(self) -> list[Any]:
@@ -223,14 +226,6 @@ class ClosedOlympuspr:
     @property
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.olympuspr.outvars]
-
-    @property
-    def eqns(self) -> list[OlympusprEqn]:
-        return self.olympuspr.eqns
-
-    @property
-    def effects(self) -> frozenset[Any]:
-        return self.olympuspr.effects
 
     @property
     def literals(self) -> list[Any]:

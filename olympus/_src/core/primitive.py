@@ -141,6 +141,7 @@ class Primitive:
     elementwise = False     # operands have the result's shape, or are rank-0 literals
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
     open = False            # whether its params may be any hashable values: compared by their bits
+    foreign = False         # whether functions of users are among its rules
     flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
     # Its params that are programs, or tuples of programs and None; None: whichever are.
@@ -214,8 +215,14 @@ class Primitive:
 
     def bodies(self, params: dict[str, Any]) -> list[Any]:
         """The programs, open or closed, that an equation with these params carries."""
-        names = params if self.programs is None else self.programs
-        return [p for name in names for p in programs_in(params[name])]
+        found = []
+        for name in params if self.programs is None else self.programs:
+            param = params[name]
+            if type(param) is ClosedOlympuspr:      # as a rule
+                found.append(param)
+            else:
+                found += programs_in(param)
+        return found
 
     def applied(self, params: dict[str, Any], avals: Sequence[Any]
                 ) -> list[tuple[str, Any, Sequence[Any]]]:
@@ -245,7 +252,7 @@ class OpenPrimitive(Primitive):
     Array(8, dtype=int32, weak_type=True)
     """
 
-    open = True
+    open = foreign = True
     jvp = transpose = vmap = None
     abstract_eval: Any = None
     _effects: Any = None

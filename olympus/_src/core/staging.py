@@ -109,7 +109,8 @@ class StagingTrace(Trace):
         effects = NO_EFFECTS
         if prim.effectful:
             effects = prim.effects(avals, params)
-            self.note_effects(effects, args)
+            if effects:
+                self.note_effects(effects, args)
         if where is ASK:
             where = self.where or _user_frame()
         if prim.multiple_results:
@@ -141,7 +142,7 @@ class StagingTrace(Trace):
 
     def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
         """Take note of what the next equation does besides computing."""
-        self.effectful = self.effectful or bool(effects)
+        self.effectful = True
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
                        params: dict[str, Any]) -> Any:

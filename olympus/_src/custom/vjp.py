@@ -582,7 +582,7 @@ class CustomLin(Primitive):
     params: name, bwd, num_res, perturbed (which arguments have a tangent), out_avals.
     """
 
-    multiple_results = True
+    multiple_results = foreign = True
 
     def _forward(self, name: str) -> TypeError:
         return TypeError(f"custom_vjp {name}: forward mode (jvp, jacfwd, linearize's function) "

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.source import user_frame
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
 from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair
-from ..core.staging import stage
+from ..core.staging import recorder, stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import instantiate
 from .partial_eval import TapeTrace
@@ -53,11 +54,12 @@ class JVPTracer(Tracer):
 class JVPTrace(Trace):
     """Applies `prim.jvp`; above a tape, `prim.linearize` of primitives with bodies."""
 
-    __slots__ = ("parent", "waits_for")
+    __slots__ = ("parent", "waits_for", "record")
 
     def __init__(self, parent: Trace) -> None:
         super().__init__()
         self.parent, self.waits_for = parent, None
+        self.record = recorder(parent)
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
         """(primals, tangents, whether any tangent is not zero)."""
@@ -91,15 +93,21 @@ class JVPTrace(Trace):
                 primals.append(a)
                 tangents.append(None)
         parent = ctx.trace = self.parent
+        record = self.record
+        where = None if record is None else record.where
         try:
             if not active:
                 return parent.process(prim, args, params)
             tangents = [zero_tangent(x) if t is None else t
                         for x, t in zip(primals, tangents, strict=True)]
+            higher = isinstance(prim, Higher)
+            # All that a rule of our own binds is of one line, which is looked for once.
+            if record is not None and not higher and not prim.foreign:
+                record.where = where or user_frame()
             # Above a tape the tangents are its unknowns. An ordinary rule needs nothing special:
             # what it binds of primals runs, what touches a tangent is recorded. A body must be cut
             # in two.
-            if isinstance(prim, Higher) and isinstance(parent, TapeTrace):
+            if higher and isinstance(parent, TapeTrace):
                 found = prim.linearize(parent, primals, tangents, **params)
             else:
                 if prim.jvp is None:
@@ -109,6 +117,8 @@ class JVPTrace(Trace):
                 found = prim.jvp(primals, tangents, **params)
         finally:
             ctx.trace = self
+            if record is not None:
+                record.where = where
         if prim.multiple_results:
             return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
         if type(found) is not tuple or len(found) != 2:

@@ -62,20 +62,27 @@ class TapeTrace(StagingTrace):
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         # Known is all that is not ours: arrays, numbers, tracers of the parent and of traces around
         # it; but for effects on an input that come after recorded ones.
-        unknown = [type(a) is TapeTracer and a._trace is self for a in args]
-        if self.touched:
-            for i in self.must_wait(prim, args, params):
-                unknown[i] = True
-        recorded = True in unknown
-        if recorded and not isinstance(prim, Higher):
+        parent = self.parent
+        for a in args:
+            if type(a) is TapeTracer and a._trace is self:
+                break
+        else:
+            if not self.touched or not self.must_wait(prim, args, params):
+                ctx.trace = parent
+                try:
+                    return parent.process(prim, args, params)
+                finally:
+                    ctx.trace = self
+        if not isinstance(prim, Higher):
             return StagingTrace.process(self, prim, args, params, None)
         # The rule of a primitive with bodies runs in the parent, where it binds the known half.
         # What is unknown it leaves on the tape itself, by `record`.
-        parent = ctx.trace = self.parent
+        unknown = list(map(self.owns, args))
+        for i in self.must_wait(prim, args, params):
+            unknown[i] = True
+        ctx.trace = parent
         try:
-            if recorded:
-                return prim.partial_eval(self, args, unknown, **params)
-            return parent.process(prim, args, params)
+            return prim.partial_eval(self, args, unknown, **params)
         finally:
             ctx.trace = self
 

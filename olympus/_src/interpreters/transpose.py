@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..backend.eager import result_array
 from ..base.source import user_frame
 from ..core.context import Scope, ctx
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
@@ -114,8 +115,11 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             ctx.eqn = scopes[eqn.ctx]
             if prim.transpose is None:
                 raise not_linear(prim.name, "an operand")
+            if prim.foreign:    # functions of users get arrays
+                out_cts = (list(map(result_array, out_cts)) if prim.multiple_results else
+                           result_array(out_cts))
             if record is not None:
-                record.where = outer if prim.open or isinstance(prim, Higher) else here
+                record.where = outer if prim.foreign or isinstance(prim, Higher) else here
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
             if type(in_cts) is not list or len(in_cts) != len(ins):
                 check_count(prim, "transpose", "cotangents", in_cts, len(ins))

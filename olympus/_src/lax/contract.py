@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.util import memoize
 from ..core import tags
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import typeof
@@ -95,22 +96,12 @@ class DotGeneral(Primitive):
     def _cotangent(self, ct: Any, x: ShapedArray, y: Any, dims: DimensionNumbers, left: bool,
                    params: dict[str, Any]) -> Any:
         """Cotangent of x, the left operand or the right one, given y: contract y's free axes."""
-        (xc, yc), (xb, yb) = dims
-        x_free, y_free, nb = _free(x.ndim, xc, xb), _free(typeof(y).ndim, yc, yb), len(xb)
-        first = nb + len(x_free) if left else nb        # where y's free axes are in ct
-        ct_free_y = tuple(range(first, first + len(y_free)))
-        batch = tuple(range(nb))
         if params["preferred_element_type"] is not None or typeof(y).dtype != x.dtype:
             params = {**params, "preferred_element_type": x.dtype}
-        contracted = [c for _, c in sorted(zip(yc, xc, strict=True))]
-        # Axis k of the product belongs at axis axes[k] of x. As a rule one order of the factors
-        # leaves nothing to move: for the weights of x @ w it is x first.
-        axes = [*xb, *contracted, *x_free]
-        if axes == list(range(x.ndim)):
-            return self.bind(y, ct, dimension_numbers=((y_free, ct_free_y), (yb, batch)), **params)
-        out = self.bind(ct, y, dimension_numbers=((ct_free_y, y_free), (batch, yb)), **params)
-        axes = [*xb, *x_free, *contracted]
-        return transpose(out, tuple([axes.index(i) for i in range(x.ndim)]))
+        swapped, numbers, permutation = _cotangent_plan(dims, x.ndim, typeof(y).ndim, left)
+        factors = (y, ct) if swapped else (ct, y)
+        out = self.bind(*factors, dimension_numbers=numbers, **params)
+        return out if permutation is None else transpose(out, permutation)
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              dimension_numbers: DimensionNumbers, **params: Any) -> Any:
@@ -129,6 +120,25 @@ class DotGeneral(Primitive):
             return out, len(lb) + _free(typeof(x).ndim, lc, lb).index(dx)
         free = _free(typeof(y).ndim, rc, rb)
         return out, typeof(out).ndim - len(free) + free.index(dy)
+
+
+@memoize(1024)
+def _cotangent_plan(dims: DimensionNumbers, x_ndim: int, y_ndim: int, left: bool
+                    ) -> tuple[bool, DimensionNumbers, Dims | None]:
+    """(whether y comes first, the axes to contract, the order of the product's axes or None)."""
+    (xc, yc), (xb, yb) = dims
+    x_free, y_free, nb = _free(x_ndim, xc, xb), _free(y_ndim, yc, yb), len(xb)
+    first = nb + len(x_free) if left else nb        # where y's free axes are in ct
+    ct_free_y, batch = tuple(range(first, first + len(y_free))), tuple(range(nb))
+    contracted = [c for _, c in sorted(zip(yc, xc, strict=True))]
+    # Axis k of the product belongs at axis axes[k] of x. As a rule one order of the factors leaves
+    # nothing to move: for the weights of x @ w it is x first.
+    if [*xb, *contracted, *x_free] == list(range(x_ndim)):
+        return True, ((y_free, ct_free_y), (yb, batch)), None
+    axes = [*xb, *x_free, *contracted]
+    permutation = tuple([axes.index(i) for i in range(x_ndim)])
+    return (False, ((ct_free_y, y_free), (batch, yb)),
+            None if permutation == tuple(range(x_ndim)) else permutation)
 
 
 def _check_axes(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Dims, right: Dims) -> None:

@@ -92,12 +92,11 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
         if not z.shape:
             raise ValueError(f"matmul: operand {i} is {z.aval}; at least one axis is required; use "
                              "multiply for scalars.")
-    row, column = x.ndim == 1, y.ndim == 1
     _check_contracted("matmul", x, y, x.ndim - 1, builtins.max(y.ndim - 2, 0))
-    if x.ndim <= 2 and y.ndim <= 2 or column:
+    if y.ndim <= 2:
         return contraction(x, y, (((x.ndim - 1,), (builtins.max(y.ndim - 2, 0),)), ((), ())),
                            precision, preferred_element_type, out_sharding)
-    if row:
+    if x.ndim == 1:
         return contraction(x, y, (((0,), (y.ndim - 2,)), ((), ())), precision,
                            preferred_element_type, out_sharding)
     return _batched(x, y, precision, preferred_element_type, out_sharding)
