@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..backend.eager import result_array
 from ..base.source import user_frame
 from ..core.context import Scope, ctx
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..core.primitive import Higher, Linear, Zero, check_count, not_linear
 from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
+from ..lax.shape import broadcast_in_dim_p
 from ..lax.shape import instantiate
 
 __all__ = ["backward_pass", "transpose_program"]
@@ -116,8 +116,8 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             if prim.transpose is None:
                 raise not_linear(prim.name, "an operand")
             if prim.foreign:    # functions of users get arrays
-                out_cts = (list(map(result_array, out_cts)) if prim.multiple_results else
-                           result_array(out_cts))
+                out_cts = (list(map(_array, out_cts)) if prim.multiple_results else
+                           _array(out_cts))
             if record is not None:
                 record.where = outer if prim.foreign or isinstance(prim, Higher) else here
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
@@ -129,6 +129,12 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             record.where = outer
     return [acc.get(v, Zero(v.aval)) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
+
+
+def _array(ct: Any) -> Any:
+    """A cotangent that is a constant as an array."""
+    return ct if type(ct) is not Literal else broadcast_in_dim_p.bind(
+        ct, shape=(), broadcast_dimensions=(), sharding=None)
 
 
 def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
