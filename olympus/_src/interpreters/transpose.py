@@ -15,8 +15,7 @@ from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..core.primitive import Higher, Linear, Zero, check_count, not_linear
 from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
-from ..lax.shape import broadcast_in_dim_p
-from ..lax.shape import instantiate
+from ..lax.shape import broadcast_in_dim_p, instantiate
 
 __all__ = ["backward_pass", "transpose_program"]
 
