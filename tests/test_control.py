@@ -370,6 +370,8 @@ def test_exceptions_of_callbacks_are_runtime_errors_too(error, wrap):
     (ValueError, "ordered=True mapped by vmap",
      lambda: vmap(lambda x: io_callback(lambda v: v, x, x, ordered=True))(XS)),
     (ValueError, r"names \['0'\]", lambda: debug.print("{}")),
+    (TypeError, "given without the first", lambda: debug.print(x=1)),
+    (TypeError, "given without the first", lambda: debug.callback(None, 1)),
     (ValueError, r"names \['x'\]", lambda: debug.print("{x}", y=1)),
     (ValueError, r"arguments \['0'\] given", lambda: debug.print("a", X)),
     (ValueError, r"names \['w'\]", lambda: debug.print("{x:{w}}", x=X)),
@@ -427,6 +429,15 @@ def test_debug_print(capfd, fun, args, count):
     effects_barrier()
     values = np.asarray(args).reshape(-1)
     assert capfd.readouterr().out.splitlines() == [f"x={v} 3" for v in values][:count]
+
+
+def test_debug_functions_take_their_options_first(capfd):
+    seen = []
+    jit(lambda x: debug.print(ordered=True)("x = {}", x))(2)
+    debug.callback(ordered=True)(lambda v: seen.append(int(v)), 3)
+    olympus.effects_barrier()
+    assert capfd.readouterr().out == "x = 2\n"
+    assert seen == [3]
 
 
 def test_debug_print_formats(capfd):

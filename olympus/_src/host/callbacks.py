@@ -7,6 +7,7 @@ function by its position in the module's list.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,8 +32,8 @@ from ..types.avals import make_aval
 from ..types.sharding import ShardingLike
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-__all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p",
-           "io_callback", "io_callback_p", "pure_callback", "pure_callback_p"]
+__all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p", "io_callback",
+           "io_callback_p", "pure_callback", "pure_callback_p", "with_options"]
 
 
 class FlatCallback:
@@ -352,8 +353,8 @@ def _as_structs(tree: Any) -> Any:
         x, (bool, int, float, complex)) else x, tree)
 
 
-def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = False,
-                   partitioned: bool = False, **kwargs: Any) -> None:
+def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False,
+                   partitioned: bool = False, **kwargs: Any) -> Callable[..., None] | None:
     """Call a Python function for its effect, also where derivatives are computed.
 
     Args:
@@ -361,11 +362,27 @@ def debug_callback(callback: Callable[..., Any], *args: Any, ordered: bool = Fal
         arrays reach it as they are.
       ordered: keep the order of ordered callbacks within a program.
       partitioned: with several devices, call it for each shard.
+
+    Returns:
+      None; without `callback`, this function with the given options.
     """
+    if callback is None:
+        return with_options("debug.callback", debug_callback, args, kwargs, ordered=ordered,
+                            partitioned=partitioned)
     check_callable("debug.callback", callback=callback)
     flat, leaves = flat_callback(callback, args, kwargs)
     debug_callback_p.bind(*leaves, callback=flat, ordered=bool(ordered),
                           partitioned=bool(partitioned))
+    return None
+
+
+def with_options(what: str, fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any],
+                 **options: Any) -> Callable[..., None]:
+    """A function that was called with its options alone, to be called with the rest."""
+    if args or kwargs:
+        raise TypeError(f"{what}: arguments {args} {kwargs} given without the first; that one is "
+                        "required too, or options alone.")
+    return functools.partial(fun, **options)
 
 
 def flat_callback(callback: Callable[..., Any], args: tuple, kwargs: dict[str, Any]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.logs import LOGGER
-from .callbacks import DebugCallback, debug_callback, flat_callback
+from .callbacks import DebugCallback, debug_callback, flat_callback, with_options
 
 __all__ = ["callback", "log", "print"]
 
@@ -47,8 +47,9 @@ class DebugPrint(DebugCallback):
 debug_print_p = DebugPrint("debug_print")
 
 
-def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False,
-          skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any) -> None:
+def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+          skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any
+          ) -> Callable[..., None] | None:
     """Print values when the program runs, also under jit, vmap (once per element), grad and scan.
 
     Args:
@@ -59,10 +60,17 @@ def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False
       partitioned: with several devices, print each shard.
       skip_format_check: do not check `fmt` against the arguments.
 
+    Returns:
+      None; without `fmt`, this function with the given options.
+
     >>> import olympus
     >>> olympus.debug.print("x = {x}, y = {}", 2, x=1.5)
     x = 1.5, y = 2
     """
+    if fmt is None:
+        return with_options("debug.print", print, args, kwargs, ordered=ordered,
+                            partitioned=partitioned, skip_format_check=skip_format_check,
+                            _use_logging=_use_logging)
     if not isinstance(fmt, str):
         raise TypeError(f"debug.print: fmt is {fmt!r}; a str is required; write "
                         "debug.print('{}', value).")
@@ -71,13 +79,15 @@ def print(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False
     flat, leaves = flat_callback(_Format(fmt, _use_logging), args, kwargs)
     debug_print_p.bind(*leaves, fmt=fmt, callback=flat, ordered=bool(ordered),
                        partitioned=bool(partitioned))
+    return None
 
 
-def log(fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False,
-        skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any) -> None:
+def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+        skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any
+        ) -> Callable[..., None] | None:
     """`print` to the logger "olympus", at the level INFO; the arguments are the same."""
-    print(fmt, *args, ordered=ordered, partitioned=partitioned,
-          skip_format_check=skip_format_check, _use_logging=_use_logging, **kwargs)
+    return print(fmt, *args, ordered=ordered, partitioned=partitioned,
+                 skip_format_check=skip_format_check, _use_logging=_use_logging, **kwargs)
 
 
 def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
