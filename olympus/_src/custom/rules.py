@@ -29,14 +29,22 @@ from ..core.ir import ClosedOlympuspr, DropVar, Literal, OlympusprEqn, Var
 from ..core.primitive import Higher, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
+from ..interpreters.batching import BatchTrace, to_axis
 from ..interpreters.transpose import transpose_program
 from ..lax.families import add
-from ..lax.shape import zeros_of
+from ..lax.shape import instantiate, zeros_of
 from ..types.avals import is_float0
-from ..types.tree import tree_leaves, tree_leaves_with_path, tree_structure
+from ..types.tree import (
+    tree_flatten,
+    tree_leaves,
+    tree_leaves_with_path,
+    tree_structure,
+    tree_unflatten,
+)
 from ..types.tree_paths import explain_mismatch, keystr
 
-__all__ = ["CustomCall", "CustomFunction", "Rule", "SymbolicZero", "run_batched",
+__all__ = ["Batched", "Call", "CustomCall", "CustomFunction", "Rule", "Ruled", "Rules", "Shifted",
+           "SymbolicZero", "merged", "packed", "run_batched",
            "zero_from_primal"]
 
 
@@ -278,6 +286,201 @@ def unbatched(aval: Any, dim: int | None) -> Any:
         shape=(*aval.shape[:dim], *aval.shape[dim + 1:]))
 
 
+class Ruled(CustomFunction[P, R]):
+    """Base of the decorators that define derivatives: a call hands function and rules to a trace.
+
+    They name the attributes that hold the user's rules, and say which primitive and which kind of
+    `Call` a call is.
+    """
+
+    _rules: tuple[str, ...] = ()
+    _setters = ""
+    _prim: Any = None
+    _call: Any = None
+
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        # On the instance: `fun` may be such a function itself, whose attributes are here by now.
+        for name in self._rules:
+            setattr(self, name, None)
+        self.symbolic_zeros = self.optimize_remat = False
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        rules = tuple([getattr(self, name) for name in self._rules])
+        if None in rules:
+            wanted = "rules; both are" if len(rules) > 1 else "a rule; one is"
+            raise AttributeError(f"{self.what} {name_of(self.fun)}: called without {wanted} "
+                                 f"required; set {'them' if len(rules) > 1 else 'it'} with "
+                                 f"{self._setters} first.")
+        given = self.resolve(args, kwargs)
+        statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
+        leaves, tree = tree_flatten([a for i, a in enumerate(given)
+                                     if i not in self.nondiff_argnums])
+        call = self._call(self, rules, statics, tree)
+        out = ctx.trace.process_custom(
+            self._prim, call.run, call, tuple(leaves),
+            {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
+        return call.result(out)
+
+
+# Rules wrap each other as the call travels:
+#   Call       the user's Python rules
+#   Batched    rules under vmap
+#   Staged     rules as programs: made by staging if they may hold tracers
+#   Shifted    behind leading operands: made by staging if the function closes over tracers
+class Rules:
+    """Flat rules of one call, of values that are leaves; (co)tangents may be `Zero`."""
+
+    __slots__ = ("names", "optimize_remat")
+    code: object = None         # with `identity`, what tells one user's rules from another's
+    identity: object = None
+    own = (0, 0)    # how many operands in front the function, and then the rules, close over
+
+    def __init__(self, like: Any) -> None:
+        self.names: tuple[str, ...] = like.names        # of the user's rules
+        self.optimize_remat: bool = like.optimize_remat
+
+    def closed_over(self) -> list[Tracer]:
+        return []
+
+    def __call__(self, primals: Sequence[Any], given: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+
+class Call(Rules):
+    """One call of a decorated function: `run` is the flat function."""
+
+    __slots__ = ("what", "code", "identity", "fun", "rules", "symbolic_zeros", "statics", "in_tree",
+                 "out_tree", "out_avals")
+
+    def __init__(self, owner: Ruled[..., Any], rules: tuple[Callable[..., Any], ...],
+                 statics: dict[int, Any], in_tree: Any) -> None:
+        self.what, self.fun, self.rules = f"{owner.what} {name_of(owner.fun)}", owner.fun, rules
+        self.names, self.optimize_remat = tuple(map(name_of, rules)), owner.optimize_remat
+        self.code = getattr(rules[0], "__code__", rules[0])
+        # Static arguments by identity: they need not be hashable, and `statics` keeps them alive.
+        self.identity = (*rules, owner.fun, *map(id, statics.values()))
+        self.symbolic_zeros, self.statics, self.in_tree = owner.symbolic_zeros, statics, in_tree
+        self.out_tree: Any = None       # both known once function or rule has run
+        self.out_avals: list[Any] | None = None
+
+    def result(self, leaves: Sequence[Any]) -> Any:
+        """The call's result, once the function or its rule has run."""
+        assert self.out_tree is not None, "whatever processed the call has run one of the two"
+        return tree_unflatten(self.out_tree, leaves)
+
+    def closed_over(self) -> list[Tracer]:
+        return closed_over(self.fun, *self.rules, *self.statics.values())
+
+    def arguments(self, flat: Sequence[Any]) -> list[Any]:
+        """Those of the function: differentiable ones and static ones in their places."""
+        # In ascending order, as nondiff_argnums is sorted: each insertion finds its final place.
+        args = self.in_tree.unflatten(flat)
+        for i, value in self.statics.items():
+            args.insert(i, value)
+        return args
+
+    def run(self, *flat: Any) -> list[Any]:
+        leaves, self.out_tree = tree_flatten(self.fun(*self.arguments(flat)))
+        self.out_avals = list(map(typeof, leaves))
+        return leaves
+
+    def zeros(self, tangents: Sequence[Any]) -> list[Any]:
+        """(Co)tangents as the user's rule sees them: arrays, or some of them `SymbolicZero`s."""
+        if self.symbolic_zeros:
+            return [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
+        return list(map(instantiate, tangents))
+
+    def output(self, what: str, out: Any) -> list[Any]:
+        """The leaves of a rule's primal output, which must be as the function's."""
+        # The function may have run before (staging runs it first), or never: what it returned is
+        # known in the first case, and taken from the rule in the second.
+        leaves, tree = tree_flatten(out)
+        if self.out_avals is not None and self.out_tree != tree:
+            check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
+                            "the rule's primal output is not like the function's")
+        for i, (aval, x) in enumerate(zip(self.out_avals or (), leaves)):
+            found = typeof(x)
+            if (found.shape, found.dtype) != (aval.shape, aval.dtype):
+                raise TypeError(f"{what}: {at(leaf_paths(tree)[i])}the rule's primal output is "
+                                f"{found}; the function's is {aval}, and they must agree; correct "
+                                "the rule.")
+        self.out_tree = tree
+        return leaves
+
+
+class Shifted(Rules):
+    """The rules of a function with leading operands that the function closes over."""
+
+    __slots__ = ("rules", "num_leading")
+
+    def __init__(self, rules: Rules, num_leading: int) -> None:
+        super().__init__(rules)
+        self.rules, self.num_leading = rules, num_leading
+
+    @property
+    def own(self) -> tuple[int, int]:   # known of rules that are being staged once they are
+        return self.num_leading, self.num_leading + self.rules.own[1]
+
+    def __call__(self, primals: Sequence[Any], given: Sequence[Any]) -> Any:
+        return self.rules(primals[self.num_leading:], given[self.num_leading:])
+
+
+class Batched(Rules):
+    """Rules under vmap: they run under the vmap's own trace, in whatever trace is current.
+
+    Outputs are all mapped at axis 0 or none is, so that (co)tangents are per element where any is.
+    """
+
+    __slots__ = ("code", "identity", "own", "trace", "rules", "dims", "mapped")
+
+    def __init__(self, trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) -> None:
+        super().__init__(rules)
+        self.trace, self.rules, self.dims = trace, rules, list(dims)
+        self.code, self.own = rules.code, rules.own
+        # Mapped along other axes, or by another vmap, they are other rules.
+        self.identity = (trace, self.dims, rules.identity)
+        self.mapped = mapped_by_rule(trace, rules, dims)
+
+    def closed_over(self) -> list[Tracer]:
+        return self.rules.closed_over()
+
+    def place(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        """Outputs all mapped or none, as the first run (of function or rule) finds."""
+        if self.mapped is None:
+            self.mapped = any(d is not None for d in dims)
+        return [to_axis(x, d, 0, self.trace.axis.size) for x, d in zip(outs, dims, strict=True)
+                ] if self.mapped else list(outs)
+
+    @property
+    def out_dim(self) -> int | None:
+        return 0 if self.mapped else None
+
+
+def packed(fun: Callable[..., Any], num_values: int, zeros: Sequence[Zero | None]
+           ) -> tuple[Callable[..., list[Any]], list[Zero | None]]:
+    """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
+
+    `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
+    are treated alike; the list says of the latter what `zeros` does, once it ran.
+    """
+    found: list[Zero | None] = []
+
+    def run(*args: Any) -> list[Any]:
+        outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
+        found[:] = [t if type(t) is Zero else None for t in tangents]
+        return [*outs, *(t for t in tangents if type(t) is not Zero)]
+
+    return run, found
+
+
+def merged(zeros: Sequence[Zero | None], given: Sequence[Any]) -> list[Any]:
+    """All tangents in order, of which `given` are those that are not zero."""
+    rest = iter(given)
+    return [next(rest) if z is None else z for z in zeros]
+
+
 class _InProgress(threading.local):
     """The rules being staged in this thread, by the code of the user's rule."""
 
@@ -307,15 +510,15 @@ class _Frame:
         return self.identity == rules.identity and self.avals == avals
 
 
-def stage_rules(rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """The rules as programs, and the tracers that they close over: their first operands.
+def stage_rules(kind: Any, rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The rules as programs, of this kind, and the tracers that they close over, which come first.
 
     Calls of the function in its own rules have these rules and operands, too. Tracers are found by
     staging, so it is done again once they are known.
     """
     # The frame is found by the code of the user's rule: a rule that calls its own function, as most
     # custom_jvp rules do, would otherwise be staged within itself without end.
-    staged = rules.staged_type(rules)
+    staged = kind(rules)
     frame = _Frame(rules.identity, avals, staged)
     outer = _in_progress.frames
     _in_progress.frames = {**outer, rules.code: frame}
@@ -390,13 +593,15 @@ def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
 class CustomCall(Higher, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
-    Subclasses say how rules are kept in params (`pack`, `unpack`). Rules have: `code` and
-    `identity`, what tells one user's rules from another's; `own`, how many operands in front are
-    values that the function, and then the rules, close over; `closed_over()`; `shifted(n)`, the
-    rules of a function with n operands more in front; `staged_type`, what they are as programs.
+    Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as
+    programs, under vmap, and behind the operands that the function closes over.
     """
 
     what = ""
+    kept: tuple[str, ...] = ()
+    staged: Any = None
+    batched: Any = None
+    shifted: Any = Shifted
     programs = lowered = ("call_olympuspr",)
     partial_eval = None     # see on_tape
 
@@ -459,7 +664,7 @@ class CustomCall(Higher, abstract=True):
         elif frame.serves(rules, avals):
             rules, more, frame.used = frame.rules, frame.consts, True
         if tracers:
-            rules = rules.shifted(len(tracers))
+            rules = self.shifted(rules, len(tracers))
         if more:
             pr, n = body.olympuspr, len(tracers)
             body = body.replace(olympuspr=pr.replace(
@@ -468,7 +673,7 @@ class CustomCall(Higher, abstract=True):
 
     def _staged(self, rules: Any, avals: Sequence[Any]) -> tuple[Any, list[Any]]:
         try:
-            return stage_rules(rules, avals)
+            return stage_rules(self.staged, rules, avals)
         except UnexpectedTracerError:
             # They close over what is being differentiated outside: an error only if they are used.
             return rules, []
@@ -494,11 +699,27 @@ class CustomCall(Higher, abstract=True):
         active = [t for t in tangents[:own] if type(t) is not Zero]
         return outs, refuse(self.what, params["name"], active, outs, out_tangents)
 
+    def vmap(self, trace: Any, fun: Callable[..., Any], rules: Any, vals: Sequence[Any],
+             dims: Sequence[int | None], **params: Any) -> Any:
+        # The trace below runs the function or the rules; both place their outputs by
+        # `batched.place`, so that `out_dim` is settled after it, and the same for both.
+        batched = self.batched(trace, rules, dims)
+
+        def run(*xs: Any) -> list[Any]:
+            return batched.place(*run_batched(trace, fun, xs, dims))
+
+        outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
+        return outs, [batched.out_dim] * len(outs)
+
     def pack(self, rules: Any, body: ClosedOlympuspr, params: dict[str, Any]) -> dict[str, Any]:
-        raise NotImplementedError
+        """The params of an equation: all of `kept` are the rules, under the users' names."""
+        kept = {k: Rule(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
+        return {**params, "call_olympuspr": body, **kept}
 
     def unpack(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        raise NotImplementedError
+        """The rules, and the params of the call."""
+        rest = {k: x for k, x in params.items() if k != "call_olympuspr" and k not in self.kept}
+        return params[self.kept[0]].call, rest
 
 
 def leaf_paths(treedef: Any) -> list[str]:

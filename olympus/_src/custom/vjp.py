@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.errors import UnexpectedTracerError
 from ..base.typing import P, R
-from ..base.util import name_of
+from ..base.util import cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core.evaluate import eval_closed
@@ -20,30 +20,32 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, is_recorded, stage
 from ..core.trace import Tracer, ctx, describe, typeof
-from ..interpreters.batching import BatchTrace, batch_flat, batch_program, to_axis
+from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..lax.shape import instantiate, reduce_sum
 from ..types import dtypes
 from ..types.avals import is_float0
 from ..types.tree import (
-    PyTreeDef,
     broadcast_prefix,
     tree_flatten,
     tree_leaves,
     tree_map,
-    tree_unflatten,
     treedef_children,
 )
 from .rules import (
+    Batched,
+    Call,
     CustomCall,
-    CustomFunction,
-    Rule,
+    Ruled,
+    Rules,
+    Shifted,
     SymbolicZero,
     at,
     check_pair,
     check_structure,
     closed_over,
     leaf_paths,
-    mapped_by_rule,
+    merged,
+    packed,
     python_value,
     run_batched,
     unbatched,
@@ -71,7 +73,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return tree_map(lambda x: x.value, tree)
 
 
-class custom_vjp(CustomFunction[P, R]):
+class custom_vjp(Ruled[P, R]):
     """Decorator: cotangents of the function come from the rules given to `defvjp`.
 
     Args:
@@ -91,14 +93,9 @@ class custom_vjp(CustomFunction[P, R]):
     1.0
     """
 
-    what = "custom_vjp"
-
-    def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (),
-                 nondiff_argnames: Sequence[str] = ()) -> None:
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable[..., Any] | None = None
-        self.bwd: Callable[..., Any] | None = None
-        self.symbolic_zeros = self.optimize_remat = False
+    what, _rules, _setters = "custom_vjp", ("fwd", "bwd"), "defvjp"
+    fwd: Callable[..., Any] | None
+    bwd: Callable[..., Any] | None
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any],
                symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
@@ -114,109 +111,35 @@ class custom_vjp(CustomFunction[P, R]):
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
         self.optimize_remat = optimize_remat
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"custom_vjp {name_of(self.fun)}: called without rules; both are "
-                                 "required; set them with defvjp first.")
-        given = self.resolve(args, kwargs)
-        statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
-        if any(isinstance(x, Tracer) for x in tree_leaves(list(statics.values()))):
-            raise TypeError(f"custom_vjp {name_of(self.fun)}: a traced value given as an argument "
-                            f"that nondiff_argnums {self.nondiff_argnums} names; a concrete value "
-                            "is required there; make it a differentiable argument and return None "
-                            "as its cotangent.")
-        leaves, tree = tree_flatten([a for i, a in enumerate(given)
-                                     if i not in self.nondiff_argnums])
-        call = _VjpCall(self, self.fwd, self.bwd, statics, tree)
-        out = ctx.trace.process_custom(
-            custom_vjp_call_p, call.run, call, tuple(leaves),
-            {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
-        return call.result(out)
-
 
 #   primals          ── fwd ────────►  outs, residuals     at once, where the primals are known
 #   res., tangents   ── custom_lin ─►  tangents of outs    recorded, never evaluated
 #   res., cotangents ── bwd ────────►  cotangents          the transpose of custom_lin
 # Residuals are operands of custom_lin, and bwd takes them as arguments: so jit, vmap and scan can
 # carry them from one pass to the other.
-class _VjpRule:
-    """Flat rules: (primals, perturbed) -> (outs, residuals, bwd).
-
-    bwd(residuals, cotangents of outs) -> cotangents of primals; both may be `Zero`.
-    """
+#
+# Rules here: (primals, perturbed) -> (outs, residuals, bwd), with bwd(residuals, cotangents of
+# outs) -> cotangents of primals.
+class _VjpCall(Call):
+    """One call of a decorated function."""
 
     __slots__ = ()
-    name, bwd_name = "", ""
-    code: object = None
-    identity: object = None
-    own = (0, 0)
-    optimize_remat = False
 
-    @property
-    def staged_type(self) -> Any:
-        return _StagedVjp
-
-    def closed_over(self) -> list[Tracer]:
-        return []
-
-    def shifted(self, num_leading: int) -> _VjpRule:
-        return _ShiftedVjp(self, num_leading)
-
-    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        raise NotImplementedError
-
-
-class _VjpCall(_VjpRule):
-    """One call of a decorated function: `run` is the flat function."""
-
-    __slots__ = ("name", "bwd_name", "code", "identity", "fun", "fwd", "bwd", "symbolic_zeros",
-                 "optimize_remat", "statics", "in_tree", "out_tree", "out_avals")
-
-    def __init__(self, owner: custom_vjp, fwd: Callable[..., Any], bwd: Callable[..., Any],
+    def __init__(self, owner: Ruled[..., Any], rules: tuple[Callable[..., Any], ...],
                  statics: dict[int, Any], in_tree: Any) -> None:
-        self.fun, self.fwd, self.bwd = owner.fun, fwd, bwd
-        self.name, self.bwd_name = name_of(fwd), name_of(bwd)
-        self.code = getattr(fwd, "__code__", fwd)
-        # Static arguments by identity: they need not be hashable, and `statics` keeps them alive.
-        self.identity = (fwd, bwd, owner.fun, *map(id, statics.values()))
-        self.symbolic_zeros, self.optimize_remat = owner.symbolic_zeros, owner.optimize_remat
-        self.statics, self.in_tree = statics, in_tree
-        self.out_tree: PyTreeDef | None = None      # both known once function or fwd has run
-        self.out_avals: list[Any] | None = None
-
-    def result(self, leaves: Sequence[Any]) -> Any:
-        """The call's result, once the function or its rule has run."""
-        assert self.out_tree is not None, "whatever processed the call has run one of the two"
-        return tree_unflatten(self.out_tree, leaves)
-
-    def closed_over(self) -> list[Tracer]:
-        return closed_over(self.fun, self.fwd, self.bwd, *self.statics.values())
-
-    def arguments(self, flat: Sequence[Any]) -> list[Any]:
-        # In ascending order, as nondiff_argnums is sorted: each insertion finds its final place.
-        args = self.in_tree.unflatten(flat)
-        for i, value in self.statics.items():
-            args.insert(i, value)
-        return args
-
-    def run(self, *flat: Any) -> list[Any]:
-        leaves, self.out_tree = tree_flatten(self.fun(*self.arguments(flat)))
-        self.out_avals = list(map(typeof, leaves))
-        return leaves
+        super().__init__(owner, rules, statics, in_tree)
+        if any(isinstance(x, Tracer) for x in tree_leaves(list(statics.values()))):
+            raise TypeError(f"{self.what}: a traced value given as an argument that "
+                            f"nondiff_argnums {owner.nondiff_argnums} names; a concrete value is "
+                            "required there; make it a differentiable argument and return None as "
+                            "its cotangent.")
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        what = f"custom_vjp {name_of(self.fun)}"
+        what = f"{self.what}: fwd {self.names[0]}"
         given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
-        out, res = check_pair(f"{what}: fwd {self.name}", self.fwd(*self.arguments(given)),
-                              "output, residuals")
-        leaves, tree = tree_flatten(out)
-        if self.out_tree is not None and self.out_avals is not None and self.out_tree != tree:
-            check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
-                            f"the output of fwd {self.name} is not like the function's")
-        _check_avals(f"{what}: fwd {self.name}", "the function's output", tree, self.out_avals,
-                     leaves)
-        self.out_tree = tree
-        res_leaves, _, res_tree = flatten(f"{what}: the residuals of fwd {self.name}", res)
+        out, res = check_pair(what, self.rules[0](*self.arguments(given)), "output, residuals")
+        leaves, tree = self.output(what, out), self.out_tree
+        res_leaves, _, res_tree = flatten(f"{self.what}: the residuals of fwd {self.names[0]}", res)
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
 
         def bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -227,21 +150,17 @@ class _VjpCall(_VjpRule):
     def backward(self, res: Any, out_tree: Any, in_avals: Sequence[Any], cts: Sequence[Any]
                  ) -> list[Any]:
         """Call the user's bwd; its cotangents, flat and checked."""
-        if self.symbolic_zeros:
-            cts = [SymbolicZero(ct.aval) if type(ct) is Zero else ct for ct in cts]
-        else:
-            cts = list(map(instantiate, cts))
-        what = f"custom_vjp {name_of(self.fun)}: bwd {self.bwd_name}"
+        what, rule = f"{self.what}: bwd {self.names[1]}", self.rules[1]
         # bwd runs when the forward pass, and perhaps the transformation around it, is over.
-        for tracer in closed_over(self.bwd):
+        for tracer in closed_over(rule):
             if not tracer._trace.alive:
                 raise UnexpectedTracerError(
                     f"{what} closes over {describe(tracer)}, whose transformation has ended when "
                     "bwd runs; return the value from fwd as a residual instead.")
-        result = self.bwd(*self.statics.values(), res, out_tree.unflatten(cts))
+        result = rule(*self.statics.values(), res, out_tree.unflatten(self.zeros(cts)))
         flat = _cotangent_leaves(what, self.in_tree, result)
         out = []
-        for i, (ct, aval) in enumerate(zip(flat, in_avals)):
+        for i, (ct, aval) in enumerate(zip(flat, in_avals, strict=True)):
             if ct is None or type(ct) in (SymbolicZero, Zero) or is_float0(aval):
                 out.append(Zero(aval))
                 continue
@@ -265,7 +184,7 @@ def _cotangent_leaves(what: str, in_tree: Any, result: Any) -> list[Any]:
                         f"{len(subtrees)} cotangents is required, one per differentiable argument; "
                         "return None for an argument whose cotangent is zero.")
     leaves: list[Any] = []
-    for i, (ct, tree) in enumerate(zip(result, subtrees)):
+    for i, (ct, tree) in enumerate(zip(result, subtrees, strict=True)):
         # None has to be a leaf, or it would vanish from the structure.
         found, structure = tree_flatten(ct, is_leaf=_is_none)
         if structure == tree:
@@ -288,57 +207,35 @@ def _is_none(x: Any) -> bool:
     return x is None
 
 
-def _check_avals(what: str, like: str, tree: Any, expected: Sequence[Any] | None,
-                 leaves: Sequence[Any]) -> None:
-    for i, (aval, x) in enumerate(zip(expected or (), leaves)):
-        found = typeof(x)
-        if (found.shape, found.dtype) != (aval.shape, aval.dtype):
-            raise TypeError(f"{what}: {at(leaf_paths(tree)[i])}{found} returned; {like} is {aval}, "
-                            "and they must agree; correct the rule.")
-
-
-class _StagedVjp(_VjpRule):
+class _StagedVjp(Rules):
     """Rules that are programs. Inputs: tracers that they close over, then the arguments.
 
     The tracers are among the residuals, too.
     """
 
-    __slots__ = ("name", "bwd_name", "optimize_remat", "fwd", "back", "num_outs", "flags", "own",
-                 "_found")
+    __slots__ = ("fwd", "back", "num_outs", "still", "own", "_found")
 
-    def __init__(self, rules: _VjpRule) -> None:
-        self.name, self.bwd_name = rules.name, rules.bwd_name
-        self.optimize_remat = rules.optimize_remat
+    def __init__(self, rules: Rules) -> None:
+        super().__init__(rules)
         self.fwd: Any = None        # all known once they are staged
         self.back: Any = None
         self.num_outs = 0
-        self.flags: tuple[bool, ...] = ()
+        self.still: Sequence[Zero | None] = ()
         self.own: tuple[int, int] = (0, 0)
         self._found: Sequence[list[Any]] = ()
 
-    def stage(self, rules: _VjpRule, avals: Sequence[Any]) -> list[Any]:
+    def stage(self, rules: Rules, avals: Sequence[Any]) -> list[Any]:
         """Stage the rules for arguments of these avals; the tracers that they close over."""
-        backwards: list[Callable[..., list[Any]]] = []      # one, once `forward` has run
-
-        def forward(*args: Any) -> list[Any]:
-            # One program serves all calls: every argument may have a tangent.
-            outs, res, bwd = rules(args, [True] * len(avals))
-            backwards.append(bwd)
-            self.num_outs = len(outs)
-            return [*outs, *res]
-
+        # One program serves all calls: every argument may have a tangent.
+        forward, rest = _forward(rules, [True] * len(avals))
         self.fwd, of_fwd = closure_convert(stage(forward, avals))
-        res_avals = self.fwd.out_avals[self.num_outs:]
-        ct_avals = [a.to_tangent_aval() for a in self.fwd.out_avals[:self.num_outs]]
-
         # After `forward`: only then is it known how many residuals there are, and of which
         # structure.
-        def backward(*args: Any) -> list[Any]:
-            given = iter(args[len(res_avals):])
-            cts = backwards[0](args[:len(res_avals)], with_zeros(ct_avals, given))
-            self.flags = tuple(type(ct) is not Zero for ct in cts)
-            return [ct for ct in cts if type(ct) is not Zero]
-
+        self.num_outs, bwd = rest
+        outs, res_avals = cut(self.fwd.out_avals, self.num_outs)
+        ct_avals = [a.to_tangent_aval() for a in outs]
+        backward, self.still = _backward(bwd, len(res_avals), [
+            Zero(a) if is_float0(a) else None for a in ct_avals])
         self.back, of_bwd = closure_convert(
             stage(backward, [*res_avals, *(a for a in ct_avals if not is_float0(a))]))
         self._found = of_fwd, of_bwd
@@ -353,113 +250,79 @@ class _StagedVjp(_VjpRule):
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
         n = self.own[1]
-        out = eval_closed(self.fwd, *primals)
-        in_avals = [typeof(x).to_tangent_aval() for x in primals]
+        outs, res = cut(eval_closed(self.fwd, *primals), self.num_outs)
+        zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:n]]
 
         def bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            given = [instantiate(ct) for ct in cts if not is_float0(_ct_aval(ct))]
-            found = iter(eval_closed(self.back, *res, *given))
-            flags = (*(False,) * n, *self.flags)
-            return [next(found) if nz else Zero(a) for nz, a in zip(flags, in_avals)]
+            given = [instantiate(ct) for ct in cts
+                     if not is_float0(ct.aval if type(ct) is Zero else typeof(ct))]
+            return [*zeros, *merged(self.still, eval_closed(self.back, *res, *given))]
 
         # The consts are residuals, in front: `back` takes them as `fwd` does, and its inputs are
         # then just residuals and cotangents. They get no cotangents.
-        return out[:self.num_outs], [*primals[:n], *out[self.num_outs:]], bwd
+        return outs, [*primals[:n], *res], bwd
 
 
-class _ShiftedVjp(_VjpRule):
-    """The rules of a function with leading operands that the function closes over."""
+def _forward(rules: Callable[..., Any], perturbed: Sequence[bool]
+             ) -> tuple[Callable[..., list[Any]], list[Any]]:
+    """The rules as a function of primals to outs and residuals.
 
-    __slots__ = ("name", "bwd_name", "optimize_remat", "rules", "num_leading")
+    The list holds how many outs there are, and bwd, once it ran.
+    """
+    rest: list[Any] = []
 
-    def __init__(self, rules: _VjpRule, num_leading: int) -> None:
-        self.name, self.bwd_name = rules.name, rules.bwd_name
-        self.optimize_remat = rules.optimize_remat
-        self.rules, self.num_leading = rules, num_leading
+    def forward(*primals: Any) -> list[Any]:
+        outs, res, bwd = rules(primals, perturbed)
+        rest[:] = len(outs), bwd
+        return [*outs, *res]
 
-    @property
-    def own(self) -> tuple[int, int]:   # known of rules that are being staged once they are
-        return self.num_leading, self.num_leading + self.rules.own[1]
+    return forward, rest
 
-    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        n = self.num_leading
-        outs, res, bwd = self.rules(primals[n:], perturbed[n:])
-        zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:n]]
+
+def _backward(bwd: Callable[..., list[Any]], num_res: int, zeros: Sequence[Zero | None]
+              ) -> tuple[Callable[..., list[Any]], list[Zero | None]]:
+    """`bwd` as a function of residuals and cotangents that are not zero, as `packed` says."""
+    return packed(lambda res, cts: ((), bwd(res, cts)), num_res, zeros)
+
+
+class _ShiftedVjp(Shifted):
+    __slots__ = ()
+
+    def __call__(self, primals: Sequence[Any], given: Sequence[Any]) -> Any:
+        outs, res, bwd = super().__call__(primals, given)
+        zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:self.num_leading]]
         return outs, res, lambda res, cts: [*zeros, *bwd(res, cts)]
 
 
-def _ct_aval(ct: Any) -> Any:
-    return ct.aval if type(ct) is Zero else typeof(ct)
-
-
-class _BatchedVjp(_VjpRule):
-    """Rules under vmap: they run under the vmap's own trace, in whatever trace is current.
-
-    Outputs are all mapped or none is, so that cotangents are per element where any is.
-    """
-
-    __slots__ = ("name", "bwd_name", "optimize_remat", "code", "identity", "own", "trace", "rules",
-                 "dims", "mapped")
-
-    def __init__(self, trace: BatchTrace, rules: _VjpRule, dims: Sequence[int | None]) -> None:
-        self.name, self.bwd_name = rules.name, rules.bwd_name
-        self.optimize_remat = rules.optimize_remat
-        self.trace, self.rules, self.dims = trace, rules, list(dims)
-        self.code, self.own = rules.code, rules.own
-        self.identity = (trace, self.dims, rules.identity)
-        self.mapped = mapped_by_rule(trace, rules, dims)
-
-    def closed_over(self) -> list[Tracer]:
-        return self.rules.closed_over()
-
-    def place(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        if self.mapped is None:
-            self.mapped = any(d is not None for d in dims)
-        return [to_axis(x, d, 0, self.trace.axis.size) for x, d in zip(outs, dims)
-                ] if self.mapped else list(outs)
+class _BatchedVjp(Batched):
+    __slots__ = ()
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        backwards: list[Callable[..., list[Any]]] = []      # one, once `forward` has run
-        num_outs = 0
-
-        def forward(*xs: Any) -> list[Any]:
-            nonlocal num_outs
-            outs, res, bwd = self.rules(xs, perturbed)
-            backwards.append(bwd)
-            num_outs = len(outs)
-            return [*outs, *res]
-
+        forward, rest = _forward(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
+        num_outs, bwd = rest
         outs = self.place(vals[:num_outs], dims[:num_outs])
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
         res_dims = dims[num_outs:]
 
         def batched_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            return self.backward(backwards[0], res, res_dims, cts, in_avals)
+            return self.backward(bwd, res, res_dims, cts, in_avals)
 
         return outs, vals[num_outs:], batched_bwd
 
     def backward(self, bwd: Callable[..., list[Any]], res: Sequence[Any],
                  res_dims: Sequence[int | None], cts: Sequence[Any], in_avals: Sequence[Any]
                  ) -> list[Any]:
-        ct_dim = 0 if self.mapped else None
-        nonzero = [type(ct) is not Zero for ct in cts]
-        flags: list[bool] = []
-
-        def run(*xs: Any) -> list[Any]:
-            given = iter(xs[len(res):])
-            found = bwd(xs[:len(res)], [next(given) if nz else Zero(unbatched(ct.aval, ct_dim))
-                                        for ct, nz in zip(cts, nonzero)])
-            flags[:] = [type(ct) is not Zero for ct in found]
-            return [ct for ct in found if type(ct) is not Zero]
-
-        given = [ct for ct, nz in zip(cts, nonzero) if nz]
+        run, still = _backward(bwd, len(res), [
+            Zero(unbatched(ct.aval, self.out_dim)) if type(ct) is Zero else None for ct in cts])
+        given = [ct for ct in cts if type(ct) is not Zero]
         vals, dims = run_batched(self.trace, run, [*res, *given],
-                                 [*res_dims, *[ct_dim] * len(given)])
-        rest = iter(zip(vals, dims))
+                                 [*res_dims, *[self.out_dim] * len(given)])
+        rest = iter(zip(vals, dims, strict=True))
         size = self.trace.axis.size
-        return [sum_or_move(*next(rest), want, size, self.mapped or want is not None) if nz
-                else Zero(aval) for nz, want, aval in zip(flags, self.dims, in_avals)]
+        return [Zero(aval) if z else
+                sum_or_move(*next(rest), want, size, self.mapped or want is not None)
+                for z, want, aval in zip(still, self.dims, in_avals, strict=True)]
 
 
 def sum_or_move(ct: Any, dim: int | None, want: int | None, size: int, per_element: Any) -> Any:
@@ -477,6 +340,8 @@ class CustomVjpCall(CustomCall):
     """params, staged: name, bwd, call_olympuspr, fwd, symbolic_zeros."""
 
     what = "custom_vjp"
+    kept = ("fwd", "bwd")
+    staged, batched, shifted = _StagedVjp, _BatchedVjp, _ShiftedVjp
 
     def jvp(self, fun: Callable[..., Any], rules: Any, primals: Sequence[Any],
             tangents: Sequence[Any], **params: Any) -> Any:
@@ -484,8 +349,9 @@ class CustomVjpCall(CustomCall):
             nonzero = tuple(type(t) is not Zero for t in tangents)
             # On a recorded program dce may find that nothing reads the residuals; evaluated, all is
             # done.
-            run = _apart if rules.optimize_remat and is_recorded(ctx.trace) else _together
-            outs, res, bwd = run(fun, rules, primals, nonzero)
+            apart = rules.optimize_remat and is_recorded(ctx.trace)
+            outs, res, bwd = (_apart(fun, rules, primals, nonzero) if apart else
+                              rules(primals, nonzero))
             out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])
             found = iter(custom_lin_p.bind(
                 *res, *[t for t in tangents if type(t) is not Zero], name=params["name"], bwd=bwd,
@@ -494,49 +360,19 @@ class CustomVjpCall(CustomCall):
 
         return self.differentiate(fun, rules, primals, tangents, params, apply)
 
-    def vmap(self, trace: Any, fun: Callable[..., Any], rules: Any, vals: Sequence[Any],
-             dims: Sequence[int | None], **params: Any) -> Any:
-        batched = _BatchedVjp(trace, rules, dims)
 
-        def run(*xs: Any) -> list[Any]:
-            return batched.place(*run_batched(trace, fun, xs, dims))
-
-        outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
-        return outs, [0 if batched.mapped else None] * len(outs)
-
-    def pack(self, rules: Any, body: ClosedOlympuspr, params: dict[str, Any]) -> dict[str, Any]:
-        return {"name": params["name"], "bwd": Rule(rules, rules.bwd_name),
-                "call_olympuspr": body, "fwd": Rule(rules, rules.name),
-                "symbolic_zeros": params["symbolic_zeros"]}
-
-    def unpack(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        rest = {"name": params["name"], "symbolic_zeros": params["symbolic_zeros"]}
-        return params["fwd"].call, rest
-
-
-def _together(fun: Callable[..., Any], rules: _VjpRule, primals: Sequence[Any],
-              perturbed: Sequence[bool]) -> Any:
-    return rules(primals, perturbed)
-
-
-def _apart(fun: Callable[..., Any], rules: _VjpRule, primals: Sequence[Any],
+def _apart(fun: Callable[..., Any], rules: Rules, primals: Sequence[Any],
            perturbed: Sequence[bool]) -> Any:
     """The rules, with outputs and residuals from an equation that can be cut (`CustomFwd`)."""
-    found: list[Any] = []
-
-    def forward(*args: Any) -> list[Any]:
-        outs, res, bwd = rules(args, perturbed)
-        found[:] = len(outs), bwd
-        return [*outs, *res]
-
+    forward, rest = _forward(rules, perturbed)
     avals = list(map(typeof, primals))
     whole, of_whole = closure_convert(stage(forward, avals))
     alone, of_alone = closure_convert(stage(fun, avals))
-    n, bwd = found
+    n, bwd = rest
     # Bodies of equations hold no tracers, and either must be able to stand for the other.
     if of_whole or of_alone or whole.out_avals[:n] != alone.out_avals:
         return rules(primals, perturbed)
-    out = custom_fwd_p.bind(*primals, olympuspr=whole, call_olympuspr=alone, name=rules.name)
+    out = custom_fwd_p.bind(*primals, olympuspr=whole, call_olympuspr=alone, name=rules.names[0])
     return out[:n], out[n:], bwd
 
 
@@ -620,22 +456,15 @@ class CustomLin(Primitive):
         # A new vmap of bwd, not `run_batched`: what is mapped here is the linear map, after fwd
         # ran.
         def batched_bwd(res: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            nonzero = [type(ct) is not Zero for ct in cts]
-            zeros: list[Any] = []
-
-            def run(*xs: Any) -> list[Any]:
-                given = iter(xs[len(res):])
-                found = bwd(xs[:len(res)], [next(given) if nz else Zero(a)
-                                            for nz, a in zip(nonzero, out_avals)])
-                zeros[:] = [ct if type(ct) is Zero else None for ct in found]
-                return [ct for ct in found if type(ct) is not Zero]
-
+            zeros = [Zero(a) if type(ct) is Zero else None
+                     for ct, a in zip(cts, out_avals, strict=True)]
+            run, still = _backward(bwd, len(res), zeros)
             given = [ct for ct in cts if type(ct) is not Zero]
             vals, out_dims = batch_flat(run, axis, [*res, *given], [*res_dims, *[0] * len(given)])
-            rest = iter([to_axis(x, d, 0, size) for x, d in zip(vals, out_dims)])
             # A zero of one element, widened to all.
-            return [next(rest) if z is None else
-                    Zero(z.aval.update(shape=(size, *z.aval.shape))) for z in zeros]
+            wide = [z and Zero(z.aval.update(shape=(size, *z.aval.shape))) for z in still]
+            return merged(wide, [to_axis(x, d, 0, size)
+                                 for x, d in zip(vals, out_dims, strict=True)])
 
         wide = tuple([a.update(shape=(size, *a.shape)) for a in out_avals])
         out = self.bind(*args[:num_res], *tangents, bwd=batched_bwd, num_res=num_res,
@@ -645,3 +474,4 @@ class CustomLin(Primitive):
 
 custom_vjp_call_p = CustomVjpCall("custom_vjp_call")
 custom_lin_p = CustomLin("custom_lin")
+custom_vjp._prim, custom_vjp._call = custom_vjp_call_p, _VjpCall

@@ -27,7 +27,7 @@ from ..types.tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatte
 from .rules import (
     CustomCall,
     CustomFunction,
-    Rule,
+    Rules,
     check_pair,
     closed_over,
     python_value,
@@ -95,11 +95,10 @@ class custom_vmap(CustomFunction[P, R]):
 #   _Shifted          behind operands that the function closes over
 #   _Differentiated   of (f, df), _Tangent of df alone, _Cotangent of its transpose
 #   _Within           under a vmap that the rule does not apply to
-class _VmapRule:
+class _VmapRule(Rules):
     """A flat rule: (axis size, whether each argument is mapped, args) -> outs, which are mapped."""
 
     __slots__ = ()
-    name = ""
     rule: Any = None    # that of the function that this one's is made of
     num_leading = 0     # operands in front that the function closes over and the rule never sees
 
@@ -119,12 +118,12 @@ class _VmapRule:
 class _VmapCall(_VmapRule):
     """One call of a decorated function: `run` is the flat function."""
 
-    __slots__ = ("name", "fun", "user_rule", "in_tree", "out_tree", "sealed")
+    __slots__ = ("fun", "user_rule", "in_tree", "out_tree", "sealed")
 
     def __init__(self, owner: custom_vmap, in_tree: Any) -> None:
         self.fun, self.in_tree = owner.fun, in_tree
         self.user_rule: Any = owner.vmap_rule
-        self.name = name_of(self.user_rule)
+        self.names, self.optimize_remat = (name_of(self.user_rule),), False
         self.out_tree: Any = None
         self.sealed = False
 
@@ -137,7 +136,7 @@ class _VmapCall(_VmapRule):
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
-        what = f"custom_vmap {name_of(self.fun)}: the rule {self.name}"
+        what = f"custom_vmap {name_of(self.fun)}: the rule {self.names[0]}"
         if self.sealed:
             raise TypeError(f"{what} closes over a traced value, and the function was staged (by "
                             "jit, scan …) before it was mapped; only arguments reach the rule "
@@ -161,16 +160,17 @@ class _VmapCall(_VmapRule):
 class _Shifted(_VmapRule):
     """The rule of a function that takes the values it closes over as leading operands."""
 
-    __slots__ = ("name", "rule", "num_leading")
+    __slots__ = ("rule", "num_leading")
 
     def __init__(self, rule: _VmapRule, num_leading: int) -> None:
-        self.name, self.rule, self.num_leading = rule.name, rule, num_leading
+        super().__init__(rule)
+        self.rule, self.num_leading = rule, num_leading
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
         n = self.num_leading
         if any(batched[:n]):
-            raise TypeError(f"custom_vmap: the function of the rule {self.name} closes over a "
+            raise TypeError(f"custom_vmap: the function of the rule {self.names[0]} closes over a "
                             "mapped value; the rule knows nothing of it; pass it as an argument.")
         return self.rule(size, batched[n:], args[n:])
 
@@ -181,27 +181,34 @@ class _Derived(_VmapRule):
     nonzero: which operands of `program` have a (co)tangent.
     """
 
-    __slots__ = ("name", "rule", "program", "nonzero")
+    __slots__ = ("rule", "program", "nonzero")
 
     def __init__(self, rule: _VmapRule, program: ClosedOlympuspr, nonzero: tuple[bool, ...]
                  ) -> None:
-        self.name, self.rule, self.program, self.nonzero = rule.name, rule, program, nonzero
+        super().__init__(rule)
+        self.rule, self.program, self.nonzero = rule, program, nonzero
 
     def function(self, size: int, mapped: Sequence[bool]
                  ) -> tuple[Callable[..., list[Any]], list[bool]]:
         """The rule as a function of the operands; then, once it ran, which outputs are mapped."""
         # Operands that the function closes over, which the user's rule never sees.
         if any(self.nonzero[:self.rule.num_leading]):
-            raise TypeError(f"custom_vmap: the function of the rule {self.name} closes over a "
+            raise TypeError(f"custom_vmap: the function of the rule {self.names[0]} closes over a "
                             "differentiated value; the rule knows nothing of it; pass it as an "
                             "argument.")
-        flags: list[bool] = []
+        return _function(self.rule, size, mapped)
 
-        def run(*xs: Any) -> list[Any]:
-            outs, flags[:] = self.rule(size, mapped, xs)
-            return outs
 
-        return run, flags
+def _function(rule: _VmapRule, size: int, mapped: Sequence[bool]
+              ) -> tuple[Callable[..., list[Any]], list[bool]]:
+    """The rule as a function of the operands; then, once it ran, which outputs are mapped."""
+    flags: list[bool] = []
+
+    def run(*xs: Any) -> list[Any]:
+        outs, flags[:] = rule(size, mapped, xs)
+        return outs
+
+    return run, flags
 
 
 class _Differentiated(_Derived):
@@ -209,9 +216,9 @@ class _Differentiated(_Derived):
 
     __slots__ = ()
 
-    def tangents(self, size: int, batched: Sequence[bool], args: Sequence[Any]
-                 ) -> tuple[list[Any], list[Any], list[bool]]:
-        """Outputs, their tangents, and which are mapped."""
+    def pairs(self, size: int, batched: Sequence[bool], args: Sequence[Any]
+              ) -> tuple[list[tuple[Any, bool]], list[tuple[Any, bool]]]:
+        """Outputs, and tangents of those that can have one, each with whether it is mapped."""
         # An operand counts as mapped if it or its tangent is: the rule gets one flag for both.
         n = len(self.nonzero)
         given = iter(zip(args[n:], batched[n:]))
@@ -223,14 +230,15 @@ class _Differentiated(_Derived):
         tangents = [Zero(typeof(x).to_tangent_aval()) if t is None else
                     _mapped(t, have, want, size)
                     for x, (t, have), want in zip(primals, pairs, mapped)]
-        return *jvp_flat(run, primals, tangents), flags
+        outs, out_tangents = jvp_flat(run, primals, tangents)
+        # The program's outputs have tangents wherever they can (`_moving`): so must the rule's.
+        return list(zip(outs, flags, strict=True)), [
+            (instantiate(t), f) for t, f in zip(out_tangents, flags, strict=True) if not _still(t)]
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
-        outs, tangents, flags = self.tangents(size, batched, args)
-        # The program's outputs have tangents wherever they can (`_moving`): so must the rule's.
-        moving = [(instantiate(t), f) for t, f in zip(tangents, flags) if not _still(t)]
-        return [*outs, *(t for t, _ in moving)], [*flags, *(f for _, f in moving)]
+        outs, tangents = self.pairs(size, batched, args)
+        return [x for x, _ in (*outs, *tangents)], [f for _, f in (*outs, *tangents)]
 
 
 class _Tangent(_Differentiated):
@@ -240,9 +248,8 @@ class _Tangent(_Differentiated):
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
-        _, tangents, flags = self.tangents(size, batched, args)
-        moving = [(instantiate(t), f) for t, f in zip(tangents, flags) if not _still(t)]
-        return [t for t, _ in moving], [f for _, f in moving]
+        _, tangents = self.pairs(size, batched, args)
+        return [t for t, _ in tangents], [f for _, f in tangents]
 
     def decides(self, mapped: Sequence[bool]) -> bool:
         # The rule knows nothing of tangents of what the function closes over.
@@ -279,19 +286,15 @@ class _Cotangent(_Tangent):
 class _Within(_VmapRule):
     """The rule of a function that is mapped over `axis` without the use of its rule."""
 
-    __slots__ = ("name", "rule", "axis", "dims")
+    __slots__ = ("rule", "axis", "dims")
 
     def __init__(self, rule: _VmapRule, axis: Axis, dims: Sequence[int | None]) -> None:
-        self.name, self.rule, self.axis, self.dims = rule.name, rule, axis, list(dims)
+        super().__init__(rule)
+        self.rule, self.axis, self.dims = rule, axis, list(dims)
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
-        flags: list[bool] = []
-
-        def run(*xs: Any) -> list[Any]:
-            outs, flags[:] = self.rule(size, batched, xs)
-            return outs
-
+        run, flags = _function(self.rule, size, batched)
         # The user's rule gets the outer axis in front: behind it, axes mapped here are one further
         # on.
         outs, dims = batch_flat(run, self.axis, args, [
@@ -385,6 +388,7 @@ class CustomVmapCall(CustomCall):
     """
 
     what = "custom_vmap"
+    kept = ("rule",)
 
     #   f              ── jvp ───────►  (f, df): _Differentiated
     #   (f, df)        ── on a tape ─►  f, at once, and df, recorded: _Tangent
@@ -458,11 +462,6 @@ class CustomVmapCall(CustomCall):
         outs, flags = rules(trace.axis.size, mapped, args)
         return outs, [0 if flag else None for flag in flags]
 
-    def pack(self, rules: Any, body: ClosedOlympuspr, params: dict[str, Any]) -> dict[str, Any]:
-        return {**params, "call_olympuspr": body, "rule": Rule(rules, rules.name)}
-
-    def unpack(self, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        return params["rule"].call, {"name": params["name"]}
 
 
 custom_vmap_call_p = CustomVmapCall("custom_vmap_call")
