@@ -1,6 +1,7 @@
 """Compiled programs: compile, run, analyse, store, and hand over to the C++ fast path of `jit`."""
 
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -63,7 +64,9 @@ def compile(
         module = _mlir.parse(module)  # C++ takes callbacks with a module only
     callbacks = {"host_callbacks": list(host_callbacks)} if host_callbacks else {}
     try:
-        return client.compile_and_load(module, device_list, made, **callbacks)
+        return _to_the_end(
+            lambda: client.compile_and_load(module, device_list, made, **callbacks)
+        )
     except XlaRuntimeError as error:
         unknown = _UNKNOWN_OPTION.search(str(error)) if options else None
         if unknown is None:
@@ -72,6 +75,33 @@ def compile(
             f"compile: got compiler option {unknown[1]!r}; the names must be flags of this XLA "
             f"(xla_…); remove it or correct its spelling."
         ) from error
+
+
+def _to_the_end(call: Callable[[], Any]) -> Any:
+    """Return what `call()` does; if Ctrl-C ends the wait for it, the process waits when it ends."""
+    # XLA compiles in threads of its own, which a KeyboardInterrupt leaves alone: they would still
+    # compile when the process takes down what they use, and end it by a signal. A Python thread is
+    # not interrupted, and is waited for at exit.
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    results: list[Any] = []
+    failures: list[BaseException] = []
+    ended = threading.Lock()
+
+    def run() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            ended.release()
+
+    ended.acquire()
+    threading.Thread(target=run, name="olympus-compile").start()
+    ended.acquire()  # not `join`, which takes an interrupt for the end of the thread (Python 3.11)
+    if failures:
+        raise failures.pop()
+    return results[0]
 
 
 def load_dialects(client: Any) -> None:
