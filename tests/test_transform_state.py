@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import pickle
+import signal
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +17,7 @@ import olympus
 from olympus import checkpoint, custom_jvp, custom_vjp, grad, jit, lax, vmap
 from olympus import numpy as onp
 from olympus._src.base import config
+from olympus._src.base.lib import executables
 from olympus._src.core.trace import TRACING, Trace, ctx
 from olympus._src.custom import rules as custom_rules
 from olympus.custom_batching import custom_vmap
@@ -227,3 +231,80 @@ def test_tracing_goes_on_after_the_rules_of_bodies(transform: Callable[..., Any]
 
     transform(fun)(X if transform is vmap else X[0])
     assert all(seen) and seen and not TRACING.value
+
+
+# Ctrl-C: Python raises KeyboardInterrupt where a function is entered and where C code has returned.
+
+X3 = np.arange(3.0, dtype=np.float32)
+INTERRUPTED = {
+    "jit": lambda: olympus.jit(lambda x: onp.sin(x) * 2.5)(X3),
+    "grad": lambda: grad(lambda x: (onp.sin(x) * 2.5).sum())(X3),
+    "vmap": lambda: olympus.vmap(lambda x: onp.sin(x) * 2.5, axis_name="i")(X3),
+    "scan": lambda: lax.scan(lambda c, x: (c + x * 2.5, c), 0.0, X3)[0],
+    "jit, grad, vmap, cond": lambda: olympus.jit(grad(lambda x: olympus.vmap(
+        lambda a: lax.cond(a > 1, onp.sin, onp.cos, a))(x).sum()))(X3),
+    "checkpoint": lambda: grad(olympus.checkpoint(lambda x: (onp.sin(x) * 2.5).sum()))(X3),
+}
+
+
+def interrupted(call, at):
+    """Whether `call` was interrupted at the event of that number, and where."""
+    count, where = 0, ""
+
+    def profile(frame, event, arg):
+        nonlocal count, where
+        # What a generator raises while it is closed is only printed.
+        if event in ("call", "c_return") and "olympus" in frame.f_code.co_filename and (
+                "genexpr" not in frame.f_code.co_name):
+            count += 1
+            if count == at:
+                where = f"{event} {frame.f_code.co_filename}:{frame.f_lineno}"
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    sys.setprofile(profile)
+    try:
+        call()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.setprofile(None)
+    return where
+
+
+@pytest.mark.parametrize("call", INTERRUPTED.values(), ids=INTERRUPTED)
+def test_an_interrupt_anywhere_leaves_the_state_as_it_was(call):
+    expected, before, at, seen = np.asarray(call()), state(), 1, 0
+    while where := interrupted(call, at):
+        assert state() == before, where
+        at, seen = at + 7 + at // 25, seen + 1
+        if seen % 8 == 0:
+            np.testing.assert_array_equal(call(), expected, where)
+    assert seen > 10
+    np.testing.assert_array_equal(call(), expected)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
+def test_what_compiles_when_an_interrupt_comes_is_waited_for_at_exit():
+    entered, go, ended = threading.Event(), threading.Event(), []
+
+    def compile_():
+        entered.set()
+        go.wait()
+        ended.append(threading.current_thread())
+
+    def interrupt():
+        entered.wait()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        executables._to_the_end(compile_)
+    left = [t for t in threading.enumerate() if t.name == "olympus-compile"]
+    assert [t.daemon for t in left] == [False]
+    go.set()
+    left[0].join()
+    assert ended == left
+    assert executables._to_the_end(lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        executables._to_the_end(lambda: 1 // 0)

@@ -223,7 +223,7 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
     # A trace makes many objects that all live until it closes: collecting cycles meanwhile finds
     # nothing and costs a quarter of the time.
     collecting = gc.isenabled()
-    outer, scope = enter(trace), ctx.eqn
+    outer = enter(trace)
     try:
         ctx.eqn = ROOT      # names are relative to the program, which may be called in many scopes
         if collecting:
@@ -233,11 +233,12 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
         closed = trace.close(outs)
         notes = note_origins(trace)
     finally:
-        leave(outer)
-        ctx.eqn = scope
-        trace.end()
-        if collecting:
-            gc.enable()
+        try:
+            leave(outer)
+        finally:    # also if an interrupt was waiting
+            if collecting:
+                gc.enable()
+            trace.end()
     # What this frame holds of the trace is no leak: let go of it before looking.
     if notes is not None:
         inputs = outs = []

@@ -10,8 +10,11 @@ outer one back after. The base trace, which evaluates, is installed by `backend.
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import chain, starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -76,25 +79,31 @@ def install_base_trace(trace: Trace) -> None:
     ThreadState.trace = trace
 
 
-def enter(trace: Any) -> tuple[Any, ...]:
+def enter(trace: Any) -> Iterator[Any]:
     """Make `trace` the current one while a user's function runs; give the result to `leave`."""
     depth = ctx.depth
     if depth >= GIVEN:
         make_room(depth + 1)    # may raise: nothing is entered yet
-    outer = ctx.trace, depth, TRACING.value
-    # Read from the class it is the base trace, on which C++ may run jitted functions by itself.
-    TRACING.set_local(trace is not ThreadState.trace or lib.config_unset)
-    ctx.trace = trace
-    ctx.depth = depth + 1
+    # As it was found: a rule runs in the parent's trace, but still while the user's function is
+    # traced. Outermost nothing is, whatever an interrupt has left.
+    tracing = (depth > 0 and TRACING.value) or lib.config_unset
+    outer = chain(
+        starmap(setattr, ((ctx, "trace", ctx.trace), (ctx, "depth", depth), (ctx, "eqn", ctx.eqn),
+                          (ctx, "axes", ctx.axes))),
+        map(TRACING.set_local, (tracing,)))
+    try:
+        # Read from the class it is the base trace, on which C++ may run jitted functions by itself.
+        TRACING.set_local(trace is not ThreadState.trace or lib.config_unset)
+        ctx.trace, ctx.depth = trace, depth + 1
+    except BaseException:
+        leave(outer)
+        raise
     return outer
 
 
-def leave(outer: tuple[Any, ...]) -> None:
-    """Undo `enter`; belongs into a `finally`."""
-    ctx.trace, ctx.depth, tracing = outer
-    # As it was found: a rule runs in the parent's trace, but still while the user's function is
-    # traced. Outermost nothing is, whatever an interrupt has left.
-    TRACING.set_local((tracing and ctx.depth > 0) or lib.config_unset)
+# Undoes `enter`, and puts back the scope and the axes, too; belongs into a `finally`. An interrupt
+# comes before C code or after it, so that no state is put back in part.
+leave: Callable[[Iterator[Any]], Any] = functools.partial(deque, maxlen=0)
 
 
 _Known: Any = Array if TYPE_CHECKING else object    # checkers take traced values for arrays

@@ -113,17 +113,15 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
     """Outputs and their mapped axes of a flat function of mapped values, in the current trace."""
     parent = ctx.trace
     trace = BatchTrace(parent, axis)
-    names = ctx.axes
     outer = enter(trace)
     try:
         if axis.name is not None:
             # A new dict, never the old one changed: `current_context` tells axes apart by identity.
-            ctx.axes = {**names, axis.name: axis.size}
+            ctx.axes = {**ctx.axes, axis.name: axis.size}
         outs = fun(*map(trace.wrap, vals, dims))
         out_vals, out_dims, _ = trace.split(outs)
     finally:
         leave(outer)
-        ctx.axes = names
         trace.alive = False
     notes = note_origins(trace)
     # What this frame holds of the trace is no leak: let go of it before looking.

@@ -174,9 +174,9 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
     tape = TapeTrace(staging)
     known_in = [staging.new_input(a) for a in known_avals]
     unknown_in = [tape.new_input(a) for a in unknown_avals]
-    outer, scope = enter(tape), ctx.eqn
-    ctx.eqn = ROOT
+    outer = enter(tape)
     try:
+        ctx.eqn = ROOT
         outs = fun(staging, tape, known_in, unknown_in)
         if isinstance(instantiate, bool):
             instantiate = (instantiate,) * len(outs)
@@ -204,7 +204,6 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
                              residuals))
     finally:
         leave(outer)
-        ctx.eqn = scope
         tape.end()
         staging.end()
 
