@@ -20,35 +20,52 @@ from ..base.config import default_device, enable_x64, numpy_dtype_promotion
 from ..base.typing import F
 from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
+from ..transforms.fused import fused
 from ..transforms.jit import make_jit
 from ..types import dtypes
 from ..types.avals import scalar_aval
+from .options import with_options
 from .promote import scalar_plan
 
-__all__ = ["array_operator", "eager_binary", "eager_unary"]
+__all__ = ["array_operator", "eager_binary", "eager_named", "eager_unary"]
 
 ArrayImpl = lib.ArrayImpl
 
 
-def eager_unary(fun: F) -> F:
-    """Decorator for a function of one array (and of options that are seldom given)."""
-    compiled = make_jit(fun, {}, library=True)
+@overload
+def eager_unary(fun: F, /) -> F: ...
 
-    @functools.wraps(fun)
-    def call(x: Any, /) -> Any:
-        if type(x) is ArrayImpl and ctx.trace is BASE:
+
+@overload
+def eager_unary(*, composite: bool = False) -> Callable[[F], F]: ...
+
+
+def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = False) -> Any:
+    """Decorator for a function of one array; `composite` as of `eager_binary`."""
+    if fun is None:
+        return functools.partial(eager_unary, composite=composite)
+    body, name = fun, fun.__name__
+    compiled = make_jit(body, {}, library=True)
+
+    def at_once(x: Any, /) -> Any:
+        trace = ctx.trace
+        one = trace is BASE or _is_one_call(trace)
+        return compiled(x) if one and (type(x) is float or _passes(x, trace is not BASE)
+                                       ) else body(x)
+
+    otherwise = at_once if composite else body
+
+    @functools.wraps(body)
+    def call(x: Any, /, *rest: Any, **options: Any) -> Any:
+        if type(x) is ArrayImpl and ctx.trace is BASE and not (rest or options):
             try:
                 return compiled(x)
             except FAILURES:
-                check_deleted(fun.__name__, (x,))
+                check_deleted(name, (x,))
                 raise
-        return fun(x)
+        return with_options(call, (x, *rest), options) if rest or options else otherwise(x)
 
-    @functools.wraps(fun)
-    def call_with_options(x: Any, /, *more: Any, **options: Any) -> Any:
-        return fun(x, *more, **options) if more or options else call(x)
-
-    return call_with_options if fun.__kwdefaults__ or fun.__defaults__ else call
+    return call
 
 
 @overload
@@ -61,7 +78,7 @@ def eager_binary(*, composite: bool = False, wraps: bool = True) -> Callable[[F]
 
 def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = False,
                  wraps: bool = True) -> Any:
-    """Decorator for a function of two arrays (and of options that are seldom given).
+    """Decorator for a function of two arrays.
 
     A `composite` is several operations: vmap and grad see it as one call, as of `fused`. Python
     ints beyond the dtype of the other operand wrap, or do not where it becomes a floating one: what
@@ -73,9 +90,11 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
     compiled = make_jit(body, {}, library=True)
 
     @functools.wraps(body)
-    def call(x: Any, y: Any, /, **options: Any) -> Any:
+    def call(x: Any, y: Any, /, *rest: Any, **options: Any) -> Any:
+        if rest or options:
+            return with_options(call, (x, y, *rest), options)
         trace = ctx.trace
-        if trace is BASE and not options:
+        if trace is BASE:
             if type(x) is not ArrayImpl or type(y) is not ArrayImpl:
                 pair = _operands(x, y, wraps)
                 if pair is None:
@@ -86,15 +105,30 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
             except FAILURES:
                 check_deleted(name, (x, y))
                 raise
-        if (composite and trace is not BASE and type(trace) is not StagingTrace
-                and not is_recorded(trace)):
+        if composite and _is_one_call(trace):
             pair = _operands(x, y, wraps, traced=True)
             if pair is not None:
                 return compiled(*pair)
-        return body(x, y, **options)
+        return body(x, y)
 
     call.compiled, call.wraps = compiled, wraps
     call.while_tracing = call if composite else body
+    return call
+
+
+def eager_named(fun: F) -> F:
+    """Decorator for an elementwise function whose operands have names, or no common dtype."""
+    compiled = fused(fun)
+    names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
+
+    @functools.wraps(fun)
+    def call(*args: Any, **options: Any) -> Any:
+        if options:
+            args += tuple([options.pop(n) for n in names[len(args):] if n in options])
+        if options or len(args) != len(names):
+            return with_options(call, args, options)
+        return compiled(*args)
+
     return call
 
 
@@ -133,6 +167,11 @@ def _operands(x: Any, y: Any, wraps: bool, traced: bool = False) -> tuple[Any, A
         number = _number(y, x, wraps) if _passes(y, traced) else None
         return None if number is None else (number, y)
     return (x, y) if _passes(x, traced) and _passes(y, traced) else None
+
+
+def _is_one_call(trace: Any) -> bool:
+    """Whether a function of several operations is one equation to what traces."""
+    return trace is not BASE and type(trace) is not StagingTrace and not is_recorded(trace)
 
 
 def _passes(x: Any, traced: bool) -> bool:

@@ -43,7 +43,7 @@ from ..lax.transcendental import atan2_p, logistic
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, static_int
-from .eager import eager_binary, eager_unary
+from .eager import eager_binary, eager_named, eager_unary
 from .promote import (
     BOOL,
     array_args,
@@ -126,7 +126,7 @@ def log2(x: ArrayLike, /) -> Array:
     return unary_inexact(transcendental.log2, x)
 
 
-@fused
+@eager_unary(composite=True)
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10."""
     (x,) = promote_inexact("log10", x)
@@ -189,18 +189,14 @@ _log_sum_real.defjvp(_log_sum_jvp, symbolic_zeros=True)
 
 
 @eager_binary(composite=True)
-def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`log(exp(x) + exp(y))` without overflow."""
-    if out is not None or where is not None:
-        refuse_option("logaddexp", out=out, where=where)
     return _log_sum(x, y, name="logaddexp", base=math.e)
 
 
 @eager_binary(composite=True)
-def logaddexp2(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`log2(2**x + 2**y)` without overflow."""
-    if out is not None or where is not None:
-        refuse_option("logaddexp2", out=out, where=where)
     return _log_sum(x, y, name="logaddexp2", base=2.0)
 
 
@@ -325,48 +321,6 @@ def arccosh(x: ArrayLike, /) -> Array:
 @eager_unary
 def arctanh(x: ArrayLike, /) -> Array:
     """The inverse of tanh; NaN outside [-1, 1]."""
-    return unary_inexact(transcendental.atanh, x)
-
-
-@eager_unary
-def asin(x: ArrayLike, /) -> Array:
-    """Alias of `arcsin`."""
-    return unary_inexact(transcendental.asin, x)
-
-
-@eager_unary
-def acos(x: ArrayLike, /) -> Array:
-    """Alias of `arccos`."""
-    return unary_inexact(transcendental.acos, x)
-
-
-@eager_unary
-def atan(x: ArrayLike, /) -> Array:
-    """Alias of `arctan`."""
-    return unary_inexact(transcendental.atan, x)
-
-
-@eager_binary
-def atan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Alias of `arctan2`."""
-    return binary_inexact(atan2_p, x1, x2)
-
-
-@eager_unary
-def asinh(x: ArrayLike, /) -> Array:
-    """Alias of `arcsinh`."""
-    return unary_inexact(transcendental.asinh, x)
-
-
-@eager_unary
-def acosh(x: ArrayLike, /) -> Array:
-    """Alias of `arccosh`."""
-    return unary_inexact(transcendental.acosh, x)
-
-
-@eager_unary
-def atanh(x: ArrayLike, /) -> Array:
-    """Alias of `arctanh`."""
     return unary_inexact(transcendental.atanh, x)
 
 
@@ -497,6 +451,7 @@ def ceil(x: ArrayLike, /) -> Array:
     return _rounding(arithmetic.ceil, "ceil", x)
 
 
+@eager_named
 def trunc(x: ArrayLike) -> Array:
     """`x` without its fraction: rounded towards zero."""
     return _rounding(_towards_zero, "trunc", x)
@@ -610,13 +565,13 @@ def _is_signed_infinity(name: str, x: Any, value: float, out: None) -> Any:
     return _kinds(name, x, lambda x: eq(x, scalar(value, x)))
 
 
-@eager_unary
+@fused(static=("out",))
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether elements are plus infinity: bool[...]."""
     return _is_signed_infinity("isposinf", x, np.inf, out)
 
 
-@eager_unary
+@fused(static=("out",))
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether elements are minus infinity: bool[...]."""
     return _is_signed_infinity("isneginf", x, -np.inf, out)
@@ -657,7 +612,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     return arithmetic.nextafter(*_real("nextafter", x, y))
 
 
-@fused
+@eager_unary(composite=True)
 def spacing(x: ArrayLike, /) -> Array:
     """The distance from `x` to the next number away from zero, with the sign of `x`.
 
@@ -712,7 +667,7 @@ def _power_of_two(e: Any, x: Any) -> Any:
     return bitcast_convert_type(bits, x.dtype)
 
 
-@fused
+@eager_named
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 * 2**x2` for integer `x2`, by exponent arithmetic, so that only the result rounds."""
     (e,) = array_args("ldexp", x2)
@@ -738,7 +693,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return convert(wide, dtype, weak)
 
 
-@fused
+@eager_unary(composite=True)
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """The pair (m, e) with `x = m * 2**e` and 0.5 <= |m| < 1: float and int32.
 
@@ -768,13 +723,23 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     return convert(m, x.dtype), convert(e, np.dtype("int32"))
 
 
-@fused(static=("out",))
-def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
+@eager_unary(composite=True)
+def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     """The pair (fraction, whole part), both with the sign of `x`."""
-    refuse_option("modf", out=out)
     (x,) = _real("modf", x)
     x = broadcast_to(x, x.shape)
     whole = _towards_zero(x)
     # -(whole - x) is -0.0 where x - whole is 0.0.
     rest = choose(signbit(x), neg(sub(whole, x)), sub(x, whole))
     return choose(isinf(x), copysign(filled(0, x), x), rest), whole
+
+
+# Other names -------------------------------------------------------------------------------------
+
+acos = arccos
+acosh = arccosh
+asin = arcsin
+asinh = arcsinh
+atan = arctan
+atan2 = arctan2
+atanh = arctanh

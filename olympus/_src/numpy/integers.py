@@ -10,9 +10,9 @@ from ..lax.arithmetic import div, mul, rem
 from ..lax.comparison import eq, ne
 from ..lax.reduce import reduce_or
 from ..loops.while_loop import while_loop
-from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
+from .eager import eager_named
 from .promote import BOOL, broadcast_to, choose, promote
 from .ufuncs import absolute
 
@@ -43,7 +43,7 @@ def _euclid(x: Any, y: Any) -> Any:
     return while_loop(unfinished, step, (x, y))[0]
 
 
-@fused
+@eager_named
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers; 0 of two zeros.
 
@@ -56,7 +56,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     return _euclid(*_integers("gcd", x1, x2))
 
 
-@fused
+@eager_named
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers; 0 if either is 0. Errors as `gcd`."""
     x, y = _integers("lcm", x1, x2)

@@ -24,6 +24,7 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
 from ..types.shape import prod as size_of
+from .options import mask_arg
 from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option
 from .ufuncs import as_bool
 
@@ -43,17 +44,6 @@ def reduction_args(name: str, a: Any, axis: Any, out: Any = None) -> tuple[Any, 
     refuse_option(name, out=out)
     (x,) = array_args(name, a)
     return x, canonical_axes(axis, len(x.shape), name)
-
-
-def mask_arg(name: str, where: Any) -> Any:
-    """The `where` argument: None or an array of booleans."""
-    if where is None:
-        return None
-    (mask,) = array_args(name, where)
-    if mask.dtype != BOOL:
-        raise ValueError(f"{name}: where of dtype {mask.dtype} given; a boolean array is required; "
-                         "compare it with 0.")
-    return mask
 
 
 def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:

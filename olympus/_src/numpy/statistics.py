@@ -33,6 +33,7 @@ from ..types.shape import (
 )
 from ..types.shape import prod as size_of
 from . import reductions
+from .options import mask_arg
 from .promote import (
     BOOL,
     array_args,
@@ -43,7 +44,7 @@ from .promote import (
     promote_dtypes,
     refuse_option,
 )
-from .reductions import Axes, expand, is_nan, mask_arg, reduce_sum, reduction_args
+from .reductions import Axes, expand, is_nan, reduce_sum, reduction_args
 from .ufuncs import divide, multiply, not_equal, subtract
 
 __all__ = [

@@ -44,7 +44,8 @@ from ..lax.families import add_p
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
-from .eager import eager_binary, eager_unary
+from .eager import eager_binary, eager_named, eager_unary
+from .options import with_options
 from .promote import (
     BOOL,
     array_args,
@@ -55,7 +56,6 @@ from .promote import (
     convert,
     promote,
     promote_inexact,
-    refuse_option,
     to_array,
     unary,
 )
@@ -63,7 +63,8 @@ from .promote import (
 __all__ = [
     "abs", "absolute", "add", "bitwise_and", "bitwise_count", "bitwise_invert",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "conj", "conjugate", "divide", "divmod", "equal", "fabs", "float_power", "floor_divide", "fmod",
+    "conj", "conjugate", "divide", "divmod", "equal", "fabs", "float_power", "floor_divide", "fmax",
+    "fmin", "fmod",
     "greater", "greater_equal", "imag", "invert", "left_shift", "less", "less_equal",
     "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod",
     "multiply", "negative", "not_equal", "positive", "pow", "power", "real", "reciprocal",
@@ -113,31 +114,25 @@ _MIN = ("c", _LexicographicExtremum(lt_p))
 # Arithmetic --------------------------------------------------------------------------------------
 
 @eager_binary
-def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x + y`, broadcast; on booleans, or.
 
     >>> import olympus.numpy as jnp
     >>> jnp.add(jnp.arange(3), 1.5)
     Array([1.5, 2.5, 3.5], dtype=float32, weak_type=True)
     """
-    if out is not None or where is not None:
-        refuse_option("add", out=out, where=where)
     return binary(add_p, x, y, _ADD_BOOL)
 
 
 @eager_binary
-def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x - y`, broadcast; booleans are refused, as in NumPy."""
-    if out is not None or where is not None:
-        refuse_option("subtract", out=out, where=where)
     return binary(sub_p, x, y)
 
 
 @eager_binary
-def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x * y`, broadcast; on booleans, and."""
-    if out is not None or where is not None:
-        refuse_option("multiply", out=out, where=where)
     return binary(mul_p, x, y, _MUL_BOOL)
 
 
@@ -149,12 +144,6 @@ def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> jnp.divide(jnp.arange(3), 2)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return binary_inexact(div_p, x1, x2)
-
-
-@eager_binary
-def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Alias of `divide`."""
     return binary_inexact(div_p, x1, x2)
 
 
@@ -241,12 +230,6 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 @eager_binary(composite=True)
-def mod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Alias of `remainder`."""
-    return remainder(x1, x2)
-
-
-@eager_binary(composite=True)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of division rounded towards zero; it has the sign of `x1`."""
     x, y = promote("fmod", x1, x2)
@@ -287,7 +270,7 @@ def _integer_exponent(x: Any, *, exponent: int) -> Any:
 _any_exponent = eager_binary(_power)
 
 
-def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+def power(x1: ArrayLike, x2: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     """`x1 ** x2`, broadcast; a Python int exponent multiplies, exactly.
 
     Raises TypeError for an integer base with a negative Python int exponent.
@@ -296,6 +279,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> jnp.power(jnp.arange(4), 2)
     Array([0, 1, 4, 9], dtype=int32)
     """
+    if rest or options:
+        return with_options(power, (x1, x2, *rest), options)
     return _integer_exponent(x1, exponent=x2) if type(x2) is int else _any_exponent(x1, x2)
 
 
@@ -316,11 +301,6 @@ def _integer_power(x: Any, y: Any) -> Any:
         if bit + 1 < width:
             x, y = mul(x, x), shift_right_logical(y, one)
     return found
-
-
-def pow(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Alias of `power`."""
-    return power(x1, x2)
 
 
 @eager_binary
@@ -347,15 +327,15 @@ def reciprocal(x: ArrayLike, /) -> Array:
 
 
 @eager_unary
-def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def negative(x: ArrayLike, /) -> Array:
     """`-x`; booleans are refused, use `logical_not`."""
-    if out is not None or where is not None:
-        refuse_option("negative", out=out, where=where)
     return unary(neg, x)
 
 
-def positive(x: ArrayLike, /) -> Array:
+def positive(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     """`+x`: the operand itself."""
+    if rest or options:
+        return with_options(positive, (x, *rest), options)
     return to_array(array_args("positive", x)[0])
 
 
@@ -364,12 +344,6 @@ def absolute(x: ArrayLike, /) -> Array:
     """The absolute value: of complex numbers real, of booleans and unsigned integers themselves."""
     (x,) = array_args("absolute", x)
     return to_array(x) if kind_of(x) in ("b", "u") else arithmetic.abs(x)
-
-
-@eager_unary
-def abs(x: ArrayLike, /) -> Array:
-    """Alias of `absolute`."""
-    return absolute(x)
 
 
 @eager_unary
@@ -387,19 +361,43 @@ def sign(x: ArrayLike, /) -> Array:
 
 
 @eager_binary
-def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The larger of two elements; NaN if either is."""
-    if out is not None or where is not None:
-        refuse_option("maximum", out=out, where=where)
     return binary(max_p, x, y, _MAX)
 
 
 @eager_binary
-def minimum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The smaller of two elements; NaN if either is."""
-    if out is not None or where is not None:
-        refuse_option("minimum", out=out, where=where)
     return binary(min_p, x, y, _MIN)
+
+
+def _of_known(name: str, larger: Any, order: Any, x1: Any, x2: Any) -> Any:
+    """The first operand unless the second one is larger, or the first one NaN."""
+    x, y = promote(name, x1, x2)
+    shape = broadcast_shapes(x.shape, y.shape)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    second = binary(larger, y, x, order)
+    if dtypes.is_inexact(x.dtype):
+        second = bits.bitwise_or(second, ne(x, x))
+    return choose(second, y, x)
+
+
+@eager_named
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The larger of two elements; the other one if one is NaN.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fmax(onp.array([1., onp.nan]), onp.array([onp.nan, 3.]))
+    Array([1., 3.], dtype=float32)
+    """
+    return _of_known("fmax", gt_p, _GT, x1, x2)
+
+
+@eager_named
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The smaller of two elements; the other one if one is NaN."""
+    return _of_known("fmin", lt_p, _LT, x1, x2)
 
 
 # Comparison --------------------------------------------------------------------------------------
@@ -454,26 +452,20 @@ def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
 
 
 @eager_binary
-def logical_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether both elements are not zero."""
-    if out is not None or where is not None:
-        refuse_option("logical_and", out=out, where=where)
     return _logical(and_p, "logical_and", x, y)
 
 
 @eager_binary
-def logical_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether either element is not zero."""
-    if out is not None or where is not None:
-        refuse_option("logical_or", out=out, where=where)
     return _logical(or_p, "logical_or", x, y)
 
 
 @eager_binary
-def logical_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether exactly one of the elements is not zero."""
-    if out is not None or where is not None:
-        refuse_option("logical_xor", out=out, where=where)
     return _logical(xor_p, "logical_xor", x, y)
 
 
@@ -485,48 +477,30 @@ def logical_not(x: ArrayLike, /) -> Array:
 
 
 @eager_binary
-def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x & y` of integers or booleans."""
-    if out is not None or where is not None:
-        refuse_option("bitwise_and", out=out, where=where)
     return binary(and_p, x, y)
 
 
 @eager_binary
-def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x | y` of integers or booleans."""
-    if out is not None or where is not None:
-        refuse_option("bitwise_or", out=out, where=where)
     return binary(or_p, x, y)
 
 
 @eager_binary
-def bitwise_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x ^ y` of integers or booleans."""
-    if out is not None or where is not None:
-        refuse_option("bitwise_xor", out=out, where=where)
     return binary(xor_p, x, y)
 
 
 @eager_unary
-def bitwise_not(x: ArrayLike, /) -> Array:
+def invert(x: ArrayLike, /) -> Array:
     """`~x` of integers or booleans."""
     return unary(bits.bitwise_not, x)
 
 
-@eager_unary
-def invert(x: ArrayLike, /) -> Array:
-    """Alias of `bitwise_not`."""
-    return unary(bits.bitwise_not, x)
-
-
-@eager_unary
-def bitwise_invert(x: ArrayLike, /) -> Array:
-    """Alias of `bitwise_not`."""
-    return unary(bits.bitwise_not, x)
-
-
-@fused
+@eager_unary(composite=True)
 def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of one bits of the absolute value: uint8[...]."""
     (x,) = array_args("bitwise_count", x)
@@ -544,22 +518,10 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @eager_binary
-def bitwise_left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Alias of `left_shift`."""
-    return left_shift(x, y)
-
-
-@eager_binary
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 >> x2` of integers: the sign is kept."""
     x, y = _shift_operands("right_shift", x1, x2)
     return (shift_right_logical if kind_of(x) == "u" else shift_right_arithmetic)(x, y)
-
-
-@eager_binary
-def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Alias of `right_shift`."""
-    return right_shift(x1, x2)
 
 
 # Complex parts -----------------------------------------------------------------------------------
@@ -575,7 +537,7 @@ def real(val: ArrayLike, /) -> Array:
     return _real(x) if kind_of(x) == "c" else to_array(x)
 
 
-@eager_unary
+@fused
 def imag(val: ArrayLike, /) -> Array:
     """The imaginary part; 0 of real numbers."""
     (x,) = array_args("imag", val)
@@ -589,12 +551,21 @@ def _conjugate(x: Any) -> Any:
     return arithmetic.conj(x)
 
 
-def conjugate(x: ArrayLike, /) -> Array:
+def conjugate(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     """The complex conjugate; real numbers themselves."""
+    if rest or options:
+        return with_options(conjugate, (x, *rest), options)
     x = x if type(x) is ArrayImpl else array_args("conjugate", x)[0]
     return _conjugate(x) if kind_of(x) == "c" else to_array(x)
 
 
-def conj(x: ArrayLike, /) -> Array:
-    """Alias of `conjugate`."""
-    return conjugate(x)
+# Other names -------------------------------------------------------------------------------------
+
+abs = absolute
+bitwise_invert = bitwise_not = invert
+bitwise_left_shift = left_shift
+bitwise_right_shift = right_shift
+conj = conjugate
+mod = remainder
+pow = power
+true_divide = divide

@@ -1,0 +1,477 @@
+"""`ufunc`: an elementwise function with its reductions, running results, outer products, updates.
+
+The elementwise functions of `olympus.numpy` are plain functions, because calling an instance costs
+a twentieth more than calling a function; the attributes of a ufunc stand on them, and `isinstance`
+knows them. Instances are made by `frompyfunc`.
+
+Where the operation is associative, reductions pair halves and running results are prefix sums, both
+in log2(n) steps; otherwise a loop goes from the left to the right, as NumPy's does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from ..base.typing import Array, ArrayLike, Axis, DTypeLike
+from ..core.trace import Tracer, literal, typeof
+from ..lax import creation as lax_creation
+from ..lax import shape as lax_shape
+from ..lax import slicing
+from ..loops.associative_scan import associative_scan
+from ..loops.scan import scan
+from ..loops.while_loop import fori_loop
+from ..transforms.fused import fused
+from ..transforms.tracing import eval_shape
+from ..types import dtypes
+from ..types.shape import canonical_axes, canonical_axis, definitely_equal, prod, static_int
+from .indexing import getitem, take, write
+from .manipulation import as_array
+from .options import Loops, check_arity, mask_arg, with_options
+from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option
+from .ufuncs import as_bool
+from .vectorize import vectorize
+
+__all__ = ["frompyfunc", "reduced_at", "ufunc"]
+
+R = TypeVar("R")
+Dims = tuple[int, ...]
+
+
+class _Functions(type):
+    """The class of `ufunc`: library functions that have its attributes are instances too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        own = getattr(instance, "__ufunc__", None)
+        return type.__instancecheck__(cls, instance) or (
+            type(own) is cls and own._func is instance)
+
+
+class ufunc(Generic[R], metaclass=_Functions):
+    """A function of scalars, applied element by element to arrays that are broadcast.
+
+    Args:
+      func: a function of `nin` scalars that returns one scalar, or a tuple of `nout`.
+      nin, nout: how many operands and results there are.
+      name: instead of that of `func`.
+      nargs: nin + nout, or None.
+      identity: of a function of two operands, a neutral one, if there is one.
+      call, reduce, accumulate, at, reduceat: implementations; they take arrays, the method's
+        options that are not refused, and return what it returns.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.add.reduce(onp.arange(4)), onp.multiply.accumulate(onp.arange(1, 5)))
+    6 [ 1  2  6 24]
+    """
+
+    def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *,
+                 name: str | None = None, nargs: int | None = None, identity: Any = None,
+                 call: Callable[..., R] | None = None,
+                 reduce: Callable[..., Any] | None = None,
+                 accumulate: Callable[..., Any] | None = None,
+                 at: Callable[..., Any] | None = None,
+                 reduceat: Callable[..., Any] | None = None) -> None:
+        if not callable(func):
+            raise TypeError(f"ufunc: {func!r} given; a callable is required.")
+        self.nin, self.nout = (static_int(n, "ufunc", what) for n, what in ((nin, "nin"),
+                                                                            (nout, "nout")))
+        self.nargs = self.nin + self.nout if nargs is None else nargs
+        if self.nargs != self.nin + self.nout:
+            raise ValueError(f"ufunc: nin {nin}, nout {nout} and nargs {nargs} given; nargs must "
+                             "be their sum.")
+        self.identity, self._func = identity, func
+        self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "ufunc")
+        self.__doc__ = func.__doc__
+        self._call = vectorize(func) if call is None else call
+        self._own = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
+        self.types: list[str] = []
+        self.signature: str | None = None
+        self.loops: Loops | None = None
+
+    @property
+    def ntypes(self) -> int:
+        """The number of `types`."""
+        return len(self.types)
+
+    def __call__(self, *args: ArrayLike, out: None = None, where: ArrayLike | None = None) -> R:
+        """The function of each element; 0 where the mask `where` does not hold."""
+        if out is not None or where is not None:
+            return with_options(self, args, {"out": out, "where": where})
+        check_arity(self.__name__, args, self.nin)
+        return self._call(*args)
+
+    def __repr__(self) -> str:
+        return f"<olympus.numpy.ufunc {self.__name__!r}>"
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._func, self.nin, self.nout, self.__name__, repr(self.identity), self._call
+                if self.loops else None, *self._own.values())
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is ufunc and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    # Methods -------------------------------------------------------------------------------------
+
+    def _operand(self, method: str, a: Any, dtype: Any, out: None) -> Any:
+        """The array that a method goes along, checked."""
+        name = f"{self.__name__}.{method}"
+        self._check_binary(method)
+        refuse_option(name, out=out)
+        x = as_array(array_args(name, a)[0])
+        if dtype is None:
+            return x
+        dtype = dtypes.requested_dtype(name, dtype)
+        if self.loops is not None:
+            _, dtype = self.loops.operand_dtypes(name, dtype, dtype)
+        return convert(x, dtype)
+
+    def _check_binary(self, method: str) -> None:
+        name = f"{self.__name__}.{method}"
+        if self.signature is not None:
+            raise (RuntimeError if method.startswith(("reduce", "acc")) else TypeError)(
+                f"{name}: {self.__name__} has the signature {self.signature}; {method} is not "
+                "defined for functions of vectors and matrices.")
+        if self.nin != 2:
+            raise ValueError(f"{name}: the function has {self.nin} operands; {method} is only "
+                             "supported for binary functions.")
+        if self.nout != 1:
+            raise ValueError(f"{name}: the function has {self.nout} results; {method} is only "
+                             "supported for functions returning a single value.")
+
+    def _carried(self, method: str, x: Any) -> Any:
+        """The operand in the dtype that the function of two of its elements has, and keeps."""
+        dtype = eval_shape(self, *[typeof(x).update(shape=(), weak_type=False)] * 2).dtype
+        if dtype == BOOL and self._associates:
+            return as_bool(x)
+        if not dtypes.can_cast(x.dtype, dtype, "same_kind"):
+            raise TypeError(f"{self.__name__}.{method}: {typeof(x)} given; a function whose result "
+                            f"of two of them is one of them is required, here it is {dtype}.")
+        return convert(x, dtype)
+
+    def reduce(self, a: ArrayLike, axis: Axis = 0, dtype: DTypeLike | None = None,
+               out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
+               where: ArrayLike | None = None) -> Array:
+        """The elements along axes combined by the function, from the first to the last.
+
+        Args:
+          axis: an int, several if the order does not matter, or None for all.
+          dtype: the dtype to compute in.
+          keepdims: keep the axes with size 1.
+          initial: what comes before the first element.
+          where: a mask of the elements that count.
+
+        Raises ValueError for no elements, or a mask, without an identity and without `initial`.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.subtract.reduce(onp.array([9, 3, 1])))
+        5
+        """
+        x = self._operand("reduce", a, dtype, out)
+        name = f"{self.__name__}.reduce"
+        own = self._own["reduce"]
+        if own is None:
+            x = self._carried("reduce", x)
+        if not x.ndim and axis in (0, -1):
+            axis = ()
+        axes = canonical_axes(axis, x.ndim, name)
+        where = mask_arg(name, where)
+        if own is None and len(axes) > 1 and not self._commutes:
+            raise ValueError(f"{name}: axis {axis} given; the order of the elements matters, so "
+                             "the function is not reorderable and at most one axis is accepted.")
+        if initial is None and self.identity is None:
+            if any(definitely_equal(x.shape[i], 0) for i in axes):
+                raise ValueError(f"{name}: {typeof(x)} given; zero-size array to reduction "
+                                 f"operation {self.__name__} which has no identity; pass initial.")
+            if where is not None:
+                raise ValueError(f"{name}: where given without initial; reduction operation "
+                                 f"{self.__name__} has no identity; pass initial.")
+        if own is not None:
+            return own(x, axis=axis, dtype=dtype, keepdims=bool(keepdims), initial=initial,
+                       where=where)
+        if initial is not None:
+            initial = convert(array_args(name, initial)[0], x.dtype)
+            if initial.shape:
+                raise ValueError(f"{name}: initial {typeof(initial)} given; a scalar is required.")
+        return _reduced(x, initial, where, function=self, axes=axes, keepdims=bool(keepdims))
+
+    def accumulate(self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None,
+                   out: None = None) -> Array:
+        """The running results of `reduce` along an axis.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.maximum.accumulate(onp.array([1, 3, 2, 5])))
+        [1 3 3 5]
+        """
+        x = self._operand("accumulate", a, dtype, out)
+        name = f"{self.__name__}.accumulate"
+        if not x.ndim:
+            raise TypeError(f"{name}: {typeof(x)} given; cannot accumulate on a scalar; an array "
+                            "with an axis is required.")
+        axis = _one_axis(name, axis, x.ndim)
+        own = self._own["accumulate"]
+        if own is not None:
+            return own(x, axis=axis, dtype=dtype)
+        x = self._carried("accumulate", x)
+        return _accumulated(x, function=self, axis=axis) if x.shape[axis] else x
+
+    def reduceat(self, a: ArrayLike, indices: Any, axis: int = 0, dtype: DTypeLike | None = None,
+                 out: None = None) -> Array:
+        """`reduce` of slices along an axis: from each index up to the next, the last to the end.
+
+        Where the next index is not larger it is the element at the index. Indices that are known
+        must be in bounds (IndexError); traced ones are brought inside.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.add.reduceat(onp.arange(8), onp.array([0, 4, 1, 5])))
+        [ 6  4 10 18]
+        """
+        x = self._operand("reduceat", a, dtype, out)
+        name = f"{self.__name__}.reduceat"
+        if not x.ndim:
+            raise TypeError(f"{name}: {typeof(x)} given; cannot reduceat on a scalar; an array "
+                            "with an axis is required.")
+        axis = _one_axis(name, axis, x.ndim)
+        places = _places(name, indices, x.shape[axis])
+        own = self._own["reduceat"]
+        if own is not None:
+            return own(x, places, axis=axis, dtype=dtype)
+        return reduced_at(self._carried("reduceat", x), places, function=self, axis=axis)
+
+    def at(self, a: ArrayLike, indices: Any, b: ArrayLike | None = None, /, *,
+           inplace: bool = True) -> Array:
+        """`a` with the function applied to `a[indices]` (and `b`), once for each time it is named.
+
+        Results are converted to the dtype of `a`, as in NumPy.
+        `inplace=False` must be given, since arrays cannot be changed: the new array is returned.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.add.at(onp.zeros(3), onp.array([0, 2, 2]), 1.0, inplace=False))
+        [1. 0. 2.]
+        """
+        name = f"{self.__name__}.at"
+        if self.signature is not None or self.nout != 1 or self.nin > 2:
+            self._check_binary("at")
+        if (b is None) != (self.nin == 1):
+            raise ValueError(f"{name}: the function has {self.nin} operands; the second one is "
+                             f"{'not given' if b is None else 'given'}.")
+        if inplace:
+            raise NotImplementedError(f"{name}: inplace=True given; arrays are immutable; pass "
+                                      "inplace=False and use the result.")
+        x = as_array(array_args(name, a)[0])
+        operands = array_args(name, *([] if b is None else [b]))
+        made = eval_shape(self, *[typeof(y).update(shape=()) for y in (x, *operands)])
+        own = self._own["at"]
+        if own is not None and made.dtype == x.dtype:
+            return own(x, indices, *operands)
+        if not operands:
+            return x.at[indices].apply(lambda v: convert(self(v), x.dtype))
+        return self._applied_in_turn(x, indices, *operands)
+
+    def _applied_in_turn(self, x: Any, indices: Any, b: Any) -> Any:
+        """The binary function applied at one place after the other."""
+        flat = lax_shape.reshape(x, (prod(x.shape),))
+        every = np.arange(prod(x.shape), dtype=dtypes.default_int()).reshape(x.shape)
+        places = getitem(as_array(every), indices)
+        values = as_array(broadcast_to(b, places.shape))
+
+        def step(flat: Any, place_and_value: Any) -> tuple[Any, None]:
+            place, value = place_and_value
+            new = convert(self(flat[place], value), flat.dtype)
+            return write("set", flat, place, new), None
+
+        flat, _ = scan(step, convert(flat, x.dtype), (places.ravel(), values.ravel()))
+        return lax_shape.reshape(flat, x.shape)
+
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
+        """The function of all pairs of an element of `A` and one of `B`: [*A.shape, *B.shape].
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.multiply.outer(onp.arange(1, 3), onp.arange(3)))
+        [[0 1 2]
+         [0 2 4]]
+        """
+        if self.signature is not None or self.nin != 2:
+            self._check_binary("outer")
+        x, y = array_args(f"{self.__name__}.outer", A, B)
+        return self(lax_shape.reshape(x, (*x.shape, *[1] * y.ndim)) if y.ndim else x, y)
+
+    @property
+    def _associates(self) -> bool:
+        """Whether neighbours may be combined first, as far as rounding does not tell."""
+        return self.__name__ in _ASSOCIATIVE and self.loops is not None
+
+    @property
+    def _commutes(self) -> bool:
+        return self._associates and self.__name__ != "lcm"     # as NumPy has it
+
+
+_ASSOCIATIVE = frozenset((
+    "add", "multiply", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "maximum", "minimum", "fmax", "fmin", "logaddexp", "logaddexp2", "hypot", "gcd",
+    "lcm"))
+
+
+def _one_axis(name: str, axis: Any, ndim: int) -> int:
+    if axis is None or isinstance(axis, (tuple, list)):
+        axes = canonical_axes(axis, ndim, name)
+        if len(axes) != 1:
+            raise ValueError(f"{name}: axis {axis} given for {ndim} axes; the method does not "
+                             "allow multiple axes; one is required.")
+        return axes[0]
+    return canonical_axis(axis, ndim, name)
+
+
+def _places(name: str, indices: Any, size: int) -> Any:
+    """The indices of `reduceat`: a vector of integers within bounds, as far as they are known."""
+    if isinstance(indices, (list, tuple)):
+        indices = np.asarray(indices, None if indices else np.int32)
+    places = as_array(array_args(name, indices)[0])
+    if places.ndim != 1:
+        raise ValueError(f"{name}: indices {typeof(places)} given; a vector is required.")
+    if not dtypes.is_integer(places.dtype):
+        raise TypeError(f"{name}: indices {typeof(places)} given; an integer dtype is required.")
+    if not isinstance(places, Tracer):
+        known = np.asarray(places)
+        wrong = known[(known < 0) | (known >= size)]
+        if wrong.size:
+            raise IndexError(f"{name}: index {wrong[0]} given; it is out of bounds; [0, {size}) is "
+                             "required.")
+    return places
+
+
+# Programs ----------------------------------------------------------------------------------------
+
+@fused(static=("function", "axes", "keepdims"))
+def _reduced(x: Any, initial: Any, where: Any, *, function: Any, axes: Dims, keepdims: bool) -> Any:
+    """`x`, in a dtype that the function keeps, combined along axes."""
+    size = prod([x.shape[i] for i in axes])
+    rest = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+    start = initial
+    if initial is None and function.identity is not None:
+        start = _identity(function, x.dtype)
+    if where is not None:
+        where = broadcast_to(where, x.shape)
+        if function._associates:
+            neutral = start if function.identity is None else _identity(function, x.dtype)
+            x, where = choose(where, x, neutral), None
+    order = (*axes, *[i for i in range(x.ndim) if i not in axes])
+    x, where = (None if z is None else lax_shape.reshape(
+        lax_shape.transpose(z, order), (size, *rest)) for z in (x, where))
+    if not function._associates:
+        found = _folded(function, x, where, start)
+    elif not size:
+        found = broadcast_to(start, rest)
+    else:
+        found = _halved(function, x)
+        if initial is not None:
+            found = function(broadcast_to(initial, rest), found)
+    return lax_shape.expand_dims(as_array(found), axes) if keepdims and axes else found
+
+
+def _identity(function: Any, dtype: Any) -> Any:
+    value = function.identity
+    if isinstance(value, int) and value < 0 and dtypes.scalar_kind(dtype) == "u":
+        value = int(dtypes.iinfo(dtype).max)    # all bits
+    return literal(value, dtype)
+
+
+def _halved(function: Any, x: Any) -> Any:
+    """Combined along the first axis: the first half with the second, until one element is left."""
+    n = static_int(x.shape[0], "ufunc.reduce", "size")
+    while n > 1:
+        half = n // 2
+        low, high = (slicing.slice_in_dim(x, i * half, (i + 1) * half) for i in range(2))
+        found = function(low, high)
+        odd = n % 2
+        x = slicing.concatenate([found, slicing.slice_in_dim(x, n - 1, n)], 0) if odd else found
+        n = half + odd
+    return lax_shape.squeeze(x, (0,))
+
+
+def _folded(function: Any, x: Any, where: Any, initial: Any) -> Any:
+    """Combined along the first axis from the left to the right."""
+    if initial is None:
+        carry = slicing.index_in_dim(x, 0, 0, False)
+        x = slicing.slice_in_dim(x, 1, x.shape[0])
+    else:
+        carry = as_array(broadcast_to(initial, x.shape[1:]))
+
+    def step(carry: Any, element_and_mask: Any) -> tuple[Any, None]:
+        element, mask = element_and_mask
+        new = function(carry, element)
+        return (new if mask is None else choose(mask, new, carry)), None
+
+    return scan(step, carry, (x, where))[0]
+
+
+@fused(static=("function", "axis"))
+def _accumulated(x: Any, *, function: Any, axis: int) -> Any:
+    if function._associates:
+        return associative_scan(function, x, axis=axis)
+    x = lax_shape.move_axis(x, axis, 0)
+
+    def step(carry: Any, element: Any) -> tuple[Any, Any]:
+        new = function(carry, element)
+        return new, new
+
+    first = slicing.slice_in_dim(x, 0, 1)
+    rest = scan(step, lax_shape.squeeze(first, (0,)), slicing.slice_in_dim(x, 1, x.shape[0]))[1]
+    return lax_shape.move_axis(slicing.concatenate([first, rest], 0), 0, axis)
+
+
+@fused(static=("function", "axis"))
+def reduced_at(x: Any, places: Any, *, function: Any, axis: int) -> Any:
+    """The slices' results, all at once."""
+    n = static_int(x.shape[axis], "ufunc.reduceat", "size")
+    x, count = lax_shape.move_axis(x, axis, 0), places.shape[0]
+    starts = places.clip(0, n - 1).astype(dtypes.default_int())
+    if not count:
+        return lax_shape.move_axis(slicing.slice_in_dim(x, 0, 0), 0, axis)
+    last = lax_creation.full((1,), n, starts.dtype)
+    ends = slicing.concatenate([slicing.slice_in_dim(starts, 1, count), last], 0)
+    column = (count, *[1] * (x.ndim - 1))
+    found = take(x, starts, 0, mode="clip")
+
+    def combined(mask: Any, element: Any) -> Any:
+        mask = broadcast_to(lax_shape.reshape(mask, column), found.shape)
+        return choose(mask, function(found, element), found)
+
+    if not function._associates:
+        def step(i: Any, found: Any) -> Any:
+            mask = lax_shape.reshape((i > starts) & (i < ends), column)
+            new = function(found, take(x, i, 0, mode="clip")[None])
+            return choose(broadcast_to(mask, found.shape), new, found)
+        return lax_shape.move_axis(fori_loop(0, n, step, found), 0, axis)
+    # The k-th round has the results of the 2**k elements from each one on; a slice takes those that
+    # its length is the sum of, in their order.
+    length, place, width = ends - starts - 1, starts + 1, 1
+    while width < n:
+        mask = (length > 0) & (length & width != 0)
+        found = combined(mask, take(x, place, 0, mode="clip"))
+        place = place + mask * width
+        ahead = slicing.slice_in_dim(x, width, n)
+        x = slicing.concatenate([function(slicing.slice_in_dim(x, 0, n - width), ahead),
+                                 slicing.slice_in_dim(x, n - width, n)], 0)
+        width *= 2
+    return lax_shape.move_axis(found, 0, axis)
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+               ) -> ufunc[Any]:
+    """The `ufunc` of a Python function of scalars, which must be one that can be traced.
+
+    Unlike NumPy's it returns arrays of the dtype that the function does, and is compiled.
+
+    >>> import olympus.numpy as onp
+    >>> power = onp.frompyfunc(lambda x, y: x ** y, nin=2, nout=1)
+    >>> print(power.outer(onp.arange(1, 4), onp.arange(3)))
+    [[1 1 1]
+     [1 2 4]
+     [1 3 9]]
+    """
+    return ufunc(func, nin, nout, identity=identity)

@@ -1,0 +1,160 @@
+"""The table of ufuncs: dtypes and identities, and the methods that a primitive does at once.
+
+Importing it puts the attributes of `ufunc` on the elementwise functions.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..base.util import memoize
+from ..lax import cumulative, reduce
+from ..types.shape import canonical_axes
+from . import elementary, integers, reductions, ufuncs
+from .indexing import write
+from .options import Loops
+from .promote import broadcast_to, choose, convert
+from .ufunc import reduced_at, ufunc
+
+__all__ = ["UFUNCS"]
+
+# A pattern of dtypes (see `Loops`), the kinds of dtype that x stands for, and the functions.
+_LOOPS = (
+    ("x->x", "fc", "exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan arcsin arccos arctan sinh "
+                   "cosh tanh arcsinh arccosh arctanh rint reciprocal"),
+    ("x->x", "f", "cbrt deg2rad rad2deg degrees radians fabs spacing"),
+    ("x->x", "biuf", "floor ceil trunc"),
+    ("x->x", "iufc", "negative sign square"),
+    ("x->x", "biufc", "positive conjugate"),
+    ("x->x", "biu", "invert"),
+    ("x->r", "biufc", "absolute"),
+    ("x->B", "iu", "bitwise_count"),
+    ("x->?", "biufc", "logical_not isnan isinf isfinite"),
+    ("x->?", "biuf", "signbit"),
+    ("x->xx", "f", "modf"),
+    ("x->xi", "f", "frexp"),
+    ("xi->x", "f", "ldexp"),
+    ("xx->x", "biufc", "add multiply maximum minimum fmax fmin"),
+    ("xx->x", "iufc", "subtract power"),
+    ("xx->x", "iuf", "floor_divide remainder fmod"),
+    ("xx->x", "iu", "left_shift right_shift gcd lcm"),
+    ("xx->x", "biu", "bitwise_and bitwise_or bitwise_xor"),
+    ("xx->x", "fc", "divide float_power logaddexp logaddexp2 arctan2"),
+    ("xx->x", "f", "hypot copysign nextafter heaviside"),
+    ("xx->xx", "iuf", "divmod"),
+    ("xx->?", "biufc", "equal not_equal less less_equal greater greater_equal logical_and "
+                       "logical_or logical_xor"),
+)
+_IDENTITIES = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False,
+               "logical_xor": False, "bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0,
+               "logaddexp": -np.inf, "logaddexp2": -np.inf, "hypot": 0, "gcd": 0}
+
+
+# Methods that are one primitive ------------------------------------------------------------------
+
+def _sum(total: Callable[..., Any], x: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any,
+         where: Any) -> Any:
+    return total(x, axis, dtype, None, keepdims, initial, where)
+
+
+def _truth(total: Callable[..., Any], combine: Callable[..., Any], x: Any, *, axis: Any,
+           dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    found = total(x, axis, None, keepdims, where=where)
+    return found if initial is None else combine(found, initial)
+
+
+def _extremum(total: Callable[..., Any], x: Any, *, axis: Any, dtype: Any, keepdims: bool,
+              initial: Any, where: Any) -> Any:
+    return total(x, axis, None, keepdims, initial, where)
+
+
+def _all_bits(total: Callable[..., Any], combine: Callable[..., Any], x: Any, *, axis: Any,
+              dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    neutral = _IDENTITIES[combine.__name__]
+    axes = canonical_axes(axis, x.ndim, f"{combine.__name__}.reduce")
+    if where is not None:
+        x = choose(broadcast_to(where, x.shape), x, convert(neutral, x.dtype))
+    found = reductions.expand(total(x, axes), axes, keepdims)
+    return found if initial is None else combine(found, convert(initial, x.dtype))
+
+
+_REDUCE = {
+    "add": partial(_sum, reductions.sum), "multiply": partial(_sum, reductions.prod),
+    "logical_and": partial(_truth, reductions.all, ufuncs.logical_and),
+    "logical_or": partial(_truth, reductions.any, ufuncs.logical_or),
+    "maximum": partial(_extremum, reductions.max), "minimum": partial(_extremum, reductions.min),
+    "bitwise_and": partial(_all_bits, reduce.reduce_and, ufuncs.bitwise_and),
+    "bitwise_or": partial(_all_bits, reduce.reduce_or, ufuncs.bitwise_or),
+    "bitwise_xor": partial(_all_bits, reduce.reduce_xor, ufuncs.bitwise_xor),
+}
+
+
+def _running(op: Callable[..., Any], x: Any, *, axis: int, dtype: Any) -> Any:
+    """Sums and products, in the dtype that `reduce` has."""
+    return op(x, axis, reductions.sum_dtype(x.dtype) if dtype is None else dtype)
+
+
+_ACCUMULATE = {
+    "add": partial(_running, reductions.cumsum), "multiply": partial(_running, reductions.cumprod),
+    "maximum": lambda x, *, axis, dtype: cumulative.cummax(x, axis),
+    "minimum": lambda x, *, axis, dtype: cumulative.cummin(x, axis),
+}
+
+
+def _wide_reduceat(function: Callable[..., Any], x: Any, places: Any, *, axis: int, dtype: Any
+                   ) -> Any:
+    dtype = reductions.sum_dtype(x.dtype) if dtype is None else dtype
+    return reduced_at(convert(x, dtype), places, function=function.__ufunc__, axis=axis)
+
+
+_REDUCEAT = {f.__name__: partial(_wide_reduceat, f) for f in (ufuncs.add, ufuncs.multiply)}
+
+_AT = {name: partial(lambda op, x, indices, b: write(op, x, indices, b), op) for name, op in (
+    ("add", "add"), ("subtract", "subtract"), ("multiply", "multiply"), ("maximum", "max"),
+    ("minimum", "min"))}
+
+
+# Installing --------------------------------------------------------------------------------------
+
+@memoize(64)
+def _signature(names: tuple[str, ...], first_named: int) -> inspect.Signature:
+    """The parameters of a ufunc: its operands, then NumPy's options."""
+    P = inspect.Parameter
+    operands = [P(n, P.POSITIONAL_ONLY if i < first_named else P.POSITIONAL_OR_KEYWORD,
+                  annotation="ArrayLike") for i, n in enumerate(names)]
+    operands += [P("out", P.POSITIONAL_OR_KEYWORD, default=None, annotation="None"),
+                 P("args", P.VAR_POSITIONAL, annotation="None")]
+    options = [P(n, P.KEYWORD_ONLY, default=default, annotation=kind) for n, default, kind in (
+        ("where", None, "ArrayLike | None"), ("dtype", None, "DTypeLike | None"),
+        ("casting", "same_kind", "str"), ("order", "K", "str"), ("subok", True, "bool"))]
+    return inspect.Signature([*operands, *options], return_annotation="Array")
+
+
+def _install(call: Any, pattern: str, kinds: str) -> None:
+    """Give a function the attributes of a ufunc."""
+    name, loops = call.__name__, Loops(pattern, kinds)
+    made: Any = ufunc(call, len(loops.ins), len(loops.outs), name=name,
+                      identity=_IDENTITIES.get(name), call=call, reduce=_REDUCE.get(name),
+                      accumulate=_ACCUMULATE.get(name), at=_AT.get(name),
+                      reduceat=_REDUCEAT.get(name))
+    made.types, made.loops = loops.types(), loops
+    code = call.__wrapped__.__code__ if hasattr(call, "__wrapped__") else call.__code__
+    call.__signature__ = _signature(code.co_varnames[:code.co_argcount], code.co_posonlyargcount)
+    call.__ufunc__ = made
+    for attribute in ("nin", "nout", "nargs", "identity", "types", "ntypes", "signature", "loops",
+                      "reduce", "accumulate", "reduceat", "at", "outer"):
+        setattr(call, attribute, getattr(made, attribute))
+
+
+UFUNCS: dict[str, Any] = {}
+
+for _pattern, _kinds, _names in _LOOPS:
+    for _name in _names.split():
+        UFUNCS[_name] = next(getattr(m, _name) for m in (ufuncs, elementary, integers)
+                             if hasattr(m, _name))
+        _install(UFUNCS[_name], _pattern, _kinds)
