@@ -28,9 +28,8 @@ from ..transforms.tracing import eval_shape
 from ..types import dtypes
 from ..types.shape import canonical_axes, canonical_axis, definitely_equal, prod, static_int
 from .indexing import getitem, take, write
-from .manipulation import as_array
 from .options import Loops, check_arity, mask_arg, with_options
-from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option
+from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option, to_array
 from .ufuncs import as_bool
 from .vectorize import vectorize
 
@@ -122,7 +121,7 @@ class ufunc(Generic[R], metaclass=_Functions):
         name = f"{self.__name__}.{method}"
         self._check_binary(method)
         refuse_option(name, out=out)
-        x = as_array(array_args(name, a)[0])
+        x = to_array(array_args(name, a)[0])
         if dtype is None:
             return x
         dtype = dtypes.requested_dtype(name, dtype)
@@ -262,7 +261,7 @@ class ufunc(Generic[R], metaclass=_Functions):
         if inplace:
             raise NotImplementedError(f"{name}: inplace=True given; arrays are immutable; pass "
                                       "inplace=False and use the result.")
-        x = as_array(array_args(name, a)[0])
+        x = to_array(array_args(name, a)[0])
         operands = array_args(name, *([] if b is None else [b]))
         made = eval_shape(self, *[typeof(y).update(shape=()) for y in (x, *operands)])
         own = self._own["at"]
@@ -275,9 +274,9 @@ class ufunc(Generic[R], metaclass=_Functions):
     def _applied_in_turn(self, x: Any, indices: Any, b: Any) -> Any:
         """The binary function applied at one place after the other."""
         flat = lax_shape.reshape(x, (prod(x.shape),))
-        every = np.arange(prod(x.shape), dtype=dtypes.default_int()).reshape(x.shape)
-        places = getitem(as_array(every), indices)
-        values = as_array(broadcast_to(b, places.shape))
+        every = lax_creation.iota(dtypes.default_int(), prod(x.shape))
+        places = getitem(lax_shape.reshape(every, x.shape), indices)
+        values = to_array(broadcast_to(b, places.shape))
 
         def step(flat: Any, place_and_value: Any) -> tuple[Any, None]:
             place, value = place_and_value
@@ -330,7 +329,7 @@ def _places(name: str, indices: Any, size: int) -> Any:
     """The indices of `reduceat`: a vector of integers within bounds, as far as they are known."""
     if isinstance(indices, (list, tuple)):
         indices = np.asarray(indices, None if indices else np.int32)
-    places = as_array(array_args(name, indices)[0])
+    places = to_array(array_args(name, indices)[0])
     if places.ndim != 1:
         raise ValueError(f"{name}: indices {typeof(places)} given; a vector is required.")
     if not dtypes.is_integer(places.dtype):
@@ -370,7 +369,7 @@ def _reduced(x: Any, initial: Any, where: Any, *, function: Any, axes: Dims, kee
         found = _halved(function, x)
         if initial is not None:
             found = function(broadcast_to(initial, rest), found)
-    return lax_shape.expand_dims(as_array(found), axes) if keepdims and axes else found
+    return lax_shape.expand_dims(to_array(found), axes) if keepdims and axes else found
 
 
 def _identity(function: Any, dtype: Any) -> Any:
@@ -399,7 +398,7 @@ def _folded(function: Any, x: Any, where: Any, initial: Any) -> Any:
         carry = slicing.index_in_dim(x, 0, 0, False)
         x = slicing.slice_in_dim(x, 1, x.shape[0])
     else:
-        carry = as_array(broadcast_to(initial, x.shape[1:]))
+        carry = to_array(broadcast_to(initial, x.shape[1:]))
 
     def step(carry: Any, element_and_mask: Any) -> tuple[Any, None]:
         element, mask = element_and_mask
