@@ -401,9 +401,15 @@ def test_refuses(function: Callable, args: tuple, match: str) -> None:
     ("min(x.shape[0], 3)", 1), ("range(x.shape[-1])", 1), ("divmod(x.shape[0], 2)", 1),
     ("int(x.shape[0])", 1), ("x.shape[0] == 3", 1), ("n = x.shape[0]\n    n < 2", 1),
     ("m, n = x.shape[-2:]\n    max(m, n)", 1), ("a, n = 1, x.shape[0]\n    n % 2, a % 2", 1),
+    ("n = x.shape[0]\n    n == 1", 1), ("[n for n in x.shape if n != 1]", 1),
+    ("for i, (n, k) in enumerate(zip(x.shape, y)):\n        n == 1, k == 1", 1),
+    ("s = x.shape[1:]\n    *_, n = s\n    s[0] == n, n % 2", 2), ("shape[0] == 1", 1),
+    ("any(n < 0 for n in reversed(shape))", 1), ("n: int = x.shape[0]\n    2 // n", 1),
+    ("(n := x.shape[0]) + 1\n    n > 3", 1), ("m = n = x.shape[0]\n    m == 1", 1),
+    ("[n for n in mesh.shape if n != 1]", 0), ("definitely_equal(x.shape[0], 3)", 0),
     ("less(x.shape[0], 3)", 0), ("x.shape[0] + 3", 0), ("n = len(x.shape)\n    n < 2", 0),
     ("divmod(n, mesh.shape[0])", 0), ("x.shape[1:] == y.shape[1:]", 0),
 ])
 def test_the_style_check_refuses_raw_arithmetic_of_dimensions(code: str, breaches: int) -> None:
-    found = set(check_style.check_shapes(ast.parse(f"def f(x):\n    {code}")))
+    found = set(check_style.check_shapes(ast.parse(f"def f(x, y, shape):\n    {code}")))
     assert len(found) == breaches

@@ -7,10 +7,12 @@ Standard library only; it reads code as text and runs none of it. docs/style.md 
 """
 
 import ast
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Set
 from pathlib import Path
+from typing import NamedTuple
 
 FILE_CAP, FUNCTION_CAP, LINE_CAP, FACADE_CAP = 900, 80, 100, 350
 SHORT = 5  # lines: a file up to this long needs no docstring (an __init__.py, say)
@@ -111,21 +113,33 @@ def mentions_shape(node: ast.AST) -> bool:
     )
 
 
-def is_dimension(node: ast.AST, names: Set[str] = frozenset()) -> bool:
-    """`x.shape[i]`, one dimension and not a slice of them, or one of the names; no mesh's shape."""
+class Names(NamedTuple):
+    """Variables of a function that hold dimensions, and those that hold shapes."""
+
+    dims: Set[str] = frozenset()
+    shapes: Set[str] = frozenset()
+
+
+NO_NAMES = Names()
+
+
+def is_dimension(node: ast.AST, names: Names = NO_NAMES) -> bool:
+    """`x.shape[i]`, one dimension and not a slice of them, or a name of one; no mesh's shape."""
     if isinstance(node, ast.Name):
-        return node.id in names
+        return node.id in names.dims
     return (
         isinstance(node, ast.Subscript)
         and not isinstance(node.slice, ast.Slice)
-        and is_shape(node.value)
+        and is_shape(node.value, names)
     )
 
 
-def is_shape(node: ast.AST) -> bool:
-    """`x.shape` or `x.shape[i:j]`, of anything but a mesh."""
+def is_shape(node: ast.AST, names: Names = NO_NAMES) -> bool:
+    """`x.shape` or `x.shape[i:j]`, of anything but a mesh, or a name of one."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
         node = node.value
+    if isinstance(node, ast.Name):
+        return node.id in names.shapes or node.id == "shape"
     return (
         isinstance(node, ast.Attribute)
         and node.attr == "shape"
@@ -133,27 +147,65 @@ def is_shape(node: ast.AST) -> bool:
     )
 
 
-def dimension_names(function: ast.AST) -> set[str]:
-    """Variables that the function binds to dimensions: `n = x.shape[0]`, `m, n = x.shape[-2:]`."""
-    names = set()
-    for node in ast.walk(function):
-        if not isinstance(node, ast.Assign):
-            continue
-        for target in node.targets:
-            pairs = [(target, node.value)]
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                pairs = list(zip(target.elts, node.value.elts))
-            elif isinstance(target, ast.Tuple) and is_shape(node.value):
-                names |= {part.id for part in target.elts if isinstance(part, ast.Name)}
-            names |= {to.id for to, value in pairs if isinstance(to, ast.Name)
-                      and is_dimension(value)}
-    return names
+def bound_names(target: ast.AST, value: ast.AST, known: Names) -> Iterator[tuple[str, str]]:
+    """(variable, "dims" or "shapes") for what `target = value` binds to dimensions or shapes."""
+    if isinstance(target, ast.Name):
+        if is_dimension(value, known):
+            yield target.id, "dims"
+        elif is_shape(value, known):
+            yield target.id, "shapes"
+    elif isinstance(target, ast.Tuple | ast.List):
+        if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
+            for pair in zip(target.elts, value.elts, strict=True):
+                yield from bound_names(*pair, known)
+        elif is_shape(value, known):
+            for part in target.elts:
+                if isinstance(part, ast.Starred) and isinstance(part.value, ast.Name):
+                    yield part.value.id, "shapes"
+                elif isinstance(part, ast.Name):
+                    yield part.id, "dims"
+
+
+def iterated_names(target: ast.AST, over: ast.AST, known: Names) -> Iterator[tuple[str, str]]:
+    """The same for `for target in over`: a shape, or an enumerate, zip or reversed of some."""
+    if is_shape(over, known):
+        if isinstance(target, ast.Name):
+            yield target.id, "dims"
+    elif isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
+        if over.func.id == "enumerate" and isinstance(target, ast.Tuple):
+            yield from iterated_names(target.elts[1], over.args[0], known)
+        elif over.func.id == "reversed":
+            yield from iterated_names(target, over.args[0], known)
+        elif over.func.id == "zip" and isinstance(target, ast.Tuple):
+            for pair in zip(target.elts, over.args, strict=False):
+                yield from iterated_names(*pair, known)
+
+
+def dimension_names(function: ast.AST) -> Names:
+    """Variables that the function binds to dimensions and shapes, in assignments and loops."""
+    found: dict[str, set[str]] = {"dims": set(), "shapes": set()}
+    while True:
+        known = Names(**found)
+        count = len(known.dims) + len(known.shapes)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign):
+                pairs = [bound_names(target, node.value, known) for target in node.targets]
+            elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+                pairs = [bound_names(node.target, node.value, known)]
+            elif isinstance(node, ast.For | ast.comprehension):
+                pairs = [iterated_names(node.target, node.iter, known)]
+            else:
+                continue
+            for name, kind in itertools.chain(*pairs):
+                found[kind].add(name)
+        if len(found["dims"]) + len(found["shapes"]) == count:
+            return known
 
 
 INSTEAD = {"min": "minimum", "max": "maximum", "range": "static_int", "divmod": "floor_div and mod",
            "int": "static_int"}
 INSTEAD_OF = {ast.Lt: "less", ast.LtE: "less", ast.Gt: "less", ast.GtE: "less", ast.Mod: "mod",
-              ast.FloorDiv: "floor_div"}
+              ast.FloorDiv: "floor_div", ast.Eq: "definitely_equal", ast.NotEq: "definitely_equal"}
 
 
 def check_shapes(tree: ast.Module) -> Iterator[Breach]:
@@ -163,15 +215,12 @@ def check_shapes(tree: ast.Module) -> Iterator[Breach]:
             called = ast.unparse(node.func)
             if called in ("math.prod", "np.prod", "numpy.prod") and mentions_shape(node.args[0]):
                 yield node.lineno, f"{called} of a shape; use types.shape.prod"
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
-            if is_dimension(node.left) or is_dimension(node.comparators[0]):
-                yield node.lineno, "== on a dimension; use types.shape.definitely_equal"
-    yield from check_dimensions(tree, set())
+    yield from check_dimensions(tree, NO_NAMES)
     for function in functions(tree):
         yield from check_dimensions(function, dimension_names(function))
 
 
-def check_dimensions(tree: ast.AST, names: Set[str]) -> Iterator[Breach]:
+def check_dimensions(tree: ast.AST, names: Names) -> Iterator[Breach]:
     """Raw arithmetic on `x.shape[i]` and on variables that hold dimensions."""
     for node in ast.walk(tree):
         uses: list[tuple[str, str]] = []

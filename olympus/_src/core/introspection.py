@@ -13,7 +13,7 @@ from typing import Any
 from ..base import errors
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray
-from ..types.shape import maximum
+from ..types.shape import definitely_equal, maximum
 from .context import ROOT, ThreadState, ctx
 from .evaluate import eval_closed
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn
@@ -91,7 +91,7 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
     shape = aval.shape
-    if shape[axis] != size:
+    if not definitely_equal(shape[axis], size):
         raise ValueError(f"mapped_aval: {aval} and axis {axis} of size {size} given; that axis has "
                          f"size {shape[axis]}; pass the array's own.")
     return aval.update(shape=(*shape[:axis], *shape[axis + 1:]))

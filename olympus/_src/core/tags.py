@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from ..base.errors import ShardingTypeError
 from ..types.avals import ShapedArray
 from ..types.mesh import AbstractMesh
-from ..types.shape import definitely_equal, prod
+from ..types.shape import definitely_equal, less, mod, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
 from .trace import is_literal, typeof
 
@@ -170,7 +170,7 @@ def _check(mesh: AbstractMesh, shape: tuple[int, ...], entries: Entries) -> None
     sizes = mesh.shape
     for i, (n, e) in enumerate(zip(shape, entries, strict=True)):
         parts = prod([sizes[name] for name in axes_of(e)])
-        if n % parts:
+        if mod(n, parts):
             raise ShardingTypeError(f"axis {i} of the result has size {n}, which {parts} parts "
                                     f"(mesh axes {e!r}) must divide; reshard the operand.")
 
@@ -272,14 +272,15 @@ def reshape(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, 
     #
     # Inside a group the cut must come first: blocks of a later axis are not contiguous, and no axis
     # of the result is cut that way (`open_end`: an axis that is not cut has been passed).
-    old = [(n, e) for n, e in zip(x.shape, x.entries, strict=True) if n != 1]
-    new = [n for n in shape if n != 1]
+    old = [(n, e) for n, e in zip(x.shape, x.entries, strict=True)
+           if not definitely_equal(n, 1)]
+    new = [n for n in shape if not definitely_equal(n, 1)]
     entries: list[Any] = []
     while new:
         n, e = old.pop(0)
         names, sizes, open_end = [*axes_of(e)], [new.pop(0)], e is None
-        while n != prod(sizes):
-            if n < prod(sizes):
+        while not definitely_equal(n, prod(sizes)):
+            if less(n, prod(sizes)):
                 more, e = old.pop(0)
                 if e is not None and open_end:
                     raise ShardingTypeError("an axis that is cut is merged with one before it that "
@@ -290,7 +291,7 @@ def reshape(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, 
                 sizes.append(new.pop(0))
         entries += _dealt(x.mesh, names, sizes)
     rest = iter(entries)
-    return [tuple([None if n == 1 else next(rest) for n in shape])]
+    return [tuple([None if definitely_equal(n, 1) else next(rest) for n in shape])]
 
 
 def _dealt(mesh: AbstractMesh, names: list[Any], sizes: Sequence[int]) -> list[Any]:

@@ -18,7 +18,7 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import front_axis, less
+from ..types.shape import definitely_equal, front_axis, less
 from . import arithmetic
 from .arithmetic import div, is_finite, mul, real, sub
 from .bits import bitwise_or
@@ -46,7 +46,7 @@ def scan_pairs(combine: Combine, elements: Elements, axis: int) -> Elements:
     firsts = tuple([slice_in_dim(x, 0, n - 1, 2, axis) for x in elements])
     seconds = tuple([slice_in_dim(x, 1, n, 2, axis) for x in elements])
     odd = scan_pairs(combine, combine(firsts, seconds), axis)
-    if n == 2:
+    if definitely_equal(n, 2):
         return tuple([concatenate([x, y], axis) for x, y in zip(firsts, odd, strict=True)])
     before = tuple([slice_in_dim(x, 0, (n - 1) // 2, 1, axis) for x in odd])
     after = tuple([slice_in_dim(x, 1, None, 1, axis) for x in evens])

@@ -25,7 +25,7 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_shape, definitely_equal, prod
+from ..types.shape import canonical_shape, definitely_equal, less, prod
 from . import arithmetic
 from .arithmetic import div, neg, sub
 from .comparison import eq, ne, select_n
@@ -154,7 +154,7 @@ class Gather(Physical):
                        dn.start_indices_batching_dims)
         dropped = (*dn.collapsed_slice_dims, *dn.operand_batching_dims)
         if len(slice_sizes) != x.ndim or any(
-                not 0 <= s <= n for s, n in zip(slice_sizes, x.shape, strict=True)):
+                s < 0 or less(n, s) for s, n in zip(slice_sizes, x.shape, strict=True)):
             raise TypeError(f"gather: operand {x}, slice_sizes {slice_sizes} given; one size per "
                             "axis, at most the axis's, is required.")
         if any(slice_sizes[d] > 1 for d in dropped):
@@ -375,7 +375,7 @@ class Scatter(Physical):
             raise TypeError(f"{self.name}: operand {x}, updates {updates} given; one dtype is "
                             "required; convert the updates with astype.")
         window = _window_sizes(x.ndim, updates, dn)
-        if window is None or any(s > n for s, n in zip(window, x.shape, strict=True)):
+        if window is None or any(less(n, s) for s, n in zip(window, x.shape, strict=True)):
             raise TypeError(f"{self.name}: operand {x}, updates {updates}, update_window_dims "
                             f"{dn.update_window_dims} given; per operand axis that is neither "
                             "inserted nor batching one window axis, not larger, is required.")

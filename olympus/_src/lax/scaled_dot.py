@@ -12,6 +12,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
+from ..types.shape import definitely_equal, floor_div, mod
 from .arithmetic import mul
 from .contract import DotDimensionNumbers, dot_general
 from .convert import convert_element_type
@@ -39,14 +40,14 @@ def _scaled(x: Any, scale: Any, contracting: Any) -> Any:
         return x
     given = typeof(scale)
     fits = given.ndim == aval.ndim and all(
-        n == m or (d in contracting and m and n % m == 0)
+        definitely_equal(n, m) or (d in contracting and m and definitely_equal(mod(n, m), 0))
         for d, (n, m) in enumerate(zip(aval.shape, given.shape, strict=True)))
     if not fits or not dtypes.is_floating(given.dtype):
         raise TypeError(f"scaled_dot: operand {aval}, scale {given}, contracting axes "
                         f"{contracting} given; a floating scale of the operand's rank is required, "
                         "whose sizes are the operand's or, on contracting axes, divide them.")
     blocks = [k for n, m in zip(aval.shape, given.shape, strict=True)
-              for k in (m, n // m if m else 1)]
+              for k in (m, floor_div(n, m) if m else 1)]
     pairs = broadcast_in_dim(convert_element_type(scale, BFLOAT16), blocks,
                              tuple(range(0, 2 * aval.ndim, 2)))
     return mul(x, reshape(pairs, aval.shape))

@@ -19,6 +19,7 @@ from ..types.shape import (
     extent,
     front_axis,
     largest,
+    less,
     sequence,
     static_int,
     strided_size,
@@ -75,7 +76,7 @@ class Slice(Structural):
                             "required.")
         sizes = []
         for n, start, limit, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
-            if not 0 <= start <= limit <= n or step < 1:
+            if not 0 <= start <= limit or less(n, limit) or step < 1:
                 raise TypeError(f"slice: operand {x}, start_indices {start_indices}, limit_indices "
                                 f"{limit_indices}, strides {strides} given; 0 <= start <= limit <= "
                                 "size and stride >= 1 are required on each axis.")
@@ -168,7 +169,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     axis = canonical_axis(axis, len(shape), "index_in_dim")
     n = shape[axis]
     index = static_int(index, "index_in_dim", "index")
-    if not -n <= index < n:
+    if less(index, -n) or not less(index, n):
         raise IndexError(f"index_in_dim: index {index} is out of bounds for axis {axis} with size "
                          f"{n}; an int in [{-n}, {n}) is required.")
     index = index + n if index < 0 else index
@@ -194,7 +195,7 @@ class Pad(Primitive):
                             "high, interior) per axis is required.")
         shape = tuple([lo + hi + (n + (n - 1) * mid if n else 0)
                        for n, (lo, hi, mid) in zip(x.shape, padding_config, strict=True)])
-        if any(mid < 0 for _, _, mid in padding_config) or any(n < 0 for n in shape):
+        if any(mid < 0 for _, _, mid in padding_config) or any(less(n, 0) for n in shape):
             raise ValueError(f"pad: operand {x}, padding_config {padding_config} given, result "
                              f"{shape}; interior padding and sizes that are not negative are "
                              "required.")
@@ -418,7 +419,7 @@ class DynamicSlice(Physical):
     def infer(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Dims) -> ShapedArray:
         _check_starts("dynamic_slice", x, starts)
         if len(slice_sizes) != x.ndim or any(
-                s > n for s, n in zip(slice_sizes, x.shape, strict=True)):
+                less(n, s) for s, n in zip(slice_sizes, x.shape, strict=True)):
             raise TypeError(f"dynamic_slice: operand {x}, slice_sizes {slice_sizes} given; one "
                             "size per axis, at most the axis's, is required.")
         return make_aval(slice_sizes, x.dtype, x.weak_type)
@@ -462,7 +463,7 @@ class DynamicUpdateSlice(Physical):
     def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         _check_starts("dynamic_update_slice", x, starts)
         if (update.ndim != x.ndim or update.dtype != x.dtype
-                or any(s > n for s, n in zip(update.shape, x.shape, strict=True))):
+                or any(less(n, s) for s, n in zip(update.shape, x.shape, strict=True))):
             raise TypeError(f"dynamic_update_slice: operand {x}, update {update} given; an update "
                             "of the operand's dtype and rank, not larger on any axis, is required.")
         return x.update(weak_type=False)

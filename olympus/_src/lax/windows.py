@@ -16,7 +16,15 @@ from ..core.primitive import Axis, Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import SymbolicDim, canonical_shape, extent, maximum, sequence, strided_size
+from ..types.shape import (
+    SymbolicDim,
+    canonical_shape,
+    extent,
+    less,
+    maximum,
+    sequence,
+    strided_size,
+)
 from .families import add
 from .reduce import check_kind
 from .shape import inserted
@@ -152,7 +160,7 @@ def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequenc
     # Cutting into dilated elements may leave some of the room between two.
     cuts = [[max(-(pad // base), 0) for pad in pair]
             for pair, base in zip(padding, base_dilation, strict=True)]
-    if 0 in shape or any(n <= low + high
+    if 0 in shape or any(not less(low + high, n)
                          for n, (low, high) in zip(avals[0].shape, cuts, strict=True)):
         return [b.broadcast(init, out, ()) for init, out in zip(inits, outs, strict=True)]
     if any(map(any, cuts)):

@@ -29,7 +29,7 @@ from ..lax.slicing import concatenate, slice_in_dim
 from ..lax.transcendental import cbrt, sqrt
 from ..loops.while_loop import while_loop
 from ..types import dtypes
-from ..types.shape import less, sequence, static_int
+from ..types.shape import definitely_equal, less, sequence, static_int
 
 __all__ = ["qdwh"]
 
@@ -72,7 +72,7 @@ def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None
         raise TypeError(f"qdwh: operand {aval} given; a matrix of float32, float64, complex64 or "
                         "complex128 is required; use vmap for a batch.")
     m, n = aval.shape
-    if less(m, n) or (is_hermitian and m != n):
+    if less(m, n) or (is_hermitian and not definitely_equal(m, n)):
         wanted = "as many rows as" if is_hermitian else "at least as many rows as"
         raise ValueError(f"qdwh: operand {aval} given, is_hermitian={is_hermitian}; {wanted} "
                          "columns are required; decompose the conjugate transpose.")

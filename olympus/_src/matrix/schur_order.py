@@ -40,7 +40,7 @@ from ..lax.transcendental import atan2, sqrt
 from ..loops.map import map
 from ..loops.while_loop import while_loop
 from ..types import dtypes
-from ..types.shape import prod
+from ..types.shape import definitely_equal, prod
 
 __all__ = ["reordered"]
 
@@ -64,7 +64,7 @@ def _one(t: Any, z: Any, select: Callable[..., Any]) -> tuple[Any, Any]:
 def _below(t: Any) -> Any:
     """t[i+1, i] at i: [n], the last one 0."""
     n = typeof(t).shape[0]
-    if n == 1:
+    if definitely_equal(n, 1):
         return full_like(t, 0, shape=(1,))
     shifted = pad(slice(t, (1, 0), (n, n)), full_like(t, 0, shape=()), [(0, 1, 0), (0, 0, 0)])
     return diagonal(shifted)

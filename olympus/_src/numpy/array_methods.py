@@ -19,7 +19,7 @@ from ..lax import arithmetic
 from ..lax import convert as lax_convert
 from ..transforms.device import device_put
 from ..types import dtypes
-from ..types.shape import SymbolicDim, exceeds, static_int
+from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
 from . import manipulation, products, reductions, selection, sorting, statistics, ufuncs
 from .conditions import clip as limit
 from .creation import copy
@@ -199,7 +199,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         return reshape(out, (*shape[:-1], shape[-1] * (old // new)))
     ratio = new // old
     return lax_convert.bitcast_convert_type(
-        reshape(self, (*shape[:-1], shape[-1] // ratio, ratio)), to)
+        reshape(self, (*shape[:-1], floor_div(shape[-1], ratio), ratio)), to)
 
 
 def _namespace(self: Any, /, *, api_version: str | None = None) -> Any:

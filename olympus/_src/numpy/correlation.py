@@ -211,7 +211,7 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, *, rowvar: bool, ddof: in
         convert(w, x.dtype), x.shape, (1,)))
     found = matmul(x, conjugate(lax_shape.transpose(right, (1, 0))))
     found = div(found, broadcast_to(convert(divisor, found.dtype), found.shape))
-    return lax_shape.reshape(found, () if k == 1 else (k, k))
+    return lax_shape.reshape(found, () if definitely_equal(k, 1) else (k, k))
 
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,

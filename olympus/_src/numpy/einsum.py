@@ -155,7 +155,8 @@ def _check_sizes(inputs: tuple[str, ...], avals: tuple[Any, ...]) -> None:
             raise ValueError(f"einsum: labels {labels!r} for {x} given; one label per axis is "
                              "required.")
         for label, n in set(zip(labels, x.shape)):
-            if any(n != m for other, m in zip(labels, x.shape) if other == label):
+            if not all(definitely_equal(n, m) for other, m in zip(labels, x.shape)
+                       if other == label):
                 raise ValueError(f"einsum: label {label!r} names axes of several sizes of "
                                  f"{x}; the sizes along a diagonal must be equal.")
             if sizes.setdefault(label, n) != n:

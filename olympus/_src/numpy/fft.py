@@ -27,6 +27,7 @@ from ..types.shape import (
     canonical_axes,
     canonical_axis,
     canonical_dim,
+    definitely_equal,
     entries,
     less,
     prod,
@@ -140,7 +141,7 @@ def _resized(x: Any, axis: int, size: int) -> Any:
     have = aval.shape[axis]
     if less(size, have):
         return slice_in_dim(x, 0, size, 1, axis)
-    if have == size:
+    if definitely_equal(have, size):
         return x
     low_high = [(0, size - have if i == axis else 0, 0) for i in range(aval.ndim)]
     return pad(x, literal(0, aval.dtype), low_high)

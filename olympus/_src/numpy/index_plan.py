@@ -23,7 +23,16 @@ from ..base import errors
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
-from ..types.shape import SymbolicDim, broadcast_shapes, exceeds, prod, slice_of
+from ..types.shape import (
+    SymbolicDim,
+    broadcast_shapes,
+    exceeds,
+    less,
+    maximum,
+    minimum,
+    prod,
+    slice_of,
+)
 from .creation import from_sequence
 
 __all__ = ["Component", "Plan", "halves", "parse", "refuse_empty"]
@@ -199,7 +208,7 @@ def parse(shape: Shape, index: Any, wrap: bool = True) -> tuple[Plan, list[Any],
     for entry in entries:
         kind = type(entry)
         if kind is int:
-            if axis < len(shape) and not 0 <= entry < shape[axis]:
+            if axis < len(shape) and (entry < 0 or not less(entry, shape[axis])):
                 entry, bad = _clamp(entry, shape[axis], wrap)
                 outside |= bad
             tokens.append(("I",))
@@ -247,9 +256,9 @@ def _clamp(i: int, n: int, wrap: bool) -> tuple[int, bool]:
     """A static integer index brought inside, and whether it was outside."""
     if i < 0 and wrap:
         i += n
-    if 0 <= i < n:
+    if i >= 0 and less(i, n):
         return i, False
-    return max(0, min(i, n - 1)), True
+    return maximum(0, minimum(i, n - 1)), True
 
 
 def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:

@@ -112,7 +112,7 @@ def _interpolate(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any,
                                   add(xp[:1], period[None])], 0)
         fp = slicing.concatenate([fp[-1:], fp, fp[:1]], 0)
     n = xp.shape[0]
-    if n == 1:
+    if definitely_equal(n, 1):
         found = broadcast_to(fp[0], x.shape)
     else:
         upper = searchsorted(xp, x, "right").clip(1, n - 1)

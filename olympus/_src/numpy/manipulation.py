@@ -124,7 +124,7 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """The axes of size 1, or the named ones among them, removed. ValueError for larger ones."""
     a = array_args("squeeze", a)[0]
     if axis is None:
-        axes = tuple([i for i, n in enumerate(a.shape) if n == 1])
+        axes = tuple([i for i, n in enumerate(a.shape) if definitely_equal(n, 1)])
     else:
         axes = canonical_axes(axis, len(a.shape), "squeeze")
         if not all(definitely_equal(a.shape[i], 1) for i in axes):

@@ -114,7 +114,8 @@ def _batched(x: Any, y: Any, precision: Any, preferred: Any, out_sharding: Any) 
     for z, inner in ((x, -1), (y, -2)):
         lead = z.shape[:-2]
         offset = n - len(lead)
-        owned = [i + offset for i, size in enumerate(lead) if size != 1 or batch[i + offset] == 1]
+        owned = [i for i, size in enumerate(lead, offset)
+                 if not definitely_equal(size, 1) or definitely_equal(batch[i], 1)]
         ones = tuple([i for i, size in enumerate(lead) if i + offset not in owned])
         kept.append((lax_shape.squeeze(z, ones) if ones else z, owned))
         contracted.append(len(owned) + 2 + inner)

@@ -11,7 +11,7 @@ from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..transforms.vmap import vmap
-from ..types.shape import broadcast_shapes, canonical_axis, entries, sequence
+from ..types.shape import broadcast_shapes, canonical_axis, definitely_equal, entries, sequence
 from .manipulation import expand_dims, moveaxis
 from .promote import array_args, to_array
 
@@ -110,7 +110,7 @@ def _broadcasting(fun: Callable[..., Any], arrays: list[Any], ins: list[Dims],
                              "have enough dimensions for them.")
         for name, n in zip(dims, x.shape[rank:]):
             expected = int(name) if name.isdigit() else sizes.setdefault(name, n)
-            if expected != n:
+            if not definitely_equal(expected, n):
                 raise ValueError(f"vectorize: axis {name} of size {n} in {typeof(x)} given; "
                                  f"inconsistent size for core dimension; {expected} is required.")
         leading.append(x.shape[:rank])
@@ -126,14 +126,15 @@ def _broadcasting(fun: Callable[..., Any], arrays: list[Any], ins: list[Dims],
     # Squeezed axes and lacking ones are not mapped: the function sees the array once.
     for level in range(len(shape) - 1, -1, -1):
         from_end = len(shape) - level
-        axes = tuple(0 if len(lead) >= from_end and lead[len(lead) - from_end] == shape[level] and
-                     not (lead[len(lead) - from_end] == 1 and shape[level] != 1) else None
+        axes = tuple(0 if len(lead) >= from_end and
+                     definitely_equal(lead[len(lead) - from_end], shape[level]) else None
                      for lead in leading)
         mapped = vmap(mapped, in_axes=axes, axis_size=shape[level])
     squeezed = []
     for x, lead in zip(arrays, leading):
         offset = len(shape) - len(lead)
-        ones = tuple([i for i, n in enumerate(lead) if n == 1 and shape[offset + i] != 1])
+        ones = tuple([i for i, n in enumerate(lead)
+                      if definitely_equal(n, 1) and not definitely_equal(shape[offset + i], 1)])
         squeezed.append(lax_shape.squeeze(x, ones) if ones else x)
     return mapped(*squeezed)
 
@@ -150,7 +151,7 @@ def _check_results(found: Any, outs: list[Dims], sizes: dict[str, int]) -> None:
             raise ValueError(f"vectorize: the result {typeof(x)} given for the axes {dims}; output "
                              "shape does not match the core dimensions.")
         for name, n in zip(dims, shape):
-            if sizes.setdefault(name, n) != n:
+            if not definitely_equal(sizes.setdefault(name, n), n):
                 raise ValueError(f"vectorize: the result {typeof(x)} given for the axes {dims}; "
                                  f"inconsistent size for core dimension {name}: {sizes[name]}.")
 

@@ -29,7 +29,7 @@ from ..numpy.manipulation import moveaxis
 from ..numpy.sorting import searchsorted
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, canonical_shape, prod
+from ..types.shape import canonical_axis, canonical_shape, less, prod
 from ..types.sharding import ShardingLike
 from .arguments import draw_shape, parameter
 from .continuous import gumbel_of, precision_mode, rademacher_signs, subkeys, typed_aval, unit
@@ -319,7 +319,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     if replace:
         drawn = _categorical(key, logits, shape=shape, axis=axis, mode=mode)
         return constrain("categorical", drawn, out_sharding)
-    if prod(shape[:lead]) > own[axis]:
+    if less(own[axis], prod(shape[:lead])):
         raise ValueError(f"categorical: {prod(shape[:lead])} draws without replacement from "
                          f"{own[axis]} categories; no more draws than categories are possible; "
                          "pass replace=True.")

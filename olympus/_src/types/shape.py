@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 from collections.abc import Mapping, Sequence, Set
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,7 @@ def static_int(d: Any, what: str, noun: str) -> int:
             f"{what}: {noun} {d} is symbolic; an int is required, because the program depends on "
             "its value; give this size as a number.")
     try:
-        return index(d)
+        return operator.index(d)
     except Exception as err:
         if _is_traced(d):
             raise ConcretizationTypeError(_not_static(d, what, noun)) from err
@@ -223,22 +223,11 @@ def minimum(a: Any, b: Any) -> Any:
     return a if a <= b else b
 
 
-def less(a: Any, b: Any) -> Any:
-    """Whether a < b for dimensions, or where for indices and a dimension.
-
-    Raises InconclusiveDimensionOperation where it holds for some values only.
-    """
-    return a < b
-
-
-def floor_div(a: Any, b: Any) -> Any:
-    """a // b for dimensions."""
-    return a // b
-
-
-def mod(a: Any, b: Any) -> Any:
-    """a % b for dimensions, or for indices and a dimension."""
-    return a % b
+# Operators of dimensions, by names that a search finds. They are C's own: a call takes no frame.
+less = operator.lt          # raises InconclusiveDimensionOperation where it holds for some values
+floor_div = operator.floordiv
+mod = operator.mod
+definitely_equal = operator.eq      # of two dimensions or shapes: for all values they may have
 
 
 def exceeds(d: Any, limit: int) -> bool:
@@ -292,15 +281,10 @@ def slice_of(entry: slice, n: Any) -> tuple[Any, int, Any]:
 def _bound(bound: Any, n: Any, least: int) -> Any:
     """A bound of a slice counted from the front, in `[0, n]`, or `[-1, n - 1]` for steps back."""
     if not isinstance(bound, SymbolicDim):
-        bound = index(bound)
+        bound = operator.index(bound)
     if bound < 0:
         bound = bound + n
     return maximum(least, minimum(bound, n + least))
-
-
-def definitely_equal(a: Any, b: Any) -> bool:
-    """Whether two dimensions, or two shapes, are equal for every value that they may have."""
-    return a is b or a == b
 
 
 def is_static(shape: Sequence[Any]) -> bool:

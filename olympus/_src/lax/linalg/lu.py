@@ -164,7 +164,7 @@ class LuPivotsToPermutation(MatrixOperation):
     jvp = transpose = None      # integers
 
     def results(self, dtype: Any, shape: Shape, *, permutation_size: int) -> list[Any]:
-        if permutation_size < shape[0]:
+        if less(permutation_size, shape[0]):
             raise ValueError(f"lu_pivots_to_permutation: {shape[0]} pivots and permutation_size "
                              f"{permutation_size} given; at least {shape[0]} is required.")
         return [((permutation_size,), INT32)]

@@ -197,7 +197,8 @@ class Geqrf(MatrixOperation):
         square = rows(columns(a, 0, k), 0, k)
         w = triu(_unit_lower(square, sub(eye(square), rows(q, 0, k))))
         solvable = w
-        if m == k and less(0, k):  # V's last column is that of the identity, however its tau is
+        # V's last column is that of the identity, however its tau is.
+        if definitely_equal(m, k) and less(0, k):
             solvable = concatenate([columns(w, 0, k - 1), columns(eye(w), k - 1, None)],
                                    typeof(w).ndim - 1)
         f = _unit_lower(square, neg(rows(tq, 0, k)))
@@ -284,7 +285,7 @@ class Qr(MatrixOperation):
     def results(self, dtype: Any, shape: Shape, *, pivoting: bool, full_matrices: bool,
                 use_magma: bool | None) -> list[Any]:
         m, n = shape
-        k = m if full_matrices else min(m, n)
+        k = m if full_matrices else minimum(m, n)
         found = [((m, k), dtype), ((k, n), dtype)]
         return [*found, ((n,), INT32)] if pivoting else found
 

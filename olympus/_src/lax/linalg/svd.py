@@ -12,7 +12,7 @@ from ...base.typing import Array, ArrayLike
 from ...base.util import member
 from ...core.trace import typeof
 from ...types.avals import make_aval
-from ...types.shape import definitely_equal
+from ...types.shape import definitely_equal, minimum
 from ..arithmetic import div, mul, neg, real, sub
 from ..bits import bitwise_and
 from ..comparison import eq, select
@@ -58,7 +58,7 @@ class Svd(MatrixOperation):
     def results(self, dtype: Any, shape: Shape, *, full_matrices: bool, compute_uv: bool,
                 algorithm: Any) -> list[Any]:
         m, n = shape
-        k = min(m, n)
+        k = minimum(m, n)
         s = ((k,), real_dtype(dtype))
         if not compute_uv:
             return [s]
@@ -161,7 +161,7 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
     """Singular value decomposition x = u diag(s) vh.
 
     Args:
-      x: float[..., m, n] or complex; k = min(m, n).
+      x: float[..., m, n] or complex; k = minimum(m, n).
       full_matrices: u[..., m, m] and vh[..., n, n] are square, else u[..., m, k], vh[..., k, n].
       compute_uv: return u and vh, not only s.
       subset_by_index: (start, end): return the singular values start to end-1 in descending order

@@ -16,7 +16,7 @@ from ...core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import less, static_int
+from ...types.shape import definitely_equal, less, static_int
 from ...types.shape import minimum as smaller
 from ..arithmetic import min as minimum
 from ..arithmetic import mul, neg, reciprocal, sub
@@ -217,7 +217,7 @@ class Polynomial(Primitive):
     def lower(self, b: Any, x: Any, coeffs: Any, *, unroll: int | None) -> Any:
         out, own = b.avals_out[0], b.avals_in[1]
         batch, n = own.shape[:-1], own.shape[-1]
-        if n == 0:
+        if definitely_equal(n, 0):
             return b.full(out, 0)
         order = (len(batch), *range(len(batch)))
         terms = b.op("stablehlo.transpose", [coeffs], {"permutation": b.i64s(order)},
