@@ -194,18 +194,26 @@ class Cond(Higher):
 
     def _for_those(self, axis: Axis, here: Any, args: Sequence[Any], dims: Sequence[int | None],
                    branch: ClosedOlympuspr) -> list[Any]:
-        """The branch for every element, those that are not `here` in the place of one that is.
+        """The branch for every element, with nothing lost or raised by those that are not `here`.
 
-        Their own operands may be what the branch must not see: a loop that does not end on them, a
-        derivative that is infinite, of which zero times is not zero.
+        A derivative of theirs may be infinite, of which zero times is not zero: it must not reach
+        their operands. And a branch may not end on operands of theirs, or call the user with them.
         """
+        active = [_has_tangent(x) for x in args]
+        shared = any(t and d is None for t, d in zip(active, dims, strict=True))
         # Along a named axis elements see each other: there none may be replaced.
-        if axis.size and not (axis.name is not None and program_uses_axis(branch, axis.name)):
-            # What the elements share gets no derivative, either, where none is here.
+        if not axis.size or (axis.name is not None and program_uses_axis(branch, axis.name)):
+            pass
+        elif shared or particular(branch):
+            # Others in the place of one that is here. What the elements share gets no derivative,
+            # either, where none is here.
             one, some = argmax(here, 0, np.int32), reduce_or(here, (0,))
             args = [put_one(here, one, x, d) if d is not None else
-                    select_n(some, stop_gradient(x), x) if _has_tangent(x) else x
-                    for x, d in zip(args, dims, strict=True)]
+                    select_n(some, stop_gradient(x), x) if t else x
+                    for x, d, t in zip(args, dims, active, strict=True)]
+        else:
+            args = [select_n(broadcast_in_dim(here, typeof(x).shape, (d,)), stop_gradient(x), x)
+                    if t else x for x, d, t in zip(args, dims, active, strict=True)]
         # In place: a staged body would be recorded again at every level of branches in branches.
         outs, found = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
         return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
@@ -223,6 +231,17 @@ class Cond(Higher):
             invars=[eqn.invars[0], *(v for v, k in zip(eqn.invars[1:], keep, strict=True) if k)],
             outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
             params={"branches": bodies})
+
+
+def particular(program: Any) -> bool:
+    """Whether a program minds which operands it is run on, though its results are not used."""
+    pr = program.olympuspr if type(program) is ClosedOlympuspr else program
+    found = pr.cache.get("particular")
+    if found is None:
+        found = pr.cache["particular"] = bool(pr.effects) or any(
+            eqn.primitive.endless or eqn.primitive.foreign
+            or any(map(particular, eqn.primitive.bodies(eqn.params))) for eqn in pr.eqns)
+    return found
 
 
 def _has_tangent(x: Any) -> bool:

@@ -46,6 +46,7 @@ class While(Higher):
     """
 
     programs = ("cond_olympuspr", "body_olympuspr")
+    endless = True
 
     def infer(self, *avals: Any, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return body_olympuspr.out_avals

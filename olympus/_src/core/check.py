@@ -112,9 +112,10 @@ def _eqn_problems(eqn: Any, bound: set[Any]) -> Iterator[str]:
 def _shape_problems(eqn: Any) -> Iterator[str]:
     shape = eqn.outvars[0].aval.shape
     for i, atom in enumerate(eqn.invars):
-        if atom.aval.shape != shape and not isinstance(atom, Literal):
+        if atom.aval.shape != shape and not isinstance(atom, Literal) and (
+                atom.aval.shape or not eqn.primitive.scalars):
             yield (f"has as operand {i} a variable {atom.aval}; elementwise operands must have the "
-                   "result's shape or be literals")
+                   "result's shape or be scalars")
 
 
 def _type_problems(eqn: Any) -> Iterator[str]:

@@ -49,12 +49,13 @@ class Scope:
         found = _scopes.get(inner)
         if found is None:
             found = _scopes[inner] = Scope(inner)
-            _recent.append(found)
+            if all(type(name) is tuple for name in inner):
+                _recent.append(found)
         return found
 
 
-# Weak: a scope lives as long as an equation or a thread has it, or while it is among the last ones
-# that were made, so that a transformation that is called again finds its own.
+# Weak: a scope lives as long as an equation or a thread has it. The last ones that only name
+# transformations are kept, so that one that is called again finds its own.
 _scopes: WeakValueDictionary[tuple[Name, ...], Scope] = WeakValueDictionary()
 _recent: deque[Scope] = deque(maxlen=64)
 ROOT = Scope()

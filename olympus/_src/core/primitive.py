@@ -139,9 +139,11 @@ class Primitive:
     RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")
     multiple_results = False
     elementwise = False     # operands have the result's shape, or are rank-0 literals
+    scalars = False         # and, among those, whether any operand may be of rank 0
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
     open = False            # whether its params may be any hashable values: compared by their bits
-    foreign = False         # whether functions of users are among its rules
+    foreign = False         # whether functions of users are called by its rules, or when it runs
+    endless = False         # whether it may run for ever, depending on its operands
     flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
     # Its params that are programs, or tuples of programs and None; None: whichever are.

@@ -74,7 +74,7 @@ class FlatCallback:
 class HostCall(Primitive, abstract=True):
     """Calls `params["callback"]` with the operands as NumPy arrays."""
 
-    multiple_results = True
+    multiple_results = foreign = True
 
     result_avals = Primitive.inferred   # not memoised: the callback would be kept alive
 

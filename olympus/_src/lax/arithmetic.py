@@ -186,6 +186,7 @@ class Extremum(Elementwise):
     """The larger or smaller operand; NaN if one is. Complex numbers are ordered by (re, im)."""
 
     before: Callable[[Any, Any], Any]
+    scalars = True
 
     def __init__(self, name: str, op: str, before: Callable[[Any, Any], Any]) -> None:
         super().__init__(name, op, ANY, [lambda t, z, x, y: _share(t, z, x, y),

@@ -21,7 +21,7 @@ from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .accuracy import accuracy_attributes, check_accuracy
-from .shape import broadcast_axis, broadcast_in_dim, broadcast_in_dim_p, move_axis
+from .shape import broadcast_axis, broadcast_in_dim, broadcast_in_dim_p, move_axis, reduce_sum
 
 __all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "REAL",
            "Comparison", "Elementwise", "add", "add_p", "binary", "check_dtypes", "check_operands",
@@ -74,29 +74,33 @@ def check_operands(name: str, avals: Sequence[ShapedArray], kinds: str) -> tuple
     return full_shape(name, avals)
 
 
-def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None]
-                    ) -> tuple[list[Any], int]:
-    """Operands aligned on one mapped axis; literals stay as they are."""
+def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
+                    scalars: bool = False) -> tuple[list[Any], int]:
+    """Operands aligned on one mapped axis; literals, or all `scalars`, stay if not mapped."""
     dim = next(d for d in dims if d is not None)
-    ranks = {typeof(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)
-             if d is not None or not is_literal(x)}
+    stay = [d is None and (is_literal(x) or (scalars and not typeof(x).ndim))
+            for x, d in zip(args, dims, strict=True)]
+    ranks = {typeof(x).ndim - (d is not None) for x, d, s in zip(args, dims, stay, strict=True)
+             if not s}
     if len(ranks) > 1:
-        return _map_ranks(axis, args, dims, max(ranks))
-    return [x if d == dim or (d is None and is_literal(x)) else
+        return _map_ranks(axis, args, dims, stay, max(ranks))
+    return [x if d == dim or s else
             broadcast_axis(x, axis.size, dim) if d is None else move_axis(x, d, dim)
-            for x, d in zip(args, dims, strict=True)], dim
+            for x, d, s in zip(args, dims, stay, strict=True)], dim
 
 
-def _map_ranks(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], rank: int
-               ) -> tuple[list[Any], int]:
-    """`map_elementwise` where rank-0 operands that are no literals meet operands of `rank`."""
+def _map_ranks(axis: Axis, args: Sequence[Any], dims: Sequence[int | None], stay: Sequence[bool],
+               rank: int) -> tuple[list[Any], int]:
+    """`map_elementwise` where rank-0 operands that do not stay meet operands of `rank`."""
     whole = next((x, d) for x, d in zip(args, dims, strict=True)
                  if typeof(x).ndim - (d is not None) == rank)
-    aligned = to_front(axis, *whole)
-    shape = typeof(aligned).shape
+    sizes = [n for i, n in enumerate(typeof(whole[0]).shape) if i != whole[1]]
+    shape = (axis.size, *sizes)
     out = []
-    for x, d in zip(args, dims, strict=True):
-        if typeof(x).ndim - (d is not None) == rank:
+    for x, d, s in zip(args, dims, stay, strict=True):
+        if s:
+            out.append(x)
+        elif typeof(x).ndim - (d is not None) == rank:
             out.append(to_front(axis, x, d))
         else:
             out.append(broadcast_in_dim(x, shape, () if d is None else (0,)))
@@ -112,7 +116,13 @@ class Elementwise(Primitive):
     """Same-shape operands; one StableHLO op; the tangent is the sum of the partials."""
 
     spread = staticmethod(tags.elementwise)
-    elementwise = True
+    elementwise = scalars = True
+
+    def __init_subclass__(cls, abstract: bool = False) -> None:
+        super().__init_subclass__(abstract)
+        # A lowering of its own may be written for operands of one shape.
+        if "lower" in cls.__dict__ and "scalars" not in cls.__dict__:
+            cls.scalars = False
 
     def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,
                  linear: tuple[int, ...] = (), result: Callable[[Any], Any] | None = None,
@@ -140,6 +150,8 @@ class Elementwise(Primitive):
         if self.partials is not None:
             for partial, t in zip(self.partials, tangents, strict=True):
                 if type(t) is not Zero:
+                    if len(primals) > 1:
+                        t = _as_wide(t, out)
                     term = partial(t, out, *primals, **params)
                     total = (term if total is None else total if term is None else
                              add_p.bind(total, term))
@@ -152,13 +164,23 @@ class Elementwise(Primitive):
         for i in found:
             if i not in self.linear or (len(found) > 1 and not self.together):
                 raise not_linear(self.name, f"operand {i}")
-            cts[i] = self.transposes[i](ct, None, *args, **params)
+            term = self.transposes[i](ct, None, *args, **params)
+            ndim = typeof(term).ndim
+            if ndim and not args[i].aval.ndim:      # it was used by all elements
+                term = reduce_sum(term, range(ndim))
+            cts[i] = term
         return cts
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> tuple[Any, int]:
-        args, dim = map_elementwise(axis, args, dims)
+        args, dim = map_elementwise(axis, args, dims, self.scalars)
         return self.bind(*args, **params), dim
+
+
+def _as_wide(t: Any, out: Any) -> Any:
+    """The tangent of an operand of rank 0 as one for each element of the result."""
+    shape = typeof(out).shape
+    return t if typeof(t).shape == shape else broadcast_in_dim(t, shape, ())
 
 
 _JOINTLY_LINEAR = frozenset(("stablehlo.add", "stablehlo.subtract", "stablehlo.complex"))
@@ -167,6 +189,8 @@ _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
 
 class Comparison(Elementwise):
     """Elementwise comparison; the result is bool. `total` orders floats by sign and bits."""
+
+    scalars = True
 
     def __init__(self, name: str, direction: str, kinds: str, total: bool = False) -> None:
         super().__init__(name, direction, kinds, None)
@@ -260,7 +284,8 @@ def match_shapes(xs: Sequence[Any]) -> list[Any]:
 def binary(prim: Primitive, x: Any, y: Any) -> Any:
     """Bind a two-operand primitive; a Python scalar takes the other operand's dtype.
 
-    A rank-0 array and axes of size 1 are broadcast; the primitive refuses other mixes of shapes.
+    Axes of size 1 are broadcast, and rank-0 arrays if the primitive takes none beside others, which
+    refuses other mixes of shapes.
     """
     try:
         if x.aval is y.aval:    # interned: the common case needs no promotion
@@ -269,7 +294,8 @@ def binary(prim: Primitive, x: Any, y: Any) -> Any:
         pass
     x = operand(x, y)
     y = operand(y, x)
-    if typeof(x).shape != typeof(y).shape:
+    s, t = typeof(x).shape, typeof(y).shape
+    if s != t and (not prim.scalars or (s and t)):
         x, y = match_shapes((x, y))
     return prim.bind(x, y)
 

@@ -98,6 +98,7 @@ class CountedWhile(Higher):
     """params: olympuspr, num_consts, checkpoints. Operands: iterations, consts, the carry."""
 
     programs = ("olympuspr",)
+    endless = True
 
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
         return olympuspr.out_avals

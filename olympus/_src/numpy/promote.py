@@ -72,10 +72,11 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
         known = _beyond(prim, x, y)
         if known is not None:
             return known
-    x, y = promote(prim.name, x, y)
-    if special is not None and x.dtype.kind == special[0]:
+    a, b = promote(prim.name, x, y, scalars=prim.scalars)
+    if special is not None and a.dtype.kind == special[0]:
+        a, b = promote(prim.name, x, y)
         prim = special[1]
-    return prim.bind(x, y)
+    return prim.bind(a, b)
 
 
 def literal_for(x: Any, scalar: Any) -> Literal | None:
@@ -310,8 +311,8 @@ def check_ranks(name: str, avals: Sequence[Any], mode: str) -> None:
     source.warn(message)
 
 
-def promote(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
-    """Operands with one dtype and one shape, literals aside, as lax requires.
+def promote(name: str, *xs: Any, inexact: bool = False, scalars: bool = False) -> list[Any]:
+    """Operands with one dtype and one shape, literals (and `scalars`) aside, as lax requires.
 
     Raises TypeError for operands that are no arrays or do not broadcast, TypePromotionError for
     dtypes without a join.
@@ -326,7 +327,7 @@ def promote(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     if rank_mode != "allow":
         check_ranks(name, avals, rank_mode)
     dtype, weak, shape = plan
-    return [_fit(x, dtype, weak, shape) for x in xs]
+    return [_fit(x, dtype, weak, None if scalars and not x.aval.shape else shape) for x in xs]
 
 
 def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None) -> Any:
@@ -424,7 +425,7 @@ def binary_inexact(prim: Primitive, x: Any, y: Any) -> Any:
                 return prim.bind(x, y)
         except AttributeError:
             pass
-    x, y = promote(prim.name, x, y, inexact=True)
+    x, y = promote(prim.name, x, y, inexact=True, scalars=prim.scalars)
     return prim.bind(x, y)
 
 
