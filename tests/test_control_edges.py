@@ -460,6 +460,19 @@ def test_a_loop_in_a_branch_does_not_run_for_elements_that_do_not_take_it():
     np.testing.assert_array_equal(found, [16, -1, 0, 11])
 
 
+@pytest.mark.parametrize(("branch", "chosen"), [
+    (onp.sqrt, False),
+    (lambda x: lax.scan(lambda c, _: (c * c, None), x, length=3)[0], False),
+    (lambda x: lax.while_loop(lambda y: y < 9., lambda y: y * 2, x), True),
+    (lambda x: jit(lambda x: lax.while_loop(lambda y: y < 9., lambda y: y * 2, x))(x), True),
+    (lambda x: olympus.pure_callback(np.sqrt, x, x, vmap_method="expand_dims"), True),
+], ids=["sqrt", "scan", "while", "while in a call", "callback"])
+def test_only_branches_that_mind_are_given_operands_of_those_that_take_them(branch, chosen):
+    fun = vmap(lambda x: lax.cond(x > 0, branch, lambda x: x, x))
+    assert ("argmax" in str(olympus.make_olympuspr(fun)(XS))) == chosen
+    np.testing.assert_allclose(jit(fun)(XS), [branch(x) if x > 0 else x for x in XS], rtol=1e-6)
+
+
 def test_collectives_in_branches_see_all_elements():
     def one(x):
         return lax.cond(x > 0, lambda x: lax.psum(x, "i") * x, lambda x: x, x)

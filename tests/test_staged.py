@@ -151,3 +151,39 @@ def test_library_functions_are_inline_wherever_a_program_is_recorded(transform):
 
     program = olympus.make_olympuspr(transform(f))(onp.arange(1.0, 4.0))
     assert " jit" not in str(program)
+
+
+BESIDE = {
+    "*": (lambda x, s: x * s, "mul"), "reflected -": (lambda x, s: s - x, "sub"),
+    "maximum": (onp.maximum, "max"), ">": (lambda x, s: x > s, "gt"),
+    "lax.div": (lax.div, "div"), "arctan2": (onp.arctan2, "atan2"),
+}
+
+
+@pytest.mark.parametrize("s", [2.0, np.float32(2)], ids=["weak", "strong"])
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_traced_scalar_beside_an_array_is_one_operation(name, s):
+    fun, op = BESIDE[name]
+    x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    wide = np.full_like(x, s)
+    for made, args in ((fun, (x, s)), (vmap(fun, (0, None)), (x, s))):
+        program = olympus.make_olympuspr(made)(*args).olympuspr
+        assert [eqn.primitive.name for eqn in program.eqns] == [op]
+    np.testing.assert_array_equal(jit(fun)(x, s), fun(x, wide))
+    np.testing.assert_array_equal(vmap(fun, (None, 0))(x[0], np.float32([s, s])),
+                                  vmap(fun, (None, None), axis_size=2)(x[0], wide[0]))
+    if name == ">":
+        return
+    value = lambda x, s: onp.sum(fun(x, s) * x)
+    by_x, by_s = olympus.grad(value, (0, 1))(x, wide)
+    found = jit(olympus.grad(value, (0, 1)))(x, s)
+    np.testing.assert_allclose(found[0], by_x, rtol=1e-6)
+    np.testing.assert_allclose(found[1], by_s.sum(), rtol=1e-6)
+    slope = olympus.jvp(fun, (x, s), (x, type(s)(3)))[1]
+    np.testing.assert_allclose(slope, olympus.jvp(fun, (x, wide), (x, 0 * x + 3))[1], rtol=1e-6)
+
+
+def test_the_transpose_of_a_scalar_beside_an_array_is_a_sum():
+    x = np.float32([1, 2, 3])
+    assert olympus.linear_transpose(lambda s: x * s, np.float32(0))(x)[0] == 14
+    assert olympus.linear_transpose(lambda s: lax.sub(x * s, s), np.float32(0))(x)[0] == 8

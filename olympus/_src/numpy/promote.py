@@ -282,8 +282,8 @@ def _result_type(avals: Sequence[Any], inexact: bool) -> tuple[Any, bool]:
 
 
 def _promotable(name: str, x: Any, position: int) -> Any:
-    """`operand`, and Python ints beyond the default dtype, which floats and wide dtypes take."""
-    if type(x) is int and not _x64.value and not -2**31 <= x < 2**31:
+    """`operand` for Python ints, also beyond the default dtype, which floats and wide dtypes take."""
+    if not _x64.value and not -2**31 <= x < 2**31:
         return Literal(x, _WIDE)
     return operand(name, x, position)
 
@@ -317,7 +317,8 @@ def promote(name: str, *xs: Any, inexact: bool = False, scalars: bool = False) -
     Raises TypeError for operands that are no arrays or do not broadcast, TypePromotionError for
     dtypes without a join.
     """
-    xs = tuple([_promotable(name, x, i) for i, x in enumerate(xs)])
+    xs = tuple([_promotable(name, x, i) if type(x) is int else operand(name, x, i)
+                for i, x in enumerate(xs)])
     avals = tuple([x.aval for x in xs])
     rank_mode = _rank_mode.value
     key = (avals, inexact, _x64.value, _mode.value)
@@ -346,8 +347,14 @@ def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None) -> Any:
 
 def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     """Operands with one dtype, each with its own shape."""
-    xs = tuple([_promotable(name, x, i) for i, x in enumerate(xs)])
-    dtype, weak = _result_type([x.aval for x in xs], inexact)
+    xs = tuple([_promotable(name, x, i) if type(x) is int else operand(name, x, i)
+                for i, x in enumerate(xs)])
+    avals = tuple([x.aval for x in xs])
+    key = ("dtypes", avals, inexact, _x64.value, _mode.value)
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _plans[key] = _result_type(avals, inexact)
+    dtype, weak = plan
     return [_fit(x, dtype, weak, None) for x in xs]
 
 

@@ -24,6 +24,7 @@ from .jit import make_jit
 __all__ = ["fused"]
 
 _NUMBERS = frozenset((int, float))
+_PASSED_ON = frozenset((lib.ArrayImpl, tuple, bool, str, type(None)))      # as C++ takes them
 _ABSENT: Any = object()
 ArrayImpl = lib.ArrayImpl
 
@@ -83,10 +84,19 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         return otherwise(failure, (x,) if y is _ABSENT else (x, y), kwargs)
 
     def general(trace: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        args = tuple([literal_array(a) if type(a) is Literal else a.__olympus_array__()
-                      if hasattr(type(a), "__olympus_array__") else a for a in args])
-        if numbers and trace is BASE:
-            args = tuple([number_array(a) if type(a) in _NUMBERS else a for a in args])
+        found = list(args)
+        for i, a in enumerate(args):
+            kind = type(a)
+            if kind in _PASSED_ON:
+                continue
+            if kind is Literal:
+                found[i] = literal_array(a)
+            elif kind in _NUMBERS:
+                if numbers and trace is BASE:
+                    found[i] = number_array(a)
+            elif hasattr(kind, "__olympus_array__"):
+                found[i] = a.__olympus_array__()
+        args = tuple(found)
         try:
             return compiled(*args, **kwargs)
         except FAILURES as error:
