@@ -612,7 +612,6 @@ CACHES = {
     # types and plans
     ("core/context.py", "_contexts"): "options, axes | weak",
     ("core/context.py", "_scopes"): "names | weak",
-    ("core/context.py", "_recent"): "none: the last made | process | 64",
     ("types/avals.py", "_table"): "shape, dtype … | weak",
     ("core/primitive.py", "_inferred"): "avals, params | the primitive | 8192",
     ("types/shape.py", "_broadcast_shapes"): "shapes | process | 4096",

@@ -66,13 +66,13 @@ class Call(Higher):
         if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or (
                 tape.touched and tape.must_wait(self, primals, {"olympuspr": olympuspr, **params})):
             return self.jvp(primals, tangents, olympuspr=olympuspr, **params)
-        nonzero = tuple(type(t) is not Zero for t in tangents)
+        nonzero = tuple([type(t) is not Zero for t in tangents])
         split, nonzero_out = linearize_program(olympuspr, nonzero)
         outs = _apply_split(self, tape, split, primals, active, params)
-        n = len(olympuspr.out_avals)
-        rest = iter(outs[n:])
-        return outs[:n], [next(rest) if nz else Zero(a.to_tangent_aval())
-                          for nz, a in zip(nonzero_out, olympuspr.out_avals, strict=True)]
+        avals = olympuspr.out_avals
+        rest = iter(outs[len(avals):])
+        return outs[:len(avals)], [next(rest) if nz else Zero(a.to_tangent_aval())
+                                   for nz, a in zip(nonzero_out, avals, strict=True)]
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
@@ -31,10 +30,11 @@ class Scope:
     `outer/vmap(jvp(inner))`.
     """
 
-    __slots__ = ("names", "path", "__weakref__")
+    __slots__ = ("names", "path", "inside", "__weakref__")
 
     def __init__(self, names: tuple[Name, ...] = ()) -> None:
         self.names = names
+        self.inside: dict[Name, Scope] = {}     # of transformations: they are few, and asked often
         self.path = f"{self}/" if names else ""
 
     def __str__(self) -> str:
@@ -45,19 +45,22 @@ class Scope:
 
     def extend(self, *names: Name) -> Scope:
         """The scope of `named_scope`s and transformations inside this one."""
-        inner = (*self.names, *names)
-        found = _scopes.get(inner)
-        if found is None:
-            found = _scopes[inner] = Scope(inner)
-            if all(type(name) is tuple for name in inner):
-                _recent.append(found)
+        found = self
+        for name in names:
+            inner = found.inside.get(name)
+            if inner is None:
+                path = (*found.names, name)
+                inner = _scopes.get(path)
+                if inner is None:
+                    inner = _scopes[path] = Scope(path)
+                if type(name) is tuple:
+                    found.inside[name] = inner
+            found = inner
         return found
 
 
-# Weak: a scope lives as long as an equation or a thread has it. The last ones that only name
-# transformations are kept, so that one that is called again finds its own.
+# Weak: a scope lives as long as an equation, a thread or the scope around it has it.
 _scopes: WeakValueDictionary[tuple[Name, ...], Scope] = WeakValueDictionary()
-_recent: deque[Scope] = deque(maxlen=64)
 ROOT = Scope()
 
 

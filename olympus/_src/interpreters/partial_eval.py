@@ -152,7 +152,7 @@ class Split:
 
     @property
     def num_computed(self) -> int:
-        return sum(r is None for r in self.residuals)
+        return self.residuals.count(None)
 
     def residual_values(self, known_args: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
         """The residuals, in the order that `unknown` takes them."""

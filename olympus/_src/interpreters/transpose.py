@@ -101,7 +101,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             prim = eqn.primitive
             if prim.multiple_results:
                 out_cts: Any = [acc.pop(v, None) for v in eqn.outvars]
-                if all(ct is None for ct in out_cts):
+                if False not in [ct is None for ct in out_cts]:
                     continue
                 out_cts = [Zero(v.aval) if ct is None else ct
                            for v, ct in zip(eqn.outvars, out_cts, strict=True)]

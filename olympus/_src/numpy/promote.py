@@ -282,7 +282,7 @@ def _result_type(avals: Sequence[Any], inexact: bool) -> tuple[Any, bool]:
 
 
 def _promotable(name: str, x: Any, position: int) -> Any:
-    """`operand` for Python ints, also beyond the default dtype, which floats and wide dtypes take."""
+    """`operand` for Python ints, also those that only floats and wide dtypes take."""
     if not _x64.value and not -2**31 <= x < 2**31:
         return Literal(x, _WIDE)
     return operand(name, x, position)

@@ -175,7 +175,7 @@ class JitFunction:
         if device is not None and not isinstance(device, lib.Device):
             raise TypeError(f"jit: device {device!r} given; a Device of olympus.devices(), or None,"
                             " is required.")
-        if not isinstance(compiler_options or {}, Mapping):
+        if compiler_options and not isinstance(compiler_options, Mapping):
             raise TypeError(f"jit: compiler_options {compiler_options!r} given; a dict from names "
                             "of XLA's flags is required.")
         self.keep_unused, self.inline = bool(keep_unused), bool(inline)
@@ -183,7 +183,8 @@ class JitFunction:
         if backend is not None:
             self.device = devices.client(backend).local_devices()[0]
         self.programs = programs_of(fun, (
-            *self.signature.key, self.keep_unused, repr(sorted((compiler_options or {}).items()))))
+            *self.signature.key, self.keep_unused,
+            repr(sorted(compiler_options.items())) if compiler_options else None))
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
     def itself(self, memo: Any) -> Any:

@@ -76,6 +76,8 @@ class Signature:
     def _resolve(self, argnums: Any, argnames: Any, what: str
                  ) -> tuple[tuple[int, ...], tuple[str, ...]]:
         """Argnums and argnames; one that is not given is read from the other by the parameters."""
+        if argnums is None and argnames is None:
+            return (), ()
         nums, names = _indices(argnums, f"{what}_argnums"), _names(argnames, f"{what}_argnames")
         parameters = self.parameters if nums or names else None
         if parameters is None:
@@ -232,6 +234,8 @@ def _shardings_of_leaves(what: str, tree: Any, shardings: Any) -> list[Any]:
 
 
 def _sharding_key(shardings: Any) -> Any:
+    if shardings is None:
+        return None
     leaves, tree = tree_flatten(shardings)
     return tuple(leaves), tree
 
