@@ -101,6 +101,40 @@ def test_barrier():
     assert count(False) == 0
 
 
+@pytest.mark.parametrize(("prevent", "guarded"), [
+    (True, "xy"), (False, ""), ((True, False), "x"), ([False, True], "y"),
+    (({"a": True}, False), "x"), ((False, False), ""), ((True, True), "xy")])
+def test_a_barrier_for_some_arguments(prevent, guarded):
+    def plain(x, y):
+        return (sin(mul(sin(x["a"]), y["b"])) * 2).sum()
+
+    # Sizes tell the operands of the barrier apart. What is no argument, a cotangent, is in it too.
+    args = {"a": np.linspace(0, 1, 5, dtype=np.float32)}, {"b": np.full(1, 0.5, np.float32)}
+    fun = checkpoint(plain, prevent_cse=prevent)
+    both = grad(fun, (0, 1))
+    close(both(*args)[0]["a"], grad(plain, (0, 1))(*args)[0]["a"])
+    close(jit(both)(*args)[1]["b"], grad(plain, (0, 1))(*args)[1]["b"])
+    close(vmap(both)(*[{k: v[None] for k, v in a.items()} for a in args])[0]["a"][0],
+          grad(plain)(*args)["a"])
+    close(jvp(grad(lambda x: fun(x, args[1])), args[:1], args[:1])[1]["a"],
+          jvp(grad(lambda x: plain(x, args[1])), args[:1], args[:1])[1]["a"])
+    lines = [line for line in jit(both).lower(*args).as_text().splitlines()
+             if "optimization_barrier" in line]
+    found = "".join(name for name, kind in (("x", "tensor<5xf32>"), ("y", "tensor<1xf32>"))
+                    if any(kind in line for line in lines))
+    assert found == guarded
+
+
+def test_prevent_cse_takes_bools():
+    for wrong in (1, None, "x", (True, 0), {"a": True}):
+        with pytest.raises(TypeError, match="checkpoint: prevent_cse"):
+            checkpoint(plain, prevent_cse=wrong)
+    for wrong in ((), (True, True), (({"a": True}),)):
+        with pytest.raises(ValueError, match="prefix"):
+            checkpoint(plain, prevent_cse=wrong)(X)
+    assert checkpoint(lambda x, *, k: x * k, prevent_cse=((True,), {"k": False}))(2, k=3) == 6
+
+
 def test_static_arguments_and_closures():
     fun = checkpoint(lambda n, x, *, k: mul(x, float(n * k)), static_argnums=0, static_argnames="k")
     close(grad(fun, 1)(3, X, k=2), 6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple, cast
 
 from ..base.typing import P, R
@@ -12,7 +13,7 @@ from ..base.util import bit_key, name_of, wraps
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Primitive
+from ..core.primitive import Axis, Higher, Linear, Primitive, Zero
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Split, partial_eval_program
@@ -21,7 +22,7 @@ from ..lax.conv import conv_general_dilated_p
 from ..lax.sharding import move
 from ..types.memory import Space
 from ..types.shape import entries, static_int
-from ..types.tree import tree_map, tree_unflatten
+from ..types.tree import broadcast_prefix, tree_leaves, tree_map, tree_unflatten
 from .bodies import Derived, check_callable, flatten, stage_body
 from .call import Call, call_p
 from .cond import cond_p
@@ -31,24 +32,38 @@ __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_nam
            "checkpoint_policies", "name_p"]
 
 
+Prevent = bool | tuple[bool, ...]
+
+
 class Checkpoint(Call):
-    """params: olympuspr, prevent_cse, differentiated, policy."""
+    """params: olympuspr, prevent_cse (a bool, or one for each operand), differentiated, policy."""
 
     called = False
     lowered = ("olympuspr", "prevent_cse", "differentiated")
     # Call's way splits the body and keeps its residuals: here the tape must get to `partial_eval`.
     linearize = Higher.linearize
 
-    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: bool,
+    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: Prevent,
               differentiated: bool, policy: Any) -> list[Any]:
-        if differentiated and prevent_cse and args:
+        flags = prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * len(args)
+        guarded = list(compress(args, flags))
+        if differentiated and guarded:
             # Without it XLA would find the second computation equal to the first and merge them.
-            args = tuple(b.ops("stablehlo.optimization_barrier", args, None,
-                               [x.type for x in args]).results)
+            results = iter(b.ops("stablehlo.optimization_barrier", guarded, None,
+                                 [x.type for x in guarded]).results)
+            args = tuple([next(results) if flag else x
+                          for x, flag in zip(args, flags, strict=True)])
         return b.call_inline(olympuspr, args)
 
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, prevent_cse: Prevent,
+            **params: Any) -> Any:
+        more = sum(type(t) is not Zero for t in tangents)
+        return super().jvp(primals, tangents, **params,
+                           prevent_cse=_prevented(prevent_cse, [True] * len(primals), more))
+
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
-                     olympuspr: ClosedOlympuspr, policy: Any, **params: Any) -> list[Any]:
+                     olympuspr: ClosedOlympuspr, policy: Any, prevent_cse: Prevent, **params: Any
+                     ) -> list[Any]:
         # A policy is asked of operations: calls are opened for it, and loops and branches
         # rewritten.
         if policy is not None:
@@ -73,14 +88,35 @@ class Checkpoint(Call):
             body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
             rest = [a for a, u in zip(args, unknown, strict=True) if u]
             operands = [*known, *out[num_known:], *rest]
+            if type(prevent_cse) is tuple:
+                of_known = _prevented(prevent_cse, [not u for u in unknown], len(saved))
+                prevent_cse = (*of_known, *compress(prevent_cse, unknown))
             found = tape.record(self, [a for a, u in zip(operands, used, strict=True) if u],
                                 {"olympuspr": body, **params, "differentiated": True,
-                                 "policy": policy})
+                                 "prevent_cse": _prevented(prevent_cse, used), "policy": policy})
         known_it, unknown_it = iter(out[:num_known]), iter(found)
         return [next(unknown_it) if u else next(known_it) for u in split.unknown_out]
 
-    def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
-        return super().transpose(cts, *args, **{**params, "differentiated": True})
+    def transpose(self, cts: Sequence[Any], *args: Any, prevent_cse: Prevent, **params: Any
+                  ) -> list[Any]:
+        prevent_cse = _prevented(prevent_cse, [type(a) is not Linear for a in args],
+                                 sum(type(ct) is not Zero for ct in cts))
+        return super().transpose(cts, *args, prevent_cse=prevent_cse,
+                                 **{**params, "differentiated": True})
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        params = eqn.params
+        _, used_in = dce_closed(params["olympuspr"], used, keep_inputs=False)
+        less = super().dce(used, eqn)
+        return less.replace(params={
+            **less.params, "prevent_cse": _prevented(params["prevent_cse"], used_in)})
+
+
+def _prevented(prevent_cse: Prevent, kept: Sequence[bool], more: int = 0) -> Prevent:
+    """`prevent_cse` of the operands that are kept, and of others, which are computed of them."""
+    if type(prevent_cse) is not tuple:
+        return prevent_cse
+    return (*compress(prevent_cse, kept), *(True,) * more)
 
 
 class _Verdict:
@@ -229,7 +265,7 @@ def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Any], stops: set[Any]) 
 checkpoint_p = Checkpoint("remat2")
 
 
-def checkpoint(fun: Callable[P, R], *, prevent_cse: bool = True,
+def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
                policy: Callable[..., bool] | None = None,
                static_argnums: int | Sequence[int] = (),
                static_argnames: str | Sequence[str] = ()) -> Callable[P, R]:
@@ -237,7 +273,9 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool = True,
 
     Args:
       fun: the function.
-      prevent_cse: keep XLA from merging both computations; not needed inside `scan`.
+      prevent_cse: keep XLA from merging both computations; not needed inside `scan`. A sequence is
+        a prefix of the tuple of arguments that are not static (where some are given by keyword, of
+        the pair of that and the keywords): bools that say it of each array.
       policy: `(primitive, *avals, **params) -> bool`: which results to keep after all; see
         `checkpoint_policies`.
       static_argnums, static_argnames: arguments that are not arrays.
@@ -256,6 +294,10 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool = True,
         raise TypeError(f"checkpoint: static_argnames {static_argnames!r} given; names (str) are "
                         "required.")
     nums |= _positions(fun, set(names))
+    if not isinstance(prevent_cse, (bool, tuple, list)) or not all(
+            type(x) is bool for x in tree_leaves(prevent_cse)):
+        raise TypeError(f"checkpoint: prevent_cse {prevent_cse!r} given; a bool, or a sequence "
+                        "with the structure of the arguments whose leaves are bools, is required.")
     call = cast("Callable[..., R]", fun)
 
     @wraps(fun)
@@ -271,14 +313,21 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool = True,
                         **fixed)
 
         leaves, avals, tree = flatten("checkpoint", dynamic)
+        prevented: Prevent = prevent_cse is True
+        if not isinstance(prevent_cse, bool):
+            whole = tuple(dynamic[0])
+            prevented = tuple(broadcast_prefix(
+                tuple(prevent_cse), (whole, dynamic[1]) if dynamic[1] else whole))
         # Static arguments are part of the key of the staged body. Those whose equality says too
         # little leave it without a key: it is staged at each call.
         given = {**{i: args[i] for i in static}, **fixed}
         key = (len(args), *[(k, bit_key(v)) for k, v in given.items()]) \
             if all(type(v) in _PLAIN for v in given.values()) else None
         staged = stage_body(Derived(body, fun, key, "checkpoint"), tree, avals)
+        if type(prevented) is tuple:
+            prevented = (False,) * len(staged.consts) + prevented
         out = checkpoint_p.bind(*staged.consts, *leaves, olympuspr=staged.program,
-                                prevent_cse=bool(prevent_cse), differentiated=False, policy=policy)
+                                prevent_cse=prevented, differentiated=False, policy=policy)
         return tree_unflatten(staged.out_tree, out)
 
     return wrapped
