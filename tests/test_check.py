@@ -85,7 +85,7 @@ def bad_programs():
         [], [v], [w], [eqn(lax.add_p, [v, Literal(np.ones(3, F32), VECTOR)], [w])]
     ), "a literal float32.3. that is not of rank 0"
     yield "elementwise rank", Olympuspr(
-        [], [v, a], [w], [eqn(lax.add_p, [v, a], [w])]
+        [], [v, a], [w], [eqn(lax.pow_p, [v, a], [w])]
     ), r"operand 1 a variable float32\[\]; elementwise operands must have the result's shape"
     yield "shape of result", Olympuspr(
         [], [a], [v], [eqn(lax.reduce_sum_p, [w], [v], axes=(0,), out_sharding=None)]

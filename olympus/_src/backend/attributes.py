@@ -228,7 +228,8 @@ def constant_attr(array: Any) -> Any:
 
 def location(name: str, where: Any) -> Any:
     """A named location, at the user's line if `where` (code, offset) is given."""
-    key = (name, where)
+    # By the code's id, as a code object hashes its constants anew each time; the entry keeps it.
+    key = (name, None) if where is None else (name, id(where[0]), where[1])
     found = _locations.get(key)
     if found is None:
         ir = mlir.ir
@@ -240,5 +241,5 @@ def location(name: str, where: Any) -> Any:
                     at.function, childLoc=ir.Location.file(at.file, at.line, at.column))
             found = ir.Location.name(name, childLoc=child) if name else child
         _grown.bytes += _ITEM
-        _locations[key] = found
-    return found
+        found = _locations[key] = found, where
+    return found[0]

@@ -155,8 +155,13 @@ class Builder:
         shape = self.avals_out[0].shape
         if not shape:
             return list(xs)
-        return [x if a.shape else self.broadcast(x, a.update(shape=shape), ())
-                for x, a in zip(xs, self.avals_in)]
+        found = list(xs)
+        for i, a in enumerate(self.avals_in):
+            if not a.shape:
+                known = self.block.repeated.get((id(xs[i]), shape))
+                found[i] = (known[0] if known is not None else
+                            self.broadcast(xs[i], a.update(shape=shape), ()))
+        return found
 
     def convert(self, x: Any, aval: ShapedArray) -> Any:
         """stablehlo.convert to an aval."""
@@ -409,8 +414,11 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     for eqn in pr.eqns:
-        ins = [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in eqn.invars]
-        b.avals_in = [a.aval for a in eqn.invars]
+        ins, avals = [], []
+        for a in eqn.invars:
+            avals.append(a.aval)
+            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
+        b.avals_in = avals
         b.avals_out = [v.aval for v in eqn.outvars]
         b.eqn = eqn
         prim = eqn.primitive

@@ -386,6 +386,9 @@ def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | No
     return constrain("reshape", out, out_sharding)
 
 
+_INT = frozenset((int,))
+
+
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Permute axes: result axis i is operand axis `permutation[i]`.
 
@@ -395,9 +398,10 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     >>> olympus.lax.transpose(olympus.numpy.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    permutation = tuple([
-        p if type(p) is int else static_int(p, "transpose", "axis")
-        for p in sequence(permutation, "transpose", "permutation")])
+    if type(permutation) is not tuple or not _INT.issuperset(map(type, permutation)):
+        permutation = tuple([
+            p if type(p) is int else static_int(p, "transpose", "axis")
+            for p in sequence(permutation, "transpose", "permutation")])
     if is_array(operand) and permutation == tuple(range(typeof(operand).ndim)):
         return operand
     return transpose_p.bind(operand, permutation=permutation)
