@@ -628,6 +628,7 @@ CACHES = {
     ("numpy/indexing.py", "_hows"): "options by type and text | process | 1024",
     # what there is once
     ("backend/devices.py", "_warned"): "none | process | one",
+    ("backend/devices.py", "_forked"): "none | process | one",
     ("backend/devices.py", "_clients"): "platform | process | as many as there are",
     ("backend/devices.py", "_gpu_plugin_installed"): "none | process | one",
     ("base/lib/arrays.py", "single_device_sharding"): "device, memory | process | 4096",

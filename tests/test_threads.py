@@ -65,6 +65,41 @@ def test_a_fork_after_computing_warns_once_at_the_users_line():
     assert done.stdout.strip() == "[] [('RuntimeWarning', True, '<string>')] []", done.stderr
 
 
+CHILDREN = """
+import os, signal, warnings
+import olympus, olympus.numpy as onp
+
+warnings.simplefilter("ignore")
+f, x = olympus.jit(lambda x: onp.sin(x) * 2), onp.ones(3)
+for _ in range(3):
+    f(x)
+    onp.sin(x)
+compiled = f.lower(x).compile()
+compiled(x)
+for run in (lambda: f(x), lambda: onp.sin(x), lambda: onp.cos(x), lambda: compiled(x),
+            lambda: olympus.jit(onp.tan)(x), lambda: olympus.grad(lambda x: (x * x).sum())(x),
+            lambda: f.lower(x).compile(),
+            lambda: print(x.tolist(), f.trace(x).olympuspr.eqns != [])):
+    pid = os.fork()
+    if not pid:
+        signal.alarm(60)
+        try:
+            run()
+        except RuntimeError as error:
+            print("forked from one" in str(error), flush=True)
+        os._exit(0)
+    os.waitpid(pid, 0)
+print(f(x).shape)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_is_told_that_it_cannot_compute():
+    done = subprocess.run([sys.executable, "-c", CHILDREN], capture_output=True, text=True,
+                          cwd=ROOT, timeout=600, check=False)
+    assert done.stdout.splitlines() == ["True"] * 7 + ["[1.0, 1.0, 1.0] True", "(3,)"], done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_threads_that_compile_first_do_not_end_the_process():

@@ -18,7 +18,7 @@ from ..base.lib import mlir
 from ..base.util import Memo, known_cache
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
-from .devices import client
+from .devices import check_process, client
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "dot_numbers",
            "element_type", "i64s", "location", "module_context", "tensor_type"]
@@ -64,6 +64,7 @@ class _Grown:
 
         It does so when it first compiles; a thread that lowers meanwhile would end the process.
         """
+        check_process("lowering")
         lib.load_dialects(client())
         self.warm = True
 

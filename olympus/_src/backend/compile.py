@@ -21,7 +21,7 @@ from ..types.avals import is_float0, physical_aval
 from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from .array import put_parts
-from .devices import client
+from .devices import check_process, client
 from .digest import program_digest
 from .module import Interface, ModuleContext, lower_program
 from .nans import debugging
@@ -158,6 +158,7 @@ class Executable:
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
+        check_process(self.name)
         kept = [self._placed(i, args[i], s) for i, s in enumerate(self.in_shardings)
                 if s is not None]
         try:
@@ -247,6 +248,7 @@ def user_error(error: Exception, what: str) -> Exception:
 def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...],
                    options: dict[str, Any] | None = None) -> Loaded:
     """The executable of a lowered module; equal modules with equal options compile once."""
+    check_process(f"compiling {context.name}")
     (device, *others), key, size = devices, None, 0
     if not context.host_callbacks:      # they are known by their places only
         digest, size = mlir.digest(module)
@@ -314,6 +316,7 @@ def load_program(program: dict[str, Any], placement: Placement,
 
     One equal to another that was loaded is not lowered.
     """
+    check_process(program["name"])
     digest = program_digest(**program)
     key = None if digest is None else (digest, placement.devices, _settings(options))
     found = _executables.find(key)

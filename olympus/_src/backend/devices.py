@@ -28,19 +28,35 @@ def _make_cpu_client() -> Any:
 _MAKERS = {"cpu": _make_cpu_client, "gpu": lib.make_gpu_client, "cuda": lib.make_gpu_client}
 _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
 _warned: list[bool] = []
+_forked: list[bool] = []    # whether the clients are of the process that this one was forked from
 
 
 def _warn_at_fork() -> None:
     if _clients and not _warned:
         _warned.append(True)
         source.warn("os.fork() called in a process that has run Olympus: its threads are not in "
-                    "the child, which may wait for them for ever once it computes or compiles; "
+                    "the child, which can read arrays, but neither compile nor compute; "
                     "start processes with multiprocessing's 'spawn' or 'forkserver', or fork "
                     "before anything is computed.", RuntimeWarning)
 
 
+def _after_fork() -> None:
+    if _clients:
+        _forked.append(True)
+        lib.PjitFunctionCache.clear_all()   # so that calls come by `check_process`
+
+
+def check_process(name: str) -> None:
+    """RuntimeError in a process that was forked from one with a backend: it would wait for ever."""
+    if _forked:
+        raise RuntimeError(
+            f"{name}: this process was forked from one that had run Olympus, without its threads; "
+            "programs are compiled and run by a process that was not; start it with "
+            "multiprocessing's 'spawn' or 'forkserver', or fork before anything is computed.")
+
+
 if hasattr(os, "register_at_fork"):     # not on Windows
-    os.register_at_fork(before=_warn_at_fork)
+    os.register_at_fork(before=_warn_at_fork, after_in_child=_after_fork)
 
 
 @functools.cache
