@@ -14,7 +14,9 @@ import olympus.numpy as onp
 from olympus._src.numpy.ufunc_table import UFUNCS
 
 NAMES = sorted(UFUNCS)
-BINARY = [n for n in NAMES if UFUNCS[n].nin == 2 and UFUNCS[n].nout == 1]
+CORE = ["matmul", "vecdot", "matvec", "vecmat"]
+EACH = [n for n in NAMES if n not in CORE]
+BINARY = [n for n in EACH if UFUNCS[n].nin == 2 and UFUNCS[n].nout == 1]
 SEQUENCES = [n for n in BINARY if n not in ("ldexp", "nextafter")]
 POWERS = ("power", "float_power")
 BOOLEAN = ("add", "multiply", "subtract", "maximum", "fmin", "equal", "less", "bitwise_and",
@@ -72,8 +74,7 @@ def test_attributes_are_numpys(name):
 
 
 def test_every_ufunc_of_numpy_is_one():
-    theirs = [n for n in dir(np) if isinstance(getattr(np, n), np.ufunc) and n != "isnat"
-              and getattr(np, n).signature is None]
+    theirs = [n for n in dir(np) if isinstance(getattr(np, n), np.ufunc) and n != "isnat"]
     assert [n for n in theirs if not isinstance(getattr(onp, n), onp.ufunc)] == []
     for n in theirs:    # other names are other names of one object
         assert getattr(onp, n) is getattr(onp, getattr(np, n).__name__)
@@ -82,16 +83,16 @@ def test_every_ufunc_of_numpy_is_one():
 @pytest.mark.parametrize("name", NAMES)
 def test_types_are_true(name):
     """Of each loop the result's dtype; of dtypes without a loop, that they are converted."""
-    fun = UFUNCS[name]
+    fun, shape = UFUNCS[name], (2, 2) if name in CORE else ()
     scalar = {"E": onp.bfloat16}
     with olympus.enable_x64(True):
         for loop in fun.types:
             ins, outs = loop.split("->")
-            given = [olympus.ShapeDtypeStruct((), np.dtype(scalar.get(c, c))) for c in ins]
+            given = [olympus.ShapeDtypeStruct(shape, np.dtype(scalar.get(c, c))) for c in ins]
             made = olympus.tree.leaves(olympus.eval_shape(fun, *given))
             assert [m.dtype for m in made] == [np.dtype(scalar.get(c, c)) for c in outs], loop
         for char in set("?bhilBHILeEfdFD") - {loop[0] for loop in fun.types}:
-            given = [olympus.ShapeDtypeStruct((), np.dtype(scalar.get(char, char)))] * fun.nin
+            given = [olympus.ShapeDtypeStruct(shape, np.dtype(scalar.get(char, char)))] * fun.nin
             made = outcome(lambda: olympus.tree.leaves(olympus.eval_shape(fun, *given)))
             assert isinstance(made, type) or made[0].dtype != given[0].dtype, char
 
@@ -133,7 +134,7 @@ def test_accumulate_reduceat_and_outer_are_numpys(name, dtype):
           kinds)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_at_is_numpys(name):
     mine, theirs = getattr(onp, name), getattr(np, name)
     undefined = ("arccos", "arcsin", "arctanh", "reciprocal")       # integers made of NaN, infinity
@@ -185,7 +186,7 @@ def test_methods_refuse_what_numpy_refuses():
 
 # Keywords ----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_keywords_are_numpys(name):
     """Where a mask holds the value is NumPy's, elsewhere 0; `dtype` is the loop's."""
     mine, theirs = getattr(onp, name), getattr(np, name)
@@ -203,6 +204,49 @@ def test_keywords_are_numpys(name):
     plain = mine(*xs, None, where=True, order="C", subok=False, casting="same_kind")
     for g, w in zip(*[o if mine.nout > 1 else (o,) for o in (plain, whole)], strict=True):
         agree(g, w)
+
+
+A, B = [np.random.default_rng(k).normal(size=(2, 3, 3)).astype("c8") for k in range(2)]
+AXES = [("matmul", [(2, 1), (-1, -2), (0, 2)]),
+        ("vecdot", [1, 1]), ("vecdot", [2, (1,), ()]), ("matvec", [(1, 2), 1, 0]),
+        ("vecmat", [1, (2, 1), -1])]
+
+
+@pytest.mark.parametrize(("name", "axes"), AXES)
+def test_axes_are_numpys(name, axes):
+    mine, theirs = getattr(onp, name), getattr(np, name)
+    args = {"matvec": (A, B[:, 0]), "vecmat": (A[:, 0], B)}.get(name, (A, B))
+    np.testing.assert_allclose(mine(*args, axes=axes), theirs(*args, axes=axes), rtol=1e-5)
+
+
+def test_options_of_products_are_numpys():
+    a = A.real
+    calls = [
+        lambda m: m.vecdot(a, a, axis=1), lambda m: m.vecdot(a, a, axis=1, keepdims=True),
+        lambda m: m.vecdot(a, a, axes=[1, 1], keepdims=True),
+        lambda m: m.vecdot(a, a, axes=[1, 1, 0], keepdims=True),
+        lambda m: m.vecdot(a, a, keepdims=True),
+        lambda m: m.matmul(a, a[0, 0], axes=[(1, 2), 0, 1]),
+        lambda m: m.matmul(a[0, 0], a, axes=[0, (2, 1), 0]), lambda m: m.matmul(a, a, dtype="f2"),
+        lambda m: m.matmul(a, a, casting="no", order="C", subok=False),
+        lambda m: m.matmul(a, a, axis=1), lambda m: m.matmul(a, a, keepdims=True),
+        lambda m: m.vecdot(a, a, axes=[1]), lambda m: m.vecdot(a, a, axes=[1, 1], axis=1),
+        lambda m: m.vecdot(a, a, axes=5), lambda m: m.matvec(a, a[0], axis=0),
+        lambda m: m.matmul(a, a, axes=[(0, 1, 2), (1, 0), (0, 1)]),
+        lambda m: m.matmul(a, a, axes=[(0, 5), (1, 0), (0, 1)]),
+        lambda m: m.matmul(a, a, dtype="i4"),
+        lambda m: m.matmul(a, a, where=True), lambda m: m.matmul(a, a, out=3),
+        lambda m: m.matmul.reduce(a), lambda m: m.vecdot.accumulate(a),
+        lambda m: m.matvec.outer(a, a), lambda m: m.matmul.reduceat(a, [0]),
+    ]
+    for i, call in enumerate(calls):
+        mine, theirs = outcome(lambda: call(onp)), outcome(lambda: call(np))
+        if isinstance(mine, type) or isinstance(theirs, type):
+            assert mine is theirs, i
+        else:
+            tol = 1e-2 if theirs.dtype == np.float16 else 1e-5
+            np.testing.assert_allclose(mine, theirs, rtol=tol, atol=tol, err_msg=str(i))
+            assert mine.dtype == theirs.dtype
 
 
 def test_a_mask_stops_derivatives():

@@ -1,4 +1,4 @@
-"""The keywords of elementwise functions: `where`, `dtype`, `casting`, `order`, `subok`; not `out`.
+"""The keywords of ufuncs: `where`, `dtype`, `casting`, `order`, `subok`, `axes`; not `out`.
 
 NumPy leaves what `where` excludes as the output's memory was. Here those elements are 0, the
 function is not evaluated there, and no derivative passes through them.
@@ -6,7 +6,9 @@ function is not evaluated there, and no derivative passes through them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,15 +16,27 @@ import numpy as np
 from ..base.lib import ArrayImpl
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal
+from ..lax.shape import expand_dims, transpose
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import broadcast_shapes
+from ..types.shape import broadcast_shapes, canonical_axes
 from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option, to_array
 
-__all__ = ["Loops", "check_arity", "mask_arg", "with_options"]
+__all__ = ["CORE", "PARAMETERS", "Loops", "check_arity", "core_options", "mask_arg", "with_options"]
 
-_DEFAULTS: dict[str, Any] = {"out": None, "where": None, "dtype": None, "casting": "same_kind",
-                             "order": "K", "subok": True}
+F = Callable[..., Any]
+
+
+def _parameter(name: str, default: Any, kind: str) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,
+                             annotation=kind)
+
+
+PARAMETERS = {n: _parameter(n, default, kind) for n, default, kind in (
+    ("out", None, "None"), ("where", None, "ArrayLike | None"),
+    ("dtype", None, "DTypeLike | None"), ("casting", "same_kind", "str"), ("order", "K", "str"),
+    ("subok", True, "bool"))}
+_DEFAULTS = {n: p.default for n, p in PARAMETERS.items()}
 _CHARACTERS = {"b": "?", "i": "bhil", "u": "BHIL", "f": "eEfd", "c": "FD"}
 _REAL = {"F": "f", "D": "d"}
 
@@ -91,17 +105,9 @@ def with_options(ufunc: Any, args: Sequence[Any], options: dict[str, Any]) -> An
             raise TypeError(f"{name}: keyword argument {key} given; {', '.join(_DEFAULTS)} are "
                             "accepted.")
     args, given = args[:ufunc.nin], {**_DEFAULTS, **options}
-    refuse_option(name, out=given["out"])
-    if given["order"] not in ("K", "C", "A"):
-        raise ValueError(f"{name}: order {given['order']!r} given; programs see no memory order; "
-                         "leave it out.")
-    dtype = given["dtype"]
-    if dtype is not None:
-        dtype = dtypes.requested_dtype(name, dtype)
-    where = None if given["where"] is True else given["where"]
-    if dtype is not None or given["casting"] != _DEFAULTS["casting"]:
-        args = _cast(name, ufunc.loops, array_args(name, *args), dtype, given["casting"])
-    if where is None:
+    where = given.pop("where")
+    args = _in_loop(name, ufunc.loops, args, **given)
+    if where is None or where is True:
         return ufunc(*args)
     mask = mask_arg(name, where)
     if all(isinstance(x, (ArrayImpl, np.ndarray, Tracer)) for x in args):
@@ -109,12 +115,20 @@ def with_options(ufunc: Any, args: Sequence[Any], options: dict[str, Any]) -> An
     return _masked(mask, *args, ufunc=ufunc)    # it sees Python numbers itself
 
 
-def _cast(name: str, loops: Loops, operands: Sequence[Any], dtype: Any, casting: str
-          ) -> Sequence[Any]:
+def _in_loop(name: str, loops: Loops, args: Sequence[Any], *, out: Any, dtype: Any, casting: str,
+             order: str, subok: bool) -> Sequence[Any]:
     """The operands in the dtypes of the loop, if the casting rule allows that.
 
     Without a dtype they stay as they are: promotion will do it.
     """
+    refuse_option(name, out=out)
+    if order not in ("K", "C", "A"):
+        raise ValueError(f"{name}: order {order!r} given; programs see no memory order; leave it "
+                         "out.")
+    if dtype is None and casting == _DEFAULTS["casting"]:
+        return args
+    dtype = None if dtype is None else dtypes.requested_dtype(name, dtype)
+    operands = array_args(name, *args)
     wanted = loops.operand_dtypes(name, dtypes.result_type(*operands), dtype)
     for i, (x, to) in enumerate(zip(operands, wanted, strict=True)):
         # A Python number has its kind, but no width that could be lost.
@@ -147,3 +161,89 @@ def _or_zero(mask: Any, x: Any) -> Any:
 
 
 _masked_program = fused(_masked, static=("ufunc",))
+
+
+# Functions of vectors and matrices ---------------------------------------------------------------
+
+CORE = ("axes", "axis", "keepdims", "out", "dtype", "casting", "order", "subok")
+
+
+def core_options(signature: str) -> Callable[[F], F]:
+    """Decorator for a function along the last axes that `signature` names, as "(m,n),(n)->(m)".
+
+    It gives the function NumPy's keywords for those (`CORE`): `axes`, a list with the axes of each
+    operand and of the result, `axis` for all of them, and `keepdims`.
+    """
+    *ins, result = [tuple(part.strip("()").split(",")) if part.strip("()") else ()
+                 for part in signature.replace("->", ";").replace("),(", ");(").split(";")]
+
+    def decorate(fun: F) -> F:
+        name = fun.__name__
+
+        @functools.wraps(fun)
+        def body(*args: Any, axes: Any = None, axis: Any = None, keepdims: bool = False,
+                 out: None = None, dtype: Any = None, casting: str = "same_kind",
+                 order: str = "K", subok: bool = True, **options: Any) -> Any:
+            args = tuple(_in_loop(name, Loops("xx->x", "biufc"), args, out=out, dtype=dtype,
+                                  casting=casting, order=order, subok=subok))
+            if axes is None and axis is None and not keepdims:
+                return fun(*args, **options)
+            return _along(name, signature, ins, result, fun, array_args(name, *args), axes, axis,
+                          keepdims, options)
+
+        own, axis = inspect.signature(fun), -1 if signature == "(n),(n)->()" else None
+        more = {**PARAMETERS, "axes": _parameter("axes", None, "list[Any] | None"),
+                "axis": _parameter("axis", axis, "int | None"),
+                "keepdims": _parameter("keepdims", False, "bool")}
+        body.__signature__ = own.replace(       # type: ignore[attr-defined]
+            parameters=[*own.parameters.values(), *[more[n] for n in CORE]])
+        body.signature = signature      # type: ignore[attr-defined]
+        return body
+
+    return decorate
+
+
+def _along(name: str, signature: str, ins: Sequence[Any], result: Any, fun: F,
+           operands: Sequence[Any], axes: Any, axis: Any, keepdims: bool, options: dict[str, Any]
+           ) -> Any:
+    """The function along the axes that are named, which are moved to the end and back."""
+    simple = not result and len({len(core) for core in ins}) == 1
+    if (axis is not None or keepdims) and not simple:
+        raise TypeError(f"{name}: {'keepdims' if axis is None else 'axis'} given; with the "
+                        f"signature {signature} there is no single axis; pass axes.")
+    if axis is not None and axes is not None:
+        raise TypeError(f"{name}: axis and axes given; pass one of them.")
+    if axes is None:
+        axes = [-1 if axis is None else axis] * (len(ins) + bool(keepdims))
+    if not isinstance(axes, (list, tuple)):
+        raise TypeError(f"{name}: axes {axes!r} given; a list is required.")
+    if len(axes) == len(ins) and not result:
+        axes = [*axes, -1 if keepdims else ()]
+    if len(axes) != len(ins) + 1:
+        raise ValueError(f"{name}: axes {axes!r} given; an entry for each operand and for the "
+                         "result is required.")
+    # A vector among matrices has one axis, and lends the result none.
+    cores = [tuple([d for d in core if not d.endswith("?")]) if x.ndim < len(core) else core
+             for core, x in zip(ins, operands)]
+    present = {d for core in cores for d in core}
+    left = ("keepdims",) if keepdims else tuple([d for d in result if d in present])
+    moved = [_moved(name, x, entry, core, False) for x, entry, core
+             in zip(operands, axes, cores)]
+    found = fun(*moved, **options)
+    if keepdims:
+        found = expand_dims(found, (found.ndim,))
+    return _moved(name, found, axes[-1], left, True)
+
+
+def _moved(name: str, x: Any, entry: Any, core: Sequence[str], back: bool) -> Any:
+    """The axes of an operand to its end, or those of the result from there."""
+    entry = tuple(entry) if isinstance(entry, (list, tuple)) else (entry,)
+    if len(entry) != len(core):
+        raise ValueError(f"{name}: axes {entry} given for {len(core)} axes; one for each is "
+                         "required.")
+    places = canonical_axes(entry, x.ndim, name)
+    rest = [i for i in range(x.ndim) if i not in places]
+    order = [*rest, *places]
+    if back:
+        order = [order.index(i) for i in range(x.ndim)]
+    return x if order == [*range(x.ndim)] else transpose(to_array(x), order)

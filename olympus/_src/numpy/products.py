@@ -25,6 +25,7 @@ from ..types.shape import prod as size_of
 from ..types.sharding import ShardingLike
 from . import reductions
 from .creation import diagonal_of
+from .options import CORE, core_options
 from .promote import array_args, broadcast_to, convert, promote_dtypes, refuse_option, to_array
 from .ufuncs import conjugate, multiply
 
@@ -75,7 +76,8 @@ def _check_contracted(name: str, x: Any, y: Any, i: int, j: int) -> None:
                         "sizes must be equal; transpose or reshape one.")
 
 
-@fused(static=("precision", "preferred_element_type", "out_sharding"), inline=True)
+@fused(static=("precision", "preferred_element_type", "out_sharding", *CORE), inline=True)
+@core_options("(n?,k),(k,m?)->(n?,m?)")
 def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
           ) -> Array:
@@ -255,15 +257,14 @@ def _at_least(name: str, x: Any, ndim: int, position: int) -> None:
                          "required.")
 
 
-@fused(static=("axis", "precision", "preferred_element_type"))
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
+@fused(static=("precision", "preferred_element_type", *CORE))
+@core_options("(n),(n)->()")
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
     """x1[..., k], x2[..., k] -> [...]: conj(x1) * x2 summed along an axis; the rest broadcasts."""
     x, y = _operands("vecdot", x1, x2)
     for i, z in enumerate((x, y)):
         _at_least("vecdot", z, 1, i)
-    x = lax_shape.move_axis(x, canonical_axis(axis, x.ndim, "vecdot"), x.ndim - 1)
-    y = lax_shape.move_axis(y, canonical_axis(axis, y.ndim, "vecdot"), y.ndim - 1)
     _check_contracted("vecdot", x, y, x.ndim - 1, y.ndim - 1)
     row = lax_shape.expand_dims(conjugate(x), (x.ndim - 1,))
     column = lax_shape.expand_dims(y, (y.ndim,))
@@ -272,7 +273,8 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
     return lax_shape.squeeze(found, (found.ndim - 2, found.ndim - 1))
 
 
-@fused
+@fused(static=CORE)
+@core_options("(m,n),(n)->(m)")
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1[..., n, k], x2[..., k] -> [..., n]: leading axes broadcast."""
     x, y = _operands("matvec", x1, x2)
@@ -282,7 +284,8 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return lax_shape.squeeze(found, (found.ndim - 1,))
 
 
-@fused
+@fused(static=CORE)
+@core_options("(n),(n,m)->(m)")
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1[..., k], x2[..., k, m] -> [..., m]: conj(x1) as a row; leading axes broadcast."""
     x, y = _operands("vecmat", x1, x2)

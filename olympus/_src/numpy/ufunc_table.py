@@ -15,9 +15,9 @@ import numpy as np
 from ..base.util import memoize
 from ..lax import cumulative, reduce
 from ..types.shape import canonical_axes
-from . import elementary, integers, reductions, ufuncs
+from . import elementary, integers, products, reductions, ufuncs
 from .indexing import write
-from .options import Loops
+from .options import PARAMETERS, Loops
 from .promote import broadcast_to, choose, convert
 from .ufunc import reduced_at, ufunc
 
@@ -40,6 +40,7 @@ _LOOPS = (
     ("x->xi", "f", "frexp"),
     ("xi->x", "f", "ldexp"),
     ("xx->x", "biufc", "add multiply maximum minimum fmax fmin"),
+    ("xx->x", "biufc", "matmul vecdot matvec vecmat"),
     ("xx->x", "iufc", "subtract power"),
     ("xx->x", "iuf", "floor_divide remainder fmod"),
     ("xx->x", "iu", "left_shift right_shift gcd lcm"),
@@ -123,16 +124,14 @@ _AT = {name: partial(lambda op, x, indices, b: write(op, x, indices, b), op) for
 
 @memoize(64)
 def _signature(names: tuple[str, ...], first_named: int) -> inspect.Signature:
-    """The parameters of a ufunc: its operands, then NumPy's options."""
+    """The parameters of an elementwise function: its operands, then NumPy's options."""
     P = inspect.Parameter
     operands = [P(n, P.POSITIONAL_ONLY if i < first_named else P.POSITIONAL_OR_KEYWORD,
                   annotation="ArrayLike") for i, n in enumerate(names)]
     operands += [P("out", P.POSITIONAL_OR_KEYWORD, default=None, annotation="None"),
                  P("args", P.VAR_POSITIONAL, annotation="None")]
-    options = [P(n, P.KEYWORD_ONLY, default=default, annotation=kind) for n, default, kind in (
-        ("where", None, "ArrayLike | None"), ("dtype", None, "DTypeLike | None"),
-        ("casting", "same_kind", "str"), ("order", "K", "str"), ("subok", True, "bool"))]
-    return inspect.Signature([*operands, *options], return_annotation="Array")
+    return inspect.Signature([*operands, *[p for n, p in PARAMETERS.items() if n != "out"]],
+                             return_annotation="Array")
 
 
 def _install(call: Any, pattern: str, kinds: str) -> None:
@@ -143,8 +142,11 @@ def _install(call: Any, pattern: str, kinds: str) -> None:
                       accumulate=_ACCUMULATE.get(name), at=_AT.get(name),
                       reduceat=_REDUCEAT.get(name))
     made.types, made.loops = loops.types(), loops
-    code = call.__wrapped__.__code__ if hasattr(call, "__wrapped__") else call.__code__
-    call.__signature__ = _signature(code.co_varnames[:code.co_argcount], code.co_posonlyargcount)
+    made.signature = getattr(call, "signature", None)
+    if made.signature is None:
+        code = getattr(call, "__wrapped__", call).__code__
+        call.__signature__ = _signature(code.co_varnames[:code.co_argcount],
+                                        code.co_posonlyargcount)
     call.__ufunc__ = made
     for attribute in ("nin", "nout", "nargs", "identity", "types", "ntypes", "signature", "loops",
                       "reduce", "accumulate", "reduceat", "at", "outer"):
@@ -155,6 +157,6 @@ UFUNCS: dict[str, Any] = {}
 
 for _pattern, _kinds, _names in _LOOPS:
     for _name in _names.split():
-        UFUNCS[_name] = next(getattr(m, _name) for m in (ufuncs, elementary, integers)
-                             if hasattr(m, _name))
+        UFUNCS[_name] = next(getattr(m, _name) for m in (ufuncs, elementary, integers, products)
+                             if _name in m.__all__)
         _install(UFUNCS[_name], _pattern, _kinds)
