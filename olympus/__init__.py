@@ -99,15 +99,16 @@ from ._src.transforms.tracing import (
     named_scope,
 )
 from ._src.transforms.vmap import vmap
+from ._src.lax.sharding import reshard
 from ._src.types.avals import ShapeDtypeStruct
 from ._src.types.dtypes import float0
-from ._src.types.mesh import set_mesh
+from ._src.types.mesh import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from ._src.types.sharding import NamedSharding
 from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
 
 __all__ = [
-    "Array", "Device", "NamedSharding", "P", "Shard", "ShapeDtypeStruct", "__version__",
+    "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "Shard", "__version__",
     "__version_info__", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
     "checkpoint_policies", "clear_caches", "closure_convert", "config", "copy_to_host_async",
     "core", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp",
@@ -115,15 +116,15 @@ __all__ = [
     "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
     "devices", "disable_jit", "dtypes", "effects_barrier", "enable_checks", "enable_x64",
     "ensure_compile_time_eval", "errors", "eval_shape", "experimental", "explain_cache_misses",
-    "flatten_util", "float0", "fwd_and_bwd", "grad", "hessian", "host_count", "interpreters",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linear_transpose", "linearize",
-    "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_mesh",
-    "make_olympuspr", "memory", "named_call", "named_scope", "nn", "numpy", "numpy_dtype_promotion",
-    "numpy_rank_promotion", "process_count", "process_index", "pure_callback", "random", "remat",
-    "set_mesh", "sharding", "softmax_custom_jvp", "stages", "threefry_partitionable", "tree",
-    "transfer_guard", "transfer_guard_device_to_device", "transfer_guard_device_to_host",
-    "transfer_guard_host_to_device", "tree_util", "typeof", "typing", "value_and_grad", "vjp",
-    "vmap",
+    "flatten_util", "float0", "fwd_and_bwd", "get_abstract_mesh", "get_mesh", "grad", "hessian",
+    "host_count", "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
+    "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
+    "log_compiles", "make_mesh", "make_olympuspr", "memory", "named_call", "named_scope", "nn",
+    "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "process_count", "process_index",
+    "pure_callback", "random", "remat", "reshard", "set_mesh", "sharding", "softmax_custom_jvp",
+    "stages", "threefry_partitionable", "transfer_guard", "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree", "tree_util", "typeof",
+    "typing", "use_abstract_mesh", "value_and_grad", "vjp", "vmap",
 ]
 
 _publish(__name__)

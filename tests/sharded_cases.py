@@ -18,10 +18,19 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus._src.backend.spreading import named
+from olympus._src.base.errors import ShardingTypeError
 from olympus._src.base.lib import GSPMDSharding
 from olympus._src.types.sharding import sharding_in_types
 from olympus.experimental import io_callback
-from olympus.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from olympus.sharding import (
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    SingleDeviceSharding,
+    auto_axes,
+    explicit_axes,
+)
 
 P = PartitionSpec
 X = np.arange(8, dtype=np.float32).reshape(4, 2)
@@ -152,6 +161,103 @@ def case_programs_do_not_multiply_with_devices():
     f(olympus.device_put(X, on("x")))
     f(X)
     assert len(traced) == 3 and len(set(traced)) == 3
+
+
+def explicit(*spec, sizes=(4, 2), types=AxisType.Explicit):
+    return NamedSharding(Mesh(np.array(olympus.devices()).reshape(sizes), ("x", "y"), types),
+                         P(*spec))
+
+
+def case_types_of_explicit_axes_are_where_arrays_are():
+    """What a program's types say of its results is where they are; values are NumPy's."""
+    value = np.arange(32, dtype=np.float32).reshape(8, 4)
+    x, keys = olympus.device_put(value, explicit("x", "y")), olympus.random.split(
+        olympus.random.key(0), 8)
+    whole = NamedSharding(x.sharding.mesh, P(None, "y"))
+    programs = {     # name: function, type, NumPy's
+        "sin": (onp.sin, "8@x,4@y", np.sin), "sum": (lambda a: a.sum(0), "4@y", lambda a: a.sum(0)),
+        "transpose": (lambda a: a.T + 1, "4@y,8@x", lambda a: a.T + 1),
+        "broadcast": (lambda a: a + onp.ones(4), "8@x,4@y", lambda a: a + 1),
+        "reshard": (lambda a: olympus.reshard(a, explicit("y")), "8@y,4", lambda a: a),
+        "matmul": (lambda a: onp.matmul(a, a.T, out_sharding=explicit("x")), "8@x,8",
+                   lambda a: a @ a.T),
+        "einsum": (lambda a: onp.einsum("ij,kj->k", a, a, out_sharding=explicit("y")), "8@y",
+                   lambda a: np.einsum("ij,kj->k", a, a)),
+        "zeros_like": (lambda a: a + onp.zeros_like(a), "8@x,4@y", lambda a: a),
+        "loop": (lambda a: lax.fori_loop(0, 3, lambda i, c: onp.sin(c), a), "8@x,4@y",
+                 lambda a: np.sin(np.sin(np.sin(a)))),
+        "scan": (lambda a: lax.scan(lambda c, r: (c, c + r), onp.ones(4), olympus.reshard(
+            a, whole))[1], "8,4@y", lambda a: a + 1),
+        "vmap": (olympus.vmap(lambda r: r * 2), "8@x,4@y", lambda a: a * 2),
+        "cond": (lambda a: lax.cond(True, onp.sin, onp.cos, a), "8@x,4@y", np.sin),
+        "jit": (olympus.jit(lambda a: a.max(1)), "8@x", lambda a: a.max(1)),
+        "auto_axes": (auto_axes(lambda a: a @ a.T, out_sharding=explicit("x")), "8@x,8",
+                      lambda a: a @ a.T),
+        "auto_axes of one": (auto_axes(lambda a: a * 2, axes="y", out_sharding=explicit("x")),
+                             "8@x,4", lambda a: a * 2),
+        "itself": (lambda a: a, "8@x,4@y", lambda a: a),
+    }
+    for name, (f, dims, oracle) in programs.items():
+        for run in (f, olympus.jit(f), olympus.jit(f)):
+            y = run(x)
+            assert str(olympus.typeof(y)) == f"float32[{dims}]", (name, y.aval)
+            assert y.sharding == explicit(*y.aval.sharding.spec), (name, y.sharding)
+            np.testing.assert_allclose(np.asarray(y), oracle(value), rtol=1e-5, atol=1e-6)
+            check_parts(y, np.asarray(y))
+    spread = olympus.device_put(keys, explicit("x"))
+    assert str(olympus.typeof(olympus.vmap(olympus.random.bits)(spread))) == "uint32[8@x]"
+    error(ShardingTypeError, "say it with out_sharding", lambda: x @ x.T)
+    error(ShardingTypeError, "one mesh is required",
+          lambda: x + olympus.device_put(value, on("x")))
+    text = olympus.jit(lambda a: onp.sin(a).T).lower(x).as_text()
+    assert 'sdy.sharding_constraint %0 <@mesh, [{"x"}, {"y"}]>' in text
+    half = olympus.device_put(value, explicit("x", "y", types=(AxisType.Explicit, AxisType.Auto)))
+    for y in (half, half * 2, olympus.jit(onp.sin)(half)):
+        assert str(olympus.typeof(y)) == "float32[8@x,4]" and y.sharding.mesh.auto_axes == ("y",)
+
+
+def case_a_training_step_of_explicit_axes():
+    """Batches along x, the layer's outputs along y: gradients are where their values are."""
+    rng = np.random.default_rng(0)
+    w, x = rng.normal(size=(3, 4)).astype("f"), rng.normal(size=(8, 3)).astype("f")
+
+    def step(w, x):
+        loss = lambda w: (onp.tanh(x @ w) ** 2).mean()
+        value, gradient = olympus.value_and_grad(loss)(w)
+        return w - 0.1 * gradient, value
+
+    want = olympus.jit(step)(w, x)
+    placed = olympus.device_put(w, explicit(None, "y")), olympus.device_put(x, explicit("x"))
+    for run in (step, olympus.jit(step)):
+        new, value = run(*placed)
+        assert [str(olympus.typeof(v)) for v in (new, value)] == ["float32[3,4@y]", "float32[]"]
+        np.testing.assert_allclose(np.asarray(new), want[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(float(value), want[1], rtol=1e-5)
+    assert "all-reduce" in olympus.jit(step).lower(*placed).compile().as_text()
+
+
+def case_axes_change_their_types_for_a_function():
+    x = olympus.device_put(X, on("x", "y"))
+    with olympus.set_mesh(on().mesh):
+        for wrap in (lambda f: f, olympus.jit):
+            seen = []
+            f = explicit_axes(lambda a: seen.append(str(olympus.typeof(a))) or a.T * 2,
+                              in_sharding=P("x", "y"))
+            y = wrap(f)(x)
+            assert seen == ["float32[4@x,2@y]"] and str(olympus.typeof(y)) == "float32[2,4]"
+            assert np.array_equal(np.asarray(y), X.T * 2)
+            assert y.aval.sharding.mesh == on().mesh.abstract_mesh
+    with olympus.set_mesh(explicit().mesh):
+        x = olympus.device_put(X, P("x", "y"))
+        seen = []
+        f = auto_axes(lambda a: seen.append(olympus.typeof(a).sharding) or a @ a.T)
+        y = f(x, out_sharding=P(None, "x"))
+        assert str(olympus.typeof(y)) == "float32[4,4@x]" and seen[0].mesh.are_all_axes_auto
+        assert np.array_equal(np.asarray(y), X @ X.T)
+        total = lambda a: f(a, out_sharding=P("y")).sum()
+        g = olympus.grad(total)(x)
+        assert str(olympus.typeof(g)) == "float32[4@x,2@y]"
+        assert np.array_equal(np.asarray(g), np.tile(2 * X.sum(0), (4, 1)))
 
 
 def case_constraint_under_jit():

@@ -26,12 +26,21 @@ from olympus.sharding import (
     NamedSharding,
     PartitionSpec,
     SingleDeviceSharding,
+    auto_axes,
+    explicit_axes,
     make_single_device_sharding,
+    use_abstract_mesh,
 )
 
 ROOT = Path(__file__).parent.parent
 P = PartitionSpec
 DEVICE = olympus.devices()[0]
+EXPLICIT = Mesh([DEVICE], "x", AxisType.Explicit)
+
+
+def within(outer, inner):
+    with outer, inner:
+        raise AssertionError("entered")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +91,23 @@ def test_mesh_says_what_it_is():
     (lambda: Mesh([[DEVICE]], ("x", "x")), ValueError, "distinct names"),
     (lambda: Mesh([DEVICE, DEVICE], "x"), ValueError, "each device may be in a mesh once"),
     (lambda: Mesh(["cpu"], "x"), TypeError, "devices are required"),
-    (lambda: Mesh([DEVICE], "x", (AxisType.Explicit,)), ValueError, "Auto is required"),
+    (lambda: Mesh([DEVICE], "x", (AxisType.Manual,)), ValueError, "Auto or Explicit is"),
+    (lambda: lax.with_sharding_constraint(np.ones(2), NamedSharding(EXPLICIT, P("x"))),
+     ValueError, "use olympus.reshard"),
+    (lambda: olympus.reshard(np.ones(2), P("x")), ValueError, "without a mesh"),
+    (lambda: olympus.reshard(np.ones(2), NamedSharding(Mesh([DEVICE], "x"), P("x"))), ValueError,
+     "explicit axes only"),
+    (lambda: olympus.reshard(np.ones(2), NamedSharding(EXPLICIT, P(P.UNCONSTRAINED))), ValueError,
+     "explicit axes only"),
+    (lambda: olympus.reshard(np.ones(2), NamedSharding(EXPLICIT, P(None, "x"))), ValueError,
+     "reshard: .*at least 2 axes"),
+    (lambda: olympus.reshard(1.0, "x"), TypeError, "a NamedSharding or a PartitionSpec"),
+    (lambda: auto_axes(np.sin)(1.0), TypeError, "out_sharding is None"),
+    (lambda: explicit_axes(np.sin)(1.0), TypeError, "in_sharding is None"),
+    (lambda: explicit_axes(np.sin, in_sharding=P())(1.0), ValueError, "no mesh around"),
+    (lambda: use_abstract_mesh(EXPLICIT), TypeError, "an AbstractMesh is required"),
+    (lambda: within(use_abstract_mesh(AbstractMesh((2,), "x")), use_abstract_mesh(
+        AbstractMesh((4,), "x"))), ValueError, "as many devices"),
     (lambda: AbstractMesh((2,), ("x", "y")), ValueError, "one name per axis"),
     (lambda: AbstractMesh((2,), "x", ("Auto",)), ValueError, "one AxisType for each"),
     (lambda: olympus.make_mesh((2, 512), ("x", "y")), ValueError, "takes 1024 devices"),
@@ -141,6 +166,21 @@ def test_the_current_mesh():
     assert get().shape == {"x": 1}
     olympus.set_mesh(setting.prev_mesh)
     assert get().empty
+
+
+def test_an_abstract_mesh_around():
+    get, mesh = olympus.sharding.get_abstract_mesh, AbstractMesh((1,), "x", AxisType.Explicit)
+    with olympus.set_mesh(Mesh([DEVICE], "x")) as around:
+        with use_abstract_mesh(mesh) as entered:
+            assert get() is mesh is entered and olympus.sharding.get_mesh() is around
+        assert get() == around.abstract_mesh
+    traced = []
+    f = olympus.jit(lambda a: traced.append(get()) or a + 1)
+    for _ in range(2):      # the mesh around is part of a program's key
+        f(1.0)
+        with use_abstract_mesh(mesh):
+            f(1.0)
+    assert [m.empty for m in traced] == [True, False]
 
 
 def test_abstract_meshes_have_axes_and_no_devices():

@@ -380,6 +380,14 @@ class Builder:
                 self.module.memories[x] = kind
         return list(op.results)
 
+    def spread(self, x: Any, aval: Any) -> Any:
+        """A result, cut as its type says."""
+        attributes = self.module.type_attrs(aval)
+        if not attributes:
+            return x
+        return self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
+                        [x.type]).result
+
     def composite(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str, version: int,
                   attributes: dict[str, str]) -> list[Any]:
         """stablehlo.composite: a named operation that a program defines; attributes as text."""
@@ -425,6 +433,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
         b.loc = location(f"{b.prefix}{eqn.ctx.path}{prim.name}", eqn.source)
         rule = prim.platform_rules.get(b.platform) if prim.platform_rules else None
         out = (rule or prim.lower)(b, *ins, **eqn.params)
+        if b.avals_out and b.avals_out[0].tagged:
+            out = ([b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
+                   if prim.multiple_results else b.spread(out, b.avals_out[0]))
         if prim.multiple_results:
             env.update(zip(eqn.outvars, out))
         else:

@@ -17,7 +17,7 @@ from ..base.logs import LOGGER, timed
 from ..base.util import Memo
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import ClosedOlympuspr
-from ..types.avals import is_float0, physical_aval
+from ..types.avals import ShapedArray, is_float0, physical_aval
 from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from .array import put_parts
@@ -147,6 +147,8 @@ class Executable:
         ins, self.out_shardings = _shardings(
             xla, self.devices, [self.demanded[i] if self.demanded else None for i in taken],
             [self.in_avals[i] for i in taken], stored, interface.meshes, interface.memories)
+        self.out_shardings = [_as_typed(a, s, kind, interface.meshes) for a, s, kind in zip(
+            self.out_avals, self.out_shardings, interface.memories, strict=True)]
         # Of arrays: what varies within a program is over, and where they are is known.
         self.physical_out = [a.update(sharding=s, vma=frozenset())
                              for a, s in zip(stored, self.out_shardings, strict=True)]
@@ -223,6 +225,21 @@ def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Se
              for s, t, a in zip(given, parameters, ins)],
             [named(meshes, devices, t, a.ndim, kind)
              for t, a, kind in zip(results, outs, memories, strict=True)])
+
+
+def _as_typed(aval: Any, found: Any, kind: str | None, meshes: Sequence[Mesh]) -> Any:
+    """Where a result is: as its type says, where that says all, and over a mesh of its axis types.
+    """
+    if not (isinstance(aval, ShapedArray) and aval.sharded):
+        return found
+    abstract = aval.sharding.mesh
+    if abstract.are_all_axes_explicit:      # which is what was compiled for
+        mesh = next(m for m in meshes if m.shape_tuple == abstract.shape_tuple)
+        found = NamedSharding(mesh, aval.sharding.spec, memory_kind=kind)
+    if (type(found) is not NamedSharding or found.mesh.axis_types == abstract.axis_types
+            or found.mesh.shape_tuple != abstract.shape_tuple):
+        return found
+    return found.update(mesh=Mesh(found.mesh.devices, abstract.axis_names, abstract.axis_types))
 
 
 def _fits(x: Any, sharding: Any) -> bool:

@@ -13,9 +13,9 @@ from ..base import lib
 from ..base.lib import mlir
 from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr
-from ..types.avals import abstract_token, physical_aval
-from ..types.mesh import Mesh
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of
+from ..types.avals import ShapedArray, abstract_token, physical_aval
+from ..types.mesh import Mesh, current_mesh
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
 from .attributes import attr, location, module_context, tensor_type
 from .builder import Block, Builder, lower_equations
 
@@ -49,7 +49,7 @@ class ModuleContext:
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
                  "written", "depth", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls", "memories", "result_memories", "all_reused")
+                 "host_calls", "memories", "result_memories", "all_reused", "given")
 
     def __init__(self, platform: str, name: str) -> None:
         self.platform, self.name = platform, name
@@ -65,6 +65,7 @@ class ModuleContext:
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
         self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
+        self.given: list[Mesh] = []     # meshes of arguments and demanded results
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
         self.all_reused = True      # whether each donated buffer is taken over by a result
 
@@ -104,6 +105,22 @@ class ModuleContext:
         entries = [*sharding.spec] + [None] * (ndim - len(sharding.spec))
         dims = ", ".join(map(_dimension, entries))
         return {"sdy.sharding": attr(f"#sdy.sharding<@{symbol}, [{dims}]>")}
+
+    def sharding_of(self, aval: Any) -> NamedSharding | None:
+        """How a value is spread over devices, if its type says it."""
+        if not (isinstance(aval, ShapedArray) and aval.explicit):
+            return None
+        abstract = aval.sharding.mesh
+        for mesh in (*self.given, *self.meshes, current_mesh()):
+            if mesh is not None and mesh.shape_tuple == abstract.shape_tuple:
+                return of_mesh(aval.sharding, mesh)
+        raise ValueError(f"{self.name}: a value is of type {aval} over {abstract}, and nothing "
+                         "names its devices; an argument on such a mesh is required, or that mesh "
+                         "around (olympus.set_mesh).")
+
+    def type_attrs(self, aval: Any) -> dict[str, Any]:
+        """What Shardy is told of a value by its type."""
+        return self.sharding_attrs(self.sharding_of(aval), aval)
 
     def _mesh_symbol(self, mesh: Mesh) -> str:
         """The name under which the module declares a mesh."""
@@ -247,7 +264,7 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
     ir = mlir.ir
     context = ModuleContext(platform, name)
     context.all_reused = not any(d and a is None for d, a in zip(donated, aliases))
-    context.chosen_outputs = [s is None for s in out_shardings] or [True] * len(closed.out_avals)
+    context.given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     with module_context():
         context.module = module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(
@@ -256,6 +273,10 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         # First of all: in which memory results are, which the attributes below ask for, is known
         # once the equations are emitted. What depends on those attributes, too, `finish` does.
         main = emit_function(context, closed, "main", "public", f"jit({name})/")
+        demanded = out_shardings or [None] * len(closed.out_avals)
+        demanded = [s or context.sharding_of(a)
+                    for s, a in zip(demanded, closed.out_avals, strict=True)]
+        context.chosen_outputs = [s is None for s in demanded]
         arg_attrs = []
         for i in range(len(closed.in_avals)):
             attributes = {}
@@ -274,8 +295,8 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         main.arg_attrs = ir.ArrayAttr.get(arg_attrs)
         result_attrs = []
         for path, s, aval, kind in zip(list(result_paths) or [""] * len(closed.out_avals),
-                                       list(out_shardings) or [None] * len(closed.out_avals),
-                                       closed.out_avals, context.result_memories["main"]):
+                                       demanded, closed.out_avals,
+                                       context.result_memories["main"], strict=True):
             attributes = {}
             if kind is not None:
                 attributes["mhlo.memory_kind"] = ir.StringAttr.get(kind)

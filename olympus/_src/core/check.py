@@ -158,5 +158,4 @@ def _equal(a: Any, b: Any) -> bool:
 def _strict(aval: Any) -> Any:
     if not isinstance(aval, ShapedArray):
         return aval
-    told = aval.sharded and aval.sharding.mesh.explicit_axes
-    return aval.update(weak_type=False, sharding=aval.sharding if told else None)
+    return aval.update(weak_type=False, sharding=aval.sharding if aval.explicit else None)

@@ -17,7 +17,7 @@ from ..types.sharding import ShardingLike
 from .families import add
 from .precision import PrecisionLike, canonical_precision, precision_attributes
 from .shape import shifted, transpose
-from .sharding import constrain
+from .sharding import as_typed, constrain, undecided
 
 __all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p"]
 
@@ -99,9 +99,11 @@ class DotGeneral(Primitive):
         if params["preferred_element_type"] is not None or typeof(y).dtype != x.dtype:
             params = {**params, "preferred_element_type": x.dtype}
         swapped, numbers, permutation = _cotangent_plan(dims, x.ndim, typeof(y).ndim, left)
+        if x.tagged:    # where the cotangent is cut follows from the operand, never from itself
+            ct, y = undecided(ct), undecided(y)
         factors = (y, ct) if swapped else (ct, y)
         out = self.bind(*factors, dimension_numbers=numbers, **params)
-        return out if permutation is None else transpose(out, permutation)
+        return as_typed(out if permutation is None else transpose(out, permutation), x)
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              dimension_numbers: DimensionNumbers, **params: Any) -> Any:
@@ -226,6 +228,8 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
                                 for axes in pair]) for pair in numbers])
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype("dot_general", preferred_element_type)
+    if out_sharding is not None:
+        lhs, rhs = undecided(lhs), undecided(rhs)
     out = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
                              precision=canonical_precision(precision),
                              preferred_element_type=preferred_element_type,

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import lib
 from ..base.typing import PyTree, T
+from ..base.util import wraps
 from ..core import tags
 from ..core.context import ThreadState, ctx
 from ..core.primitive import Axis, Linear, Primitive
-from ..core.trace import typeof
+from ..core.trace import Tracer, typeof
+from ..types.avals import ShapedArray
 from ..types.memory import Space
-from ..types.mesh import AbstractMesh, current_mesh
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, sharding_in_types
-from ..types.tree import flatten_axes, tree_flatten
+from ..types.mesh import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    current_mesh,
+    get_abstract_mesh,
+    use_abstract_mesh,
+)
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, sharding_in_types
+from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
 
-__all__ = ["constrain", "device_put_p", "move", "resolve_sharding", "sharding_constraint_p",
-           "sharding_like", "with_sharding_constraint"]
+__all__ = ["as_typed", "auto_axes", "constrain", "device_put_p", "explicit_axes", "move",
+           "reshard", "reshard_p", "resolve_sharding", "sharding_constraint_p", "sharding_like",
+           "undecided", "with_sharding_constraint"]
 
 
 class ShardingConstraint(Primitive):
@@ -63,6 +74,49 @@ class ShardingConstraint(Primitive):
 
 
 sharding_constraint_p = ShardingConstraint("sharding_constraint")
+
+
+class Reshard(Primitive):
+    """params: sharding, over a mesh with devices or an abstract one. The type changes to it.
+
+    The cotangent goes back to the operand's type.
+    """
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        return avals[0].update(sharding=params["sharding"])
+
+    def infer(self, x: Any, *, sharding: NamedSharding) -> Any:
+        return x
+
+    def lower(self, b: Any, x: Any, *, sharding: NamedSharding) -> Any:
+        if isinstance(sharding.mesh, Mesh):     # the type names it without its devices
+            b.module.given.append(sharding.mesh)
+        return x    # every result is cut as its type says
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, sharding: NamedSharding
+            ) -> Any:
+        return self.bind(*primals, sharding=sharding), self.bind(*tangents, sharding=sharding)
+
+    def transpose(self, ct: Any, x: Any, *, sharding: NamedSharding) -> list[Any]:
+        back = x.aval.sharding
+        if isinstance(sharding.mesh, Mesh) and back.mesh == sharding.mesh.abstract_mesh:
+            back = back.update(mesh=sharding.mesh)
+        return [self.bind(ct, sharding=back)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             sharding: NamedSharding) -> Any:
+        (x,), (dim,) = args, dims
+        assert dim is not None      # or there would be nothing to map
+        spec = [*sharding.spec] + [None] * (dim - len(sharding.spec))
+        own = typeof(x).sharding.spec[dim] if typeof(x).explicit else axis.mesh_axis
+        spec.insert(dim, own)
+        return self.bind(x, sharding=sharding.update(spec=PartitionSpec(*spec))), dim
+
+    def shown(self, eqn: Any) -> dict[str, Any]:
+        return {}
+
+
+reshard_p = Reshard("reshard")
 
 
 class DevicePut(Primitive):
@@ -122,20 +176,182 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
     """
     leaves, tree = tree_flatten(x)
     entries = flatten_axes("with_sharding_constraint shardings", tree, shardings)
+    for entry in entries:
+        if type(entry) is NamedSharding and set(entry.mesh.explicit_axes) & _axes(entry.spec):
+            raise ValueError(f"with_sharding_constraint: {entry} given; a specification of Auto "
+                             "axes is required: along explicit ones the type says it; use "
+                             "olympus.reshard.")
     return tree.unflatten([constrain("with_sharding_constraint", leaf, entry)
                            for leaf, entry in zip(leaves, entries, strict=True)])
+
+
+def _axes(spec: PartitionSpec) -> set[Any]:
+    return {name for entry in spec for name in axes_of(entry)}
+
+
+def reshard(xs: T, out_shardings: PyTree) -> T:
+    """The same values, of types that are cut as demanded along explicit axes of a mesh.
+
+    Args:
+      xs: a pytree of arrays.
+      out_shardings: a `NamedSharding`, a `PartitionSpec` of axes of the mesh around
+        (`olympus.set_mesh`, `use_abstract_mesh`), or a pytree of those that is a prefix of the
+        structure of `xs`.
+
+    Cotangents go back to where the values were. ValueError for a specification without a mesh, for
+    one of axes that are not explicit, and where an array's shape does not fit.
+
+    >>> import olympus
+    >>> from olympus.sharding import AxisType, NamedSharding, PartitionSpec as P
+    >>> mesh = olympus.make_mesh((1,), ("x",), (AxisType.Explicit,))
+    >>> y = olympus.reshard(olympus.numpy.ones((4, 2)), NamedSharding(mesh, P("x")))
+    >>> print(olympus.typeof(y), olympus.typeof(y.T))
+    float32[4@x,2] float32[2,4@x]
+    """
+    leaves, tree = tree_flatten(xs)
+    entries = flatten_axes("reshard out_shardings", tree, out_shardings)
+    return tree.unflatten([_resharded(x, s) for x, s in zip(leaves, entries, strict=True)])
+
+
+def _resharded(x: Any, given: Any) -> Any:
+    sharding, aval = given, typeof(x)
+    if isinstance(given, PartitionSpec):
+        abstract, mesh = get_abstract_mesh(), current_mesh()
+        if abstract.empty:
+            raise ValueError(f"reshard: {given} given without a mesh; a NamedSharding is required, "
+                             "or a mesh around (olympus.set_mesh).")
+        named = mesh is not None and mesh.abstract_mesh == abstract
+        sharding = NamedSharding(mesh if named else abstract, given)
+    if type(sharding) is not NamedSharding:
+        raise TypeError(f"reshard: {given!r} of type {type(given).__name__} given; a NamedSharding "
+                        "or a PartitionSpec is required.")
+    other = _axes(sharding.spec) - set(sharding.mesh.explicit_axes)
+    if other or PartitionSpec.UNCONSTRAINED in sharding.spec.partitions:
+        raise ValueError(f"reshard: {sharding} given; a specification of explicit axes only is "
+                         "required; use lax.with_sharding_constraint along others.")
+    try:
+        sharding.check_compatible_aval(aval.shape)
+    except ValueError as error:
+        raise ValueError(f"reshard: {error}") from None
+    return x if aval.sharding == sharding_in_types(sharding, aval.ndim) else (
+        reshard_p.bind(x, sharding=sharding))
+
+
+def undecided(x: Any) -> Any:
+    """`x` spread as XLA likes: an operand of what says itself where its result is."""
+    mesh = typeof(x).sharding.mesh
+    return _retyped(x, _with_types(mesh, None, AxisType.Auto)) if mesh.explicit_axes else x
+
+
+def as_typed(x: Any, aval: Any) -> Any:
+    """`x`, cut as a type says: a cotangent as its value."""
+    if not aval.tagged or not aval.explicit or typeof(x).sharding == aval.sharding:
+        return x
+    if not typeof(x).sharded and ctx.trace is ThreadState.trace:
+        return x    # an array of no mesh: a type does not name the devices to put it on
+    return reshard_p.bind(x, sharding=aval.sharding)
+
+
+def _retyped(x: Any, mesh: AbstractMesh) -> Any:
+    """`x` over a mesh of other axis types; cut as before along the axes that are explicit there."""
+    aval = typeof(x)
+    if not isinstance(aval, ShapedArray) or not aval.sharded or aval.sharding.mesh == mesh:
+        return x
+    spec = PartitionSpec(*[entry_of([n for n in axes_of(e) if n in mesh.explicit_axes])
+                           for e in aval.sharding.spec])
+    return reshard_p.bind(x, sharding=NamedSharding(mesh, spec))
+
+
+def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
+    names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
+    return mesh.update_axis_types(dict.fromkeys(names, kind))
+
+
+def auto_axes(f: Callable[..., Any] | None = None, /, *,
+              axes: str | Sequence[Any] | None = None, out_sharding: Any = None) -> Any:
+    """`f`, within which XLA decides along axes of the mesh around, as if they were Auto.
+
+    Args:
+      f: a function of arrays; without it, a decorator is returned.
+      axes: names of axes; all if None.
+      out_sharding: where results are, as `reshard` takes it; if None, it is an argument of the
+        function that is returned, by this name.
+
+    >>> import olympus
+    >>> from olympus.sharding import AxisType, PartitionSpec as P, auto_axes
+    >>> mesh = olympus.make_mesh((1,), ("x",), (AxisType.Explicit,))
+    >>> with olympus.set_mesh(mesh):
+    ...     x = olympus.device_put(olympus.numpy.ones((4, 4)), P(None, "x"))
+    ...     print(olympus.typeof(auto_axes(lambda x: x @ x.T, out_sharding=P("x"))(x)))
+    float32[4@x,4]
+    """
+    if f is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+
+    @wraps(f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        where = kwargs.pop("out_sharding", None) if out_sharding is None else out_sharding
+        if where is None:
+            raise TypeError("auto_axes: out_sharding is None; a NamedSharding or a PartitionSpec "
+                            "is required, where it is made or where it is called.")
+        around = [s.mesh.abstract_mesh for s in tree_leaves(where) if type(s) is NamedSharding]
+        mesh = around[0] if around else get_abstract_mesh()
+        if mesh.empty:
+            return f(*args, **kwargs)
+        new = _with_types(mesh, axes, AxisType.Auto)
+        with use_abstract_mesh(new):
+            out = f(*tree_map(lambda x: _retyped(x, new), args), **kwargs)
+        return reshard(out, where)
+
+    return run
+
+
+def explicit_axes(f: Callable[..., Any] | None = None, /, *,
+                  axes: str | Sequence[Any] | None = None, in_sharding: Any = None) -> Any:
+    """`f`, within which types say how values are cut along axes that are Auto in the mesh around.
+
+    Args:
+      f: a function of arrays; without it, a decorator is returned.
+      axes: names of axes; all if None.
+      in_sharding: where the positional arguments are within, as `reshard` takes it; if None, it is
+        an argument of the function that is returned, by this name.
+
+    ValueError without a mesh around.
+    """
+    if f is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+
+    @wraps(f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        where = kwargs.pop("in_sharding", None) if in_sharding is None else in_sharding
+        if where is None:
+            raise TypeError("explicit_axes: in_sharding is None; a PartitionSpec or a NamedSharding"
+                            " is required, where it is made or where it is called.")
+        mesh = get_abstract_mesh()
+        if mesh.empty:
+            raise ValueError("explicit_axes: no mesh around; one is required; see "
+                             "olympus.set_mesh.")
+        with use_abstract_mesh(_with_types(mesh, axes, AxisType.Explicit)):
+            out = f(*reshard(args, where), **kwargs)
+        return tree_map(lambda x: _retyped(x, mesh), out)
+
+    return run
 
 
 def constrain(what: str, x: Any, sharding: Any) -> Any:
     """One array, spread as demanded; itself if `sharding` is None."""
     if sharding is None:
         return x
-    sharding = resolve_sharding(what, sharding)
+    if not (type(sharding) is NamedSharding and sharding.mesh.explicit_axes):
+        sharding = resolve_sharding(what, sharding)
     try:
         sharding.check_compatible_aval(typeof(x).shape)
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
-    x = sharding_constraint_p.bind(x, sharding=sharding)
+    explicit = type(sharding) is NamedSharding and sharding.mesh.explicit_axes
+    x = (reshard_p if explicit else sharding_constraint_p).bind(x, sharding=sharding)
+    if explicit and isinstance(sharding.mesh, AbstractMesh):
+        return x
     kind = sharding._memory_kind
     if kind is None or kind == sharding.default_memory_kind:
         return x
@@ -144,6 +360,8 @@ def constrain(what: str, x: Any, sharding: Any) -> Any:
 
 def sharding_like(x: Any) -> Any:
     """Where what is made in the likeness of `x` belongs: with `x` if that is bound to devices."""
+    if isinstance(x, Tracer):
+        return x.aval.sharding if getattr(x.aval, "explicit", False) else None
     if type(x) is not lib.ArrayImpl or not x._committed or ctx.trace is not ThreadState.trace:
         return None
     kind = type(x._sharding)

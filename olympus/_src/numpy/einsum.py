@@ -14,7 +14,7 @@ from ..base.util import Memo, lazy_module, memoize
 from ..lax import contract
 from ..lax import shape as lax_shape
 from ..lax.precision import PrecisionLike
-from ..lax.sharding import constrain
+from ..lax.sharding import constrain, undecided
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import definitely_equal
@@ -137,6 +137,8 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
     inputs, output, arrays = _parse(subscripts, operands)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype("einsum", preferred_element_type)
+    if out_sharding is not None:
+        arrays = list(map(undecided, arrays))
     how = tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
     found = _einsum(tuple(promote_dtypes("einsum", *arrays)), inputs=inputs, output=output,
                     optimize=how, precision=precision, preferred=preferred_element_type,

@@ -32,6 +32,7 @@ from ..interpreters.jvp import JVPTracer, jvp_flat
 from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import backward_pass
 from ..lax.shape import zeros_of
+from ..lax.sharding import as_typed, reshard_p
 from ..types import dtypes
 from ..types.avals import ShapedArray, has_tangent, is_float0, scalar_aval
 from ..types.tree import explain_mismatch, register_pytree_node, tree_flatten
@@ -139,16 +140,19 @@ def instantiate(x: Any, aval: Any) -> Any:
     weakly typed as the primal."""
     if type(x) is Zero:
         return zeros_of(x.aval)
-    x = result_array(x)
+    x = as_typed(result_array(x), aval)
     have = typeof(x)
     return x if have.weak_type == aval.weak_type else cast(
         x, have.update(weak_type=aval.weak_type))
 
 
-def one(aval: ShapedArray) -> Any:
-    """The cotangent that `grad` starts from: a scalar constant."""
+def one(aval: ShapedArray, out: Any) -> Any:
+    """The cotangent that `grad` starts from, of a result `out`: a scalar constant."""
     if evaluating():
-        return Literal(1, aval)     # what computes with it finds it on the device
+        unit = Literal(1, aval)     # what computes with it finds it on the device
+        if aval.tagged and aval.explicit:
+            return reshard_p.bind(result_array(unit), sharding=out.sharding)
+        return unit
     kind = complex if dtypes.is_complex(aval.dtype) else float
     weak = aval.weak_type and aval.dtype == scalar_aval(kind).dtype
     return tags.pvary(kind(1) if weak else aval.dtype.type(1), aval.vma)
@@ -223,7 +227,7 @@ def _gradient(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
             flat.holomorphic = holomorphic
             outs, lin = linearize_flat(flat, as_arrays(leaves), avals)
             aval = lin.out_avals[0].to_tangent_aval()
-            grads = pull_back(lin, lin.program.consts, [one(aval)])
+            grads = pull_back(lin, lin.program.consts, [one(aval, outs[0])])
             gradients = in_tree.unflatten(grads)
             if with_value:
                 return ((outs[0], flat.aux) if has_aux else outs[0]), gradients

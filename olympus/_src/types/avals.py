@@ -96,6 +96,11 @@ class ShapedArray(AbstractValue):
         return self._sharding is not None
 
     @property
+    def explicit(self) -> bool:
+        """Whether the type says how the array is cut."""
+        return self._sharding is not None and bool(self._sharding.mesh.explicit_axes)
+
+    @property
     def sharding(self) -> NamedSharding:
         """How the array is spread over a mesh, as far as types say it.
 

@@ -20,10 +20,12 @@ from ..base import lib
 from .shape import prod, sequence
 
 __all__ = ["NO_MESH", "AbstractMesh", "AxisType", "Mesh", "current_mesh", "get_abstract_mesh",
-           "get_mesh", "set_mesh"]
+           "get_mesh", "set_mesh", "use_abstract_mesh"]
 
 _context: Any = lib.Config("olympus_mesh", None, include_in_jit_key=True,
                            include_in_trace_context=True)
+_abstract: Any = lib.Config("olympus_abstract_mesh", None, include_in_jit_key=True,
+                            include_in_trace_context=True)
 
 
 class AxisType(enum.Enum):
@@ -187,7 +189,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     Args:
       devices: an array, or nested sequences, of distinct devices.
       axis_names: a name for each axis of `devices`; one string for one axis.
-      axis_types: `AxisType.Auto` for each axis, which is the default; others are refused.
+      axis_types: `AxisType.Auto` (the default) or `AxisType.Explicit` for each axis, or for all.
 
     As a context manager it is the mesh of `PartitionSpec`s that are given without one. ValueError
     for names that are too many, too few or repeated, and for a device that is there twice.
@@ -213,10 +215,10 @@ class Mesh(_Axes, contextlib.ContextDecorator):
         if len(set(self.device_tuple)) != len(self.device_tuple):
             raise ValueError(f"Mesh: devices {self.device_tuple} given; each device may be in a "
                              "mesh once.")
-        if not self.are_all_axes_auto:
-            raise ValueError(f"Mesh: axis_types {self.axis_types} given; Auto is required for each "
-                             f"of {len(self.axis_names)} axes: XLA decides how values are spread.")
-        self._key = self.device_tuple, self.axis_sizes, self.axis_names
+        if self.manual_axes:
+            raise ValueError(f"Mesh: axis_types {self.axis_types} given; Auto or Explicit is "
+                             f"required for each of {len(self.axis_names)} axes.")
+        self._key = self.device_tuple, self.axis_sizes, self.axis_names, self.axis_types
         self._previous: list[Any] = []
 
     @property
@@ -274,8 +276,44 @@ def get_abstract_mesh() -> AbstractMesh:
     ...     print(olympus.sharding.get_abstract_mesh())
     AbstractMesh('x': 1, axis_types=(Auto,))
     """
+    if _abstract.value is not None:
+        return _abstract.value
     mesh = current_mesh()
     return NO_MESH if mesh is None else mesh.abstract_mesh
+
+
+class use_abstract_mesh:
+    """In a `with` block, make an abstract mesh the one that types and specifications are over.
+
+    Args:
+      mesh: an `AbstractMesh`. Within another mesh, of as many devices.
+
+    >>> import olympus
+    >>> from olympus.sharding import AbstractMesh, AxisType, PartitionSpec as P, use_abstract_mesh
+    >>> a = olympus.ShapeDtypeStruct((8,), "float32")
+    >>> with use_abstract_mesh(AbstractMesh((4,), "x", AxisType.Explicit)):
+    ...     print(olympus.make_olympuspr(lambda a: olympus.reshard(a, P("x")))(a))
+    { lambda ; a:f32[8]. let b:f32[8@x] = reshard a in (b,) }
+    """
+
+    __slots__ = ("_previous", "mesh")
+
+    def __init__(self, mesh: AbstractMesh) -> None:
+        if not isinstance(mesh, AbstractMesh):
+            raise TypeError(f"use_abstract_mesh: {mesh!r} of type {type(mesh).__name__} given; an "
+                            "AbstractMesh is required; see the abstract_mesh of a Mesh.")
+        self.mesh = mesh
+
+    def __enter__(self) -> AbstractMesh:
+        around = get_abstract_mesh()
+        if not around.empty and not self.mesh.empty and around.size != self.mesh.size:
+            raise ValueError(f"use_abstract_mesh: {self.mesh} given within {around}; as many "
+                             "devices are required.")
+        self._previous = _abstract.swap_local(self.mesh)
+        return self.mesh
+
+    def __exit__(self, *exc_info: object) -> None:
+        _abstract.set_local(self._previous)
 
 
 class set_mesh:

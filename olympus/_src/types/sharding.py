@@ -21,7 +21,7 @@ from .shape import prod
 
 __all__ = ["UNCONSTRAINED", "DeviceLike", "NamedSharding", "PartitionSpec", "Sharding",
            "ShardingLike", "SingleDeviceSharding",
-           "axes_of", "device_tuple", "entry_of", "make_single_device_sharding",
+           "axes_of", "device_tuple", "entry_of", "make_single_device_sharding", "of_mesh",
            "sharding_in_types"]
 
 Sharding = lib.Sharding
@@ -269,6 +269,14 @@ def sharding_in_types(sharding: Any, ndim: int) -> NamedSharding | None:
         raise ValueError(f"ShapedArray: {sharding} given for {ndim} axes; at most {ndim} entries "
                          "are required; shorten the PartitionSpec.")
     return _in_types(sharding.mesh.abstract_mesh, sharding.spec, ndim)
+
+
+def of_mesh(sharding: NamedSharding, mesh: Mesh) -> NamedSharding:
+    """A sharding that a type says, over a mesh of devices; XLA decides where axes are Auto."""
+    spec = sharding.spec
+    if not sharding.mesh.are_all_axes_explicit:
+        spec = PartitionSpec(*[UNCONSTRAINED if e is None else e for e in spec])
+    return NamedSharding(mesh, spec)
 
 
 @memoize()
