@@ -14,7 +14,6 @@ from ..base import errors, source
 from ..types.avals import ShapedArray
 from .effects import of_equations
 from .ir import ClosedOlympuspr, Literal, Olympuspr
-from .tags import literals_vary
 from .trace import typeof
 
 __all__ = ["check_olympuspr"]
@@ -119,7 +118,7 @@ def _shape_problems(eqn: Any) -> Iterator[str]:
 
 
 def _type_problems(eqn: Any) -> Iterator[str]:
-    avals = literals_vary(eqn.invars, [a.aval for a in eqn.invars])
+    avals = tuple(a.aval for a in eqn.invars)
     try:
         # Not `result_avals`, whose memo would answer with what was recorded.
         inferred = eqn.primitive.inferred(avals, eqn.params)

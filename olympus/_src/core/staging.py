@@ -134,10 +134,9 @@ class StagingTrace(Trace):
         """`process` of operands that are cast to vary along the same axes of a mesh."""
         outer, ctx.trace = ctx.trace, self      # which is the parent of a tape in a rule's own code
         try:
-            args, avals = vary_alike(args)
+            args = vary_alike(args)
         finally:
             ctx.trace = outer
-        prim.result_avals(avals, params)        # what is refused still is so for good
         return StagingTrace.process(self, prim, args, params, where)
 
     def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:

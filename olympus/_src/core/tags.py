@@ -12,13 +12,12 @@ memory of the operands, unless the operation moves them (`memory(params)`).
 Operands vary along the same axes: a trace that records an operation casts those that do not
 (`pvary`), so that transposing the program adds up what devices contribute to a value that is the
 same on all of them. Results vary as the operands, unless the operation says otherwise
-(`varying(vma, params)`: collectives). Literals are the same everywhere and have no cotangent; they
-are not cast.
+(`varying(vma, params)`: collectives). Literals have no cotangent: their types vary as it is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..base.errors import ShardingTypeError
@@ -26,12 +25,13 @@ from ..types.avals import ShapedArray
 from ..types.mesh import AbstractMesh
 from ..types.shape import definitely_equal, less, mod, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
+from .ir import Literal
 from .trace import is_literal, typeof
 
 __all__ = ["Operand", "VaryingError", "along", "as_first", "body", "broadcast", "concatenate",
-           "contract", "convolve", "elementwise", "gather", "install_pvary", "leading",
-           "literals_vary", "matrix", "pvary", "reduce", "reshape", "same", "scatter", "squeeze",
-           "stack", "tagged", "transpose", "unstack", "update_slice", "vary_alike", "whole"]
+           "contract", "convolve", "elementwise", "gather", "install_pvary", "leading", "matrix",
+           "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack", "tagged",
+           "transpose", "unstack", "update_slice", "vary_alike", "whole"]
 
 Entries = tuple[Any, ...]
 
@@ -62,7 +62,7 @@ def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -
         found = (_spread(prim, mesh, avals, plain, params) if mesh.explicit_axes else
                  [()] * len(plain))     # XLA decides
         shardings = [NamedSharding(mesh, PartitionSpec(*entries)) for entries in found]
-    vma = _varying(prim, arrays, plain)
+    vma = _varying(prim, arrays)
     if prim.varying is not None:
         vma = prim.varying(vma, params)
     spaces = {a.memory_space for a in arrays if a.shape} or {
@@ -78,11 +78,9 @@ class VaryingError(ValueError):
     """Operands vary along different axes; whoever records an operation casts them."""
 
 
-def _varying(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any]) -> frozenset[Any]:
+def _varying(prim: Any, arrays: Sequence[ShapedArray]) -> frozenset[Any]:
     """The axes along which all operands vary."""
-    # Among larger ones, operands of rank 0 of elementwise operations are literals.
-    large = prim.elementwise and outs[0].ndim > 0
-    found = [a.vma for a in arrays if a.ndim or not large]
+    found = [a.vma for a in arrays]
     if any(vma != found[0] for vma in found):
         raise VaryingError(f"{prim.name}: operands {_listed(arrays)} given, which vary along "
                            "different axes; cast them with lax.pcast(…, to='varying').")
@@ -105,22 +103,15 @@ def pvary(x: Any, vma: frozenset[Any]) -> Any:
     return _pvary.bind(x, axes=tuple(sorted(vma - aval.vma, key=str)))
 
 
-def literals_vary(operands: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
-    """The operands' avals, those of literals as if they varied as the others do."""
-    vma = _union(avals)
-    return tuple([a.update(vma=vma) if is_literal(x) else a
-                  for x, a in zip(operands, avals, strict=True)]) if vma else tuple(avals)
-
-
-def vary_alike(operands: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Operands that vary along the same axes, cast in the current trace where needed; avals."""
-    vma = _union(map(typeof, operands))
-    cast = tuple([x if is_literal(x) else pvary(x, vma) for x in operands])
-    return cast, literals_vary(cast, list(map(typeof, cast)))
-
-
-def _union(avals: Iterable[Any]) -> frozenset[Any]:
-    return frozenset().union(*[a.vma for a in avals if isinstance(a, ShapedArray)])
+def vary_alike(operands: Sequence[Any]) -> list[Any]:
+    """Operands that vary along the same axes, cast in the current trace where needed."""
+    avals = list(map(typeof, operands))
+    arrays = [isinstance(a, ShapedArray) for a in avals]
+    vma = frozenset().union(*[a.vma for x, a, array in zip(operands, avals, arrays, strict=True)
+                              if array and not is_literal(x)])
+    return [x if not array else
+            Literal(getattr(x, "val", x), a.update(vma=vma)) if is_literal(x) else pvary(x, vma)
+            for x, a, array in zip(operands, avals, arrays, strict=True)]
 
 
 def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
