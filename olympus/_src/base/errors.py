@@ -43,7 +43,11 @@ __all__ = [
 
 
 class ResourceExhaustedError(OlympusRuntimeError):
-    """An array or a program needs more memory than the device has."""
+    """An array or a program needs more memory than the device has.
+
+    Where a compiled call that C++ makes by itself finds so (one that has run before for such
+    arguments), the error is of the parent class, with RESOURCE_EXHAUSTED in its text.
+    """
 
 
 class DonatedArgumentError(OlympusRuntimeError):
