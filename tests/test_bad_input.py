@@ -73,3 +73,19 @@ def test_a_window_far_outside_is_moved_inside(start, dtype):
     np.testing.assert_array_equal(lax.dynamic_slice(x, (start, one), (2, 2)), wanted)
     np.testing.assert_array_equal(
         olympus.jit(lambda x, i: lax.dynamic_slice(x, (start, i), (2, 2)))(x, one), wanted)
+
+
+@pytest.mark.parametrize("what", [
+    "lax.convert_element_type(operand=1j)", "lax.linalg.schur(select_callable=dict)",
+    "lax.slice(strides=empty)", "lax.conv(window_strides=bytes)",
+    "numpy.linalg.matrix_rank(tol=text)", "numpy.linalg.matrix_rank(rtol=objects)",
+    "numpy.linalg.vector_norm(ord=1j)", "numpy.nanstd(ddof=1j)", "numpy.pad(pad_width[0]=set)",
+    "numpy.pad(pad_width[0]=bytes)", "numpy.piecewise(condlist=set)",
+    "random.beta(a=1j)", "random.chisquare(df=1j)", "random.geometric(p=1j)",
+    "random.uniform(minval=1j)", "random.wald(mean=1j)"])
+def test_what_numpy_and_jax_refuse_is_refused(what):
+    """Each was computed, without the part that means nothing."""
+    name, _, bad = what[:-1].partition("(")
+    fun = dict(tool.functions())[name]
+    call = dict(tool.bad_calls(tool.legal_call(name, fun)))[bad]
+    assert tool.outcome(call) == "refused"

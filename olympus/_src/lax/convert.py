@@ -77,7 +77,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     numbers become real by dropping the imaginary part, with NumPy's ComplexWarning; use `real` to
     say so. Anything becomes bool by comparison with zero.
 
-    Raises OverflowError for a Python int that neither the dtype nor the default int holds.
+    Raises TypeError for a Python complex that is to be real, OverflowError for a Python int that
+    neither the dtype nor the default int holds.
 
     >>> import olympus
     >>> olympus.lax.convert_element_type(olympus.numpy.array([-1.7, 2.5, 3e9]), "int32")
@@ -93,6 +94,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     aval = typeof(operand)
     if (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)
             and not dtypes.is_bool(dtype)):
+        if isinstance(operand, complex):
+            raise TypeError(f"convert_element_type: {operand} to {dtype} given; a real number is "
+                            "required; take its real part.")
         source.warn(f"convert_element_type: {aval} to {dtype} drops the imaginary part; use "
                     "lax.real to say so.", np.exceptions.ComplexWarning)
     if dtype == aval.dtype and not aval.weak_type and is_array(operand):

@@ -69,7 +69,7 @@ class Slice(Structural):
 
     def infer(self, x: ShapedArray, *, start_indices: Dims, limit_indices: Dims,
               strides: Dims | None) -> ShapedArray:
-        steps = strides or (1,) * x.ndim
+        steps = (1,) * x.ndim if strides is None else strides
         if not len(start_indices) == len(limit_indices) == len(steps) == x.ndim:
             raise TypeError(f"slice: operand {x}, start_indices {start_indices}, limit_indices "
                             f"{limit_indices}, strides {strides} given; one entry per axis is "

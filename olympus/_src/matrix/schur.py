@@ -228,6 +228,9 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bo
     [[1. 2.]
      [0. 3.]]
     """
+    if select_callable is not None and not callable(select_callable):
+        raise TypeError(f"schur: select_callable {select_callable!r} given; a function is "
+                        "required.")
     if sort_eig_vals and select_callable is None:
         raise ValueError("schur: sort_eig_vals=True given without select_callable; a function that "
                          "tells which eigenvalues come first is required.")

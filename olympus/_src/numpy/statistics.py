@@ -127,6 +127,8 @@ def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddo
     if correction is not None and ddof != 0:
         raise ValueError(f"{name}: both ddof {ddof} and correction {correction} given; they mean "
                          "the same; pass one.")
+    if isinstance(ddof, (complex, np.complexfloating)):
+        raise TypeError(f"{name}: ddof {ddof} given; a real number is required.")
     dtype = (dtypes.to_real_dtype(dtypes.to_inexact_dtype(x.dtype)) if dtype is None
              else dtypes.requested_dtype(name, dtype))
     if dtypes.is_complex(dtype) or dtype == BOOL:

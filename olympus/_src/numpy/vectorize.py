@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from typing import Any
 
 from ..base.typing import Array, ArrayLike
@@ -54,7 +54,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     if signature is not None and not isinstance(signature, str):
         raise TypeError(f"vectorize: signature {signature!r} given; text such as '(n),(n)->()' is "
                         "required.")
-    excluded = sequence(excluded, "vectorize", "excluded")
+    if not isinstance(excluded, Set):
+        excluded = sequence(excluded, "vectorize", "excluded")
     if any(not isinstance(e, (str, int)) for e in excluded):
         raise TypeError(f"vectorize: excluded {excluded!r} given; positions (int) and names (str) "
                         "are required.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core.ir import Literal
 from ..core.trace import typeof
 from ..lax.shape import broadcast_in_dim
@@ -12,7 +14,7 @@ from ..numpy import promote
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
 
-__all__ = ["Dims", "draw_shape", "float_dtype", "parameter", "shape_of"]
+__all__ = ["Dims", "draw_shape", "float_dtype", "parameter", "refuse_complex", "shape_of"]
 
 Dims = tuple[int, ...]
 
@@ -37,9 +39,11 @@ def shape_of(x: Any) -> Dims:
 def draw_shape(name: str, shape: Any, *params: Any) -> Dims:
     """The samples' shape, which parameters must broadcast to; without one, what they broadcast to.
 
-    Raises ValueError where they do not.
+    Raises ValueError where they do not, TypeError for complex ones.
     """
     given = [shape_of(p) for p in params]
+    for p in params:
+        refuse_complex(name, p)
     if shape is None:
         return broadcast_shapes(*given)
     found = canonical_shape(shape, name)
@@ -54,8 +58,17 @@ def draw_shape(name: str, shape: Any, *params: Any) -> Dims:
     return found
 
 
+def refuse_complex(name: str, x: Any) -> None:
+    """TypeError for a complex parameter."""
+    if isinstance(x, complex) or dtypes.is_complex(getattr(x, "dtype", np.dtype(bool))):
+        raise TypeError(f"{name}: a complex parameter given; real numbers are required; take their "
+                        "real part.")
+
+
 def parameter(x: Any, dtype: Any, shape: Sequence[int]) -> Any:
     """A parameter as an array of the samples' dtype and shape."""
+    if not dtypes.is_complex(dtype):
+        refuse_complex("random", x)
     x = promote.convert(promote.plain(promote.operand("random", x)), dtype)
     own = typeof(x).shape
     if type(x) is not Literal and own == tuple(shape):

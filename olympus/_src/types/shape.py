@@ -83,9 +83,14 @@ def entries(given: Any) -> tuple[Any, ...]:
 
 
 def sequence(given: Any, what: str, noun: str) -> tuple[Any, ...]:
-    """The entries of a list, tuple or other iterable, in order; TypeError for what is none."""
+    """The entries of a list, tuple or other iterable, in order; TypeError for what is none.
+
+    Text is none here, nor is what has no order: sets and mappings.
+    """
     try:
-        return tuple(given)
+        if not isinstance(given, (str, bytes, bytearray, Set, Mapping)):
+            return tuple(given)
+        raise TypeError
     except TypeError:
         shown = str(given.aval) if hasattr(given, "aval") else repr(given)
         raise TypeError(f"{what}: {noun} {shown} of type {type(given).__name__} given; a sequence "

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, PyTree, R
+from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
@@ -353,6 +353,7 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
         raise ValueError("matrix_rank: rtol and tol given; a tolerance is relative or absolute; "
                          "pass one of them.")
     x = inexact(array_args("matrix_rank", M)[0])
+    array_args("matrix_rank", *[limit for limit in (rtol, tol) if limit is not None])
     aval = typeof(x)
     if aval.ndim < 2:
         return astype(reductions.any(not_equal(x, 0)), dtypes.default_int())
@@ -367,7 +368,7 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
 
 
 @fused(static=("p",))
-def cond(x: ArrayLike, p: PyTree = None) -> R:
+def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """The condition number: the norm of a matrix times the norm of its inverse.
 
     Args:

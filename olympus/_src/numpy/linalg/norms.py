@@ -71,6 +71,8 @@ def _power_norm(x: Any, p: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
 def _vector(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     if isinstance(ord, str):
         raise ValueError(f"norm: order {ord!r} for a vector given; a number is required.")
+    if isinstance(ord, (complex, np.complexfloating)):
+        raise TypeError(f"norm: order {ord} for a vector given; a real number is required.")
     if isinstance(ord, (int, float)):
         if ord == np.inf:
             return _extreme(x, absolute(x), axes, True, keepdims)
