@@ -40,7 +40,7 @@ from .nans import check_results, debugging
 from .placement import placement_of, sharding_of
 
 __all__ = ["BASE", "FAILURES", "EvalTrace", "apply_primitive", "argument_array", "check_deleted",
-           "fits", "literal_array", "number_array", "result_array", "run_program", "scalar",
+           "fits", "number_array", "placed", "result_array", "run_program", "scalar",
            "scalars", "shard_fallback"]
 
 ArrayImpl = lib.ArrayImpl
@@ -75,8 +75,10 @@ def scalar(aval: Any, number: Any) -> Any:
     return found
 
 
-def literal_array(literal: Literal) -> Any:
-    """The array of a program's constant, as an operand."""
+def placed(literal: Any) -> Any:
+    """A program's constant as an operand: its array. Anything else as it is."""
+    if type(literal) is not Literal:
+        return literal
     aval, number = literal.aval, literal.val
     kind = _KINDS.get(dtypes.scalar_kind(aval.dtype))
     return scalar(aval, number if kind is None or type(number) is kind else kind(number))
@@ -111,7 +113,7 @@ def argument_array(x: Any) -> Any:
     if kind is ArrayImpl or kind in HOLDERS:
         return x
     if kind is Literal:
-        return literal_array(x)
+        return placed(x)
     if isinstance(x, Tracer):
         check_usable(x)
         raise errors.UnexpectedTracerError(

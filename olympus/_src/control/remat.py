@@ -12,7 +12,7 @@ from ..base.typing import P, R
 from ..base.util import bit_key, name_of, wraps
 from ..core import tags
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, read, variables
 from ..core.primitive import Axis, Higher, Linear, Primitive, Zero
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed
@@ -155,17 +155,14 @@ def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     env: dict[Any, Any] = dict(
         zip((*pr.constvars, *pr.invars), (*closed.consts, *args), strict=True))
 
-    def read(v: Any) -> Any:
-        return v if type(v) is Literal else env[v]
-
     for eqn in pr.eqns:
-        ins = list(map(read, eqn.invars))
+        ins = read(eqn.invars, env)
         if eqn.primitive is call_p:
             out: Any = _evaluate_inline(eqn.params["olympuspr"], ins)
         else:
             out = eqn.primitive.bind_eqn(ins, eqn.params)
         env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
-    return list(map(read, pr.outvars))
+    return read(pr.outvars, env)
 
 
 def _pass_on(closed: ClosedOlympuspr, policy: Any) -> ClosedOlympuspr:
@@ -255,10 +252,10 @@ def _verdict(policy: Any, eqn: OlympusprEqn) -> Any:
 def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Any], stops: set[Any]) -> set[Any]:
     """The variables that `outs` are computed from, not looking behind `stops`."""
     # A stop is live itself (it is asked for), but what it is computed from is not for its sake.
-    live = {v for v in outs if type(v) is not Literal}
+    live: set[Any] = set(variables(outs))
     for eqn in reversed(eqns):
         if any(v in live for v in eqn.outvars) and not any(v in stops for v in eqn.outvars):
-            live.update(v for v in eqn.invars if type(v) is not Literal)
+            live.update(variables(eqn.invars))
     return live
 
 

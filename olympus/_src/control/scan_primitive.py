@@ -12,7 +12,7 @@ from typing import Any
 from ..base.util import cut
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
 from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
 from ..core.staging import stage
 from ..core.trace import typeof
@@ -35,9 +35,9 @@ def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> list[bool]:
     pr = closed.olympuspr
     found = {v for v, flag in zip(pr.invars, flags, strict=True) if flag}
     for eqn in pr.eqns:
-        if any(type(v) is not Literal and v in found for v in eqn.invars):
+        if not found.isdisjoint(variables(eqn.invars)):
             found.update(eqn.outvars)
-    return [type(v) is not Literal and v in found for v in pr.outvars]
+    return [v in found for v in pr.outvars]
 
 
 class Scan(Higher):
@@ -335,7 +335,7 @@ def _hoist(body: ClosedOlympuspr, kinds: Sequence[int | None], num_consts: int
     # it matters how often they happen.
     fixed = {*pr.constvars, *pr.invars[:num_consts]}
     for eqn in pr.eqns:
-        if not eqn.effects and all(type(v) is Literal or v in fixed for v in eqn.invars):
+        if not eqn.effects and fixed.issuperset(variables(eqn.invars)):
             fixed.update(eqn.outvars)
     stacked = iter(pr.outvars[first:])
     hoisted: list[Any] = []

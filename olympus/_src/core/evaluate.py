@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .context import ROOT, ctx
-from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
+from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, read
 from .staging import StagingTrace
 from .trace import Trace
 
@@ -46,12 +46,12 @@ def evaluate(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any],
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
     env.update(zip(pr.invars, args, strict=True))
     for eqn in pr.eqns:
-        out = step(eqn, [a if type(a) is Literal else env[a] for a in eqn.invars])
+        out = step(eqn, read(eqn.invars, env))
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outvars, out, strict=True))
         else:
             env[eqn.outvars[0]] = out
-    return [a if type(a) is Literal else env[a] for a in pr.outvars]
+    return read(pr.outvars, env)
 
 
 def bind(eqn: OlympusprEqn, ins: list[Any]) -> Any:

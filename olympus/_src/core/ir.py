@@ -10,7 +10,7 @@ An equation binds a primitive to atoms (a `Var` or a `Literal`). Nothing here ru
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from .context import current_context
 from .effects import of_equations
 
 __all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
-           "NO_EFFECTS"]
+           "NO_EFFECTS", "read", "variables"]
 
 _DERIVED_LIMIT = 256
 NO_EFFECTS: frozenset[Any] = frozenset()
@@ -106,6 +106,20 @@ class Literal:
 
 
 Atom = Var | Literal
+
+
+def read(atoms: Iterable[Atom], env: Mapping[Var, Any]) -> list[Any]:
+    """The values of operands: a literal stands for itself."""
+    # A loop, since a comprehension is a second frame, for every equation of every pass.
+    found: list[Any] = []
+    for atom in atoms:
+        found.append(atom if type(atom) is Literal else env[atom])
+    return found
+
+
+def variables(atoms: Iterable[Atom]) -> list[Var]:
+    """Those of the atoms that are no literals."""
+    return [atom for atom in atoms if type(atom) is not Literal]
 
 
 class SourceInfo(NamedTuple):

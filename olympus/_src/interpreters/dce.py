@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr
+from ..core.ir import ClosedOlympuspr, DropVar, Olympuspr, variables
 from ..core.primitive import Higher
 
 __all__ = ["dce_closed", "dce_program"]
@@ -22,7 +22,7 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
       keep_inputs: keep unused invars in the signature (the flags say which are unused).
     """
     outvars = [v for v, used in zip(pr.outvars, used_out, strict=True) if used]
-    live: set[Any] = {v for v in outvars if type(v) is not Literal}
+    live: set[Any] = set(variables(outvars))
     kept = []
     # Backwards: when an equation is met, all that could read its results has been seen, so whether
     # a result is in `live` is final. An effect that `keeps` counts as a reader.
@@ -42,9 +42,7 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
                                        for v, u in zip(eqn.outvars, used, strict=True)])
         kept.append(eqn)
         # Of the equation as it is now: one with bodies may read fewer operands than before.
-        for v in eqn.invars:
-            if type(v) is not Literal:
-                live.add(v)
+        live.update(variables(eqn.invars))
     kept.reverse()
     used_consts = [v in live for v in pr.constvars]
     used_in = [v in live for v in pr.invars]

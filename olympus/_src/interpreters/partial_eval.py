@@ -218,7 +218,7 @@ def _narrow(split: Split) -> Split:
     pr, later = split.known.olympuspr, split.unknown.olympuspr
     first = len(pr.outvars) - split.num_computed
     made = {v: eqn for eqn in pr.eqns if eqn.primitive is broadcast_in_dim_p for v in eqn.outvars}
-    if not any(type(v) is not Literal and v in made for v in pr.outvars[first:]):
+    if made.keys().isdisjoint(pr.outvars[first:]):
         return split
     position = {v: i for i, v in enumerate(pr.invars)}
     computed = iter(pr.outvars[first:])
@@ -230,11 +230,11 @@ def _narrow(split: Split) -> Split:
     # Those that stay, first: a broadcast of one of them takes its name instead of one more
     # residual. (`later.invars` goes on with the unknown inputs, hence not strict.)
     for v, name in zip(values, later.invars, strict=False):
-        if type(v) is Literal or v not in made:
+        if v not in made:
             taken[v] = name
     for v, name in zip(values, later.invars, strict=False):
         chain = []
-        while type(v) is not Literal and v in made:
+        while v in made:
             chain.append(made[v])
             v = made[v].invars[0]
         # `v` is now what the whole chain of broadcasts starts from.

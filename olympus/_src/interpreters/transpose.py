@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base.source import user_frame
 from ..core.context import Scope, ctx
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, read
 from ..core.primitive import Higher, Linear, Zero, check_count, not_linear
 from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
@@ -59,14 +59,12 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     env.update(zip(pr.invars, args, strict=True))
     pending = []
     for eqn in pr.eqns:
-        for v in eqn.invars:
-            if type(v) is not Literal and type(env[v]) is Linear:
-                pending.append(eqn)
-                for out in eqn.outvars:
-                    env[out] = Linear(out.aval)
-                break
+        ins = read(eqn.invars, env)
+        if Linear in map(type, ins):
+            pending.append(eqn)
+            for out in eqn.outvars:
+                env[out] = Linear(out.aval)
         else:
-            ins = [v if type(v) is Literal else env[v] for v in eqn.invars]
             ctx.eqn = scopes[eqn.ctx]
             found = eqn.primitive.bind_eqn(ins, eqn.params)
             env.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found],
@@ -90,7 +88,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 sum_so_far = acc.get(var)
                 acc[var] = ct if sum_so_far is None else add(sum_so_far, ct)
 
-    accumulate(pr.outvars, [v if type(v) is Literal else env[v] for v in pr.outvars], cts)
+    accumulate(pr.outvars, read(pr.outvars, env), cts)
     # All that rules of our own bind comes from the user's line that asks for the transpose, which
     # is looked for once. Bodies, and what users define, may have lines of their own.
     record = recorder(ctx.trace)
@@ -110,7 +108,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
                 # No cotangent gets here: the equation is not asked, and needs no transpose rule.
                 if out_cts is None:
                     continue
-            ins = [v if type(v) is Literal else env[v] for v in eqn.invars]
+            ins = read(eqn.invars, env)
             ctx.eqn = scopes[eqn.ctx]
             if prim.transpose is None:
                 raise not_linear(prim.name, "an operand")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from ..backend.array import HOLDERS
-from ..backend.eager import BASE, FAILURES, check_deleted, literal_array, number_array
+from ..backend.eager import BASE, FAILURES, check_deleted, number_array, placed
 from ..base import lib
 from ..base.typing import F
 from ..core.ir import Literal
@@ -56,7 +56,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     compiled = make_jit(fun, {"static_argnames": static}, library=True)
 
     name = fun.__name__
-    placed = _NUMBERS | {Literal} if numbers else {Literal}     # types put on the device here
+    ours = _NUMBERS | {Literal} if numbers else {Literal}       # types put on the device here
 
     def otherwise(error: Exception, args: tuple, kwargs: dict[str, Any]) -> Any:
         check_deleted(name, args)
@@ -67,7 +67,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
     @functools.wraps(fun)
     def call(x: Any = _ABSENT, y: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
         trace = ctx.trace
-        if (rest or trace is not BASE or type(y) in placed
+        if (rest or trace is not BASE or type(y) in ours
                 or (type(x) is not ArrayImpl and type(x) not in HOLDERS)):
             args = () if x is _ABSENT else (x,) if y is _ABSENT else (x, y, *rest)
             if type(trace) is StagingTrace or (
@@ -90,7 +90,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
             if kind in _PASSED_ON:
                 continue
             if kind is Literal:
-                found[i] = literal_array(a)
+                found[i] = placed(a)
             elif kind in _NUMBERS:
                 if numbers and trace is BASE:
                     found[i] = number_array(a)

@@ -19,7 +19,7 @@ from ..backend.compile import Placement
 from ..backend.eager import (
     argument_array,
     check_deleted,
-    literal_array,
+    placed,
     run_program,
     shard_fallback,
 )
@@ -289,7 +289,7 @@ class JitFunction:
 
     def _with_arrays(self, call: Call) -> Any:
         """The call of a library function with literals on the device, which C++ knows."""
-        leaves = [literal_array(x) if type(x) is Literal else x for x in call.leaves]
+        leaves = list(map(placed, call.leaves))
         dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
         return self.compiled()(*call.merged(dynamic), **kwargs, **call.static_kwargs)
 
