@@ -142,8 +142,8 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     # What is not traced, or has no derivative, stays inside.
     hoisted = [isinstance(c, Tracer) and has_tangent(typeof(c))
                for c in body.consts]
-    moved = [c for c, h in zip(body.consts, hoisted) if h]
-    kept = [c for c, h in zip(body.consts, hoisted) if not h]
+    moved = [c for c, h in zip(body.consts, hoisted, strict=True) if h]
+    kept = [c for c, h in zip(body.consts, hoisted, strict=True) if not h]
     num_args = len(example_args)
 
     def converted(*args: Any) -> Any:
@@ -195,7 +195,7 @@ class LinearCall(Higher):
                             [*f_consts, *res, *lin], [*t_consts, *t_res, *zeros])
         if any(type(t) is not Zero for t in t_lin):
             own = self.bind(*primals[:nf + nt + nr], *map(instantiate, t_lin), **params)
-            t_out = [x if type(t) is Zero else add(t, x) for t, x in zip(t_out, own)]
+            t_out = [x if type(t) is Zero else add(t, x) for t, x in zip(t_out, own, strict=True)]
         return out, t_out
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
@@ -211,14 +211,15 @@ class LinearCall(Higher):
                           transpose=callee, num_callee_consts=num_transpose_consts,
                           num_transpose_consts=num_callee_consts, num_res=num_res)
         return [None] * (len(args) - len(lin)) + [
-            ct if type(a) is Linear else None for a, ct in zip(lin, found)]
+            ct if type(a) is Linear else None for a, ct in zip(lin, found, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              callee: ClosedOlympuspr, transpose: ClosedOlympuspr, num_callee_consts: int,
              num_transpose_consts: int, num_res: int) -> Any:
         f_dims, t_dims, r_dims, l_dims = cut(dims, num_callee_consts, num_transpose_consts, num_res)
         # All linear operands and all outputs are mapped: transposed, they are each other's.
-        lin = [to_axis(x, d, 0, axis.size) for x, d in zip(args[len(args) - len(l_dims):], l_dims)]
+        lin = [to_axis(x, d, 0, axis.size)
+               for x, d in zip(args[len(args) - len(l_dims):], l_dims, strict=True)]
         num_out = len(callee.out_avals)
         forward, _ = batch_program(callee, axis, [*f_dims, *r_dims, *[0] * len(lin)], True)
         back, _ = batch_program(transpose, axis, [*t_dims, *r_dims, *[0] * num_out], True)
@@ -235,7 +236,7 @@ class LinearCall(Higher):
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used)])
+                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
 
 linear_call_p = LinearCall("linear_call")

@@ -262,7 +262,8 @@ def run_batched(trace: Any, fun: Callable[..., Sequence[Any]], vals: Sequence[An
         trace.parent, trace.alive, ctx.trace = ctx.trace, True, trace
         if trace.axis.name is not None:
             ctx.axes = {**ctx.axes, trace.axis.name: trace.axis.size}
-        out, out_dims, _ = trace.split(fun(*[trace.wrap(x, d) for x, d in zip(vals, dims)]))
+        out, out_dims, _ = trace.split(fun(*[trace.wrap(x, d)
+                                             for x, d in zip(vals, dims, strict=True)]))
         return out, out_dims
     finally:
         ctx.trace, trace.parent, trace.alive, ctx.axes = saved
@@ -400,7 +401,8 @@ class Call(Rules):
         if self.out_avals is not None and self.out_tree != tree:
             check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
                             "the rule's primal output is not like the function's")
-        for i, (aval, x) in enumerate(zip(self.out_avals or (), leaves)):
+        pairs = () if self.out_avals is None else zip(self.out_avals, leaves, strict=True)
+        for i, (aval, x) in enumerate(pairs):
             found = typeof(x)
             if (found.shape, found.dtype) != (aval.shape, aval.dtype):
                 raise TypeError(f"{what}: {at(leaf_paths(tree)[i])}the rule's primal output is "
@@ -579,7 +581,7 @@ def refuse(what: str, name: str, active: Sequence[Any], outs: Sequence[Any],
         return list(tangents)
     given = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
     return [x if type(t) is Zero else add(x, t)
-            for x, t in zip(with_zeros(avals, given), tangents)]
+            for x, t in zip(with_zeros(avals, given), tangents, strict=True)]
 
 
 # How a call travels. Each trace's `process_custom(prim, fun, rules, args, params)` takes what is
@@ -632,13 +634,13 @@ class CustomCall(Higher, abstract=True):
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         body, _ = transpose_program(call_olympuspr, linear, nonzero)
         out = iter(eval_closed(body, *[a for a in args if type(a) is not Linear],
-                               *[ct for ct, nz in zip(cts, nonzero) if nz]))
+                               *[ct for ct, nz in zip(cts, nonzero, strict=True) if nz]))
         return [next(out) if lin else None for lin in linear]
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         # Rules compute all outputs, so the signature stays; XLA removes what nothing reads.
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used)])
+                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
         rules, rest = self.unpack(params)

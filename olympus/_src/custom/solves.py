@@ -74,7 +74,7 @@ class LinearSolve(Higher):
         x, rest = cut(out, len(rhs))
         _, moved = jvp_flat(lambda *c: eval_closed(olympusprs[0], *c, *x), consts, t_consts)
         t_rhs = [db if type(da) is Zero else neg(da) if type(db) is Zero else sub(db, da)
-                 for db, da in zip(t_rhs, moved)]
+                 for db, da in zip(t_rhs, moved, strict=True)]
         if all(type(t) is Zero for t in t_rhs):
             return out, [Zero(typeof(y).to_tangent_aval()) for y in out]
         t_out = self.bind(*primals[:len(primals) - len(rhs)], *map(instantiate, t_rhs),
@@ -104,18 +104,18 @@ class LinearSolve(Higher):
                           const_lengths=(len(m_consts), len(t_consts), len(s_consts)),
                           olympusprs=(vecmat, transpose_solve, solve))
         return [None] * (len(args) - len(rhs)) + [
-            ct if type(a) is Linear else None for a, ct in zip(rhs, found)]
+            ct if type(a) is Linear else None for a, ct in zip(rhs, found[:len(rhs)], strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              const_lengths: tuple, olympusprs: tuple) -> Any:
         *consts, rhs = cut(args, *const_lengths)
         *c_dims, b_dims = cut(dims, *const_lengths)
-        rhs = [to_axis(x, d, 0, axis.size) for x, d in zip(rhs, b_dims)]
+        rhs = [to_axis(x, d, 0, axis.size) for x, d in zip(rhs, b_dims, strict=True)]
         # All of x and b are mapped, even if one is not: the programs feed each other.
         vector = [0] * len(rhs)
         programs = tuple(None if program is None
                          else batch_program(program, axis, [*d, *vector], True)[0]
-                         for program, d in zip(olympusprs, c_dims))
+                         for program, d in zip(olympusprs, c_dims, strict=True))
         out = self.bind(*[x for group in consts for x in group], *rhs, const_lengths=const_lengths,
                         olympusprs=programs)
         return out, [0] * len(out)
@@ -127,7 +127,7 @@ class LinearSolve(Higher):
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used)])
+                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
 
 linear_solve_p = LinearSolve("custom_linear_solve")
@@ -193,7 +193,7 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
             product.program, [False] * n + [True] * len(avals), [True] * len(avals))
 
         def vecmat(x: Any) -> Any:
-            xs = [cast(leaf, a) for leaf, a in zip(tree_flatten(x)[0], avals)]
+            xs = [cast(leaf, a) for leaf, a in zip(tree_flatten(x)[0], avals, strict=True)]
             return tree_unflatten(tree, eval_closed(vecmat_program, *product.consts, *xs))
 
         solver, operator = (transpose_solve, vecmat) if transpose_solve is not None else (
@@ -260,7 +260,8 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
         rhs = tree_unflatten(tree, [neg(instantiate(t)) for t in moved])
 
         def linear(v: Any) -> Any:
-            vs = [cast(leaf, a.to_tangent_aval()) for leaf, a in zip(tree_flatten(v)[0], avals)]
+            vs = [cast(leaf, a.to_tangent_aval())
+                  for leaf, a in zip(tree_flatten(v)[0], avals, strict=True)]
             _, slope = jvp_flat(lambda *xs: eval_closed(equation.program, *consts, *xs), x, vs)
             return tree_unflatten(tree, list(map(instantiate, slope)))
 
@@ -269,7 +270,8 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
             raise structure_error(what, tree, found, f"{name_of(tangent_solve)} returned another "
                                                      "structure than initial_guess")
         rest = [instantiate(Zero(typeof(y).to_tangent_aval())) for y in out[n:]]
-        return out, [*(cast(t, typeof(y).to_tangent_aval()) for t, y in zip(t_x, out)), *rest]
+        return out, [*(cast(t, typeof(y).to_tangent_aval())
+                       for t, y in zip(t_x, out[:n], strict=True)), *rest]
 
     out = root(equation.consts, solver.consts, leaves)
     return tree_unflatten(solver.out_tree, out)

@@ -443,15 +443,16 @@ class CustomLin(Primitive):
         given = iter(cts)
         found = bwd(list(map(python_value, args[:num_res])), with_zeros(out_avals, given))
         # bwd gives one cotangent per argument; the operands are those that had a tangent.
-        wanted = [ct for ct, on in zip(found, perturbed) if on]
+        wanted = [ct for ct, on in zip(found, perturbed, strict=True) if on]
         return [None] * num_res + [ct if type(a) is Linear else None
-                                   for a, ct in zip(args[num_res:], wanted)]
+                                   for a, ct in zip(args[num_res:], wanted, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              bwd: Callable[..., Any], num_res: int, out_avals: Sequence[Any],
              **params: Any) -> Any:
         res_dims, size = list(dims[:num_res]), axis.size
-        tangents = [to_axis(t, d, 0, size) for t, d in zip(args[num_res:], dims[num_res:])]
+        tangents = [to_axis(t, d, 0, size)
+                    for t, d in zip(args[num_res:], dims[num_res:], strict=True)]
 
         # A new vmap of bwd, not `run_batched`: what is mapped here is the linear map, after fwd
         # ran.

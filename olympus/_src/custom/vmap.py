@@ -149,7 +149,7 @@ class _VmapCall(_VmapRule):
             raise structure_error(what, self.out_tree, tree,
                                   "it returned another structure than the function")
         flags = [bool(f) for f in broadcast_prefix(out_batched, out)]
-        for x, flag in zip(leaves, flags):
+        for x, flag in zip(leaves, flags, strict=True):
             aval = typeof(x)
             if flag and not (aval.shape and definitely_equal(aval.shape[0], size)):
                 raise ValueError(f"{what} returned {aval} as mapped; a leading axis of size {size} "
@@ -221,15 +221,15 @@ class _Differentiated(_Derived):
         """Outputs, and tangents of those that can have one, each with whether it is mapped."""
         # An operand counts as mapped if it or its tangent is: the rule gets one flag for both.
         n = len(self.nonzero)
-        given = iter(zip(args[n:], batched[n:]))
+        given = iter(zip(args[n:], batched[n:], strict=True))
         pairs = [next(given) if nz else (None, False) for nz in self.nonzero]
-        mapped = [m or t_mapped for m, (_, t_mapped) in zip(batched[:n], pairs)]
+        mapped = [m or t_mapped for m, (_, t_mapped) in zip(batched[:n], pairs, strict=True)]
         run, flags = self.function(size, mapped)
         primals = [_mapped(x, have, want, size)
-                   for x, have, want in zip(args[:n], batched[:n], mapped)]
+                   for x, have, want in zip(args[:n], batched[:n], mapped, strict=True)]
         tangents = [Zero(typeof(x).to_tangent_aval()) if t is None else
                     _mapped(t, have, want, size)
-                    for x, (t, have), want in zip(primals, pairs, mapped)]
+                    for x, (t, have), want in zip(primals, pairs, mapped, strict=True)]
         outs, out_tangents = jvp_flat(run, primals, tangents)
         # The program's outputs have tangents wherever they can (`_moving`): so must the rule's.
         return list(zip(outs, flags, strict=True)), [
@@ -269,15 +269,16 @@ class _Cotangent(_Tangent):
                  ) -> tuple[list[Any], list[bool]]:
         n = len(self.nonzero)
         # Every element has cotangents of its own: operands that have one are taken as mapped.
-        mapped = [m or nz for m, nz in zip(batched[:n], self.nonzero)]
+        mapped = [m or nz for m, nz in zip(batched[:n], self.nonzero, strict=True)]
         run, flags = self.function(size, mapped)
         primals = [_mapped(x, have, want, size)
-                   for x, have, want in zip(args[:n], batched[:n], mapped)]
+                   for x, have, want in zip(args[:n], batched[:n], mapped, strict=True)]
         program, consts = closure_convert(stage(run, list(map(typeof, primals))))
-        moving = [f for a, f in zip(program.out_avals, flags) if has_tangent(a)]
+        moving = [f for a, f in zip(program.out_avals, flags, strict=True) if has_tangent(a)]
         # An output that the rule leaves unmapped is shared: its cotangent is the sum over elements.
-        cts = [_mapped(ct, have, True, size) for ct, have in zip(args[n:], batched[n:])]
-        cts = [ct if f else reduce_sum(ct, (0,)) for ct, f in zip(cts, moving)]
+        cts = [_mapped(ct, have, True, size)
+               for ct, have in zip(args[n:], batched[n:], strict=True)]
+        cts = [ct if f else reduce_sum(ct, (0,)) for ct, f in zip(cts, moving, strict=True)]
         back = cotangent_program(program, (*(False,) * len(consts), *self.nonzero))
         out = eval_closed(back, *consts, *primals, *cts)
         return out, [True] * len(out)
@@ -298,8 +299,9 @@ class _Within(_VmapRule):
         # The user's rule gets the outer axis in front: behind it, axes mapped here are one further
         # on.
         outs, dims = batch_flat(run, self.axis, args, [
-            None if d is None else d + b for d, b in zip(self.dims, batched)])
-        return [to_axis(x, d, int(f), self.axis.size) for x, d, f in zip(outs, dims, flags)], flags
+            None if d is None else d + b for d, b in zip(self.dims, batched, strict=True)])
+        return [to_axis(x, d, int(f), self.axis.size)
+                for x, d, f in zip(outs, dims, flags, strict=True)], flags
 
     def decides(self, mapped: Sequence[bool]) -> bool:
         return self.rule.decides(mapped)
@@ -346,10 +348,11 @@ def _cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Cl
     def run(*args: Any) -> list[Any]:
         known = eval_closed(first, *args[:n])
         computed = known[len(known) - split.num_computed:]
-        cts = [ct for ct, on in zip(args[n:], [g for g, m in zip(given, moving) if m]) if on]
+        wanted = [g for g, m in zip(given, moving, strict=True) if m]
+        cts = [ct for ct, on in zip(args[n:], wanted, strict=True) if on]
         return eval_closed(back, *split.residual_values(args[:n], computed), *cts)
 
-    avals = [a.to_tangent_aval() for a, m in zip(closed.out_avals, moving) if m]
+    avals = [a.to_tangent_aval() for a, m in zip(closed.out_avals, moving, strict=True) if m]
     return stage(run, [*closed.in_avals, *avals])
 
 
@@ -405,7 +408,7 @@ class CustomVmapCall(CustomCall):
         k = len(closed.out_avals)
         rest = iter(out[k:])
         return out[:k], [next(rest) if moving else Zero(a.to_tangent_aval())
-                         for a, moving in zip(closed.out_avals, _moving(closed))]
+                         for a, moving in zip(closed.out_avals, _moving(closed), strict=True)]
 
     def on_tape(self, tape: Any, fun: Any, rules: Any, args: tuple, params: dict[str, Any]
                 ) -> list[Any]:
@@ -458,7 +461,8 @@ class CustomVmapCall(CustomCall):
             out = ctx.trace.process_custom(self, fun, rules, tuple(vals), params)
             return out, [0 if type(rules) is _Within else None] * len(out)
         # The rule is the user's, and runs in the trace below vmap, on whole arrays.
-        args = [x if d is None else to_axis(x, d, 0, trace.axis.size) for x, d in zip(vals, dims)]
+        args = [x if d is None else to_axis(x, d, 0, trace.axis.size)
+                for x, d in zip(vals, dims, strict=True)]
         outs, flags = rules(trace.axis.size, mapped, args)
         return outs, [0 if flag else None for flag in flags]
 
@@ -481,12 +485,12 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     def rule(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, Any]:
         leaves, tree = tree_flatten(args)
         flags = tree_flatten(tuple(in_batched))[0]
-        mapped = [x for x, flag in zip(leaves, flags) if flag]
+        mapped = [x for x, flag in zip(leaves, flags, strict=True) if flag]
 
         def one(elements: Sequence[Any]) -> Any:
             rest = iter(elements)
             return f(*tree.unflatten([next(rest) if flag else x
-                                      for x, flag in zip(leaves, flags)]))
+                                      for x, flag in zip(leaves, flags, strict=True)]))
 
         out = loop_map(one, mapped)
         return out, tree_map(lambda _: True, out)

@@ -189,10 +189,10 @@ class PureCallback(HostCall):
             loop = map_mapped if vmap_method == "sequential" else unrolled
             return loop(one, size, args, dims), zeros
         if vmap_method == "broadcast_all":
-            args = [to_axis(x, d, 0, size) for x, d in zip(args, dims)]
+            args = [to_axis(x, d, 0, size) for x, d in zip(args, dims, strict=True)]
         elif vmap_method == "expand_dims":
             args = [expand_dims(x, (0,)) if d is None else to_axis(x, d, 0, size)
-                    for x, d in zip(args, dims)]
+                    for x, d in zip(args, dims, strict=True)]
         else:
             raise ValueError(
                 f"pure_callback: mapped by vmap with vmap_method={vmap_method!r}; one of "

@@ -125,7 +125,8 @@ class Tick(DueTick):
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:
-        self.bind(*[x if d is None else reduce_max(x, (d,)) for x, d in zip(args, dims)], **params)
+        self.bind(*[x if d is None else reduce_max(x, (d,))
+                    for x, d in zip(args, dims, strict=True)], **params)
         return [], []
 
 
@@ -150,7 +151,8 @@ class Backward(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              callback: FlatCallback) -> Any:
-        count = [x if d is None else reduce_max(x, (d,)) for x, d in zip(args[1:], dims[1:])]
+        count = [x if d is None else reduce_max(x, (d,))
+                 for x, d in zip(args[1:], dims[1:], strict=True)]
         return self.bind(to_axis(args[0], dims[0], 0, axis.size), *count, callback=callback), 0
 
 

@@ -46,11 +46,12 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
     check_callable("associative_scan", fn=fn)
     leaves, avals, tree = flatten("associative_scan: elems", elems)
     axes = [canonical_axis(axis, a.ndim, "associative_scan: axis") for a in avals]
-    sizes = [a.shape[k] for a, k in zip(avals, axes)]
+    sizes = [a.shape[k] for a, k in zip(avals, axes, strict=True)]
     if not sizes:
         raise ValueError("associative_scan: elems has no leaves; arrays are required.")
     if len(set(sizes)) > 1:
-        shown = ", ".join(f"{n}: {s}" for n, s in zip(leaf_names(tree, "elems"), sizes))
+        shown = ", ".join(f"{n}: {s}"
+                          for n, s in zip(leaf_names(tree, "elems"), sizes, strict=True))
         raise ValueError(f"associative_scan: sizes along axis {axis} differ ({shown}); they must "
                          "be equal.")
 
@@ -66,10 +67,10 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
         return out
 
     if reverse:
-        leaves = [rev(x, (k,)) for x, k in zip(leaves, axes)]
+        leaves = [rev(x, (k,)) for x, k in zip(leaves, axes, strict=True)]
     out = _prefixes(combine, leaves, axes)
     if reverse:
-        out = [rev(x, (k,)) for x, k in zip(out, axes)]
+        out = [rev(x, (k,)) for x, k in zip(out, axes, strict=True)]
     return tree_unflatten(tree, out)
 
 
@@ -80,7 +81,7 @@ def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any
         return xs
 
     def cut(values: list[Any], start: int, stop: int | None = None, step: int = 1) -> list[Any]:
-        return [slice_in_dim(x, start, stop, step, k) for x, k in zip(values, axes)]
+        return [slice_in_dim(x, start, stop, step, k) for x, k in zip(values, axes, strict=True)]
 
     #   xs      x0   x1   x2   x3   x4
     #   pairs      x0 x1     x2 x3          half as many: their prefixes are the results 1, 3, …
@@ -92,5 +93,8 @@ def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any
     else:
         even = combine(odd, cut(xs, 2, None, 2))
     first = cut(xs, 0, 1)
-    even = [concatenate([a, b], k) for a, b, k in zip(first, even, axes)] if even else first
-    return [interleave(a, b, k) for a, b, k in zip(even, odd, axes)]
+    if even:
+        even = [concatenate([a, b], k) for a, b, k in zip(first, even, axes, strict=True)]
+    else:
+        even = first
+    return [interleave(a, b, k) for a, b, k in zip(even, odd, axes, strict=True)]

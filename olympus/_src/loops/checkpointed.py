@@ -67,7 +67,7 @@ class CheckpointedWhile(While):
             "olympuspr": params["body_olympuspr"], "num_consts": params["body_nconsts"],
             "checkpoints": checkpoints})
         rest = iter(out)
-        return [w if u else next(rest) for w, u in zip(whole, uk)]
+        return [w if u else next(rest) for w, u in zip(whole, uk, strict=True)]
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         raise ValueError(
@@ -141,7 +141,7 @@ class CountedWhile(Higher):
 
         body, nz = carry_fixpoint(nz_start, step)
         t_consts = [t for t in tangents[:num_consts] if type(t) is not Zero]
-        t_carry = [instantiate(t) for t, on in zip(tangents[num_consts:], nz) if on]
+        t_carry = [instantiate(t) for t, on in zip(tangents[num_consts:], nz, strict=True) if on]
         n, k = len(primals), len(t_consts)
         #   jvp_program   c k | dc dk   ->   this loop   c dc | k dk
         body = body.rearranged([*range(num_consts), *range(n, n + k), *range(num_consts, n),
@@ -150,7 +150,7 @@ class CountedWhile(Higher):
                         olympuspr=body, num_consts=num_consts + k, checkpoints=checkpoints)
         out, rest = out[:len(nz)], iter(out[len(nz):])
         return out, [next(rest) if on else Zero(typeof(x).to_tangent_aval())
-                     for x, on in zip(out, nz)]
+                     for x, on in zip(out, nz, strict=True)]
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
                      ) -> list[Any]:
@@ -167,10 +167,10 @@ class CountedWhile(Higher):
 
         split, uk = carry_fixpoint(uk_start, step)
         body, _ = dce_closed(split.known, [True] * uk.count(False) + [False] * split.num_computed)
-        known = [a for a, u in zip(args, (False, *uk_consts, *uk)) if not u]
+        known = [a for a, u in zip(args, (False, *uk_consts, *uk), strict=True) if not u]
         out = iter(self.bind(*known, **{**params, "olympuspr": body,
                                         "num_consts": uk_consts.count(False)}))
-        return [w if u else next(out) for w, u in zip(whole, uk)]
+        return [w if u else next(out) for w, u in zip(whole, uk, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, num_consts: int, checkpoints: int) -> Any:
@@ -188,7 +188,7 @@ class CountedWhile(Higher):
 
         body, mapped = carry_fixpoint(tuple(d is not None for d in k_dims), step)
         carry = [to_axis(x, d, 0, axis.size) if m else x
-                 for x, d, m in zip(args[num_consts + 1:], k_dims, mapped)]
+                 for x, d, m in zip(args[num_consts + 1:], k_dims, mapped, strict=True)]
         out = self.bind(*args[:num_consts + 1], *carry, olympuspr=body, **params)
         return out, [0 if m else None for m in mapped]
 
@@ -199,7 +199,7 @@ class CountedWhile(Higher):
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used)])
+                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
     def transpose(self, cts: Sequence[Any], n: Any, *args: Any, olympuspr: ClosedOlympuspr,
                   num_consts: int, checkpoints: int) -> list[Any]:
@@ -210,11 +210,11 @@ class CountedWhile(Higher):
         # A carry may start as known zeros and become linear in the body: the program counts it
         # among the linear ones, but its operand wants no cotangent.
         lin = (*linear[:num_consts], *lin_carry)
-        known = [a for a, on in zip(args, lin) if not on]
-        ct = [instantiate(c) for c, on in zip(cts, lin_carry) if on]
+        known = [a for a, on in zip(args, lin, strict=True) if not on]
+        ct = [instantiate(c) for c, on in zip(cts, lin_carry, strict=True) if on]
         out = iter(eval_closed(back, n, *known, *ct))
         found = [next(out) if on else None for on in lin]
-        return [None, *(d if on else None for d, on in zip(found, linear))]
+        return [None, *(d if on else None for d, on in zip(found, linear, strict=True))]
 
 
 def _walk_back_program(olympuspr: ClosedOlympuspr, linear: Sequence[bool], num_consts: int,
@@ -237,7 +237,7 @@ def _walk_back_program(olympuspr: ClosedOlympuspr, linear: Sequence[bool], num_c
     # `forward` steps the known state, `split.known` gives residuals, too: those of one iteration
     # are computed when it is undone, and never kept.
     forward, _ = dce_closed(split.known, [True] * num_state + [False] * split.num_computed)
-    avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry)))
+    avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry), strict=True))
     acc_avals = [a.to_tangent_aval() for a, on in avals[:num_consts] if on]
 
     def whole(n: Any, *values: Any) -> list[Any]:
@@ -311,7 +311,8 @@ def walk_back(n: Any, start: Sequence[Any], acc: Any, ct: Any,
         def store() -> Any:
             up = add(top, _int(1))
             return (last, up, dynamic_update_index_in_dim(where, add(begin, steps), up, 0),
-                    [dynamic_update_index_in_dim(x, s, up, 0) for x, s in zip(stored, state)],
+                    [dynamic_update_index_in_dim(x, s, up, 0)
+                     for x, s in zip(stored, state, strict=True)],
                     acc, ct)
 
         return cond(eq(steps, distance), arrived, store)

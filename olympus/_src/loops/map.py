@@ -41,7 +41,8 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
                          "required; add an axis, or close over what has none.")
     size = avals[0].shape[0]
     if not all(definitely_equal(a.shape[0], size) for a in avals):
-        shown = ", ".join(f"{n}: {a.shape[0]}" for n, a in zip(leaf_names(tree, "xs"), avals))
+        shown = ", ".join(f"{n}: {a.shape[0]}"
+                          for n, a in zip(leaf_names(tree, "xs"), avals, strict=True))
         raise ValueError(f"map: leading sizes differ ({shown}); they must be equal.")
     if batch_size is None:
         return scan(Derived(lambda _, x: ((), f(x)), f, "map", "map"), (), xs)[1]
@@ -77,4 +78,5 @@ def _batched(f: Callable[[Any], Any], xs: Any) -> Any:
 
     axis = Axis(typeof(leaves[0]).shape[0])
     outs, dims = batch_flat(flat, axis, leaves, [0] * len(leaves))
-    return tree_unflatten(out_tree, [to_axis(x, d, 0, axis.size) for x, d in zip(outs, dims)])
+    return tree_unflatten(out_tree, [to_axis(x, d, 0, axis.size)
+                                     for x, d in zip(outs, dims, strict=True)])

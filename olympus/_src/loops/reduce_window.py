@@ -86,7 +86,7 @@ class ReduceWindow(Primitive):
         if any(d is not None for d in dims[n:]):
             return batch_flat(lambda *xs: _by_gathering(xs, olympuspr=olympuspr, **params), axis,
                               args, dims)
-        xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims)]
+        xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims, strict=True)]
         return self.bind(*xs, *args[n:], olympuspr=olympuspr, **windows_on_axis(0, params)), [0] * n
 
 
@@ -152,7 +152,7 @@ def _skipping(program: ClosedOlympuspr, n: int) -> ClosedOlympuspr:
         both = bitwise_and(p[1], q[1])
         made = eval_closed(program, *p[0], *q[0])
         return [*(select_n(both, select_n(p[1], y, x), z)
-                  for x, y, z in zip(p[0], q[0], made)), bitwise_or(p[1], q[1])]
+                  for x, y, z in zip(p[0], q[0], made, strict=True)), bitwise_or(p[1], q[1])]
 
     return program.derived(("skipping", n), lambda: stage(
         combine, [*program.in_avals[:n], make_aval((), BOOL)] * 2))
@@ -210,7 +210,7 @@ class SelectAndScatter(Primitive):
              window_strides: Dims, padding: Any, **programs: Any) -> Any:
         params = {"window_dimensions": window_dimensions, "window_strides": window_strides,
                   "padding": padding}
-        moved = [to_axis(x, d, 0, axis.size) for x, d in zip(args, dims)]
+        moved = [to_axis(x, d, 0, axis.size) for x, d in zip(args, dims, strict=True)]
         if dims[2] is not None:     # XLA starts all elements from one value
             return map_over(lambda xs: self.bind(*xs, **params, **programs), tuple(moved)), 0
         out = self.bind(*moved[:2], args[2], **windows_on_axis(0, params), **programs)
@@ -228,8 +228,9 @@ def _scattered_by_gathering(operand: Any, source: Any, init: Any, *,
     chosen = _chosen(operand, select_olympuspr, [*map(
         _axis_places, shape, windows, window_dimensions, window_strides, padding, ones, ones)])
     # Windows reach an element as places reach a window when the sources are spread out by strides.
-    pads = [(w - 1 - low, dilated(n, 1) + low - dilated(count, stride)) for w, low, n, count, stride
-            in zip(window_dimensions, [low for low, _ in padding], shape, windows, window_strides)]
+    pads = [(w - 1 - low, dilated(n, 1) + low - dilated(count, stride))
+            for w, (low, _), n, count, stride in zip(window_dimensions, padding, shape, windows,
+                                                     window_strides, strict=True)]
     places = [*map(_axis_places, windows, shape, window_dimensions, ones, pads, window_strides,
                    ones)]
     sources, choices = [_window_elements(x, [index for index, _ in places])

@@ -75,7 +75,7 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     slices = [a.without_axis(0) for a in x_avals]
     in_tree = tree_flatten((init, x_tree.unflatten(slices)))[1]
     body, avals = stage_loop_body("scan", f, in_tree, tree, avals, slices, _carry_of)
-    leaves = [cast(x, a) for x, a in zip(leaves, avals)]
+    leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
     params = {"olympuspr": body.program, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
               "num_consts": len(body.consts), "num_carry": len(leaves)}
     args = [*body.consts, *leaves, *x_leaves]
@@ -145,17 +145,17 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
         # The number comes out of the loop, so that the bar moves after it.
         number = index_in_dim(done, 0 if reverse else whole - 1, keepdims=False)
         last = show(last, add(number, literal(1, INDEX, False)))
-    pairs = [(y, z) if reverse else (z, y) for y, z in zip(last[num_carry:], ys)]
+    pairs = [(y, z) if reverse else (z, y) for y, z in zip(last[num_carry:], ys, strict=True)]
     return [*last[:num_carry], *(concatenate(pair, 0) for pair in pairs)]
 
 
 def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
     names = leaf_names(tree, "xs")
-    for name, aval in zip(names, avals):
+    for name, aval in zip(names, avals, strict=True):
         if not aval.shape:
             raise ValueError(f"scan: {name} is {aval}; a leading axis to scan over is required; "
                              "close over it, or put it into the carry.")
-    sizes = {name: aval.shape[0] for name, aval in zip(names, avals)}
+    sizes = {name: aval.shape[0] for name, aval in zip(names, avals, strict=True)}
     if length is not None:
         sizes = {"length": extent(length, "scan", "length"), **sizes}
     if not sizes:
@@ -200,6 +200,6 @@ def _loop(f: Callable[..., Any], carry: Any, x_leaves: Sequence[Any], x_tree: An
     # Made from the last on, but kept at the places of their xs.
     if reverse:
         ys.reverse()
-    columns = zip(*[tree_flatten(y)[0] for y in ys])
+    columns = zip(*[tree_flatten(y)[0] for y in ys], strict=True)
     stacked = [concatenate([expand_dims(y, (0,)) for y in column], 0) for column in columns]
     return carry, tree_unflatten(tree_flatten(ys[0])[1], stacked)

@@ -118,7 +118,7 @@ def _by_counting(indices: Any, *xs: Any, olympuspr: ClosedOlympuspr, update_shap
 
     def step(done: Any, xs: Sequence[Any]) -> list[Any]:
         wanted = gt(counts, broadcast_in_dim(done, shape, ()))
-        return [select_n(wanted, x, y) for x, y in zip(xs, elementwise(olympuspr, xs))]
+        return [select_n(wanted, x, y) for x, y in zip(xs, elementwise(olympuspr, xs), strict=True)]
 
     if params["unique_indices"]:
         return step(literal(0, UINT32), xs)

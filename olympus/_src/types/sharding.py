@@ -220,7 +220,7 @@ class NamedSharding(lib.GSPMDSharding):
         if len(aval_shape) < len(self.spec):
             raise ValueError(f"{self} given for an array of shape {tuple(aval_shape)}; at least "
                              f"{len(self.spec)} axes are required; shorten the PartitionSpec.")
-        for i, (size, entry) in enumerate(zip(aval_shape, self.spec)):
+        for i, (size, entry) in enumerate(zip(aval_shape, self.spec, strict=True)):
             count = prod([self.mesh.shape[n] for n in axes_of(entry)])
             if size % count:
                 raise ValueError(f"{self} given for an array of shape {tuple(aval_shape)}; axis "
@@ -311,14 +311,14 @@ def device_tuple(self: Any) -> tuple[Any, ...]:
 
 def _indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
     """The part of an array of a shape that each device holds."""
-    return dict(zip(device_tuple(self), lib.shard_slices(self, tuple(global_shape))))
+    return dict(zip(device_tuple(self), lib.shard_slices(self, tuple(global_shape)), strict=True))
 
 
 def _shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of one device's part of an array."""
     tiling = self._to_xla_hlo_sharding(len(global_shape))
     counts = lib.tile_counts(tiling, len(global_shape))
-    return tuple(-(-size // count) for size, count in zip(global_shape, counts))
+    return tuple(-(-size // count) for size, count in zip(global_shape, counts, strict=True))
 
 
 def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
