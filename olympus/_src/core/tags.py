@@ -116,7 +116,7 @@ def vary_alike(operands: Sequence[Any]) -> list[Any]:
 
 def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     """The mesh of the results: none of operands that XLA spreads over several."""
-    meshes = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
+    meshes: list[Any] = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
     if len(meshes) > 1:
         if not any(m.explicit_axes for m in meshes):
             return None

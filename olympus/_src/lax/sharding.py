@@ -220,8 +220,8 @@ def _resharded(x: Any, given: Any) -> Any:
         if abstract.empty:
             raise ValueError(f"reshard: {given} given without a mesh; a NamedSharding is required, "
                              "or a mesh around (olympus.set_mesh).")
-        named = mesh is not None and mesh.abstract_mesh == abstract
-        sharding = NamedSharding(mesh if named else abstract, given)
+        over = abstract if mesh is None or mesh.abstract_mesh != abstract else mesh
+        sharding = NamedSharding(over, given)
     if type(sharding) is not NamedSharding:
         raise TypeError(f"reshard: {given!r} of type {type(given).__name__} given; a NamedSharding "
                         "or a PartitionSpec is required.")
