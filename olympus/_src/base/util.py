@@ -91,8 +91,9 @@ def wraps(fun: Callable[..., Any], attributes: bool = False) -> Callable[[Any], 
 
     Without `attributes`, so that `grad(jit(f))` has no method `lower`.
     """
-    assigned = [name for name in functools.WRAPPER_ASSIGNMENTS
-                if isinstance(getattr(fun, name, None), (str, dict))]
+    assigned: Sequence[str] = functools.WRAPPER_ASSIGNMENTS
+    if type(fun) is not types.FunctionType:
+        assigned = [name for name in assigned if isinstance(getattr(fun, name, None), (str, dict))]
     return functools.wraps(fun, assigned, ("__dict__",) if attributes else ())
 
 

@@ -124,19 +124,19 @@ def program_uses_axis(closed: ClosedOlympuspr, name: Any) -> bool:
 def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
                       ) -> tuple[Split, tuple[bool, ...]]:
     """Cut into primal part and tangent part; which outputs have a tangent. Cached."""
-    avals = closed.in_avals
-    nonzero_out: tuple[bool, ...] = ()
-
-    def body(staging: Any, tape: Any, primals: list, given: list) -> list[Any]:
-        nonlocal nonzero_out
-        rest = iter(given)
-        tangents = [next(rest) if nz else Zero(a.to_tangent_aval())
-                    for nz, a in zip(nonzero, avals, strict=True)]
-        outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
-        nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
-        return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
-
     def linearize() -> tuple[Split, tuple[bool, ...]]:
+        avals = closed.in_avals
+        nonzero_out: tuple[bool, ...] = ()
+
+        def body(staging: Any, tape: Any, primals: list, given: list) -> list[Any]:
+            nonlocal nonzero_out
+            rest = iter(given)
+            tangents = [next(rest) if nz else Zero(a.to_tangent_aval())
+                        for nz, a in zip(nonzero, avals, strict=True)]
+            outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
+            nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
+            return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
+
         tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero, strict=True) if nz]
         return split_program(body, avals, tangent_avals), nonzero_out
 

@@ -188,6 +188,7 @@ def _listed(names: Sequence[Any]) -> str:
 
 
 _table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()
+_references = _table.data       # what `_table.get` reads, in a frame that costs more than the rest
 
 
 def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
@@ -199,7 +200,8 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
     if memory_space is Space.Device:
         memory_space = None
     key = (shape, dtype, weak_type, sharding, vma, memory_space)
-    aval = _table.get(key)
+    found = _references.get(key)
+    aval = None if found is None else found()
     if aval is not None:
         return aval
     self = object.__new__(ShapedArray)
