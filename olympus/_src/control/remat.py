@@ -89,8 +89,8 @@ class Checkpoint(Call):
             rest = [a for a, u in zip(args, unknown, strict=True) if u]
             operands = [*known, *out[num_known:], *rest]
             if type(prevent_cse) is tuple:
-                of_known = _prevented(prevent_cse, [not u for u in unknown], len(saved))
-                prevent_cse = (*of_known, *compress(prevent_cse, unknown))
+                prevent_cse = (*compress(prevent_cse, [not u for u in unknown]),
+                               *(True,) * len(saved), *compress(prevent_cse, unknown))
             found = tape.record(self, [a for a, u in zip(operands, used, strict=True) if u],
                                 {"olympuspr": body, **params, "differentiated": True,
                                  "prevent_cse": _prevented(prevent_cse, used), "policy": policy})
