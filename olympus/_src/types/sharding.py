@@ -220,7 +220,8 @@ class NamedSharding(lib.GSPMDSharding):
         if len(aval_shape) < len(self.spec):
             raise ValueError(f"{self} given for an array of shape {tuple(aval_shape)}; at least "
                              f"{len(self.spec)} axes are required; shorten the PartitionSpec.")
-        for i, (size, entry) in enumerate(zip(aval_shape, self.spec, strict=True)):
+        # A spec may be shorter: it leaves the last axes whole.
+        for i, (size, entry) in enumerate(zip(aval_shape, self.spec, strict=False)):
             count = prod([self.mesh.shape[n] for n in axes_of(entry)])
             if size % count:
                 raise ValueError(f"{self} given for an array of shape {tuple(aval_shape)}; axis "
