@@ -190,6 +190,10 @@ OWN: dict[str, dict[str, Any]] = {
     "lax.with_sharding_constraint": {"x": F, "shardings":
                                      olympus.sharding.SingleDeviceSharding(CPU)},
     "numpy.linalg.tensorinv": {"a": F, "ind": 1},
+    "numpy.frompyfunc": {"func": _add, "nin": 2, "nout": 1},
+    "olympus.reshard": {"xs": F, "out_shardings": olympus.sharding.NamedSharding(
+        olympus.make_mesh((1,), ("i",), (olympus.sharding.AxisType.Explicit,)),
+        olympus.sharding.PartitionSpec())},
     "olympus.default_device": {"new_val": CPU},
     "olympus.default_matmul_precision": {"new_val": "highest"},
     "olympus.default_prng_impl": {"new_val": "rbg"},
@@ -361,6 +365,8 @@ def legal_call(name: str, fun: Any) -> Call | None:
                 value = given[p.name]
             elif p.default is not p.empty:
                 value = p.default
+            elif p.kind is p.VAR_POSITIONAL and p.annotation in (None, "None"):
+                value = ()      # of ufuncs, whose further operands may only be None
             elif p.kind is p.VAR_POSITIONAL:
                 value = LEGAL.get(p.name, (x,))
             else:

@@ -97,6 +97,7 @@ def _eqn_problems(eqn: Any, bound: set[Any]) -> Iterator[str]:
         problem = _atom_problem(atom, bound)
         if problem:
             yield f"reads as operand {i} {problem}"
+    # One equation may not bind a variable twice either.
     new: set[Any] = set()
     for var in eqn.outvars:
         if var in bound or var in new:
@@ -141,6 +142,7 @@ def _body_problems(eqn: Any) -> Iterator[str]:
             check_olympuspr(body)
         except errors.OlympusprTypeError as error:
             yield f"has a body that fails: {error}"
+    # What a body is applied to is not always the operands: scan passes slices of some.
     for what, body, operands in prim.applied(eqn.params, [a.aval for a in eqn.invars]):
         if len(operands) != len(body.in_avals):
             yield f"applies {what} of {len(body.in_avals)} inputs to {len(operands)} operands"
@@ -155,6 +157,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _strict(aval: Any) -> Any:
+    # Shardings over Auto axes are what XLA chose last; only explicit ones are part of the program.
     if not isinstance(aval, ShapedArray):
         return aval
     return aval.update(weak_type=False, sharding=aval.sharding if aval.explicit else None)

@@ -134,6 +134,8 @@ def _shared(pr: Any) -> list[tuple[Any, str]]:
             called = _called(eqn)
             for inner in map(_open, eqn.primitive.bodies(eqn.params)):
                 seen = uses.get(id(inner), 0)
+                # Visited once each, however often they are called: the pass stays linear. A body
+                # comes before what calls it, so that every name is explained before it is used.
                 if inner is called:
                     uses[id(inner)] = seen + 1
                     if not seen:
@@ -163,6 +165,7 @@ def _program(pr: Any, names: Names, settings: Settings) -> pretty.Doc:
     def bound(variables: Sequence[Any]) -> pretty.Doc:
         return _fill([_binder(v, names, settings) for v in variables])
 
+    # Before anything gets a letter: what nothing reads shall not use one up.
     names.drop_unread(pr)
     head = [pretty.text("lambda "), bound(pr.constvars), pretty.text("; "), bound(pr.invars),
             pretty.text(". let")]
@@ -199,6 +202,8 @@ def _atom(atom: Any, names: Names) -> str:
 def _eqn(eqn: Any, names: Names, settings: Settings) -> pretty.Doc:
     outs = _fill([_binder(v, names, settings) for v in eqn.outvars])
     called = _called(eqn)
+    # A program that is called once is printed in place, in the words of its caller; one that is
+    # shared stands above, in its own, since its callers would disagree.
     if called is not None and id(called) not in names.programs:
         names.alias(called.invars, eqn.invars)
         names.alias(called.outvars, eqn.outvars)
@@ -220,6 +225,7 @@ def _params(params: dict[str, Any], bodies: set[int], names: Names, settings: Se
             ) -> pretty.Doc:
     if not params:
         return pretty.text("")
+    # The name of a call comes first, for it tells more than any other param.
     keys = sorted(params, key=lambda k: (k != "name", k))
     items = [pretty.concat([pretty.text(f"{k}="), _value(params[k], bodies, names, settings)])
              for k in keys]
@@ -230,6 +236,7 @@ def _params(params: dict[str, Any], bodies: set[int], names: Names, settings: Se
 
 
 def _value(value: Any, bodies: set[int], names: Names, settings: Settings) -> pretty.Doc:
+    # Told by identity: the primitive says which params are programs, their type does not.
     if id(value) in bodies:
         program = _open(value)
         name = names.programs.get(id(program))

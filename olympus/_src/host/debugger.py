@@ -52,6 +52,7 @@ class Prompt(cmd.Cmd):
         self.do_list("")
 
     def evaluate(self, text: str) -> Any:
+        # The frame itself is gone when the program runs: its names are what was kept of it.
         frame = self.frames[self.at]
         return eval(text, frame.globals, self.values[self.at])
 
@@ -118,7 +119,7 @@ class Prompt(cmd.Cmd):
         return True
 
     def emptyline(self) -> bool:
-        return False
+        return False        # `cmd` would repeat the last command, and `up` twice is a surprise
 
     do_l, do_a, do_w, do_where, do_u, do_d = do_list, do_args, do_bt, do_bt, do_up, do_down
     do_c, do_cont, do_q, do_exit = do_continue, do_continue, do_quit, do_quit

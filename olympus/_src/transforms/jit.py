@@ -179,7 +179,8 @@ class JitFunction:
             raise TypeError(f"jit: compiler_options {compiler_options!r} given; a dict from names "
                             "of XLA's flags is required.")
         self.keep_unused, self.inline = bool(keep_unused), bool(inline)
-        self.device, self.options = device, compiler_options
+        self.device = device
+        self.options = None if compiler_options is None else dict(compiler_options)
         if backend is not None:
             self.device = devices.client(backend).local_devices()[0]
         self.programs = programs_of(fun, (
