@@ -35,7 +35,9 @@ def test_checkers_know_the_methods_that_arrays_have():
         except (TypeError, ValueError):
             continue
         taken = [p.name for p in found if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-        assert taken[1:] == parameters, name
+        # A ufunc that is a method takes its options too, which nobody passes to a method.
+        known_of = taken[1:len(parameters) + 1] if name in ("conj", "conjugate") else taken[1:]
+        assert known_of == parameters, name
 
 
 def test_public_objects_say_where_users_find_them():
@@ -56,8 +58,8 @@ ANY = {
     "lax.psum_scatter_start": "passed on to psum_scatter",
     "lax.linalg.qdwh": "three arrays, or an int among them", "lax.linalg.schur": USER,
     "numpy.apply_along_axis": USER, "numpy.apply_over_axes": USER, "numpy.fromfunction": USER,
-    "numpy.mask_indices": USER, "numpy.piecewise": USER, "numpy.vectorize": USER,
-    "numpy.pad": USER, "numpy.polyfit": "as unique",
+    "numpy.frompyfunc": USER, "numpy.mask_indices": USER, "numpy.piecewise": USER,
+    "numpy.vectorize": USER, "numpy.pad": USER, "numpy.polyfit": "as unique",
     "numpy.array": "whatever NumPy makes an array of", "numpy.asarray": "as array",
     "numpy.einsum": "JAX's private parameter",
     "numpy.unique": "an array, or several by its options", "numpy.where": "as unique",

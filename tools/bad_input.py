@@ -191,9 +191,6 @@ OWN: dict[str, dict[str, Any]] = {
                                      olympus.sharding.SingleDeviceSharding(CPU)},
     "numpy.linalg.tensorinv": {"a": F, "ind": 1},
     "numpy.frompyfunc": {"func": _add, "nin": 2, "nout": 1},
-    "olympus.reshard": {"xs": F, "out_shardings": olympus.sharding.NamedSharding(
-        olympus.make_mesh((1,), ("i",), (olympus.sharding.AxisType.Explicit,)),
-        olympus.sharding.PartitionSpec())},
     "olympus.default_device": {"new_val": CPU},
     "olympus.default_matmul_precision": {"new_val": "highest"},
     "olympus.default_prng_impl": {"new_val": "rbg"},

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, cast
 
-from ..base.typing import P, R
+from ..base.typing import P, PyTree, R
 from ..base.util import bit_key, name_of, wraps
 from ..core import tags
 from ..core.evaluate import eval_closed
@@ -262,7 +262,7 @@ def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Any], stops: set[Any]) 
 checkpoint_p = Checkpoint("remat2")
 
 
-def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
+def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = True,
                policy: Callable[..., bool] | None = None,
                static_argnums: int | Sequence[int] = (),
                static_argnames: str | Sequence[str] = ()) -> Callable[P, R]:

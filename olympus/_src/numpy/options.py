@@ -192,7 +192,7 @@ def core_options(signature: str) -> Callable[[F], F]:
                           keepdims, options)
 
         own, axis = inspect.signature(fun), -1 if signature == "(n),(n)->()" else None
-        more = {**PARAMETERS, "axes": _parameter("axes", None, "list[Any] | None"),
+        more = {**PARAMETERS, "axes": _parameter("axes", None, "Sequence[Axes] | None"),
                 "axis": _parameter("axis", axis, "int | None"),
                 "keepdims": _parameter("keepdims", False, "bool")}
         body.__signature__ = own.replace(       # type: ignore[attr-defined]
