@@ -173,6 +173,9 @@ def test_an_abstract_mesh_around():
     with olympus.set_mesh(Mesh([DEVICE], "x")) as around:
         with use_abstract_mesh(mesh) as entered:
             assert get() is mesh is entered and olympus.sharding.get_mesh() is around
+            with olympus.set_mesh(around):
+                assert get() == around.abstract_mesh
+            assert get() is mesh
         assert get() == around.abstract_mesh
     traced = []
     f = olympus.jit(lambda a: traced.append(get()) or a + 1)

@@ -248,11 +248,21 @@ class Mesh(_Axes, contextlib.ContextDecorator):
         return len(self.local_devices) != self.size
 
     def __enter__(self) -> Mesh:
-        self._previous.append(_context.swap_local(self))
+        self._previous.append(_swap(self))
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        _context.set_local(self._previous.pop())
+        _restore(self._previous.pop())
+
+
+def _swap(mesh: Mesh | None) -> tuple[Any, Any]:
+    """Make a mesh the current one; it takes the place of an abstract one around."""
+    return _context.swap_local(mesh), _abstract.swap_local(None)
+
+
+def _restore(previous: tuple[Any, Any]) -> None:
+    _context.set_local(previous[0])
+    _abstract.set_local(previous[1])
 
 
 NO_MESH = AbstractMesh((), ())
@@ -339,10 +349,10 @@ class set_mesh:
             raise TypeError(f"set_mesh: {mesh!r} of type {type(mesh).__name__} given; a Mesh or "
                             "None is required; see olympus.make_mesh.")
         self.mesh, self.prev_mesh = mesh, current_mesh()
-        self._previous = _context.swap_local(mesh)
+        self._previous = _swap(mesh)
 
     def __enter__(self) -> Mesh | None:
         return self.mesh
 
     def __exit__(self, *exc_info: object) -> None:
-        _context.set_local(self._previous)
+        _restore(self._previous)
