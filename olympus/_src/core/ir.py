@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -52,6 +52,7 @@ class DropVar(Var):
     dropped = True
 
 
+@final
 class Literal:
     """A rank-0 constant written into the program.
 
