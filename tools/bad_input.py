@@ -195,7 +195,7 @@ OWN: dict[str, dict[str, Any]] = {
     "olympus.default_matmul_precision": {"new_val": "highest"},
     "olympus.default_prng_impl": {"new_val": "rbg"},
     "olympus.reshard": {"xs": F, "out_shardings": olympus.NamedSharding(
-        olympus.sharding.Mesh([CPU], "i", olympus.sharding.AxisType.Explicit), olympus.P("i"))},
+        olympus.sharding.Mesh([CPU], "i", olympus.sharding.AxisType.Explicit), olympus.P())},
     "olympus.make_mesh": {"axis_sizes": (1,), "axis_names": ("i",)},
     "olympus.named_scope": {"name": "ab"},
     "olympus.numpy_dtype_promotion": {"new_val": "strict"},
