@@ -86,7 +86,7 @@ class ReduceWindow(Primitive):
         if any(d is not None for d in dims[n:]):
             return batch_flat(lambda *xs: _by_gathering(xs, olympuspr=olympuspr, **params), axis,
                               args, dims)
-        xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims, strict=True)]
+        xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims[:n], strict=True)]
         return self.bind(*xs, *args[n:], olympuspr=olympuspr, **windows_on_axis(0, params)), [0] * n
 
 
