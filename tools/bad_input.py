@@ -49,9 +49,9 @@ MODULES = {"numpy": onp, "numpy.linalg": onp.linalg, "numpy.fft": onp.fft, "lax"
            "lax.linalg": olympus.lax.linalg, "nn": olympus.nn, "random": olympus.random,
            "nn.initializers": olympus.nn.initializers, "olympus": olympus}
 PACKAGE = str(pathlib.Path(olympus.__file__).parent)
-# Files, options of NumPy's printing, and what stays after the call.
+# Files, and what stays after the call.
 SKIPPED = frozenset("""
-    save savez load get_printoptions set_printoptions printoptions publish block_until_ready
+    load loadtxt genfromtxt fromfile fromiter set_printoptions publish block_until_ready
     clear_caches live_arrays effects_barrier
 """.split())    # noqa: SIM905
 
@@ -273,6 +273,8 @@ OWN: dict[str, dict[str, Any]] = {
     "numpy.place": {"arr": F, "mask": F > 0, "vals": F[0], "inplace": False},
     "numpy.fill_diagonal": {"a": F, "val": 1.0, "inplace": False},
     "numpy.mask_indices": {"n": 3, "mask_func": onp.triu, "size": 3},
+    **{f"numpy.format_float_{how}": {"x": 1.5, "args": ()} for how in ("positional", "scientific")},
+    "numpy.fromstring": {"string": "1 2", "count": -1, "sep": " "},
     "numpy.roots": {"p": F[0], "strip_zeros": False}, "numpy.unwrap": {"p": F, "period": 3.0},
     "lax.full": {"shape": (3,), "fill_value": 1.0}, "lax.full_like": {"x": F, "fill_value": 1},
     "lax.integer_pow": {"x": F, "y": 2}, "lax.sort_key_val": {"keys": I, "values": I},
@@ -342,7 +344,7 @@ def functions() -> Iterator[tuple[str, Any]]:
         for name in sorted(dir(module)):
             fun = getattr(module, name)
             if (name.startswith("_") or name in SKIPPED or inspect.isclass(fun)
-                    or not callable(fun)):
+                    or not callable(fun) or getattr(np, name, None) is fun):    # NumPy's own words
                 continue
             with contextlib.suppress(TypeError, ValueError):
                 if signature(fun).parameters:

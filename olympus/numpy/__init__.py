@@ -2,10 +2,11 @@
 
 
 from numpy import (
-    character, complexfloating, flexible, floating, generic, get_printoptions, index_exp,
-    inexact, integer, number, object_, printoptions, s_, save, savez,
-    signedinteger, unsignedinteger
+    base_repr, binary_repr, character, complexfloating, flexible, floating, generic,
+    get_printoptions, index_exp, inexact, integer, number, object_, printoptions, s_, save, savetxt,
+    savez, savez_compressed, signedinteger, unsignedinteger
 )
+from numpy.exceptions import ComplexWarning
 
 from .._src.base.util import publish as _publish
 from .._src.backend.array import Array as ndarray
@@ -39,6 +40,15 @@ from .._src.numpy.elementary import (
     ldexp, log, log10, log1p, log2, logaddexp, logaddexp2, modf, nextafter, rad2deg, radians,
     rint, round, signbit, sin, sinc, sinh, spacing, sqrt, tan, tanh, trunc
 )
+from .._src.numpy.files import (
+    fromfile, fromiter, fromstring, genfromtxt, load, loadtxt
+)
+from .._src.numpy.grids import (
+    c_, mgrid, ogrid, r_
+)
+from .._src.numpy.histograms import (
+    histogram, histogram2d, histogram_bin_edges, histogramdd
+)
 from .._src.numpy.indexing import (
     nonzero, put_along_axis, take, take_along_axis
 )
@@ -66,6 +76,10 @@ from .._src.numpy.polynomial import (
 from .._src.numpy.predicates import (
     allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isreal, isrealobj,
     isscalar
+)
+from .._src.numpy.printing import (
+    array2string, array_repr, array_str, format_float_positional, format_float_scientific,
+    set_printoptions
 )
 from .._src.numpy.products import (
     cross, diagonal, dot, inner, kron, matmul, matvec, outer, tensordot, trace, vdot, vecdot,
@@ -121,15 +135,16 @@ from .._src.types.dtypes import bool_ as bool
 from . import fft, linalg
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any",
-    "append", "apply_along_axis", "apply_over_axes", "arange", "arccos", "arccosh", "arcsin",
-    "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argpartition", "argsort",
-    "argwhere", "around", "array", "array_equal", "array_equiv", "array_split", "asarray", "asin",
-    "asinh", "astype", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d",
-    "average", "bartlett", "bfloat16", "bincount", "bitwise_and", "bitwise_count",
+    "ComplexWarning", "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax",
+    "amin", "angle", "any", "append", "apply_along_axis", "apply_over_axes", "arange", "arccos",
+    "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
+    "argpartition", "argsort", "argwhere", "around", "array", "array2string", "array_equal",
+    "array_equiv", "array_repr", "array_split", "array_str", "asarray", "asin", "asinh", "astype",
+    "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "average", "bartlett",
+    "base_repr", "bfloat16", "binary_repr", "bincount", "bitwise_and", "bitwise_count",
     "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "blackman", "block", "bool", "bool_", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "can_cast", "cbrt", "cdouble", "ceil", "character", "choose", "clip",
+    "broadcast_to", "c_", "can_cast", "cbrt", "cdouble", "ceil", "character", "choose", "clip",
     "column_stack", "complex128", "complex64", "complex_", "complexfloating", "compress",
     "concat", "concatenate", "conj", "conjugate", "convolve", "copy", "copysign", "corrcoef",
     "correlate", "cos", "cosh", "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum",
@@ -141,28 +156,31 @@ __all__ = [
     "flipud", "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn", "float6_e3m2fn",
     "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
     "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "float_power", "floating",
-    "floor", "floor_divide", "fmax", "fmin", "fmod", "frexp", "frombuffer", "fromfunction",
-    "frompyfunc", "full", "full_like", "gcd", "generic", "geomspace", "get_printoptions",
-    "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside", "hsplit", "hstack",
-    "hypot", "i0", "identity", "iinfo", "imag", "index_exp", "indices", "inexact", "inf", "inner",
+    "floor", "floor_divide", "fmax", "fmin", "fmod", "format_float_positional",
+    "format_float_scientific", "frexp", "frombuffer", "fromfile", "fromfunction", "fromiter",
+    "frompyfunc", "fromstring", "full", "full_like", "gcd", "generic", "genfromtxt", "geomspace",
+    "get_printoptions", "gradient", "greater", "greater_equal", "hamming", "hanning", "heaviside",
+    "histogram", "histogram2d", "histogram_bin_edges", "histogramdd", "hsplit", "hstack", "hypot",
+    "i0", "identity", "iinfo", "imag", "index_exp", "indices", "inexact", "inf", "inner",
     "insert", "int1", "int16", "int2", "int32", "int4", "int64", "int8", "int_", "integer",
     "interp", "intersect1d", "invert", "isclose", "iscomplex", "iscomplexobj", "isdtype",
     "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "isrealobj",
     "isscalar", "issubdtype", "iterable", "ix_", "kaiser", "kron", "lcm", "ldexp", "left_shift",
-    "less", "less_equal", "lexsort", "linalg", "linspace", "log", "log10", "log1p", "log2",
-    "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "logspace", "mask_indices", "matmul", "matrix_transpose", "matvec", "max", "maximum", "mean",
-    "median", "meshgrid", "min", "minimum", "minmax", "mod", "modf", "moveaxis", "multiply",
-    "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
-    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum",
-    "nanvar", "ndarray", "ndim", "negative", "newaxis", "nextafter", "nonzero", "not_equal",
-    "number", "object_", "ones", "ones_like", "outer", "packbits", "pad", "partition",
-    "percentile", "permute_dims", "pi", "piecewise", "place", "poly", "polyadd", "polyder",
-    "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "positive", "pow", "power",
-    "printoptions", "prod", "promote_types", "ptp", "put", "put_along_axis", "quantile",
-    "rad2deg", "radians", "ravel", "ravel_multi_index", "real", "reciprocal", "remainder",
-    "repeat", "reshape", "resize", "result_type", "right_shift", "rint", "roll", "rollaxis",
-    "roots", "rot90", "round", "s_", "save", "savez", "searchsorted", "select", "setdiff1d",
+    "less", "less_equal", "lexsort", "linalg", "linspace", "load", "loadtxt", "log", "log10",
+    "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logspace", "mask_indices", "matmul", "matrix_transpose", "matvec", "max",
+    "maximum", "mean", "median", "meshgrid", "mgrid", "min", "minimum", "minmax", "mod", "modf",
+    "moveaxis", "multiply", "nan", "nan_to_num", "nanargmax", "nanargmin", "nancumprod",
+    "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
+    "nanquantile", "nanstd", "nansum", "nanvar", "ndarray", "ndim", "negative", "newaxis",
+    "nextafter", "nonzero", "not_equal", "number", "object_", "ogrid", "ones", "ones_like",
+    "outer", "packbits", "pad", "partition", "percentile", "permute_dims", "pi", "piecewise",
+    "place", "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub",
+    "polyval", "positive", "pow", "power", "printoptions", "prod", "promote_types", "ptp", "put",
+    "put_along_axis", "quantile", "r_", "rad2deg", "radians", "ravel", "ravel_multi_index",
+    "real", "reciprocal", "remainder", "repeat", "reshape", "resize", "result_type",
+    "right_shift", "rint", "roll", "rollaxis", "roots", "rot90", "round", "s_", "save", "savetxt",
+    "savez", "savez_compressed", "searchsorted", "select", "set_printoptions", "setdiff1d",
     "setxor1d", "shape", "sign", "signbit", "signedinteger", "sin", "sinc", "single", "sinh",
     "size", "sort", "sort_complex", "spacing", "split", "sqrt", "square", "squeeze", "stack",
     "std", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot",

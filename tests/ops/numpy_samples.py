@@ -1,4 +1,5 @@
-"""Rows for olympus.numpy functions of samples: signals, windows, polynomials, covariances, bits."""
+"""Rows for olympus.numpy functions of samples: signals, polynomials, covariances, histograms, bits.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -56,7 +57,33 @@ def interpolating(label: str, x: np.ndarray, **params: Any) -> Op:
               partial(onp.interp, **params), (x, UP, Z), "fd", twice=False)
 
 
+def histogram(label: str, name: str, *args: Any, **params: Any) -> Op:
+    """Data of float32 and counts of ints: nothing is cast, so what NumPy's edges are stays."""
+    return Op(f"{name}-{label}", partial(getattr(np, name), **params),
+              partial(getattr(onp, name), **params), args, grad=False)
+
+
+SAMPLE = reals(40, seed=5).astype(np.float32)
+PLANE = reals(30, 2, seed=6).astype(np.float32)
+EDGES = np.array([-1.5, 0.0, 0.25, 2.0], np.float32)
+
+
 ALL = (
+    histogram("10", "histogram", SAMPLE),
+    histogram("range", "histogram", SAMPLE.reshape(8, 5), bins=5, range=(-1.0, 2.0)),
+    histogram("edges", "histogram", SAMPLE, bins=EDGES),
+    histogram("density", "histogram", SAMPLE, bins=EDGES, density=True),
+    histogram("integers", "histogram", np.arange(49, dtype=np.int32), bins=7, range=(0, 49)),
+    histogram("empty", "histogram", SAMPLE[:0], bins=3),
+    histogram("one-value", "histogram", np.full(4, 2.5, np.float32), bins=3),
+    Op("histogram-weights", lambda w: np.histogram(SAMPLE[:6], EDGES, weights=w)[0],
+       lambda w: onp.histogram(SAMPLE[:6], EDGES, weights=w)[0], (V,), "fdz"),
+    histogram("7", "histogram_bin_edges", SAMPLE, bins=7),
+    histogram("2", "histogramdd", PLANE, bins=(3, 4), density=True),
+    histogram("range", "histogramdd", PLANE, bins=2, range=((-1, 1), (0, 2))),
+    Op("histogram2d-edges", lambda x, y: np.histogram2d(x, y, EDGES, density=True),
+       lambda x, y: onp.histogram2d(x, y, EDGES, density=True),
+       (PLANE[:, 0].copy(), PLANE[:, 1].copy()), grad=False),
     both("convolve", V, W, dtypes="fdicz"), both("convolve", W, V, mode="same"),
     both("convolve", V, W, mode="valid"), both("convolve", V, np.array(2.0)),
     both("convolve", V, Z, mode="same"), both("convolve", BITS[0] > 0, BITS[0] > 0, grad=False),

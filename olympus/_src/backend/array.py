@@ -95,16 +95,14 @@ def _format(self: Any) -> str:
     weak = ", weak_type=True" if self.aval.weak_type else ""
     if self.is_deleted():
         return f"Array(shape={self.aval.shape}, dtype={name}{weak}) with deleted buffer"
-    value = numpy_value(self)
-    if not value.size:
-        text = f"[], shape={self.aval.shape}" if self.aval.shape != (0,) else "[]"
-    else:
-        text = np.array2string(value, separator=", ", prefix="Array(")
-    last = len(text) - text.rfind("\n") - 1 if "\n" in text else len(text) + len("Array(")
+    value, prefix = numpy_value(self), "Array("
+    # Breaks and blanks are JAX's: the dtype stays on the last line, further off if it sticks out.
+    text = (np.array2string(value, separator=", ", prefix=prefix, suffix=",") if value.size
+            else f"[], shape={self.aval.shape}")
     suffix = f"dtype={name}{weak})"
-    width = np.get_printoptions()["linewidth"]
-    gap = ",\n      " if last + len(suffix) + 2 > width else ", "
-    return f"Array({text}{gap}{suffix}"
+    last = len(text) - text.rfind("\n") + 1
+    gap = " " * (len(prefix) if last + len(suffix) + 1 > np.get_printoptions()["linewidth"] else 1)
+    return f"{prefix}{text},{gap}{suffix}"
 
 
 def _to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

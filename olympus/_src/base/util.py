@@ -74,6 +74,17 @@ def real_number(value: Any, what: str) -> float:
                     "required.")
 
 
+def by_numpy(name: str, fun: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """What a host function of NumPy's returns; its errors name our operation."""
+    try:
+        return fun(*args, **kwargs)
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
+        given = [f"{a!r:.60}" for a in args] + [f"{k}={a!r:.60}" for k, a in kwargs.items()]
+        raise kind(f"{name}: {', '.join(given)} given; {error}; see numpy.{name} for what is "
+                   "required.") from None
+
+
 def name_of(fun: Any) -> str:
     """What a function is called in messages and programs.
 

@@ -1,0 +1,332 @@
+"""How often values fall between edges: histograms of one, two and more variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.typing import Array, ArrayLike
+from ..core.trace import Tracer, literal, typeof
+from ..lax.arithmetic import div, mul, sub
+from ..lax.barriers import optimization_barrier
+from ..lax.comparison import eq
+from ..lax.creation import full, iota
+from ..lax.families import add
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import definitely_equal, prod, sequence, static_int
+from . import reductions
+from .conditions import where
+from .creation import asarray, is_sequence
+from .indexing import concrete, write
+from .joining import stack
+from .manipulation import ravel, reshape
+from .promote import array_args, broadcast_to, choose, convert, promote_dtypes, to_array
+from .sorting import searchsorted
+from .statistics import diff
+from .ufuncs import divide
+
+__all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
+
+Range = Sequence[ArrayLike] | None
+
+
+# Edges -------------------------------------------------------------------------------------------
+
+def _given(name: str, x: Any) -> Any:
+    """Data as an array: also lists, which these functions have always taken."""
+    return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
+
+
+def _known(x: Any) -> bool:
+    return not isinstance(x, Tracer)
+
+
+def _bins(name: str, bins: Any) -> Any:
+    """The number of bins as an int, or the edges as a vector; edges that descend are refused."""
+    if isinstance(bins, (int, np.integer)) or not (np.ndim(bins) if _known(bins) else bins.ndim):
+        count = static_int(bins, name, "bins")
+        if not 0 < count < 2**31:
+            raise ValueError(f"{name}: bins {bins} given; a number in [1, 2**31) is required.")
+        return count
+    edges = _given(name, bins)
+    if edges.ndim != 1 or not edges.shape[0]:
+        raise ValueError(f"{name}: bins {edges.aval} given; an int or a vector of edges is "
+                         "required.")
+    if _known(edges):
+        value = np.asarray(edges)
+        if (value[:-1] > value[1:]).any():
+            raise ValueError(f"{name}: bins that descend given; edges in ascending order are "
+                             "required; sort them.")
+    return edges
+
+
+def _limits(name: str, limits: Any) -> tuple[Any, Any] | None:
+    """The outer edges; None where the data give them."""
+    if limits is None:
+        return None
+    found = tuple(array_args(name, *(limits if is_sequence(limits) else _given(name, limits))))
+    if len(found) != 2 or any(x.shape for x in found):
+        raise ValueError(f"{name}: range of {len(found)} entries given; two numbers are required.")
+    if all(_known(x) for x in found):
+        low, high = [np.asarray(getattr(x, "val", x)) for x in found]
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise ValueError(f"{name}: range ({low}, {high}) given; finite numbers are required.")
+        if low > high:
+            raise ValueError(f"{name}: range ({low}, {high}) given; the first must not be above "
+                             "the second.")
+    return found  # type: ignore[return-value]
+
+
+def _equal_bins(x: Any, limits: Any, count: int) -> Any:
+    """count + 1 edges at equal distances between two limits, or the least and largest of `x`."""
+    if limits is not None:
+        low, high = limits
+    elif prod(x.shape):
+        low, high = reductions.min(x), reductions.max(x)
+    else:
+        low, high = literal(0, x.dtype), literal(1, x.dtype)
+    low, high, _ = promote_dtypes("histogram", low, high, full((), 0, x.dtype), inexact=True)
+    dtype = typeof(low).dtype
+    low, high = [broadcast_to(convert(v, dtype), ()) for v in (low, high)]
+    half, same = literal(0.5, dtype), eq(low, high)
+    low, high = choose(same, sub(low, half), low), choose(same, add(high, half), high)
+    # A multiple of the step: integers at integer distances are met exactly. XLA would multiply by
+    # the rounded reciprocal of a divisor that it knows.
+    step = div(sub(high, low), optimization_barrier(full((), count, dtype)))
+    places = convert(iota(dtypes.default_int(), count + 1), dtype)
+    edges = add(mul(places, broadcast_to(step, places.shape)), broadcast_to(low, places.shape))
+    last = eq(places, literal(count, dtype))
+    return choose(last, broadcast_to(high, edges.shape), edges)
+
+
+@fused(static=("count",))
+def _edges(x: Any, limits: Any, *, count: int) -> Any:
+    return _equal_bins(x, limits, count)
+
+
+def histogram_bin_edges(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = None,
+                        weights: ArrayLike | None = None) -> Array:
+    """The edges of the bins that `histogram` counts in.
+
+    Args:
+      a: data of any shape.
+      bins: how many bins of equal width; or their edges; or the name of a rule that finds a number
+        ("auto", "fd", "doane", "scott", "stone", "rice", "sturges", "sqrt"), for data that is not
+        traced.
+      range: the outer edges, (low, high); the least and largest of the data unless given.
+      weights: of the shape of `a`; they change nothing, and the rules refuse them.
+
+    Returns float[bins + 1], or the given edges.
+
+    Raises ValueError for fewer than one bin, edges that descend, weights of another shape and a
+    range that is not finite.
+    Data that is not finite gives edges that are NaN (NumPy raises).
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.histogram_bin_edges(onp.array([1, 2, 5]), bins=4))
+    [1. 2. 3. 4. 5.]
+    """
+    name = "histogram_bin_edges"
+    x = _given(name, a)
+    if weights is not None:
+        weights = _weights(name, weights, x)
+    return _bin_edges(name, x, bins, range, weights)
+
+
+def _bin_edges(name: str, x: Any, bins: Any, limits: Any, weights: Any) -> Any:
+    if isinstance(bins, str):
+        value = concrete(name, x, "the data", "pass a number of bins")
+        try:
+            found = np.histogram_bin_edges(value.ravel(), bins, limits, weights)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: bins {bins!r} and range {limits} given; {error}.") from None
+        return asarray(found)
+    bins = _bins(name, bins)
+    return _edges(x, _limits(name, limits), count=bins) if isinstance(bins, int) else bins
+
+
+# Counts ------------------------------------------------------------------------------------------
+
+def _place(x: Any, edges: Any) -> Any:
+    """The bin of each element, as many as there are bins for those in none; NaN is in none."""
+    x, edges = [to_array(v) for v in promote_dtypes("histogram", x, edges)]
+    count = edges.shape[0] - 1
+    last = broadcast_to(edges[-1], x.shape)
+    found = searchsorted(edges, x, side="right") - 1
+    found = where(eq(x, last), count - 1, found)     # the last edge belongs to the last bin
+    return where(found < 0, count, found)
+
+
+def _count(places: Any, weights: Any, count: int, dtype: Any) -> Any:
+    values = literal(1, dtype) if weights is None else convert(weights, dtype)
+    return write("add", full((count,), 0, dtype), places, values)
+
+
+def _weights(name: str, weights: Any, x: Any) -> Any:
+    """One weight per element, as a vector."""
+    weights = _given(name, weights)
+    if not definitely_equal(weights.shape, x.shape):
+        raise ValueError(f"{name}: weights {weights.aval} given for data {x.aval}; equal shapes "
+                         "are required.")
+    return ravel(weights)
+
+
+@fused(static=("density",))
+def _histogram(x: Any, edges: Any, weights: Any, *, density: bool) -> Any:
+    dtype = dtypes.default_int() if weights is None else weights.dtype
+    found = _count(_place(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
+    return divide(divide(found, diff(edges)), reductions.sum(found)) if density else found
+
+
+@fused(static=("count", "density"))
+def _equal_histogram(x: Any, limits: Any, weights: Any, *, count: int, density: bool
+                     ) -> tuple[Any, Any]:
+    edges = _equal_bins(x, limits, count)
+    return _histogram(x, edges, weights, density=density), edges
+
+
+def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = None,
+              weights: ArrayLike | None = None, density: bool | None = None
+              ) -> tuple[Array, Array]:
+    """How many elements fall between edges: edges[i] <= x < edges[i + 1], the last one included.
+
+    Args:
+      a: data of any shape; NaN and what is outside of all bins are not counted.
+      bins: how many bins of equal width; or their edges; or the name of a rule, for data that is
+        not traced: see `histogram_bin_edges`.
+      range: the outer edges, (low, high); the least and largest of the data unless given.
+      weights: of the shape of `a`: what each element counts.
+      density: divide by the total and the widths, so that the integral over the bins is 1.
+
+    Returns (counts [bins] of the default integer dtype, or that of the weights, or floats if
+    `density`; edges float[bins + 1], or those given).
+
+    Raises ValueError for fewer than one bin, edges that descend, weights of another shape and a
+    range that is not finite.
+
+    >>> import olympus.numpy as onp
+    >>> counts, edges = onp.histogram(onp.array([1., 2., 1., 4.]), bins=3)
+    >>> print(counts, edges)
+    [2 1 1] [1. 2. 3. 4.]
+    """
+    x = _given("histogram", a)
+    if weights is not None:
+        weights = _weights("histogram", weights, x)
+    if isinstance(bins, str):
+        bins = _bin_edges("histogram", x, bins, range, weights)
+    bins = _bins("histogram", bins)
+    if isinstance(bins, int):
+        return _equal_histogram(x, _limits("histogram", range), weights, count=bins,
+                                density=bool(density))
+    return _histogram(x, bins, weights, density=bool(density)), bins
+
+
+def histogramdd(sample: ArrayLike | Sequence[ArrayLike], bins: Any = 10,
+                range: Sequence[Range] | None = None, weights: ArrayLike | None = None,
+                density: bool | None = None) -> tuple[Array, list[Array]]:
+    """How many points fall into the cells of a grid.
+
+    Args:
+      sample: [n, d], n points of d coordinates, or a sequence of d vectors [n].
+      bins: how many bins of equal width there are along each axis; or a sequence with one number,
+        or one vector of edges, for each.
+      range: a sequence with the outer edges (low, high) of each axis, or None for those that the
+        data give.
+      weights: [n], what each point counts.
+      density: divide by the total and the volumes, so that the integral over the grid is 1.
+
+    Returns (counts float[bins_1, ..., bins_d], list of the d vectors of edges).
+
+    Raises ValueError as `histogram` does, and where `bins` or `range` has another length than d.
+
+    >>> import olympus.numpy as onp
+    >>> counts, _ = onp.histogramdd(onp.array([[0., 1.], [1., 1.], [0., 3.]]), bins=2)
+    >>> print(counts)
+    [[1. 1.]
+     [1. 0.]]
+    """
+    return _histogramdd("histogramdd", sample, bins, range, weights, density)
+
+
+def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: Any, density: Any
+                 ) -> tuple[Any, list[Any]]:
+    x = (stack([_given(name, v) for v in sample], -1) if isinstance(sample, (list, tuple))
+         else _given(name, sample))
+    if x.ndim == 1:
+        x = x[:, None]
+    if x.ndim != 2:
+        raise ValueError(f"{name}: sample {x.aval} given; points as rows [n, d] are required.")
+    d = static_int(x.shape[1], name, "number of coordinates")
+    if not (is_sequence(bins) or (hasattr(bins, "ndim") and bins.ndim)):
+        bins = [bins] * d
+    for what, given in (("bins", bins), ("range", limits)):
+        if given is not None and len(sequence(given, name, what)) != d:
+            raise ValueError(f"{name}: {what} of {len(given)} entries given for {d} coordinates; "
+                             "one entry for each is required.")
+    if weights is not None:
+        weights = _weights(name, weights, x[:, 0])
+    bins = [_bins(name, b) for b in bins]
+    pairs = [None] * d if limits is None else [_limits(name, pair) for pair in limits]
+    edges = [None if isinstance(b, int) else b for b in bins]
+    counts = tuple([b if isinstance(b, int) else 0 for b in bins])
+    return _cells(x, edges, pairs, weights, counts=counts, density=bool(density))
+
+
+@fused(static=("counts", "density"))
+def _cells(x: Any, edges: Any, limits: Any, weights: Any, *, counts: tuple[int, ...],
+           density: bool) -> tuple[Any, list[Any]]:
+    edges = [_equal_bins(x[:, i], limits[i], n) if e is None else e
+             for i, (e, n) in enumerate(zip(edges, counts))]
+    sizes = [e.shape[0] - 1 for e in edges]
+    flat: Any = 0
+    outside: Any = False
+    for i, (e, n) in enumerate(zip(edges, sizes)):
+        place = _place(x[:, i], e)
+        flat, outside = flat * n + place, outside | (place == n)
+    dtype = dtypes.default_float() if weights is None else dtypes.to_inexact_dtype(weights.dtype)
+    flat = where(outside, prod(sizes), flat)
+    found = reshape(_count(flat, weights, prod(sizes), dtype), tuple(sizes))
+    if density:
+        total = reductions.sum(found)
+        for i, e in enumerate(edges):
+            found = divide(found, reshape(diff(e), (*(1,) * i, sizes[i],
+                                                    *(1,) * (len(sizes) - i - 1))))
+        found = divide(found, total)
+    return found, edges
+
+
+def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Range] | None = None,
+                weights: ArrayLike | None = None, density: bool | None = None
+                ) -> tuple[Array, Array, Array]:
+    """How many points of the plane fall into the cells of a grid.
+
+    Args:
+      x, y: [n], the coordinates.
+      bins: how many bins of equal width there are along both axes, or the edges of both; or a pair
+        with one of those for each.
+      range: ((x_low, x_high), (y_low, y_high)); the least and largest of the data unless given.
+      weights: [n], what each point counts.
+      density: divide by the total and the areas, so that the integral over the grid is 1.
+
+    Returns (counts float[bins_x, bins_y], edges along x, edges along y).
+
+    Raises ValueError as `histogram` does, and for vectors of several sizes.
+
+    >>> import olympus.numpy as onp
+    >>> counts, *_ = onp.histogram2d(onp.array([0., 1., 1.]), onp.array([0., 1., 1.]), bins=2)
+    >>> print(counts)
+    [[1. 0.]
+     [0. 2.]]
+    """
+    x, y = _given("histogram2d", x), _given("histogram2d", y)
+    if x.ndim != 1 or y.ndim != 1 or not definitely_equal(x.shape[0], y.shape[0]):
+        raise ValueError(f"histogram2d: x {x.aval} and y {y.aval} given; vectors of one size are "
+                         "required.")
+    several = is_sequence(bins) or (hasattr(bins, "ndim") and bins.ndim)
+    if several and len(bins) != 2:
+        bins = [_given("histogram2d", bins)] * 2
+    found, edges = _histogramdd("histogram2d", [x, y], bins, range, weights, density)
+    return found, edges[0], edges[1]
