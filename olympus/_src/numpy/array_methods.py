@@ -139,6 +139,11 @@ def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
     return limit(self, min, max)
 
 
+def _conjugate(self: Any) -> Any:
+    """The complex conjugate; real numbers themselves."""
+    return ufuncs.conjugate(self)
+
+
 def _copy(self: Any) -> Any:
     """The same array where it is; arrays are immutable, so a copy differs only under donation."""
     return copy(self)
@@ -242,7 +247,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "argpartition": sorting.argpartition, "argsort": sorting.argsort,
     "astype": _astype, "byteswap": _byteswap, "choose": selection.choose,
     "clip": _clip, "compress": _compress,
-    "conj": ufuncs.conj, "conjugate": ufuncs.conjugate,
+    "conj": _conjugate, "conjugate": _conjugate,
     "copy": _copy, "cumprod": reductions.cumprod,
     "cumsum": reductions.cumsum, "diagonal": products.diagonal,
     "dot": products.dot, "flatten": _flatten,

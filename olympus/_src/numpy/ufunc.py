@@ -460,8 +460,8 @@ def reduced_at(x: Any, places: Any, *, function: Any, axis: int) -> Any:
     return lax_shape.move_axis(found, 0, axis)
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
-               ) -> ufunc[Any]:
+def frompyfunc(func: Callable[..., Array], /, nin: int, nout: int, *,
+               identity: ArrayLike | None = None) -> ufunc[Array]:
     """The `ufunc` of a Python function of scalars, which must be one that can be traced.
 
     Unlike NumPy's it returns arrays of the dtype that the function does, and is compiled.

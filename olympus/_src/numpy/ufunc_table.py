@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.util import memoize
 from ..lax import cumulative, reduce
 from ..types.shape import canonical_axes
 from . import elementary, integers, products, reductions, ufuncs
@@ -122,7 +121,6 @@ _AT = {name: partial(lambda op, x, indices, b: write(op, x, indices, b), op) for
 
 # Installing --------------------------------------------------------------------------------------
 
-@memoize(64)
 def _signature(names: tuple[str, ...], first_named: int) -> inspect.Signature:
     """The parameters of an elementwise function: its operands, then NumPy's options."""
     P = inspect.Parameter
@@ -134,9 +132,9 @@ def _signature(names: tuple[str, ...], first_named: int) -> inspect.Signature:
                              return_annotation="Array")
 
 
-def _install(call: Any, pattern: str, kinds: str) -> None:
+def _install(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) -> Any:
     """Give a function the attributes of a ufunc."""
-    name, loops = call.__name__, Loops(pattern, kinds)
+    name = call.__name__
     made: Any = ufunc(call, len(loops.ins), len(loops.outs), name=name,
                       identity=_IDENTITIES.get(name), call=call, reduce=_REDUCE.get(name),
                       accumulate=_ACCUMULATE.get(name), at=_AT.get(name),
@@ -145,18 +143,23 @@ def _install(call: Any, pattern: str, kinds: str) -> None:
     made.signature = getattr(call, "signature", None)
     if made.signature is None:
         code = getattr(call, "__wrapped__", call).__code__
-        call.__signature__ = _signature(code.co_varnames[:code.co_argcount],
-                                        code.co_posonlyargcount)
+        key = code.co_varnames[:code.co_argcount], code.co_posonlyargcount
+        if key not in signatures:
+            signatures[key] = _signature(*key)
+        call.__signature__ = signatures[key]
     call.__ufunc__ = made
     for attribute in ("nin", "nout", "nargs", "identity", "types", "ntypes", "signature", "loops",
                       "reduce", "accumulate", "reduceat", "at", "outer"):
         setattr(call, attribute, getattr(made, attribute))
+    return call
 
 
-UFUNCS: dict[str, Any] = {}
+def _installed() -> dict[str, Any]:
+    """Every ufunc, by name."""
+    homes, signatures = (ufuncs, elementary, integers, products), {}
+    return {name: _install(next(getattr(m, name) for m in homes if name in m.__all__),
+                           Loops(pattern, kinds), signatures)
+            for pattern, kinds, names in _LOOPS for name in names.split()}
 
-for _pattern, _kinds, _names in _LOOPS:
-    for _name in _names.split():
-        UFUNCS[_name] = next(getattr(m, _name) for m in (ufuncs, elementary, integers, products)
-                             if _name in m.__all__)
-        _install(UFUNCS[_name], _pattern, _kinds)
+
+UFUNCS = _installed()

@@ -21,6 +21,7 @@ from ..lax.arithmetic import (
     div,
     div_p,
     integer_pow,
+    is_finite,
     max_p,
     min_p,
     mul,
@@ -30,6 +31,7 @@ from ..lax.arithmetic import (
     sub,
     sub_p,
 )
+from ..lax.barriers import stop_gradient
 from ..lax.bits import (
     and_p,
     or_p,
@@ -166,42 +168,55 @@ def _zero(x: Any) -> Literal:
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 // x2`, rounded towards minus infinity; integers stay integers.
 
-    A zero integer divisor gives an unspecified value, not an error.
+    By 0 it is 0 for integers, infinite or NaN for floats. Where an operand is infinite it is the
+    quotient itself, as the array API standard has it; NumPy has NaN and -1 there, as `divmod` has.
     """
     x, y = promote("floor_divide", x1, x2)
     _refuse_complex("floor_divide", x)
     x, y = _as_number(x), _as_number(y)
     kind = kind_of(x)
-    if kind == "u":
-        return div(x, y)
     if kind == "f":
-        return _float_divmod(x, y)[0]
-    quotient = div(x, y)
-    differ = bits.bitwise_and(ne(arithmetic.sign(x), arithmetic.sign(y)), ne(rem(x, y), _zero(x)))
-    return sub(quotient, convert(differ, x.dtype, x.aval.weak_type))
+        quotient, plain = _float_divmod(x, y)[0], div(x, y)
+        unbounded = bits.bitwise_not(bits.bitwise_and(is_finite(x), is_finite(y)))
+        return choose(broadcast_to(unbounded, plain.shape), plain, quotient)
+    quotient = div(x, _nonzero_divisor(y))
+    none = broadcast_to(eq(y, _zero(y)), quotient.shape)
+    if kind == "i":
+        differ = bits.bitwise_and(ne(arithmetic.sign(x), arithmetic.sign(y)),
+                                  ne(rem(x, _nonzero_divisor(y)), _zero(x)))
+        quotient = sub(quotient, convert(differ, x.dtype, x.aval.weak_type))
+    return choose(none, _zero(x), quotient)
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """Quotient rounded down, and the remainder with the sign of `y`: CPython's float divmod.
 
-    The quotient by zero is that of `x / y`: infinite, or NaN.
+    The quotient by zero is that of `x / y`: infinite, or NaN; if 0 it has the sign of `x / y`.
     """
-    rest = rem(x, y)
+    rest, plain = rem(x, y), div(x, y)
     quotient = div(sub(x, rest), y)
     adjust = bits.bitwise_and(ne(rest, _zero(x)), ne(arithmetic.sign(y), arithmetic.sign(rest)))
     one = convert(adjust, x.dtype, x.aval.weak_type and y.aval.weak_type)
     quotient = arithmetic.round(sub(quotient, one), RoundingMethod.TO_NEAREST_EVEN)
+    signed = choose(eq(quotient, _zero(x)), mul(plain, _zero(x)), quotient)
     by_zero = broadcast_to(eq(y, _zero(y)), quotient.shape)
-    quotient = choose(by_zero, broadcast_to(div(x, y), quotient.shape), quotient)
-    return quotient, _signed_rest(rest, y)
+    return choose(by_zero, plain, signed), _signed_rest(rest, y)
 
 
 def _signed_rest(rest: Any, y: Any) -> Any:
-    """The truncated remainder moved to the sign of `y`."""
+    """The truncated remainder moved to the sign of `y`, that of a remainder 0 too."""
     zero = _zero(rest)
-    adjust = bits.bitwise_and(ne(rest, zero), ne(lt(rest, zero), lt(y, zero)))
+    none, below = eq(rest, zero), lt(y, zero)
+    adjust = bits.bitwise_and(bits.bitwise_not(none), ne(lt(rest, zero), below))
     moved = families.add(rest, y)
-    return choose(broadcast_to(adjust, moved.shape), moved, broadcast_to(rest, moved.shape))
+    shape = moved.shape
+    rest = broadcast_to(rest, shape)
+    found = choose(broadcast_to(adjust, shape), moved, rest)
+    if kind_of(rest) != "f":
+        return found
+    # 0 of the sign of y, with the derivative of the remainder: s - 0 is s.
+    sign = choose(broadcast_to(below, shape), literal(-0.0, rest.dtype, rest.aval.weak_type), zero)
+    return choose(broadcast_to(none, shape), sub(sign, sub(stop_gradient(rest), rest)), found)
 
 
 def _nonzero_divisor(y: Any) -> Any:
@@ -357,7 +372,9 @@ def fabs(x: ArrayLike, /) -> Array:
 @eager_unary
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1; of complex numbers `x / abs(x)`, 0 at 0; NaN of NaN."""
-    return unary(arithmetic.sign, x)
+    (x,) = array_args("sign", x)
+    found = arithmetic.sign(x)      # -0.0 of -0.0
+    return choose(eq(x, _zero(x)), _zero(x), found) if kind_of(x) == "f" else found
 
 
 @eager_binary
