@@ -128,14 +128,29 @@ def reduce_sum(x: Any, axes: Axes) -> Any:
 def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
         promote_integers: bool = True) -> Array:
-    """The sum over axes (all of them if None).
+    """The sum of the elements over axes; 0 of none.
 
     Booleans and small integers add up in int32 or uint32 (64 bits with x64), unless
-    `promote_integers` is false; 16-bit floats are accumulated in float32.
+    `promote_integers` is false; 16-bit floats are accumulated in float32 and rounded once.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.sum(jnp.ones((2, 3)), axis=0)
+    Args:
+      a: array of numbers or booleans. Unlike in NumPy lists are refused.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      dtype: dtype of the result; elements are converted before they are added.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: a scalar to start from.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+      promote_integers: whether integers narrower than the default ones are widened.
+
+    Returns:
+      `a` without the reduced axes.
+
+    >>> import olympus.numpy as onp
+    >>> onp.sum(onp.ones((2, 3)), axis=0)
     Array([2., 2., 2.], dtype=float32)
+    >>> onp.sum(onp.array([200, 100], onp.uint8))
+    Array(300, dtype=uint32)
     """
     x, axes = reduction_args("sum", a, axis, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
@@ -148,7 +163,28 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
          keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
          promote_integers: bool = True) -> Array:
-    """The product over axes (all of them if None); dtypes as `sum`."""
+    """The product of the elements over axes; 1 of none.
+
+    Its gradient is exact where elements are 0, too.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      dtype: dtype of the result; elements are converted before they are multiplied. By default that
+        of `sum`: small integers become int32 or uint32 (64 bits with x64).
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: a scalar to start from.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+      promote_integers: whether integers narrower than the default ones are widened.
+
+    Returns:
+      `a` without the reduced axes.
+
+    >>> import olympus.numpy as onp
+    >>> onp.prod(onp.array([[1, 2], [3, 4]]), axis=1)
+    Array([ 2, 12], dtype=int32)
+    """
     x, axes = reduction_args("prod", a, axis, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
              else dtypes.requested_dtype("prod", dtype))
@@ -176,7 +212,22 @@ def _any(x: Any, where: Any, *, axes: Axes, keepdims: bool) -> Any:
 @fused(static=("axis", "out", "keepdims"))
 def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
-    """Whether all elements over axes are not zero; True of none."""
+    """Whether no element over axes is zero; True of none. NaN is not zero.
+
+    Args:
+      a: array of any dtype.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      bool: `a` without the reduced axes.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.all(onp.array([[1, 0], [2, 3]]), axis=1))
+    [False  True]
+    """
     x, axes = reduction_args("all", a, axis, out)
     return _all(x, mask_arg("all", where), axes=axes, keepdims=bool(keepdims))
 
@@ -184,14 +235,42 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 @fused(static=("axis", "out", "keepdims"))
 def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *,
         where: ArrayLike | None = None) -> Array:
-    """Whether some element over axes is not zero; False of none."""
+    """Whether some element over axes is not zero; False of none. NaN is not zero.
+
+    Args:
+      a: array of any dtype.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      bool: `a` without the reduced axes.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.any(onp.array([[0, 0], [2, 0]]), axis=1))
+    [False  True]
+    """
     x, axes = reduction_args("any", a, axis, out)
     return _any(x, mask_arg("any", where), axes=axes, keepdims=bool(keepdims))
 
 
 @fused(static=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The number of elements over axes that are not zero."""
+    """The number of elements over axes that are not zero. NaN is not zero.
+
+    Args:
+      a: array of any dtype.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      int32 (int64 with x64): `a` without the reduced axes. NumPy gives a Python int for all axes.
+
+    >>> import olympus.numpy as onp
+    >>> onp.count_nonzero(onp.array([[1, 0], [2, 3]]), axis=1)
+    Array([1, 2], dtype=int32)
+    """
     x, axes = reduction_args("count_nonzero", a, axis)
     return _sum(as_bool(x), None, None, axes=axes, keepdims=bool(keepdims),
                 dtype=dtypes.default_int())
@@ -235,7 +314,25 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The largest element over axes; NaN if any is NaN.
 
+    Complex numbers are ordered by real, then imaginary part. Equal largest elements share the
+    gradient equally.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: a scalar that takes part, and the result of no elements.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      `a` without the reduced axes, of the same dtype.
+
     Raises ValueError for no elements, or `where`, without `initial`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.max(onp.array([[1, 5], [7, 2]]), axis=1)
+    Array([5, 7], dtype=int32)
     """
     return _extreme("max", True, a, axis, out, keepdims, initial, where)
 
@@ -243,28 +340,53 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 @fused(static=("axis", "out", "keepdims", "initial"))
 def min(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
-    """The smallest element over axes; NaN if any is NaN. Errors as `max`."""
+    """The smallest element over axes; NaN if any is NaN.
+
+    Complex numbers are ordered by real, then imaginary part. Equal smallest elements share the
+    gradient equally.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: a scalar that takes part, and the result of no elements.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      `a` without the reduced axes, of the same dtype.
+
+    Raises ValueError for no elements, or `where`, without `initial`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.min(onp.array([[1, 5], [7, 2]]), axis=1)
+    Array([1, 2], dtype=int32)
+    """
     return _extreme("min", False, a, axis, out, keepdims, initial, where)
 
 
-@fused(static=("axis", "out", "keepdims", "initial"))
-def amax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
-    """Alias of `max`."""
-    return _extreme("max", True, a, axis, out, keepdims, initial, where)
-
-
-@fused(static=("axis", "out", "keepdims", "initial"))
-def amin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
-         initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
-    """Alias of `min`."""
-    return _extreme("min", False, a, axis, out, keepdims, initial, where)
+amax, amin = max, min
 
 
 @fused(static=("axis", "out", "keepdims"))
 def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike = None, where: ArrayLike | None = None) -> tuple[Array, Array]:
-    """The pair of `min` and `max`."""
+    """The pair of the smallest and the largest element over axes.
+
+    NumPy has no function of this name.
+
+    Args:
+      a: array of numbers or booleans.
+      axis, out, keepdims, initial, where: as of `min`.
+
+    Returns:
+      (`min`, `max`) of those arguments.
+
+    >>> import olympus.numpy as onp
+    >>> low, high = onp.minmax(onp.array([[1, 5], [7, 2]]), axis=0)
+    >>> print(low, high)
+    [1 2] [7 5]
+    """
     return (min(a, axis, out, keepdims, initial, where),
             max(a, axis, out, keepdims, initial, where))
 
@@ -297,9 +419,24 @@ def _arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdim
 @fused(static=("axis", "out", "keepdims"))
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
            keepdims: bool | None = None) -> Array:
-    """The index of the first largest element along an axis, or in row-major order: int32.
+    """The index of the first largest element along an axis.
 
-    The first NaN counts as largest. Raises ValueError if there are no elements.
+    The first NaN counts as largest. The index has no gradient.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None counts all elements in row-major order.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether the reduced axis (or all of them) stays, with size 1.
+
+    Returns:
+      int32 (int64 with x64): `a` without the axis.
+
+    Raises ValueError if there are no elements.
+
+    >>> import olympus.numpy as onp
+    >>> onp.argmax(onp.array([[1, 5, 5], [7, 2, 0]]), axis=1)
+    Array([1, 0], dtype=int32)
     """
     return _arg_extreme("argmax", True, a, axis, out, keepdims)
 
@@ -307,7 +444,25 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
 @fused(static=("axis", "out", "keepdims"))
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
            keepdims: bool | None = None) -> Array:
-    """The index of the first smallest element; the first NaN counts as smallest."""
+    """The index of the first smallest element along an axis.
+
+    The first NaN counts as smallest. The index has no gradient.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None counts all elements in row-major order.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether the reduced axis (or all of them) stays, with size 1.
+
+    Returns:
+      int32 (int64 with x64): `a` without the axis.
+
+    Raises ValueError if there are no elements.
+
+    >>> import olympus.numpy as onp
+    >>> onp.argmin(onp.array([[1, 0, 0], [7, 2, 9]]), axis=1)
+    Array([1, 1], dtype=int32)
+    """
     return _arg_extreme("argmin", False, a, axis, out, keepdims)
 
 
@@ -329,14 +484,46 @@ def is_nan(x: Any) -> Any:
 @fused(static=("axis", "out", "keepdims"))
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Array:
-    """`argmax` without NaN; -1 (not an error as in NumPy) where all are NaN."""
+    """The index of the first largest element that is not NaN along an axis.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None counts all elements in row-major order.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether the reduced axis (or all of them) stays, with size 1.
+
+    Returns:
+      int32 (int64 with x64): `a` without the axis; -1 where all are NaN, for which NumPy raises.
+
+    Raises ValueError if there are no elements.
+
+    >>> import olympus.numpy as onp
+    >>> onp.nanargmax(onp.array([[onp.nan, 3., 4.], [onp.nan, onp.nan, onp.nan]]), axis=1)
+    Array([ 2, -1], dtype=int32)
+    """
     return _nan_arg_extreme("nanargmax", True, a, axis, out, keepdims)
 
 
 @fused(static=("axis", "out", "keepdims"))
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None,
               keepdims: bool | None = None) -> Array:
-    """`argmin` without NaN; -1 (not an error as in NumPy) where all are NaN."""
+    """The index of the first smallest element that is not NaN along an axis.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None counts all elements in row-major order.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether the reduced axis (or all of them) stays, with size 1.
+
+    Returns:
+      int32 (int64 with x64): `a` without the axis; -1 where all are NaN, for which NumPy raises.
+
+    Raises ValueError if there are no elements.
+
+    >>> import olympus.numpy as onp
+    >>> onp.nanargmin(onp.array([[onp.nan, 3., 4.], [onp.nan, onp.nan, onp.nan]]), axis=1)
+    Array([ 1, -1], dtype=int32)
+    """
     return _nan_arg_extreme("nanargmin", False, a, axis, out, keepdims)
 
 
@@ -363,7 +550,24 @@ def without_nan(x: Any, value: Any) -> Any:
 def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            keepdims: bool = False, initial: ArrayLike | None = None,
            where: ArrayLike | None = None) -> Array:
-    """`sum` with NaN counted as 0."""
+    """The sum over axes with NaN counted as 0, also in the gradient.
+
+    Args:
+      a: array of numbers or booleans; complex elements are NaN if either part is.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      dtype: dtype of the result; by default that of `sum`.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: a scalar to start from.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      `a` without the reduced axes; 0 where all are NaN.
+
+    >>> import olympus.numpy as onp
+    >>> onp.nansum(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
+    Array([1., 0.], dtype=float32)
+    """
     (x,) = array_args("nansum", a)
     return sum(without_nan(x, 0), axis, dtype, out, keepdims, initial, where)
 
@@ -372,7 +576,24 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
             keepdims: bool = False, initial: ArrayLike | None = None,
             where: ArrayLike | None = None) -> Array:
-    """`prod` with NaN counted as 1."""
+    """The product over axes with NaN counted as 1.
+
+    Args:
+      a: array of numbers or booleans; complex elements are NaN if either part is.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      dtype: dtype of the result; by default that of `sum`.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: a scalar to start from.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      `a` without the reduced axes; 1 where all are NaN.
+
+    >>> import olympus.numpy as onp
+    >>> onp.nanprod(onp.array([[2., onp.nan], [onp.nan, onp.nan]]), axis=1)
+    Array([2., 1.], dtype=float32)
+    """
     (x,) = array_args("nanprod", a)
     return prod(without_nan(x, 1), axis, dtype, out, keepdims, initial, where)
 
@@ -402,14 +623,52 @@ def _nan_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdim
 @fused(static=("axis", "out", "keepdims"))
 def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
-    """`max` without NaN; NaN where all are NaN."""
+    """The largest element over axes that is not NaN.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: a scalar that takes part, and the result of no elements.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
+      `initial`.
+
+    Raises ValueError for no elements, or `where`, without `initial`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.nanmax(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
+    Array([ 1., nan], dtype=float32)
+    """
     return _nan_extreme("nanmax", True, a, axis, out, keepdims, initial, where)
 
 
 @fused(static=("axis", "out", "keepdims"))
 def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
-    """`min` without NaN; NaN where all are NaN."""
+    """The smallest element over axes that is not NaN.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: a scalar that takes part, and the result of no elements.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
+      `initial`.
+
+    Raises ValueError for no elements, or `where`, without `initial`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.nanmin(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
+    Array([ 1., nan], dtype=float32)
+    """
     return _nan_extreme("nanmin", False, a, axis, out, keepdims, initial, where)
 
 
@@ -438,9 +697,23 @@ def _cumulative(name: str, product: bool, a: Any, axis: Any, dtype: Any, out: No
 @fused(static=("axis", "dtype", "out"))
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
            out: None = None) -> Array:
-    """Running sums along an axis, or over all elements in row-major order.
+    """Running sums along an axis: element i is the sum of the first i + 1.
 
-    Unlike NumPy's, integers keep their dtype; booleans become int32.
+    Integers keep their dtype and wrap around in it, where NumPy's widen; `cumulative_sum` widens.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None runs over all elements in row-major order.
+      dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
+      out: must be None; arrays cannot be written to.
+
+    Returns:
+      An array of the shape of `a`, or a vector if `axis` is None.
+
+    >>> import olympus.numpy as onp
+    >>> onp.cumsum(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+    Array([[ 1,  3,  6],
+           [ 4,  9, 15]], dtype=int32)
     """
     return _cumulative("cumsum", False, a, axis, dtype, out)
 
@@ -448,14 +721,45 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 @fused(static=("axis", "dtype", "out"))
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
             out: None = None) -> Array:
-    """Running products along an axis, or over all elements; dtypes as `cumsum`."""
+    """Running products along an axis: element i is the product of the first i + 1.
+
+    Integers keep their dtype and wrap around in it, where NumPy's widen; `cumulative_prod` widens.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None runs over all elements in row-major order.
+      dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
+      out: must be None; arrays cannot be written to.
+
+    Returns:
+      An array of the shape of `a`, or a vector if `axis` is None.
+
+    >>> import olympus.numpy as onp
+    >>> onp.cumprod(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+    Array([[  1,   2,   6],
+           [  4,  20, 120]], dtype=int32)
+    """
     return _cumulative("cumprod", True, a, axis, dtype, out)
 
 
 @fused(static=("axis", "dtype", "out"))
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
               out: None = None) -> Array:
-    """`cumsum` with NaN counted as 0."""
+    """Running sums along an axis with NaN counted as 0.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None runs over all elements in row-major order.
+      dtype: dtype of the result, by default as of `cumsum`.
+      out: must be None; arrays cannot be written to.
+
+    Returns:
+      An array of the shape of `a`, or a vector if `axis` is None.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.nancumsum(onp.array([1., onp.nan, 3.])))
+    [1. 1. 4.]
+    """
     (x,) = array_args("nancumsum", a)
     return _cumulative("nancumsum", False, without_nan(x, 0), axis, dtype, out)
 
@@ -463,7 +767,21 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = N
 @fused(static=("axis", "dtype", "out"))
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None,
                out: None = None) -> Array:
-    """`cumprod` with NaN counted as 1."""
+    """Running products along an axis with NaN counted as 1.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None runs over all elements in row-major order.
+      dtype: dtype of the result, by default as of `cumprod`.
+      out: must be None; arrays cannot be written to.
+
+    Returns:
+      An array of the shape of `a`, or a vector if `axis` is None.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.nancumprod(onp.array([2., onp.nan, 3.])))
+    [2. 2. 6.]
+    """
     (x,) = array_args("nancumprod", a)
     return _cumulative("nancumprod", True, without_nan(x, 1), axis, dtype, out)
 
@@ -487,9 +805,22 @@ def _cumulative_api(name: str, product: bool, x: Any, axis: Any, dtype: Any, ini
 @fused(static=("axis", "dtype", "include_initial"))
 def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                    include_initial: bool = False) -> Array:
-    """Running sums of the array API: `axis` is required unless `x` is a vector.
+    """Running sums along an axis, as the array API standard has them.
 
-    With `include_initial` a 0 comes first. Small integers become 32-bit.
+    Args:
+      x: array of numbers or booleans with at least one axis.
+      axis: the axis; required unless `x` is a vector.
+      dtype: dtype of the result; by default that of `sum`, so small integers widen.
+      include_initial: whether a 0 comes first, so that the axis grows by one.
+
+    Returns:
+      An array of the shape of `x`, but for the axis that `include_initial` makes longer.
+
+    Raises ValueError for scalars, and for no axis given with several.
+
+    >>> import olympus.numpy as onp
+    >>> onp.cumulative_sum(onp.array([1, 2, 3], onp.int8), include_initial=True)
+    Array([0, 1, 3, 6], dtype=int32)
     """
     return _cumulative_api("cumulative_sum", False, x, axis, dtype, include_initial)
 
@@ -497,5 +828,21 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
 @fused(static=("axis", "dtype", "include_initial"))
 def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
                     include_initial: bool = False) -> Array:
-    """Running products of the array API; with `include_initial` a 1 comes first."""
+    """Running products along an axis, as the array API standard has them.
+
+    Args:
+      x: array of numbers or booleans with at least one axis.
+      axis: the axis; required unless `x` is a vector.
+      dtype: dtype of the result; by default that of `prod`, so small integers widen.
+      include_initial: whether a 1 comes first, so that the axis grows by one.
+
+    Returns:
+      An array of the shape of `x`, but for the axis that `include_initial` makes longer.
+
+    Raises ValueError for scalars, and for no axis given with several.
+
+    >>> import olympus.numpy as onp
+    >>> onp.cumulative_prod(onp.array([1, 2, 3], onp.int8), include_initial=True)
+    Array([1, 1, 2, 6], dtype=int32)
+    """
     return _cumulative_api("cumulative_prod", True, x, axis, dtype, include_initial)

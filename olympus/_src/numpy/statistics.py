@@ -86,11 +86,25 @@ def _mean(x: Any, where: Any, *, axes: Axes, keepdims: bool, dtype: Any) -> Any:
 @fused(static=("axis", "dtype", "out", "keepdims"))
 def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
          keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
-    """The mean over axes; NaN of no elements. Integers give float32; 16-bit floats keep theirs.
+    """The arithmetic mean over axes; NaN of no elements.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.mean(jnp.arange(4))
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      dtype: dtype of the result; by default that of `a`, float32 for integers (float64 for 64-bit
+        ones with x64). 16-bit floats are accumulated in float32.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      `a` without the reduced axes.
+
+    >>> import olympus.numpy as onp
+    >>> onp.mean(onp.arange(4))
     Array(1.5, dtype=float32)
+    >>> print(onp.mean(onp.array([[1., 2.], [3., 5.]]), axis=0))
+    [2.  3.5]
     """
     x, axes = reduction_args("mean", a, axis, out)
     return _mean(x, mask_arg("mean", where), axes=axes, keepdims=bool(keepdims),
@@ -141,11 +155,28 @@ def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddo
 def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
-    """The variance over axes: the mean of |x - mean|**2, with n - ddof as the divisor.
+    """The variance over axes: the sum of |x - mean|**2 divided by n - ddof.
 
     Args:
+      a: array of numbers or booleans; floats are computed in at least float32.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      dtype: a real dtype for the result; by default the float dtype of `mean`, real for complex
+        `a`.
+      out: must be None; arrays cannot be written to.
+      ddof: what is taken from the number of elements: 0 for a population, 1 for a sample of it.
+      keepdims: whether reduced axes stay, with size 1.
+      where: booleans that broadcast with `a`; only elements where they are True count.
       mean: the mean, with the reduced axes kept, if it is known.
-      correction: another name of `ddof`.
+      correction: the array API standard's name of `ddof`.
+
+    Returns:
+      `a` without the reduced axes, real; NaN or infinite where n <= ddof.
+
+    Raises ValueError for both `ddof` and `correction`, and for a dtype that is not real.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.var(onp.array([1., 2., 3., 4.])), onp.var(onp.array([1., 2., 3.]), ddof=1))
+    1.25 1.0
     """
     return _spread("var", False, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
@@ -154,7 +185,23 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: int | float | None = None) -> Array:
-    """The standard deviation over axes: the square root of `var`."""
+    """The standard deviation over axes: the square root of `var`.
+
+    Its gradient is not finite where all elements are equal.
+
+    Args:
+      a: array of numbers or booleans; floats are computed in at least float32.
+      axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
+
+    Returns:
+      `a` without the reduced axes, real; NaN or infinite where n <= ddof.
+
+    Raises ValueError for both `ddof` and `correction`, and for a dtype that is not real.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.std(onp.array([[1., 3.], [2., 6.]]), axis=1))
+    [1. 2.]
+    """
     return _spread("std", True, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
@@ -175,7 +222,23 @@ def _with_nan_mask(name: str, a: Any, where: Any) -> tuple[Any, Any]:
 @fused(static=("axis", "dtype", "out", "keepdims"))
 def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
             keepdims: bool = False, where: ArrayLike | None = None) -> Array:
-    """The mean of what is not NaN; NaN where nothing is."""
+    """The mean over axes of the elements that are not NaN.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      dtype: dtype of the result, by default that of `mean`.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+      where: booleans that broadcast with `a`; only elements where they are True count.
+
+    Returns:
+      `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.nanmean(onp.array([[1., onp.nan, 3.], [4., 5., 6.]]), axis=1))
+    [2. 5.]
+    """
     x, mask = _with_nan_mask("nanmean", a, where)
     return mean(x, axis, dtype, out, keepdims, where=mask)
 
@@ -184,7 +247,20 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
            mean: ArrayLike | None = None) -> Array:
-    """The variance of what is not NaN."""
+    """The variance over axes of the elements that are not NaN.
+
+    Args:
+      a: array of numbers or booleans.
+      axis, dtype, out, ddof, keepdims, where, mean: as of `var`.
+
+    Returns:
+      `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements are
+      left.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.nanvar(onp.array([1., onp.nan, 3.])))
+    1.0
+    """
     x, mask = _with_nan_mask("nanvar", a, where)
     return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
@@ -193,7 +269,20 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
            mean: ArrayLike | None = None) -> Array:
-    """The standard deviation of what is not NaN."""
+    """The standard deviation over axes of the elements that are not NaN.
+
+    Args:
+      a: array of numbers or booleans.
+      axis, dtype, out, ddof, keepdims, where, mean: as of `var`.
+
+    Returns:
+      `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements are
+      left.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.nanstd(onp.array([1., onp.nan, 5.])))
+    2.0
+    """
     x, mask = _with_nan_mask("nanstd", a, where)
     return std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
@@ -212,10 +301,26 @@ def _spread_weights(name: str, w: Any, x: Any, axis: Any, axes: Axes) -> Any:
 @fused(static=("axis", "returned", "keepdims"))
 def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
             returned: bool = False, keepdims: bool = False) -> Array | tuple[Array, Array]:
-    """The mean with weights: of the shape of `a`, or of the sizes of the axes in `axis`.
+    """The weighted mean over axes: the sum of weights * a, divided by the sum of the weights.
 
-    With `returned`, the pair of it and the sum of the weights. Unlike NumPy, weights that add up
-    to 0 give NaN or infinity.
+    Unlike NumPy, which raises, weights that add up to 0 give NaN or infinity.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      weights: of the shape of `a`, or of the sizes of the axes in `axis`, in their order; equal
+        weights if None.
+      returned: whether to return the sum of the weights, too.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      `a` without the reduced axes, inexact; with `returned` the pair of it and the sum.
+
+    Raises ValueError for weights of another shape.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.average(onp.array([1., 2., 6.]), weights=onp.array([1, 2, 1])))
+    2.75
     """
     x, axes = reduction_args("average", a, axis)
     if weights is None:
@@ -233,7 +338,25 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
 
 @fused(static=("axis", "out", "keepdims"))
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """The largest minus the smallest element over axes."""
+    """The largest minus the smallest element over axes, in the dtype of `a`.
+
+    Small integers may wrap around, as NumPy's do.
+
+    Args:
+      a: array of numbers.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      `a` without the reduced axes.
+
+    Raises ValueError for no elements.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.ptp(onp.array([[1, 5], [7, 2]]), axis=1))
+    [4 5]
+    """
     refuse_option("ptp", out=out)
     return subtract(reductions.max(a, axis, keepdims=keepdims),
                     reductions.min(a, axis, keepdims=keepdims))
@@ -383,18 +506,33 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
 def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
              out: None = None, overwrite_input: bool = False, method: str = "linear",
              keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
-    """The values below which the fractions `q` of the elements lie: shape [*q.shape, ...].
+    """The values below which the fractions `q` of the elements over axes lie.
+
+    The elements are sorted. The gradient goes to the one or two that a quantile lies at.
 
     Args:
+      a: array of real numbers.
+      q: array of fractions in [0, 1].
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      overwrite_input: must be False.
       method: where the quantile lies and what lies between two elements, by NumPy's names:
         linear, lower, higher, midpoint, nearest, inverted_cdf, averaged_inverted_cdf,
         closest_observation, interpolated_inverted_cdf, hazen, weibull, median_unbiased or
         normal_unbiased.
+      keepdims: whether reduced axes stay, with size 1.
       weights: how often each element counts, with the method "inverted_cdf" alone: of the shape
         of `a`, or of the sizes of the axes in `axis`.
 
-    NaN where an element is NaN, of no elements, and where `q` is not in [0, 1]. Raises ValueError
-    for complex numbers.
+    Returns:
+      The axes of `q`, then those left of `a`, in the float dtype of `a`. NaN where an element is
+      NaN, of no elements, and where `q` is not in [0, 1] (NumPy raises).
+
+    Raises ValueError for complex numbers and for weights with another method.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.quantile(onp.array([1., 2., 4., 8.]), onp.array([0.5, 0.75])))
+    [3. 5.]
     """
     return _quantiles("quantile", a, q, axis, out, overwrite_input, method, keepdims, weights,
                       False)
@@ -404,7 +542,22 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
 def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                 out: None = None, overwrite_input: bool = False, method: str = "linear",
                 keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
-    """`quantile` of what is not NaN; NaN where nothing is."""
+    """The values below which the fractions `q` of the elements that are not NaN lie.
+
+    Args:
+      a: array of real numbers.
+      q: array of fractions in [0, 1].
+      axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
+
+    Returns:
+      The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN where all are NaN.
+
+    Raises ValueError for complex numbers and for weights with a method other than "inverted_cdf".
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.nanquantile(onp.array([1., onp.nan, 2., 4.]), 0.5))
+    2.0
+    """
     return _quantiles("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights,
                       True)
 
@@ -414,7 +567,23 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
                out: None = None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights: ArrayLike | None = None,
                out_sharding: None = None) -> Array:
-    """`quantile` with `q` in percent."""
+    """The values below which `q` percent of the elements over axes lie.
+
+    Args:
+      a: array of real numbers.
+      q: array of percentages in [0, 100].
+      axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN as of `quantile`.
+
+    Raises ValueError for complex numbers and for weights with a method other than "inverted_cdf".
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.percentile(onp.array([1., 2., 4., 8.]), 50, method="lower"))
+    2.0
+    """
     out = _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
                      False, 100.0)
     return constrain("percentile", out, out_sharding)
@@ -424,7 +593,22 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
 def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                   out: None = None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
-    """`nanquantile` with `q` in percent."""
+    """The values below which `q` percent of the elements that are not NaN lie.
+
+    Args:
+      a: array of real numbers.
+      q: array of percentages in [0, 100].
+      axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
+
+    Returns:
+      The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN where all are NaN.
+
+    Raises ValueError for complex numbers and for weights with a method other than "inverted_cdf".
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.nanpercentile(onp.array([1., onp.nan, 3.]), 50))
+    2.0
+    """
     return _quantiles("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
                       True, 100.0)
 
@@ -432,7 +616,24 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None
 @fused(static=("axis", "out", "overwrite_input", "keepdims"))
 def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
            overwrite_input: bool = False, keepdims: bool = False) -> Array:
-    """The middle element over axes, or the mean of the middle two; NaN if any is NaN."""
+    """The middle element over axes, or the mean of the middle two; NaN if any is NaN.
+
+    Args:
+      a: array of real numbers.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      overwrite_input: must be False.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      `a` without the reduced axes, in its float dtype; NaN of no elements.
+
+    Raises ValueError for complex numbers.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.median(onp.array([[1, 9, 2], [4, 4, 8]]), axis=1))
+    [2. 4.]
+    """
     return _quantiles("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None,
                       False)
 
@@ -440,7 +641,24 @@ def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = 
 @fused(static=("axis", "out", "overwrite_input", "keepdims"))
 def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
               overwrite_input: bool = False, keepdims: bool = False) -> Array:
-    """The median of what is not NaN; NaN where nothing is."""
+    """The median over axes of the elements that are not NaN.
+
+    Args:
+      a: array of real numbers.
+      axis: the axis, or a tuple of axes, to reduce; all of them if None.
+      out: must be None; arrays cannot be written to.
+      overwrite_input: must be False.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      `a` without the reduced axes, in its float dtype; NaN where all are NaN.
+
+    Raises ValueError for complex numbers.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.nanmedian(onp.array([1., onp.nan, 3., 8.])))
+    3.0
+    """
     return _quantiles("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None,
                       True)
 
@@ -461,7 +679,25 @@ def _end(x: Any, like: Any, axis: int) -> Any:
 @fused(static=("n", "axis"))
 def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None,
          append: ArrayLike | None = None) -> Array:
-    """`n` times the differences of neighbours along an axis; of booleans, whether they differ."""
+    """The differences of neighbours along an axis, taken `n` times.
+
+    Of booleans: whether neighbours differ. Unsigned integers wrap around.
+
+    Args:
+      a: array with at least one axis.
+      n: how often; 0 returns `a`.
+      axis: the axis, which becomes shorter by `n`.
+      prepend, append: values put before and after `a` first: arrays, or scalars.
+
+    Returns:
+      An array of the dtype of `a` (promoted with what is put around it).
+
+    Raises ValueError for scalars and for a negative `n`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.diff(onp.array([1, 4, 9, 16])), onp.diff(onp.array([1, 4, 9, 16]), n=2))
+    [3 5 7] [2 2]
+    """
     (x,) = array_args("diff", a)
     n = static_int(n, "diff", "n")
     if n < 0:
@@ -489,7 +725,18 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
             to_begin: ArrayLike | None = None) -> Array:
     """The differences of neighbours in row-major order, with elements put before and after.
 
+    Args:
+      ary: array of numbers, any shape.
+      to_end, to_begin: arrays (flattened) put after and before the differences.
+
+    Returns:
+      A vector of the dtype of `ary`.
+
     Raises TypeError for booleans, and for elements whose dtype the array's does not hold.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.ediff1d(onp.array([1, 4, 9]), to_begin=0))
+    [0 3 5]
     """
     (x,) = array_args("ediff1d", ary)
     if x.dtype == BOOL:
@@ -513,14 +760,25 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
 @fused(static=("axis", "edge_order"), numbers=True)
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None,
              edge_order: int | None = None) -> Array | list[Array]:
-    """Second-order central differences along axes, first-order ones at the ends.
+    """Derivatives along axes by central differences, one-sided ones at the ends.
 
     Args:
-      varargs: the spacing: none, one number, or per axis a number or a vector of coordinates.
+      f: array; integers become floats.
+      varargs: the spacing: none (1), one number, or per axis a number or a vector of coordinates,
+        which need not be evenly spaced.
+      axis: an axis or several; all if None.
+      edge_order: 1 (the default) or 2: the order of the differences at the ends.
 
-      edge_order: 1 (the default) or 2, of the differences at the ends.
+    Returns:
+      An inexact array of the shape of `f` for one axis; a list with one for each of several (NumPy:
+      a tuple).
 
-    An array for one axis, a list of arrays for several.
+    Raises ValueError for an axis of fewer than edge_order + 1 elements, TypeError for spacings that
+    are not none, one or one per axis.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.gradient(onp.array([1., 4., 9., 16.]), 2.0))
+    [1.5 2.  3.  3.5]
     """
     order = 1 if edge_order is None else edge_order
     if order not in (1, 2):
@@ -571,7 +829,21 @@ def _gradient_along(x: Any, h: Any, axis: int, order: int) -> Any:
 @fused(static=("axis",))
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
               axis: int = -1) -> Array:
-    """The integral along an axis by the trapezoidal rule, with coordinates `x` or the step `dx`."""
+    """The integral along an axis by the trapezoidal rule.
+
+    Args:
+      y: array of values; integers become floats.
+      x: coordinates of the values: a vector, or an array of the shape of `y`.
+      dx: the distance of neighbours, where `x` is None.
+      axis: the axis.
+
+    Returns:
+      `y` without the axis; 0 of fewer than two values.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.trapezoid(onp.array([1., 2., 4.]), dx=0.5))
+    2.25
+    """
     (y,) = array_args("trapezoid", y)
     y = inexact(y)
     at = canonical_axis(axis, len(y.shape), "trapezoid")
