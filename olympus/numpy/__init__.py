@@ -34,11 +34,9 @@ from .._src.numpy.einsum import (
     einsum, einsum_path
 )
 from .._src.numpy.elementary import (
-    acos, acosh, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, around,
-    asin, asinh, atan, atan2, atanh, cbrt, ceil, copysign, cos, cosh, deg2rad, degrees, exp,
-    exp2, expm1, floor, frexp, heaviside, hypot, i0, isfinite, isinf, isnan, isneginf, isposinf,
-    ldexp, log, log10, log1p, log2, logaddexp, logaddexp2, modf, nextafter, rad2deg, radians,
-    rint, round, signbit, sin, sinc, sinh, spacing, sqrt, tan, tanh, trunc
+    around, cbrt, ceil, copysign, exp, exp2, expm1, floor, frexp, heaviside, hypot, isfinite, isinf,
+    isnan, isneginf, isposinf, ldexp, log, log10, log1p, log2, logaddexp, logaddexp2, modf,
+    nextafter, rint, round, signbit, spacing, sqrt, trunc
 )
 from .._src.numpy.files import (
     fromfile, fromiter, fromstring, genfromtxt, load, loadtxt
@@ -61,6 +59,11 @@ from .._src.numpy.interpolation import (
 from .._src.numpy.joining import (
     append, array_split, block, column_stack, concat, concatenate, delete, dsplit, dstack,
     hsplit, hstack, insert, repeat, split, stack, tile, unstack, vsplit, vstack
+)
+from .._src.numpy.logic import (
+    bitwise_and, bitwise_count, bitwise_invert, bitwise_left_shift, bitwise_not, bitwise_or,
+    bitwise_right_shift, bitwise_xor, invert, left_shift, logical_and, logical_not, logical_or,
+    logical_xor, right_shift
 )
 from .._src.numpy.manipulation import (
     astype, atleast_1d, atleast_2d, atleast_3d, broadcast_arrays, broadcast_shapes,
@@ -106,17 +109,20 @@ from .._src.numpy.statistics import (
     average, diff, ediff1d, gradient, mean, median, nanmean, nanmedian, nanpercentile,
     nanquantile, nanstd, nanvar, percentile, ptp, quantile, std, trapezoid, var
 )
+from .._src.numpy.trigonometry import (
+    acos, acosh, angle, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, asin, asinh,
+    atan, atan2, atanh, cos, cosh, deg2rad, degrees, i0, rad2deg, radians, sin, sinc, sinh, tan,
+    tanh
+)
 from .._src.numpy import ufunc_table as _ufunc_table  # the attributes of elementwise functions
 from .._src.numpy.ufunc import (
     frompyfunc, ufunc
 )
 from .._src.numpy.ufuncs import (
-    abs, absolute, add, bitwise_and, bitwise_count, bitwise_invert, bitwise_left_shift,
-    bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, conj, conjugate, divide, divmod,
-    equal, fabs, float_power, floor_divide, fmax, fmin, fmod, greater, greater_equal, imag, invert,
-    left_shift, less, less_equal, logical_and, logical_not, logical_or, logical_xor, maximum,
-    minimum, mod, multiply, negative, not_equal, positive, pow, power, real, reciprocal,
-    remainder, right_shift, sign, square, subtract, true_divide
+    abs, absolute, add, conj, conjugate, divide, divmod, equal, fabs, float_power, floor_divide,
+    fmax, fmin, fmod, greater, greater_equal, imag, less, less_equal, maximum, minimum, mod,
+    multiply, negative, not_equal, positive, pow, power, real, reciprocal, remainder, sign, square,
+    subtract, true_divide
 )
 from .._src.numpy.vectorize import (
     apply_along_axis, apply_over_axes, vectorize

@@ -21,8 +21,10 @@ from ..lax.special import classical as special
 from ..lax.transcendental import logistic
 from ..numpy import elementary as el
 from ..numpy import reductions
+from ..numpy import trigonometry as trig
 from ..numpy import ufuncs as uf
 from ..numpy.creation import zeros_like
+from ..numpy.logic import logical_and
 from ..numpy.manipulation import astype
 from ..numpy.promote import array_args, promote_dtypes, to_array, unary_inexact
 from ..numpy.selection import where as choose
@@ -71,7 +73,7 @@ def _relu6(x: Any) -> Any:
     return uf.minimum(uf.maximum(x, 0), 6.0)
 
 
-_relu6.defjvps(lambda t, y, x: choose(uf.logical_and(uf.greater(x, 0), uf.less(x, 6)), t,
+_relu6.defjvps(lambda t, y, x: choose(logical_and(uf.greater(x, 0), uf.less(x, 6)), t,
                                       zeros_like(t)))
 
 
@@ -130,12 +132,12 @@ swish = silu
 @fused
 def mish(x: ArrayLike) -> Array:
     """x tanh(softplus(x))."""
-    return uf.multiply(x, el.tanh(softplus(x)))
+    return uf.multiply(x, trig.tanh(softplus(x)))
 
 
 def tanh(x: ArrayLike, /) -> Array:
     """Hyperbolic tangent."""
-    return el.tanh(x)
+    return trig.tanh(x)
 
 
 @fused
@@ -209,7 +211,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
         return uf.multiply(uf.multiply(0.5, x), tail)
     cube = uf.multiply(uf.square(x), x)
     inner = uf.multiply(math.sqrt(2 / math.pi), uf.add(x, uf.multiply(0.044715, cube)))
-    return uf.multiply(x, uf.multiply(0.5, uf.add(1.0, el.tanh(inner))))
+    return uf.multiply(x, uf.multiply(0.5, uf.add(1.0, trig.tanh(inner))))
 
 
 @fused(static=("axis",))

@@ -20,7 +20,7 @@ from ..lax import convert as lax_convert
 from ..transforms.device import device_put
 from ..types import dtypes
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
-from . import manipulation, products, reductions, selection, sorting, statistics, ufuncs
+from . import logic, manipulation, products, reductions, selection, sorting, statistics, ufuncs
 from .conditions import clip as limit
 from .creation import copy
 from .eager import array_operator
@@ -226,16 +226,16 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "__divmod__": _operator(ufuncs.divmod), "__rdivmod__": _reflected(ufuncs.divmod),
     "__pow__": _operator(ufuncs.power), "__rpow__": _reflected(ufuncs.power),
     "__matmul__": _operator(products.matmul), "__rmatmul__": _reflected(products.matmul),
-    "__and__": _operator(ufuncs.bitwise_and), "__rand__": _reflected(ufuncs.bitwise_and),
-    "__or__": _operator(ufuncs.bitwise_or), "__ror__": _reflected(ufuncs.bitwise_or),
-    "__xor__": _operator(ufuncs.bitwise_xor), "__rxor__": _reflected(ufuncs.bitwise_xor),
-    "__lshift__": _operator(ufuncs.left_shift), "__rlshift__": _reflected(ufuncs.left_shift),
-    "__rshift__": _operator(ufuncs.right_shift), "__rrshift__": _reflected(ufuncs.right_shift),
+    "__and__": _operator(logic.bitwise_and), "__rand__": _reflected(logic.bitwise_and),
+    "__or__": _operator(logic.bitwise_or), "__ror__": _reflected(logic.bitwise_or),
+    "__xor__": _operator(logic.bitwise_xor), "__rxor__": _reflected(logic.bitwise_xor),
+    "__lshift__": _operator(logic.left_shift), "__rlshift__": _reflected(logic.left_shift),
+    "__rshift__": _operator(logic.right_shift), "__rrshift__": _reflected(logic.right_shift),
     "__eq__": _operator(ufuncs.equal), "__ne__": _operator(ufuncs.not_equal),
     "__lt__": _operator(ufuncs.less), "__le__": _operator(ufuncs.less_equal),
     "__gt__": _operator(ufuncs.greater), "__ge__": _operator(ufuncs.greater_equal),
     "__neg__": ufuncs.negative, "__pos__": ufuncs.positive, "__abs__": ufuncs.absolute,
-    "__invert__": ufuncs.bitwise_not, "__round__": _round,
+    "__invert__": logic.bitwise_not, "__round__": _round,
     "__getitem__": getitem, "__setitem__": setitem, "__iter__": _iterate,
     "__reversed__": _reversed, "__contains__": _contains,
     "__copy__": _copy, "__deepcopy__": _deepcopy, "__array_namespace__": _namespace,

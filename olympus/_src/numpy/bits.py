@@ -17,9 +17,9 @@ from ..lax.creation import full
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis, floor_div, less, maximum, static_int
+from .logic import as_bool
 from .manipulation import ravel
 from .promote import array_args, convert, to_array
-from .ufuncs import as_bool
 
 __all__ = ["packbits", "unpackbits"]
 

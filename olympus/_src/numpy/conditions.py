@@ -15,8 +15,9 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, sequence
 from .elementary import isnan, scalar
+from .logic import as_bool
 from .promote import array_args, broadcast_to, choose, convert, promote, to_array
-from .ufuncs import as_bool, maximum, minimum
+from .ufuncs import maximum, minimum
 
 __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
 

@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, roots, trigonometry, rounding and the parts of floating-point numbers.
+"""Exponentials, logarithms, roots, rounding and the parts of floating-point numbers.
 
 Integers and booleans become float32 first, except under the rounding functions.
 """
@@ -38,8 +38,7 @@ from ..lax.bits import (
 from ..lax.comparison import eq, ge, gt, lt, ne
 from ..lax.convert import bitcast_convert_type
 from ..lax.families import add
-from ..lax.special import classical as special
-from ..lax.transcendental import atan2_p, logistic
+from ..lax.transcendental import logistic
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, static_int
@@ -47,7 +46,6 @@ from .eager import eager_binary, eager_named, eager_unary
 from .promote import (
     BOOL,
     array_args,
-    binary_inexact,
     broadcast_to,
     choose,
     convert,
@@ -58,12 +56,10 @@ from .promote import (
 )
 
 __all__ = [
-    "acos", "acosh", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-    "arctanh", "around", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign",
-    "cos", "cosh", "deg2rad", "degrees", "exp", "exp2", "expm1", "floor", "frexp", "heaviside",
-    "hypot", "i0", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "ldexp", "log", "log10",
-    "log1p", "log2", "logaddexp", "logaddexp2", "modf", "nextafter", "rad2deg", "radians", "rint",
-    "round", "signbit", "sin", "sinc", "sinh", "spacing", "sqrt", "tan", "tanh", "trunc",
+    "around", "cbrt", "ceil", "copysign", "exp", "exp2", "expm1", "floor", "frexp", "heaviside",
+    "hypot", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "ldexp", "log", "log10", "log1p",
+    "log2", "logaddexp", "logaddexp2", "modf", "nextafter", "rint", "round", "signbit", "spacing",
+    "sqrt", "trunc",
 ]
 
 _LN10 = math.log(10)
@@ -79,7 +75,7 @@ def filled(value: Any, like: Any) -> Any:
     return broadcast_to(scalar(value, like), like.shape)
 
 
-def _real(name: str, *xs: Any) -> list[Any]:
+def promote_real(name: str, *xs: Any) -> list[Any]:
     """Operands promoted to a floating dtype; complex ones are refused."""
     xs = promote_inexact(name, *xs)
     if dtypes.is_complex(xs[0].dtype):
@@ -217,7 +213,7 @@ def cbrt(x: ArrayLike, /) -> Array:
 @eager_binary(composite=True)
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`sqrt(x1**2 + x2**2)` of real numbers, without overflow."""
-    x, y = _real("hypot", x1, x2)
+    x, y = promote_real("hypot", x1, x2)
     shape = broadcast_shapes(x.shape, y.shape)
     return _hypot(broadcast_to(x, shape), broadcast_to(y, shape))
 
@@ -242,192 +238,6 @@ def _hypot_jvp(primals: Any, tangents: Any) -> Any:
         term = mul(t, choose(alone, arithmetic.sign(x), share))
         total = term if total is None else add(total, term)
     return length, total
-
-
-# Trigonometry ------------------------------------------------------------------------------------
-
-@eager_unary
-def sin(x: ArrayLike, /) -> Array:
-    """The sine of radians."""
-    return unary_inexact(transcendental.sin, x)
-
-
-@eager_unary
-def cos(x: ArrayLike, /) -> Array:
-    """The cosine of radians."""
-    return unary_inexact(transcendental.cos, x)
-
-
-@eager_unary
-def tan(x: ArrayLike, /) -> Array:
-    """The tangent of radians."""
-    return unary_inexact(transcendental.tan, x)
-
-
-@eager_unary
-def arcsin(x: ArrayLike, /) -> Array:
-    """The inverse of sin; NaN outside [-1, 1]."""
-    return unary_inexact(transcendental.asin, x)
-
-
-@eager_unary
-def arccos(x: ArrayLike, /) -> Array:
-    """The inverse of cos; NaN outside [-1, 1]."""
-    return unary_inexact(transcendental.acos, x)
-
-
-@eager_unary
-def arctan(x: ArrayLike, /) -> Array:
-    """The inverse of tan."""
-    return unary_inexact(transcendental.atan, x)
-
-
-@eager_binary
-def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The angle of the point (x2, x1), in (-pi, pi]."""
-    return binary_inexact(atan2_p, x1, x2)
-
-
-@eager_unary
-def sinh(x: ArrayLike, /) -> Array:
-    """The hyperbolic sine."""
-    return unary_inexact(transcendental.sinh, x)
-
-
-@eager_unary
-def cosh(x: ArrayLike, /) -> Array:
-    """The hyperbolic cosine."""
-    return unary_inexact(transcendental.cosh, x)
-
-
-@eager_unary
-def tanh(x: ArrayLike, /) -> Array:
-    """The hyperbolic tangent."""
-    return unary_inexact(transcendental.tanh, x)
-
-
-@eager_unary
-def arcsinh(x: ArrayLike, /) -> Array:
-    """The inverse of sinh."""
-    return unary_inexact(transcendental.asinh, x)
-
-
-@eager_unary
-def arccosh(x: ArrayLike, /) -> Array:
-    """The inverse of cosh; NaN below 1."""
-    return unary_inexact(transcendental.acosh, x)
-
-
-@eager_unary
-def arctanh(x: ArrayLike, /) -> Array:
-    """The inverse of tanh; NaN outside [-1, 1]."""
-    return unary_inexact(transcendental.atanh, x)
-
-
-@eager_unary
-def deg2rad(x: ArrayLike, /) -> Array:
-    """Degrees to radians."""
-    (x,) = _real("deg2rad", x)
-    return mul(x, scalar(math.pi / 180, x))
-
-
-@eager_unary
-def rad2deg(x: ArrayLike, /) -> Array:
-    """Radians to degrees."""
-    (x,) = _real("rad2deg", x)
-    return mul(x, scalar(180 / math.pi, x))
-
-
-@eager_unary
-def radians(x: ArrayLike, /) -> Array:
-    """Alias of `deg2rad`."""
-    return deg2rad(x)
-
-
-@eager_unary
-def degrees(x: ArrayLike, /) -> Array:
-    """Alias of `rad2deg`."""
-    return rad2deg(x)
-
-
-@fused
-def sinc(x: ArrayLike, /) -> Array:
-    """`sin(pi x) / (pi x)`, 1 at 0; near 0 by its series, so that derivatives exist."""
-    (x,) = promote_inexact("sinc", x)
-    return _sinc(mul(broadcast_to(x, x.shape), scalar(math.pi, x)))
-
-
-@custom_jvp
-def _sinc(p: Any) -> Any:
-    """sin(p) / p."""
-    near, far = _away_from_zero(p)
-    square = mul(p, p)
-    series = mul(square, scalar(-1 / 5040, p))
-    for coefficient in (1 / 120, -1 / 6):
-        series = mul(square, add(series, scalar(coefficient, p)))
-    return choose(near, add(series, scalar(1, p)), div(transcendental.sin(far), far))
-
-
-@_sinc.defjvp
-def _sinc_jvp(primals: Any, tangents: Any) -> Any:
-    (p,), (t,) = primals, tangents
-    near, far = _away_from_zero(p)
-    square = mul(p, p)
-    series = mul(square, scalar(1 / 45360, p))
-    for coefficient in (-1 / 840, 1 / 30):
-        series = mul(square, add(series, scalar(coefficient, p)))
-    series = mul(p, add(series, scalar(-1 / 3, p)))
-    slope = div(sub(transcendental.cos(far), div(transcendental.sin(far), far)), far)
-    return _sinc(p), mul(t, choose(near, series, slope))
-
-
-def _away_from_zero(p: Any) -> tuple[Any, Any]:
-    """Where a series is taken, and `p` with 1 in those places."""
-    near = lt(arithmetic.abs(p), literal(0.03, dtypes.to_real_dtype(p.dtype)))
-    return near, choose(near, filled(1, p), p)
-
-
-@fused
-def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind and order 0, of real numbers."""
-    (x,) = _real("i0", x)
-    return _i0(broadcast_to(x, x.shape))
-
-
-@custom_jvp
-def _i0(x: Any) -> Any:
-    return mul(transcendental.exp(arithmetic.abs(x)), special.bessel_i0e(x))
-
-
-@_i0.defjvp
-def _i0_jvp(primals: Any, tangents: Any) -> Any:
-    return _i0(*primals), mul(tangents[0], _i1(*primals))
-
-
-@custom_jvp
-def _i1(x: Any) -> Any:
-    """The one of order 1, the derivative of the one of order 0."""
-    return mul(transcendental.exp(arithmetic.abs(x)), special.bessel_i1e(x))
-
-
-@_i1.defjvp
-def _i1_jvp(primals: Any, tangents: Any) -> Any:
-    """i1' = i0 - i1 / x; at 0 it is 1/2."""
-    (x,), (t,) = primals, tangents
-    zero = eq(x, scalar(0, x))
-    ratio = div(_i1(x), choose(zero, filled(1, x), x))
-    return _i1(x), mul(t, sub(_i0(x), choose(zero, filled(0.5, x), ratio)))
-
-
-@fused(static=("deg",))
-def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """The argument of complex numbers, in radians (or degrees); 0 or pi of real numbers."""
-    (x,) = promote_inexact("angle", z)
-    if dtypes.is_complex(x.dtype):
-        found = transcendental.atan2(imag(x), real(x))
-    else:
-        found = transcendental.atan2(filled(0, x), x)
-    return mul(found, scalar(180 / math.pi, found)) if deg else found
 
 
 # Rounding ----------------------------------------------------------------------------------------
@@ -598,7 +408,7 @@ def signbit(x: ArrayLike, /) -> Array:
 @eager_binary(composite=True)
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The size of `x1` with the sign of `x2`, that of -0.0 included."""
-    x, y = _real("copysign", x1, x2)
+    x, y = promote_real("copysign", x1, x2)
     shape = broadcast_shapes(x.shape, y.shape)
     # The result is made of x alone, but it is weak only if both operands are.
     x = convert(x, x.dtype, x.aval.weak_type and y.aval.weak_type)
@@ -609,7 +419,7 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @eager_binary
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The next floating-point number after `x` towards `y`."""
-    return arithmetic.nextafter(*_real("nextafter", x, y))
+    return arithmetic.nextafter(*promote_real("nextafter", x, y))
 
 
 @eager_unary(composite=True)
@@ -618,7 +428,7 @@ def spacing(x: ArrayLike, /) -> Array:
 
     Made of bits, because processors may take subnormal numbers for 0. NaN of infinities.
     """
-    (x,) = _real("spacing", x)
+    (x,) = promote_real("spacing", x)
     x, integer = broadcast_to(x, x.shape), _signed_of(x.dtype)
     info, one, zero = dtypes.finfo(x.dtype), literal(1, integer), literal(0, integer)
     mantissa = literal(int(info.nmant), integer)
@@ -640,7 +450,7 @@ def spacing(x: ArrayLike, /) -> Array:
 @eager_binary(composite=True)
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """0 where `x1` is negative, 1 where positive, `x2` where 0, NaN where NaN."""
-    x, h = _real("heaviside", x1, x2)
+    x, h = promote_real("heaviside", x1, x2)
     shape = broadcast_shapes(x.shape, h.shape)
     x, h = broadcast_to(x, shape), broadcast_to(h, shape)
     step = convert(gt(x, scalar(0, x)), x.dtype, x.aval.weak_type)
@@ -673,7 +483,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     (e,) = array_args("ldexp", x2)
     if not dtypes.is_integer(e.dtype) and e.dtype != BOOL:
         raise ValueError(f"ldexp: x2 of dtype {e.dtype} given; integers are required.")
-    (x,) = _real("ldexp", x1)
+    (x,) = promote_real("ldexp", x1)
     dtype, weak, wide = x.dtype, x.aval.weak_type, _widened(x)
     integer, _, bias = _layout(wide)
     e = convert(e, integer) if e.dtype == BOOL else e
@@ -699,7 +509,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
     Zeros, infinities and NaN are their own mantissa, with exponent 0.
     """
-    (x,) = _real("frexp", x)
+    (x,) = promote_real("frexp", x)
     wide = broadcast_to(_widened(x), x.shape)
     integer, mantissa, bias = _layout(wide)
     size = bitwise_and(bitcast_convert_type(wide, integer),
@@ -726,20 +536,9 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 @eager_unary(composite=True)
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     """The pair (fraction, whole part), both with the sign of `x`."""
-    (x,) = _real("modf", x)
+    (x,) = promote_real("modf", x)
     x = broadcast_to(x, x.shape)
     whole = _towards_zero(x)
     # -(whole - x) is -0.0 where x - whole is 0.0.
     rest = choose(signbit(x), neg(sub(whole, x)), sub(x, whole))
     return choose(isinf(x), copysign(filled(0, x), x), rest), whole
-
-
-# Other names -------------------------------------------------------------------------------------
-
-acos = arccos
-acosh = arccosh
-asin = arcsin
-asinh = arcsinh
-atan = arctan
-atan2 = arctan2
-atanh = arctanh

@@ -24,9 +24,9 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
 from ..types.shape import prod as size_of
+from .logic import as_bool
 from .options import mask_arg
 from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option
-from .ufuncs import as_bool
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",

@@ -34,9 +34,9 @@ from . import promote
 from .conditions import where as choose_elements
 from .indexing import concrete, nonzero, take, write
 from .joining import stack
+from .logic import as_bool
 from .manipulation import broadcast_arrays, ravel, reshape
 from .promote import array_args, refuse_option, to_array
-from .ufuncs import as_bool
 
 __all__ = ["argwhere", "choose", "compress", "extract", "fill_diagonal", "flatnonzero",
            "mask_indices", "place", "put", "ravel_multi_index", "trim_zeros", "unravel_index",

@@ -28,9 +28,9 @@ from ..transforms.tracing import eval_shape
 from ..types import dtypes
 from ..types.shape import canonical_axes, canonical_axis, definitely_equal, prod, static_int
 from .indexing import getitem, take, write
+from .logic import as_bool
 from .options import Loops, check_arity, mask_arg, with_options
 from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option, to_array
-from .ufuncs import as_bool
 from .vectorize import vectorize
 
 __all__ = ["frompyfunc", "reduced_at", "ufunc"]

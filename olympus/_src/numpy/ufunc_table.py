@@ -14,7 +14,7 @@ import numpy as np
 
 from ..lax import cumulative, reduce
 from ..types.shape import canonical_axes
-from . import elementary, integers, products, reductions, ufuncs
+from . import elementary, integers, logic, products, reductions, trigonometry, ufuncs
 from .indexing import write
 from .options import PARAMETERS, Loops
 from .promote import broadcast_to, choose, convert
@@ -85,12 +85,12 @@ def _all_bits(total: Callable[..., Any], combine: Callable[..., Any], x: Any, *,
 
 _REDUCE = {
     "add": partial(_sum, reductions.sum), "multiply": partial(_sum, reductions.prod),
-    "logical_and": partial(_truth, reductions.all, ufuncs.logical_and),
-    "logical_or": partial(_truth, reductions.any, ufuncs.logical_or),
+    "logical_and": partial(_truth, reductions.all, logic.logical_and),
+    "logical_or": partial(_truth, reductions.any, logic.logical_or),
     "maximum": partial(_extremum, reductions.max), "minimum": partial(_extremum, reductions.min),
-    "bitwise_and": partial(_all_bits, reduce.reduce_and, ufuncs.bitwise_and),
-    "bitwise_or": partial(_all_bits, reduce.reduce_or, ufuncs.bitwise_or),
-    "bitwise_xor": partial(_all_bits, reduce.reduce_xor, ufuncs.bitwise_xor),
+    "bitwise_and": partial(_all_bits, reduce.reduce_and, logic.bitwise_and),
+    "bitwise_or": partial(_all_bits, reduce.reduce_or, logic.bitwise_or),
+    "bitwise_xor": partial(_all_bits, reduce.reduce_xor, logic.bitwise_xor),
 }
 
 
@@ -156,7 +156,8 @@ def _install(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) 
 
 def _installed() -> dict[str, Any]:
     """Every ufunc, by name."""
-    homes, signatures = (ufuncs, elementary, integers, products), {}
+    homes = ufuncs, logic, elementary, trigonometry, integers, products
+    signatures: dict[Any, inspect.Signature] = {}
     return {name: _install(next(getattr(m, name) for m in homes if name in m.__all__),
                            Loops(pattern, kinds), signatures)
             for pattern, kinds, names in _LOOPS for name in names.split()}

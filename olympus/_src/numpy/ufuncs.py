@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, logic and bits, elementwise as NumPy's functions of the same names.
+"""Arithmetic and comparison, elementwise as NumPy's functions of the same names.
 
 Each is one lax operation after promotion (`promote.binary`), or a few where NumPy's rule for signs,
 booleans or complex numbers differs from the machine's.
@@ -35,11 +35,7 @@ from ..lax.barriers import stop_gradient
 from ..lax.bits import (
     and_p,
     or_p,
-    population_count,
-    shift_left,
-    shift_right_arithmetic,
     shift_right_logical,
-    xor_p,
 )
 from ..lax.comparison import eq, eq_p, ge_p, gt_p, le_p, lt, lt_p, ne, ne_p
 from ..lax.families import add_p
@@ -63,14 +59,11 @@ from .promote import (
 )
 
 __all__ = [
-    "abs", "absolute", "add", "bitwise_and", "bitwise_count", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "conj", "conjugate", "divide", "divmod", "equal", "fabs", "float_power", "floor_divide", "fmax",
-    "fmin", "fmod",
-    "greater", "greater_equal", "imag", "invert", "left_shift", "less", "less_equal",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod",
-    "multiply", "negative", "not_equal", "positive", "pow", "power", "real", "reciprocal",
-    "remainder", "right_shift", "sign", "square", "subtract", "true_divide",
+    "abs", "absolute", "add", "conj", "conjugate", "divide", "divmod", "equal", "fabs",
+    "float_power", "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal", "imag",
+    "less", "less_equal", "maximum", "minimum", "mod", "multiply", "negative", "not_equal",
+    "positive", "pow", "power", "real", "reciprocal", "remainder", "sign", "square", "subtract",
+    "true_divide",
 ]
 
 
@@ -155,12 +148,12 @@ def _refuse_complex(name: str, x: Any) -> None:
                         "because complex numbers have no order; use real and imag.")
 
 
-def _as_number(x: Any) -> Any:
+def as_number(x: Any) -> Any:
     """Booleans as int32."""
     return convert(x, np.dtype("int32")) if x.dtype == BOOL else x
 
 
-def _zero(x: Any) -> Literal:
+def zero_of(x: Any) -> Literal:
     return literal(0, x.dtype)
 
 
@@ -173,19 +166,19 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = promote("floor_divide", x1, x2)
     _refuse_complex("floor_divide", x)
-    x, y = _as_number(x), _as_number(y)
+    x, y = as_number(x), as_number(y)
     kind = kind_of(x)
     if kind == "f":
         quotient, plain = _float_divmod(x, y)[0], div(x, y)
         unbounded = bits.bitwise_not(bits.bitwise_and(is_finite(x), is_finite(y)))
         return choose(broadcast_to(unbounded, plain.shape), plain, quotient)
     quotient = div(x, _nonzero_divisor(y))
-    none = broadcast_to(eq(y, _zero(y)), quotient.shape)
+    none = broadcast_to(eq(y, zero_of(y)), quotient.shape)
     if kind == "i":
         differ = bits.bitwise_and(ne(arithmetic.sign(x), arithmetic.sign(y)),
-                                  ne(rem(x, _nonzero_divisor(y)), _zero(x)))
+                                  ne(rem(x, _nonzero_divisor(y)), zero_of(x)))
         quotient = sub(quotient, convert(differ, x.dtype, x.aval.weak_type))
-    return choose(none, _zero(x), quotient)
+    return choose(none, zero_of(x), quotient)
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
@@ -195,17 +188,17 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     """
     rest, plain = rem(x, y), div(x, y)
     quotient = div(sub(x, rest), y)
-    adjust = bits.bitwise_and(ne(rest, _zero(x)), ne(arithmetic.sign(y), arithmetic.sign(rest)))
+    adjust = bits.bitwise_and(ne(rest, zero_of(x)), ne(arithmetic.sign(y), arithmetic.sign(rest)))
     one = convert(adjust, x.dtype, x.aval.weak_type and y.aval.weak_type)
     quotient = arithmetic.round(sub(quotient, one), RoundingMethod.TO_NEAREST_EVEN)
-    signed = choose(eq(quotient, _zero(x)), mul(plain, _zero(x)), quotient)
-    by_zero = broadcast_to(eq(y, _zero(y)), quotient.shape)
+    signed = choose(eq(quotient, zero_of(x)), mul(plain, zero_of(x)), quotient)
+    by_zero = broadcast_to(eq(y, zero_of(y)), quotient.shape)
     return choose(by_zero, plain, signed), _signed_rest(rest, y)
 
 
 def _signed_rest(rest: Any, y: Any) -> Any:
     """The truncated remainder moved to the sign of `y`, that of a remainder 0 too."""
-    zero = _zero(rest)
+    zero = zero_of(rest)
     none, below = eq(rest, zero), lt(y, zero)
     adjust = bits.bitwise_and(bits.bitwise_not(none), ne(lt(rest, zero), below))
     moved = families.add(rest, y)
@@ -224,7 +217,7 @@ def _nonzero_divisor(y: Any) -> Any:
     if isinstance(y, Literal):
         return y if y.val != 0 else literal(1, y.dtype)
     one = broadcast_to(literal(1, y.dtype, y.aval.weak_type), y.shape)
-    return choose(eq(y, _zero(y)), one, y)
+    return choose(eq(y, zero_of(y)), one, y)
 
 
 @eager_binary(composite=True)
@@ -237,7 +230,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = promote("remainder", x1, x2)
     _refuse_complex("remainder", x)
-    x, y = _as_number(x), _as_number(y)
+    x, y = as_number(x), as_number(y)
     if dtypes.is_integer(x.dtype):
         y = _nonzero_divisor(y)
     rest = rem(x, y)
@@ -249,7 +242,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of division rounded towards zero; it has the sign of `x1`."""
     x, y = promote("fmod", x1, x2)
     _refuse_complex("fmod", x)
-    x, y = _as_number(x), _as_number(y)
+    x, y = as_number(x), as_number(y)
     return rem(x, _nonzero_divisor(y) if dtypes.is_integer(x.dtype) else y)
 
 
@@ -273,7 +266,7 @@ def _power(x1: Any, x2: Any) -> Any:
             return integer_pow(x, exponent)
     x, y = promote("power", x1, x2)
     if not dtypes.is_inexact(x.dtype):
-        return _integer_power(_as_number(x), _as_number(y))
+        return _integer_power(as_number(x), as_number(y))
     return transcendental.pow(x, y)
 
 
@@ -330,7 +323,7 @@ def square(x: ArrayLike, /) -> Array:
     (x,) = array_args("square", x)
     if dtypes.is_inexact(x.dtype):
         return arithmetic.square(x)
-    x = _as_number(x)
+    x = as_number(x)
     return mul(x, x)
 
 
@@ -374,7 +367,7 @@ def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1; of complex numbers `x / abs(x)`, 0 at 0; NaN of NaN."""
     (x,) = array_args("sign", x)
     found = arithmetic.sign(x)      # -0.0 of -0.0
-    return choose(eq(x, _zero(x)), _zero(x), found) if kind_of(x) == "f" else found
+    return choose(eq(x, zero_of(x)), zero_of(x), found) if kind_of(x) == "f" else found
 
 
 @eager_binary
@@ -455,92 +448,6 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return binary(ge_p, x, y, _GE)
 
 
-# Logic and bits ----------------------------------------------------------------------------------
-
-def as_bool(x: Any) -> Any:
-    """An operand as booleans: whether elements are not zero."""
-    return x if x.dtype == BOOL else ne(x, _zero(x))
-
-
-def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
-    # An int has a truth value even if no dtype holds it.
-    x, y = array_args(name, *[bool(v) if type(v) is int else v for v in (x, y)])
-    return binary(prim, as_bool(x), as_bool(y))
-
-
-@eager_binary
-def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether both elements are not zero."""
-    return _logical(and_p, "logical_and", x, y)
-
-
-@eager_binary
-def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether either element is not zero."""
-    return _logical(or_p, "logical_or", x, y)
-
-
-@eager_binary
-def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether exactly one of the elements is not zero."""
-    return _logical(xor_p, "logical_xor", x, y)
-
-
-@eager_unary
-def logical_not(x: ArrayLike, /) -> Array:
-    """Whether elements are zero."""
-    (x,) = array_args("logical_not", x)
-    return bits.bitwise_not(x) if x.dtype == BOOL else eq(x, _zero(x))
-
-
-@eager_binary
-def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x & y` of integers or booleans."""
-    return binary(and_p, x, y)
-
-
-@eager_binary
-def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x | y` of integers or booleans."""
-    return binary(or_p, x, y)
-
-
-@eager_binary
-def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x ^ y` of integers or booleans."""
-    return binary(xor_p, x, y)
-
-
-@eager_unary
-def invert(x: ArrayLike, /) -> Array:
-    """`~x` of integers or booleans."""
-    return unary(bits.bitwise_not, x)
-
-
-@eager_unary(composite=True)
-def bitwise_count(x: ArrayLike, /) -> Array:
-    """The number of one bits of the absolute value: uint8[...]."""
-    (x,) = array_args("bitwise_count", x)
-    return convert(population_count(absolute(_as_number(x))), np.dtype("uint8"))
-
-
-def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
-    return [_as_number(z) for z in promote(name, x, y)]
-
-
-@eager_binary
-def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x << y` of integers; 0 where `y` is at least the number of bits."""
-    return shift_left(*_shift_operands("left_shift", x, y))
-
-
-@eager_binary
-def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`x1 >> x2` of integers: the sign is kept."""
-    x, y = _shift_operands("right_shift", x1, x2)
-    return (shift_right_logical if kind_of(x) == "u" else shift_right_arithmetic)(x, y)
-
-
 # Complex parts -----------------------------------------------------------------------------------
 
 @eager_unary
@@ -579,9 +486,6 @@ def conjugate(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
 # Other names -------------------------------------------------------------------------------------
 
 abs = absolute
-bitwise_invert = bitwise_not = invert
-bitwise_left_shift = left_shift
-bitwise_right_shift = right_shift
 conj = conjugate
 mod = remainder
 pow = power

@@ -28,11 +28,12 @@ from .. import reductions
 from ..creation import zeros
 from ..elementary import isnan
 from ..indexing import take_along_axis
+from ..logic import logical_not, logical_or
 from ..manipulation import astype, expand_dims, flip
 from ..promote import array_args, broadcast_to, inexact, promote_dtypes
 from ..selection import where
 from ..sorting import argsort
-from ..ufuncs import divide, greater, logical_not, logical_or, multiply, not_equal
+from ..ufuncs import divide, greater, multiply, not_equal
 from .norms import norm
 
 __all__ = ["EigResult", "EighResult", "SVDResult", "cond", "eig", "eigh", "eigvals", "eigvalsh",
