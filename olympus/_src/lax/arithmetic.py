@@ -66,19 +66,53 @@ rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
 
 
 def neg(x: ArrayLike) -> Array:
-    """-x; of unsigned integers modulo their range."""
+    """-x of each element; of unsigned integers modulo their range.
+
+    Args:
+      x: numbers (not bool), any shape.
+
+    Returns:
+      An array of the shape and dtype of x. The sign of zeros flips too, unlike in 0 - x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.neg(onp.array([1., 0.])), lax.neg(onp.uint8(1)))
+    [-1. -0.] 255
+    """
     return neg_p.bind(x)
 
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
-    """x - y. Numeric operands of one dtype and shape, or a Python scalar next to an array."""
+    """x - y elementwise, without promotion: dtypes and shapes have to agree.
+
+    Args:
+      x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
+        broadcast, a Python number takes the other's dtype.
+
+    Returns:
+      An array of that dtype and shape; integers wrap around.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.sub(onp.array([1, 3], "uint8"), 2))
+    [255   1]
+    """
     return binary(sub_p, x, y)
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """x * y. Numeric operands of one dtype and shape, or a Python scalar next to an array.
+    """x * y elementwise, without promotion: dtypes and shapes have to agree.
 
-    With `out_dtype` both are converted to it first, so that the product is not rounded between.
+    Args:
+      x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
+        broadcast, a Python number takes the other's dtype.
+      out_dtype: convert both to it first, so that the product is not rounded or wrapped between.
+
+    Returns:
+      An array of that shape, of `out_dtype` or the operands' dtype; integers wrap around.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.array([100, 3], "int8")
+    >>> print(lax.mul(x, x), lax.mul(x, x, out_dtype="int32"))
+    [16  9] [10000     9]
     """
     if out_dtype is not None:
         x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
@@ -86,12 +120,33 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """x / y; of integers rounded towards zero, with x / 0 = -1 (all bits set)."""
+    """x / y elementwise, without promotion; of integers rounded towards zero.
+
+    Args:
+
+      x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
+        broadcast, a Python number takes the other's dtype.
+
+    Returns:
+      An array of that dtype, also of integers: unlike `numpy.divide` it does not make them floats.
+      Integers over 0 are -1 (all bits set); floats follow IEEE 754: ±inf, or NaN of 0 / 0.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.div(onp.array([7, -7]), 2), lax.div(7., 2.))
+    [ 3 -3] 3.5
+    """
     return binary(div_p, x, y)
 
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of x / y rounded towards zero; it has the sign of x. Integers x rem 0 are x.
+
+    Args:
+      x, y: real numbers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape; NaN of floats where y is 0. `olympus.numpy.remainder` has
+      the sign of y, as Python's %.
 
     >>> import olympus
     >>> olympus.lax.rem(-7, 3)
@@ -150,17 +205,47 @@ integer_pow_p = IntegerPow("integer_pow", "integer_pow", NUMERIC, [_integer_pow_
 
 
 def square(x: ArrayLike) -> Array:
-    """x²."""
+    """x * x of each element; of complex numbers z², not |z|².
+
+    Args:
+      x: numbers (not bool), any shape; integers wrap around.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is 2x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.square(onp.array([3, -2])), lax.square(2j))
+    [9 4] (-4+0j)
+    """
     return square_p.bind(x)
 
 
 def one_minus_square(x: ArrayLike) -> Array:
-    """1 - x² without the cancellation near |x| = 1; floating or complex."""
+    """1 - x² as (1 - x)(1 + x), which does not cancel near |x| = 1.
+
+    Args:
+      x: floats or complex numbers, any shape.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is -2x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.float32(1 - 2 ** -20)
+    >>> print(lax.one_minus_square(x), 1 - x * x)
+    1.9073477e-06 1.9073486e-06
+    """
     return one_minus_square_p.bind(x)
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
     """xʸ for a Python int y; 0⁰ = 1. Raises TypeError for a negative y of integers.
+
+    Args:
+      x: numbers (not bool), any shape; floating or complex for a negative y.
+      y: the exponent, static: powers are multiplied out, about 2 log₂ y products.
+
+    Returns:
+      An array of the shape and dtype of x; integers wrap around.
 
     >>> import olympus
     >>> olympus.grad(lambda x: olympus.lax.integer_pow(x, 3))(2.0)
@@ -176,7 +261,18 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """1 / x, of floating or complex numbers."""
+    """1 / x of each element; ±inf of floats ±0.
+
+    Args:
+      x: floats or complex numbers, any shape; integers are refused.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is -1 / x².
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.reciprocal(onp.array([4., -0.])))
+    [0.25 -inf]
+    """
     return integer_pow(x, -1)
 
 
@@ -225,6 +321,16 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The larger of x and y, NaN if one is; equal operands share the derivative by halves.
 
     Complex numbers are compared by real part, then by imaginary part; of booleans it is `or`.
+
+    Args:
+      x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.max(onp.array([1., 5., float("nan")]), 3.))
+    [ 3.  5. nan]
     """
     return binary(max_p, x, y)
 
@@ -233,6 +339,16 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y, NaN if one is; equal operands share the derivative by halves.
 
     Complex numbers are compared by real part, then by imaginary part; of booleans it is `and`.
+
+    Args:
+      x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.min(onp.array([1., 5., float("nan")]), 3.))
+    [ 1.  3. nan]
     """
     return binary(min_p, x, y)
 
@@ -248,7 +364,19 @@ nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The float next to x1 in the direction of x2; x2 where they are equal. No derivative."""
+    """The float next to x1 in the direction of x2; x2 where they are equal.
+
+    Args:
+      x1, x2: floats of one dtype and shape.
+
+    Returns:
+      An array of that dtype and shape, NaN where one is; a step of one unit in the last place. It
+      has no derivative.
+
+    >>> import olympus
+    >>> olympus.lax.nextafter(1., 2.) - 1, olympus.lax.nextafter(0., 1.) > 0
+    (Array(1.1920929e-07, dtype=float32, weak_type=True), Array(False, dtype=bool, weak_type=True))
+    """
     return binary(nextafter_p, x1, x2)
 
 
@@ -307,27 +435,80 @@ is_finite_p = elementwise("is_finite", "stablehlo.is_finite", FLOATING, result=l
 
 
 def abs(x: ArrayLike) -> Array:
-    """|x| of signed integers, floats, and complex numbers (then real); the derivative at 0 is 1."""
+    """The magnitude |x| of each element, real also where x is complex.
+
+    The derivative at 0 is 1, of complex numbers the part of the tangent along x (0 at 0).
+
+    Args:
+      x: signed integers, floats or complex numbers, any shape. |-128| of int8 wraps to -128.
+
+    Returns:
+      An array of the shape of x; of its dtype, or of that of its parts where x is complex.
+
+    >>> from olympus import lax, numpy as onp
+    >>> lax.abs(onp.array([3 - 4j, -2]))
+    Array([5., 2.], dtype=float32)
+    """
     return abs_p.bind(x)
 
 
 def sign(x: ArrayLike) -> Array:
-    """-1, 0 or 1 by the sign of x, NaN of NaN; z / |z| of complex numbers, 0 of 0."""
+    """-1, 0 or 1 by the sign of x; z / |z| of complex numbers.
+
+    Args:
+      x: numbers (not bool), any shape.
+
+    Returns:
+      An array of the shape and dtype of x: 0 of 0, NaN of NaN. The derivative of real x is 0.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.sign(onp.array([-2., 0., 5.])), lax.sign(3 + 4j))
+    [-1.  0.  1.] (0.6+0.8j)
+    """
     return sign_p.bind(x)
 
 
 def floor(x: ArrayLike) -> Array:
-    """The largest integer not above x, as a float."""
+    """The largest whole number not above x, still as a float.
+
+    Args:
+      x: floats, any shape; integers and complex numbers are refused.
+
+    Returns:
+      An array of the shape and dtype of x; infinite and NaN elements stay. The derivative is 0.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.floor(onp.array([1.8, -0.5])))
+    [ 1. -1.]
+    """
     return floor_p.bind(x)
 
 
 def ceil(x: ArrayLike) -> Array:
-    """The smallest integer not below x, as a float."""
+    """The smallest whole number not below x, still as a float.
+
+    Args:
+      x: floats, any shape; integers and complex numbers are refused.
+
+    Returns:
+      An array of the shape and dtype of x; -0.5 gives -0. The derivative is 0.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.ceil(onp.array([1.2, -0.5])))
+    [ 2. -0.]
+    """
     return ceil_p.bind(x)
 
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integer, as a float; `rounding_method` says where halves go.
+
+    Args:
+      x: floats, any shape.
+      rounding_method: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2, as NumPy's).
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is 0.
 
     >>> import olympus
     >>> olympus.lax.round(2.5, olympus.lax.RoundingMethod.TO_NEAREST_EVEN)
@@ -338,7 +519,18 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
 
 def is_finite(x: ArrayLike) -> Array:
-    """False where x is infinite or NaN; x is floating."""
+    """False where x is infinite or NaN, else True.
+
+    Args:
+      x: floats, any shape.
+
+    Returns:
+      A bool array of the shape of x; all True for dtypes without infinities and NaN.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.is_finite(onp.array([1., float("inf"), float("nan")])))
+    [ True False False]
+    """
     return is_finite_p.bind(x)
 
 
@@ -395,17 +587,45 @@ conj_p = Conj("conj", "conj", INEXACT, [lambda t, z, x, **params: conj(t)], (0,)
 
 
 def real(x: ArrayLike) -> Array:
-    """The real part of complex x."""
+    """The real part of complex numbers.
+
+    Args:
+      x: complex numbers, any shape; `olympus.numpy.real` takes real ones too.
+
+    Returns:
+      An array of the shape of x, float32 or float64.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.real(onp.array([1 + 2j, 3])))
+    [1. 3.]
+    """
     return real_p.bind(x)
 
 
 def imag(x: ArrayLike) -> Array:
-    """The imaginary part of complex x."""
+    """The imaginary part of complex numbers.
+
+    Args:
+      x: complex numbers, any shape; `olympus.numpy.imag` takes real ones too.
+
+    Returns:
+      An array of the shape of x, float32 or float64.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.imag(onp.array([1 + 2j, 3])))
+    [2. 0.]
+    """
     return imag_p.bind(x)
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """x + iy of float32 or float64 parts.
+
+    Args:
+      x, y: real and imaginary part: float32 or float64 arrays of one dtype and shape, or a scalar.
+
+    Returns:
+      An array of that shape, complex64 or complex128. Differentiable in both.
 
     >>> import olympus
     >>> olympus.lax.complex(1., 2.)
@@ -422,5 +642,16 @@ def over_real(x: Any, y: float) -> Any:
 
 
 def conj(x: ArrayLike) -> Array:
-    """The complex conjugate; floats become complex."""
+    """The complex conjugate re - i im; floats become complex with an imaginary part of 0.
+
+    Args:
+      x: float32, float64 or complex numbers, any shape.
+
+    Returns:
+      An array of the shape of x, complex64 or complex128. `olympus.numpy.conj` keeps floats real.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.conj(onp.array([1 + 2j, 3])))
+    [1.-2.j 3.-0.j]
+    """
     return conj_p.bind(x, input_dtype=typeof(x).dtype)

@@ -38,42 +38,126 @@ clz_p = CountLeadingZeros("clz", "stablehlo.count_leading_zeros", INTEGER, None)
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
-    """x & y, of integers or booleans of one dtype and shape."""
+    """x & y on the bits of integers, `and` of booleans.
+
+    Args:
+      x, y: integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape; it has no derivative.
+
+    >>> from olympus import lax, numpy as onp
+    >>> lax.bitwise_and(onp.array([12, 10], "uint8"), 6)
+    Array([4, 2], dtype=uint8)
+    """
     return binary(and_p, x, y)
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
-    """x | y, of integers or booleans of one dtype and shape."""
+    """x | y on the bits of integers, `or` of booleans.
+
+    Args:
+      x, y: integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape; it has no derivative.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.bitwise_or(onp.array([1, 4]), 2))
+    [3 6]
+    """
     return binary(or_p, x, y)
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
-    """x ^ y, of integers or booleans of one dtype and shape."""
+    """x ^ y: the bits that are set in one of the integers only; `!=` of booleans.
+
+    Args:
+      x, y: integers or booleans of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape; it has no derivative.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.bitwise_xor(onp.array([12, 10]), 6))
+    [10 12]
+    """
     return binary(xor_p, x, y)
 
 
 def bitwise_not(x: ArrayLike) -> Array:
-    """~x, of integers or booleans."""
+    """All bits of x flipped: ~x = -x - 1 of signed integers, `not` of booleans.
+
+    Args:
+      x: integers or booleans, any shape.
+
+    Returns:
+      An array of the shape and dtype of x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.bitwise_not(onp.array([0, 5])), lax.bitwise_not(True))
+    [-1 -6] False
+    """
     return not_p.bind(x)
 
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
-    """x << y, of integers; 0 where y is negative or not less than the number of bits."""
+    """x << y: each integer moved y bits up, zeros coming in.
+
+    Args:
+      x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape; 0 where y is negative or not less than the number of bits.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.shift_left(onp.array([1, 3], "uint8"), onp.array([3, 7], "uint8")))
+    [  8 128]
+    """
     return binary(shift_left_p, x, y)
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
-    """x >> y with zeros shifted in; 0 where y is negative or not less than the number of bits."""
+    """x >> y with zeros coming in: the bits are read as an unsigned integer.
+
+    Args:
+      x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape; 0 where y is negative or not less than the number of bits.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.shift_right_logical(onp.array([-8, 8], "int8"), onp.array([1, 1], "int8")))
+    [124   4]
+    """
     return binary(shift_right_logical_p, x, y)
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
-    """x >> y with copies of the sign bit shifted in."""
+    """x >> y with copies of the sign bit coming in: floor(x / 2ʸ) of signed integers.
+
+    Args:
+      x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape; where y is negative or not less than the number of bits,
+      every bit is the sign's: 0 or -1.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.shift_right_arithmetic(onp.array([-8, 8, -8]), onp.array([1, 1, 40])))
+    [-4  4 -1]
+    """
     return binary(shift_right_arithmetic_p, x, y)
 
 
 def population_count(x: ArrayLike) -> Array:
     """The number of bits set in each integer.
+
+    Args:
+      x: integers, any shape; negative ones in two's complement.
+
+    Returns:
+      An array of the shape and dtype of x.
 
     >>> import olympus
     >>> olympus.lax.population_count(olympus.numpy.array([0, 7, -1]))
@@ -83,5 +167,16 @@ def population_count(x: ArrayLike) -> Array:
 
 
 def clz(x: ArrayLike) -> Array:
-    """The number of leading zero bits of each integer."""
+    """The number of leading zero bits of each integer; the dtype's width for 0.
+
+    Args:
+      x: integers, any shape; negative ones begin with a 1 bit, so their count is 0.
+
+    Returns:
+      An array of the shape and dtype of x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.clz(onp.array([1, 255, -1], "int32")))
+    [31 24  0]
+    """
     return clz_p.bind(x)

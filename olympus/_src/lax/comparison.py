@@ -69,32 +69,99 @@ le_to_p = comparison("le_to", "LE", BITS + REAL, total=True)
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
-    """x == y as bool, of operands of one dtype and shape; NaN equals nothing."""
+    """x == y as booleans; NaN equals nothing, itself included.
+
+    Args:
+      x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      A bool array of that shape. Complex numbers are equal where both parts are.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.eq(onp.array([1., float("nan")]), onp.array([1., float("nan")])))
+    [ True False]
+    """
     return binary(eq_p, x, y)
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
-    """x != y as bool, of operands of one dtype and shape; NaN differs from everything."""
+    """x != y as booleans; NaN differs from everything, itself included.
+
+    Args:
+      x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      A bool array of that shape.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.ne(onp.array([1., float("nan")]), onp.array([1., float("nan")])))
+    [False  True]
+    """
     return binary(ne_p, x, y)
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
-    """x < y as bool, of operands of one dtype (not complex) and shape."""
+    """x < y as booleans; False where one is NaN.
+
+    Args:
+      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
+
+    Returns:
+      A bool array of that shape.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.lt(onp.array([1, 2, 3]), 2))
+    [ True False False]
+    """
     return binary(lt_p, x, y)
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
-    """x <= y as bool, of operands of one dtype (not complex) and shape."""
+    """x <= y as booleans; False where one is NaN.
+
+    Args:
+      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
+
+    Returns:
+      A bool array of that shape.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.le(onp.array([1, 2, 3]), 2))
+    [ True  True False]
+    """
     return binary(le_p, x, y)
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
-    """x > y as bool, of operands of one dtype (not complex) and shape."""
+    """x > y as booleans; False where one is NaN.
+
+    Args:
+      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast. Of
+        booleans True is the larger.
+
+    Returns:
+      A bool array of that shape.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.gt(onp.array([1, 2, 3]), 2))
+    [False False  True]
+    """
     return binary(gt_p, x, y)
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
-    """x >= y as bool, of operands of one dtype (not complex) and shape."""
+    """x >= y as booleans; False where one is NaN.
+
+    Args:
+      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
+
+    Returns:
+      A bool array of that shape.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.ge(onp.array([1, 2, 3]), 2))
+    [False  True  True]
+    """
     return binary(ge_p, x, y)
 
 
@@ -271,6 +338,14 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """max(min, x) cut off at max: `min` where x < min, `max` where x > max, else x.
 
     Bounds have the dtype of `x` and rank 0 or its shape; not complex.
+
+    Args:
+      min, max: bounds of the dtype of `x`, of rank 0 or its shape.
+      x: real numbers or booleans, any shape.
+
+    Returns:
+      An array of the shape and dtype of `x`, NaN where one of the three is. The derivative in `x`
+      is 0 where a bound holds.
 
     >>> import olympus
     >>> olympus.lax.clamp(0., olympus.numpy.array([-1., 0.5, 3.]), 1.)

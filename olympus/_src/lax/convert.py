@@ -147,6 +147,13 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Elements half as wide come in pairs along a new last axis, and so on; wider elements use up a
     last axis of the size that makes one (ValueError otherwise). The derivative is zero.
 
+    Args:
+      operand: integers or floats, any shape.
+      new_dtype: the dtype to read them as.
+
+    Returns:
+      An array of `new_dtype`; of the operand's shape where the two dtypes are as wide.
+
     >>> import olympus
     >>> olympus.lax.bitcast_convert_type(olympus.numpy.float32(1.0), "int32")
     Array(1065353216, dtype=int32)

@@ -313,5 +313,19 @@ add_p = elementwise("add", "stablehlo.add", NUMERIC, lambda t, z, x, y: t, lambd
 
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:
-    """x + y. Numeric operands of one dtype and shape, or a Python scalar next to an array."""
+    """x + y elementwise, without promotion: dtypes and shapes have to agree.
+
+    Args:
+      x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
+        broadcast, a Python number takes the other's dtype.
+
+    Returns:
+      An array of that dtype and shape; integers wrap around. `olympus.numpy.add` promotes dtypes.
+
+    Raises TypeError for dtypes or shapes that differ.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.add(onp.array([250, 1], "uint8"), 10))
+    [ 4 11]
+    """
     return binary(add_p, x, y)

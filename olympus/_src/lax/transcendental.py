@@ -105,17 +105,53 @@ pow_p = Pow("pow", "stablehlo.power", INEXACT, [_pow_base, _pow_exponent])
 
 
 def sqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """The square root; NaN of negative floats, the principal root of complex numbers."""
+    """The square root; NaN of negative floats.
+
+    Args:
+      x: floats or complex numbers, any shape; complex roots have a real part >= 0.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative at 0 is infinite.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.sqrt(onp.array([4., -1.])), lax.sqrt(-4 + 0j))
+    [ 2. nan] 2j
+    """
     return unary(sqrt_p, x, accuracy)
 
 
 def rsqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x): inf at 0, NaN of negative floats.
+
+    Args:
+      x: floats or complex numbers, any shape.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is -rsqrt(x) / 2x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.rsqrt(onp.array([4., 0., -1.])))
+    [0.5 inf nan]
+    """
     return unary(rsqrt_p, x, accuracy)
 
 
 def cbrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """The real cube root of floats."""
+    """The real cube root of each element, negative where x is.
+
+    Args:
+      x: floats, any shape; not complex.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative at 0 is infinite.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.cbrt(onp.array([27., -8.])))
+    [ 3. -2.]
+    """
     return unary(cbrt_p, x, accuracy)
 
 
@@ -123,6 +159,14 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """xʸ; x is floating or complex, y of the same dtype or an integer. 0⁰ = 1.
 
     NaN for negative floats to non-integral powers.
+
+    Args:
+      x: floats or complex numbers, any shape.
+      y: the exponent, of the same shape or one of them of rank 0. The derivative in a floating y at
+        x = 0 is 0.
+
+    Returns:
+      An array of that shape, of the dtype of x.
 
     >>> import olympus
     >>> olympus.grad(olympus.lax.pow)(0., 2)
@@ -167,37 +211,122 @@ logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
 
 
 def exp(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """eˣ of floating or complex x."""
+    """eˣ of each element.
+
+    Args:
+      x: floats or complex numbers, any shape.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x: inf on overflow, 0 of -inf. It is its own derivative.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.exp(onp.array([0., 1., 100.])))
+    [1.        2.7182817       inf]
+    """
     return unary(exp_p, x, accuracy)
 
 
 def exp2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """2ˣ of floating or complex x."""
+    """2ˣ of each element; exact for whole x.
+
+    Args:
+      x: floats or complex numbers, any shape.
+      accuracy: an `AccuracyMode` or a `Tolerance`, then of the exponential that it is computed by.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is log(2) 2ˣ.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.exp2(onp.array([3., 0.5, -1.])))
+    [8.        1.4142135 0.5      ]
+    """
     return unary(exp2_p, x, accuracy)
 
 
 def expm1(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """eˣ - 1 without the cancellation near 0."""
+    """eˣ - 1, which keeps its digits near 0, where eˣ rounds to 1.
+
+    Args:
+      x: floats or complex numbers, any shape.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x; `log1p` is the inverse.
+
+    >>> from olympus import lax
+    >>> print(lax.expm1(1e-10), lax.exp(1e-10) - 1)
+    1e-10 0.0
+    """
     return unary(expm1_p, x, accuracy)
 
 
 def log(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """The natural logarithm; -inf of 0, NaN of negative floats, principal of complex numbers."""
+    """The natural logarithm; -inf of 0, NaN of negative floats.
+
+    Args:
+      x: floats or complex numbers, any shape; of complex ones the principal value is taken, whose
+        imaginary part is in [-π, π].
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is 1 / x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.log(onp.array([1., 0., -1.])), lax.log(-1 + 0j))
+    [  0. -inf  nan] 3.1415927j
+    """
     return unary(log_p, x, accuracy)
 
 
 def log2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """The logarithm to base 2."""
+    """The logarithm to base 2; -inf of 0, NaN of negative floats.
+
+    Args:
+      x: floats or complex numbers, any shape.
+      accuracy: an `AccuracyMode` or a `Tolerance`, then of the logarithm that it is computed by.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is 1 / (x log 2).
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.log2(onp.array([8., 0.5, 0.])))
+    [  3.  -1. -inf]
+    """
     return unary(log2_p, x, accuracy)
 
 
 def log1p(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """log(1 + x) without the cancellation near 0."""
+    """log(1 + x), which keeps its digits near 0, where 1 + x rounds to 1.
+
+    Args:
+      x: floats or complex numbers, any shape; -inf at -1, NaN of floats below.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x; `expm1` is the inverse.
+
+    >>> from olympus import lax
+    >>> print(lax.log1p(1e-10), lax.log(1 + 1e-10))
+    1e-10 0.0
+    """
     return unary(log1p_p, x, accuracy)
 
 
 def logistic(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """1 / (1 + e⁻ˣ), the sigmoid."""
+    """The sigmoid 1 / (1 + e⁻ˣ), without overflow at either end.
+
+    Args:
+      x: floats or complex numbers, any shape.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x, in [0, 1] of floats. The derivative is y (1 - y).
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.logistic(onp.array([0., -200., 200.])))
+    [0.5 0.  1. ]
+    """
     return unary(logistic_p, x, accuracy)
 
 
@@ -272,37 +401,112 @@ atanh_p = elementwise("atanh", "chlo.atanh", INEXACT,
 
 
 def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """The sine of floating or complex x, in radians."""
+    """The sine of each element, in radians.
+
+    Args:
+      x: floats or complex numbers, any shape; infinite floats give NaN.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is cos x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.sin(onp.array([0., 0.5, float("inf")])))
+    [0.         0.47942555        nan]
+    """
     return unary(sin_p, x, accuracy)
 
 
 def cos(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """The cosine of floating or complex x, in radians."""
+    """The cosine of each element, in radians.
+
+    Args:
+      x: floats or complex numbers, any shape; infinite floats give NaN.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is -sin x.
+
+    >>> import olympus
+    >>> print(olympus.grad(olympus.lax.cos)(0.5), -olympus.lax.sin(0.5))
+    -0.47942555 -0.47942555
+    """
     return unary(cos_p, x, accuracy)
 
 
 def tan(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """The tangent of floating or complex x, in radians."""
+    """The tangent of each element, in radians.
+
+    Args:
+      x: floats or complex numbers, any shape; infinite floats give NaN.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is 1 + tan² x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.tan(onp.array([0., 0.5])))
+    [0.        0.5463025]
+    """
     return unary(tan_p, x, accuracy)
 
 
 def asin(x: ArrayLike) -> Array:
-    """The angle in [-π/2, π/2] whose sine is x; NaN of floats outside [-1, 1]."""
+    """The angle in [-π/2, π/2] whose sine is x; NaN of floats outside [-1, 1].
+
+    Args:
+      x: floats or complex numbers, any shape.
+
+    Returns:
+      Radians, in the shape and dtype of x. The derivative is 1 / sqrt(1 - x²), infinite at ±1.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.asin(onp.array([0., 1., 2.])))
+    [0.        1.5707964       nan]
+    """
     return asin_p.bind(x)
 
 
 def acos(x: ArrayLike) -> Array:
-    """The angle in [0, π] whose cosine is x; NaN of floats outside [-1, 1]."""
+    """The angle in [0, π] whose cosine is x; NaN of floats outside [-1, 1].
+
+    Args:
+      x: floats or complex numbers, any shape; complex ones outside of [-1, 1] have a value, too.
+
+    Returns:
+      Radians, in the shape and dtype of x. The derivative is -1 / sqrt(1 - x²).
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.acos(onp.array([1., 0., -1.])))
+    [0.        1.5707964 3.1415927]
+    """
     return acos_p.bind(x)
 
 
 def atan(x: ArrayLike) -> Array:
-    """The angle in [-π/2, π/2] whose tangent is x."""
+    """The angle in [-π/2, π/2] whose tangent is x; `atan2` knows the quadrant, too.
+
+    Args:
+      x: floats or complex numbers, any shape; infinite floats have ±π/2.
+
+    Returns:
+      Radians, in the shape and dtype of x. The derivative is 1 / (1 + x²).
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.atan(onp.array([1., -float("inf")])))
+    [ 0.7853981 -1.5707964]
+    """
     return atan_p.bind(x)
 
 
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point with abscissa y and ordinate x, in [-π, π]: atan of x / y.
+
+    Args:
+      x, y: floats or complex numbers of one dtype and shape; the ordinate comes first.
+
+    Returns:
+      Radians, of that shape and dtype. The signs of zeros count: atan2(-0., -1.) is -π.
 
     >>> import olympus
     >>> olympus.lax.atan2(1., -1.)
@@ -312,30 +516,98 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def sinh(x: ArrayLike) -> Array:
-    """The hyperbolic sine."""
+    """The hyperbolic sine (eˣ - e⁻ˣ) / 2, exact near 0; infinite where it overflows.
+
+    Args:
+      x: floats or complex numbers, any shape.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is cosh x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.sinh(onp.array([0., 1., -100.])))
+    [0.        1.1752012      -inf]
+    """
     return sinh_p.bind(x)
 
 
 def cosh(x: ArrayLike) -> Array:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine (eˣ + e⁻ˣ) / 2; infinite where that overflows.
+
+    Args:
+      x: floats or complex numbers, any shape.
+
+    Returns:
+      An array of the shape and dtype of x; at least 1 of floats. The derivative is sinh x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.cosh(onp.array([0., 1., 100.])))
+    [1.        1.5430806       inf]
+    """
     return cosh_p.bind(x)
 
 
 def tanh(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent: from -1 to 1, in steep ascent at 0.
+
+    Args:
+      x: floats or complex numbers, any shape.
+      accuracy: an `AccuracyMode` or a `Tolerance` for backends with several implementations.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is (1 + y)(1 - y) of the value y.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.tanh(onp.array([0., 0.5, 50.])))
+    [0.         0.46211717 1.        ]
+    """
     return unary(tanh_p, x, accuracy)
 
 
 def asinh(x: ArrayLike) -> Array:
-    """The inverse of sinh."""
+    """The number whose hyperbolic sine is x: log(x + sqrt(x² + 1)), also for large and for tiny x.
+
+    Args:
+      x: floats or complex numbers, any shape.
+
+    Returns:
+      An array of the shape and dtype of x.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.asinh(onp.array([0., 1., -1e30])))
+    [  0.           0.88137364 -69.7707    ]
+    """
     return asinh_p.bind(x)
 
 
 def acosh(x: ArrayLike) -> Array:
-    """The inverse of cosh, not negative; NaN of floats below 1."""
+    """The number >= 0 whose hyperbolic cosine is x; NaN of floats below 1.
+
+    Args:
+      x: floats or complex numbers, any shape.
+
+    Returns:
+      An array of the shape and dtype of x; complex results have a real part >= 0. The derivative is
+      1 / sqrt(x² - 1), computed from its two factors, so that it is exact near 1.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.acosh(onp.array([1., 2., 0.5])))
+    [0.       1.316958      nan]
+    """
     return acosh_p.bind(x)
 
 
 def atanh(x: ArrayLike) -> Array:
-    """The inverse of tanh; NaN of floats outside [-1, 1]."""
+    """The number whose hyperbolic tangent is x: ±inf at ±1, NaN of floats outside [-1, 1].
+
+    Args:
+      x: floats or complex numbers, any shape.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is 1 / (1 - x²).
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.atanh(onp.array([0.5, 1., 2.])))
+    [0.54930615        inf        nan]
+    """
     return atanh_p.bind(x)

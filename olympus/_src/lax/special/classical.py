@@ -49,6 +49,12 @@ erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", FLOATING,
 def erf(x: ArrayLike) -> Array:
     """The error function, 2/sqrt(π) times the integral of exp(-t²) from 0 to x.
 
+    Args:
+      x: floats, any shape.
+
+    Returns:
+      An array of the shape and dtype of x, in [-1, 1]; the derivative is 2/sqrt(π) exp(-x²).
+
     >>> import olympus
     >>> olympus.lax.erf(0.5)
     Array(0.5204999, dtype=float32, weak_type=True)
@@ -57,16 +63,37 @@ def erf(x: ArrayLike) -> Array:
 
 
 def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
-    """1 - erf(x) without the cancellation at large x.
+    """1 - erf(x), which keeps its digits where erf(x) rounds to 1.
 
-    `accuracy` is taken for uniformity: every platform has one implementation.
+    Args:
+      x: floats, any shape.
+      accuracy: taken for uniformity; every platform has one implementation.
+
+    Returns:
+      An array of the shape and dtype of x, in [0, 2].
+
+    >>> import olympus
+    >>> print(olympus.lax.erfc(5.0), 1 - olympus.lax.erf(5.0))
+    1.5374597e-12 0.0
     """
     check_accuracy(accuracy)
     return erfc_p.bind(x)
 
 
 def erf_inv(x: ArrayLike) -> Array:
-    """The inverse of erf; infinite at -1 and 1, NaN outside."""
+    """The number whose error function is x: ±inf at ±1, NaN of |x| > 1.
+
+    Args:
+      x: floats, any shape.
+
+    Returns:
+      An array of the shape and dtype of x; sqrt(2) erf_inv(2p - 1) is the p-quantile of the normal
+      distribution.
+
+    >>> import olympus
+    >>> olympus.lax.erf_inv(olympus.lax.erf(0.5))
+    Array(0.5, dtype=float32, weak_type=True)
+    """
     return erf_inv_p.bind(x)
 
 
@@ -81,19 +108,51 @@ polygamma_p = elementwise("polygamma", "chlo.polygamma", FLOATING,
 
 
 def lgamma(x: ArrayLike) -> Array:
-    """The logarithm of |Γ(x)|; infinite at 0 and the negative integers."""
+    """The logarithm of |Γ(x)|; infinite at 0 and the negative integers.
+
+    Args:
+      x: floats, any shape.
+
+    Returns:
+      An array of the shape and dtype of x; the derivative is `digamma(x)`. lgamma(n + 1) is the
+      logarithm of n!.
+
+    >>> import olympus
+    >>> print(f"{olympus.lax.exp(olympus.lax.lgamma(5.0)):.4f}")
+    24.0000
+    """
     return lgamma_p.bind(x)
 
 
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of lgamma; NaN at 0 and the negative integers."""
+    """The derivative of `lgamma`, Γ'(x) / Γ(x); NaN at 0 and the negative integers.
+
+    Args:
+      x: floats, any shape.
+
+    Returns:
+      An array of the shape and dtype of x; its own derivative is `polygamma(1, x)`.
+
+    >>> import olympus
+    >>> olympus.lax.digamma(1.0)        # minus Euler's constant
+    Array(-0.5772154, dtype=float32, weak_type=True)
+    """
     return digamma_p.bind(x)
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """The m-th derivative of digamma at x; m holds whole numbers >= 0 in the dtype of x.
+    """The m-th derivative of `digamma` at x: polygamma(0, x) is digamma(x) itself.
 
-    The derivative in m is NaN.
+    Args:
+      m: whole numbers >= 0, in the dtype of x.
+      x: floats, of the shape of m or one of them of rank 0.
+
+    Returns:
+      An array of that shape and dtype. The derivative in m is NaN.
+
+    >>> import olympus
+    >>> print(f"{olympus.lax.polygamma(1.0, 1.0):.5f}")       # π²/6
+    1.64493
     """
     return binary(polygamma_p, m, x)
 
@@ -189,6 +248,14 @@ bessel_i1e_p = Bessel("bessel_i1e", "bessel_i1e", FLOATING, [_i1e_slope])
 def bessel_i0e(x: ArrayLike) -> Array:
     """exp(-|x|) I₀(x), the scaled modified Bessel function of order 0.
 
+    Even in x, and between 0 and 1: the factor keeps it from overflowing where I₀ does.
+
+    Args:
+      x: floats, any shape.
+
+    Returns:
+      An array of the shape and dtype of x; half-precision is computed in float32.
+
     >>> import olympus
     >>> olympus.lax.bessel_i0e(1.0)
     Array(0.4657596, dtype=float32, weak_type=True)
@@ -197,5 +264,18 @@ def bessel_i0e(x: ArrayLike) -> Array:
 
 
 def bessel_i1e(x: ArrayLike) -> Array:
-    """exp(-|x|) I₁(x), the scaled modified Bessel function of order 1."""
+    """exp(-|x|) I₁(x), the scaled modified Bessel function of order 1.
+
+    Odd in x: bessel_i1e(-x) = -bessel_i1e(x). The derivative at 0 is 1/2.
+
+    Args:
+      x: floats, any shape.
+
+    Returns:
+      An array of the shape and dtype of x; half-precision is computed in float32.
+
+    >>> import olympus
+    >>> olympus.lax.bessel_i1e(1.0)
+    Array(0.2079104, dtype=float32, weak_type=True)
+    """
     return bessel_i1e_p.bind(x)

@@ -414,6 +414,9 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     Args:
       a, x: floats of one dtype and shape, not negative.
 
+    Returns:
+      Probabilities in [0, 1], of the operands' shape and dtype.
+
     P is 1 where a = 0 or x is infinite, 0 where x = 0 or a is infinite; NaN where both are 0 or
     infinite, and for negative or NaN operands. Differentiable in both.
 
@@ -427,15 +430,31 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), small values too.
 
-    See `igamma` for operands and edges.
+    Args:
+      a, x: floats of one dtype and shape, not negative; see `igamma` for the edges.
+
+    Returns:
+      Probabilities in [0, 1], of that shape and dtype. Differentiable in both.
+
+    >>> import olympus
+    >>> print(olympus.lax.igammac(1.0, 40.0), 1 - olympus.lax.igamma(1.0, 40.0))
+    4.248354e-18 0.0
     """
     return binary(igammac_p, a, x)
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of `igamma` in a: 0 where x is 0 or infinite, NaN at a = 0.
+    """The derivative of `igamma(a, x)` in a; differentiable itself, in both operands.
 
-    Differentiable in both.
+    Args:
+      a, x: floats of one dtype and shape, not negative.
+
+    Returns:
+      An array of that shape and dtype, never positive: 0 where x is 0 or infinite, NaN at a = 0.
+
+    >>> import olympus
+    >>> olympus.lax.igamma_grad_a(1.0, 2.0)
+    Array(-0.22082542, dtype=float32, weak_type=True)
     """
     return binary(igamma_grad_a_p, a, x)
 
@@ -446,8 +465,15 @@ def random_gamma_grad(*args: ArrayLike) -> Array:
     Args:
       *args: a and x, floating arrays or numbers.
 
+    Returns:
+      An array of the operands' shape and dtype, positive for x > 0.
+
     Implicit reparametrisation (Figurnov, Mohamed and Mnih 2018, arXiv:1805.08498). 0 at x = 0, inf
     at x = inf, NaN unless 0 < a < inf and x >= 0. Differentiable in both.
+
+    >>> import olympus
+    >>> print(f"{olympus.lax.random_gamma_grad(1.0, 2.0):.4f}")
+    1.6317
     """
     if len(args) != 2:
         raise TypeError(f"random_gamma_grad: {len(args)} arguments given; two are required, the "

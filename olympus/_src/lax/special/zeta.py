@@ -136,6 +136,13 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     Infinite at x = 1, NaN for x < 1; for q <= 0 infinite at whole q if x is an even number, and NaN
     where a term is not real. Differentiable in both; the derivative in x is NaN for q <= 0.
 
+    Args:
+      x: the exponents, floats.
+      q: floats of the same dtype and shape; q = 1 is Riemann's zeta function.
+
+    Returns:
+      An array of that dtype and shape.
+
     >>> import olympus
     >>> print(f"{olympus.lax.zeta(2.0, 1.0):.5f}")
     1.64493
@@ -188,6 +195,12 @@ mulhi_p = HighProduct("mulhi", "mulhi", INTEGER, None)
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The high half of the product of integers, whose low half is `mul`'s.
+
+    Args:
+      x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+
+    Returns:
+      An array of that dtype and shape: floor(x y / 2ⁿ) for integers of n bits.
 
     >>> import olympus
     >>> olympus.lax.mulhi(olympus.numpy.uint32(2**31), olympus.numpy.uint32(6))
@@ -295,6 +308,9 @@ def polynomial(x: ArrayLike, coeffs: ArrayLike | Sequence[ArrayLike], *,
       x: array of numbers, of any shape.
       coeffs: [n] numbers of its dtype, of the highest power first; a tuple or list is converted.
       unroll: how many terms a turn of the loop takes; None: all, or 8 of more than 64.
+
+    Returns:
+      An array of the shape and dtype of x.
 
     >>> import olympus
     >>> olympus.lax.polynomial(2.0, (1.0, 0.0, -3.0))
