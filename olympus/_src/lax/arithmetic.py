@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -411,6 +412,21 @@ def _abs_partial(t: Any, z: Any, x: Any) -> Any:
     return mul(t, select(ge(x, 0), operand(1.0, x), sign(x)))
 
 
+class Abs(Elementwise):
+    """Of complex numbers the size: infinite if a part is, though the other be NaN."""
+
+    def lower(self, b: Any, x: Any) -> Any:
+        out = super().lower(b, x)
+        if not dtypes.is_complex(b.avals_in[0].dtype):
+            return out
+        return b.traced(_size, [x, out], [b.avals_in[0], b.avals_out[0]])[0]
+
+
+def _size(z: Any, found: Any) -> Any:
+    infinite = [eq(abs(part), math.inf) for part in (real(z), imag(z))]
+    return select(bitwise_or(*infinite), operand(math.inf, found), found)
+
+
 class Round(Elementwise):
     """To the nearest integer; halves as `rounding_method` says."""
 
@@ -426,7 +442,7 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-abs_p = elementwise("abs", "stablehlo.abs", "ifc", _abs_partial, result=dtypes.to_real_dtype)
+abs_p = Abs("abs", "stablehlo.abs", "ifc", [_abs_partial], result=dtypes.to_real_dtype)
 sign_p = Sign("sign", "stablehlo.sign", NUMERIC, [_sign_partial])
 floor_p = elementwise("floor", "stablehlo.floor", FLOATING)
 ceil_p = elementwise("ceil", "stablehlo.ceil", FLOATING)

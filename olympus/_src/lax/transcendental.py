@@ -16,9 +16,24 @@ from ..types.avals import ShapedArray, make_aval
 from .accuracy import AccuracyLike
 from .arithmetic import div, integer_pow, mul, neg, over_real, square, sub
 from .comparison import eq, select
+from .complex_cases import (
+    MendedElementwise,
+    mend_acos,
+    mend_acosh,
+    mend_asinh,
+    mend_atanh,
+    mend_cos,
+    mend_cosh,
+    mend_exp,
+    mend_expm1,
+    mend_log,
+    mend_sinh,
+    mend_sqrt,
+    mend_tanh,
+    turned,
+)
 from .convert import convert_element_type_p
 from .families import (
-    BOOL,
     FLOATING,
     INEXACT,
     Elementwise,
@@ -43,26 +58,8 @@ _LN2 = math.log(2.0)
 
 # Roots and powers --------------------------------------------------------------------------------
 
-class Sqrt(Elementwise):
-    """Square roots; below the cut along the negative numbers, at -0.0 i, they are conjugates."""
-
-    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
-        out, aval = super().lower(b, x, accuracy=accuracy), b.avals_out[0]
-        if not dtypes.is_complex(aval.dtype):
-            return out
-        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
-        flag = part.update(dtype=BOOL)
-        below, real, imag = [b.op(f"stablehlo.{name}", [z], None, part) for name, z in (
-            ("imag", x), ("real", out), ("imag", out))]
-        inverse = b.op("stablehlo.divide", [b.full(part, 1), below], None, part)
-        minus_zero = b.compare("EQ", inverse, b.full(part, -math.inf), "FLOAT", flag)
-        size = b.op("stablehlo.abs", [imag], None, part)
-        conjugate = b.op("stablehlo.negate", [size], None, part)
-        imag = b.op("stablehlo.select", [minus_zero, conjugate, imag], None, part)
-        return b.op("stablehlo.complex", [real, imag], None, aval)
-
-
-sqrt_p = Sqrt("sqrt", "stablehlo.sqrt", INEXACT, [lambda t, y, x, **_: mul(t, div(0.5, y))])
+sqrt_p = MendedElementwise("sqrt", "stablehlo.sqrt", mend_sqrt,
+                           lambda t, y, x, **_: mul(t, div(0.5, y)))
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", INEXACT,
                       lambda t, y, x, **_: mul(t, mul(-0.5, div(y, x))))
 cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
@@ -198,14 +195,14 @@ class Log2(Elementwise):
         return b.inline(lambda x: over_real(log(x, accuracy=accuracy), _LN2), x)
 
 
-exp_p = elementwise("exp", "stablehlo.exponential", INEXACT, lambda t, y, x, **_: mul(t, y))
+exp_p = MendedElementwise("exp", "stablehlo.exponential", mend_exp, lambda t, y, x, **_: mul(t, y))
 exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y))])
-expm1_p = elementwise("expm1", "stablehlo.exponential_minus_one", INEXACT,
-                      lambda t, y, x, **_: mul(t, add(y, 1.0)))
-log_p = elementwise("log", "stablehlo.log", INEXACT, lambda t, y, x, **_: div(t, x))
+expm1_p = MendedElementwise("expm1", "stablehlo.exponential_minus_one", mend_expm1,
+                            lambda t, y, x, **_: mul(t, add(y, 1.0)))
+log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_: div(t, x))
 log2_p = Log2("log2", "log2", INEXACT, [lambda t, y, x, **_: div(t, mul(_LN2, x))])
-log1p_p = elementwise("log1p", "stablehlo.log_plus_one", INEXACT,
-                      lambda t, y, x, **_: div(t, add(x, 1.0)))
+log1p_p = MendedElementwise("log1p", "stablehlo.log_plus_one", mend_log,
+                            lambda t, y, x, **_: div(t, add(x, 1.0)))
 logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
                          lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))))
 
@@ -342,62 +339,31 @@ def _asin_slope(x: Any) -> Any:
     return mul(rsqrt(sub(1.0, x)), rsqrt(add(1.0, x)))
 
 
-class Circular(Elementwise):
-    """sin and cos. On the imaginary axis one part of theirs is 0, which XLA multiplies by infinity.
-
-    That part is the real one of sin(a + bi), sin a cosh b, and the imaginary one of cos(a + bi),
-    -sin a sinh b: `vanishing(a, b)` has their values where a is 0.
-    """
-
-    def __init__(self, name: str, op: str, vanishing: Any, partial: Any) -> None:
-        super().__init__(name, op, INEXACT, [partial])
-        self.vanishing = vanishing
-
-    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
-        out, aval = super().lower(b, x, accuracy=accuracy), b.avals_out[0]
-        if not dtypes.is_complex(aval.dtype):
-            return out
-        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
-        parts = [b.op(f"stablehlo.{name}", [z], None, part)
-                 for z in (x, out) for name in ("real", "imag")]
-        on_axis = b.compare("EQ", parts[0], b.full(part, 0), "FLOAT", part.update(dtype=BOOL))
-        at, value = self.vanishing(b, part, *parts[:2])
-        parts[at] = b.op("stablehlo.select", [on_axis, value, parts[at]], None, part)
-        return b.op("stablehlo.complex", parts[2:], None, aval)
-
-
-def _real_of_sine(b: Any, part: ShapedArray, x: Any, y: Any) -> tuple[int, Any]:
-    return 2, x
-
-
-def _imag_of_cosine(b: Any, part: ShapedArray, x: Any, y: Any) -> tuple[int, Any]:
-    sign = b.op("stablehlo.sign", [y], None, part)
-    return 3, b.op("stablehlo.negate", [b.op("stablehlo.multiply", [x, sign], None, part)], None,
-                   part)
-
-
-sin_p = Circular("sin", "stablehlo.sine", _real_of_sine, lambda t, y, x, **_: mul(t, cos(x)))
-cos_p = Circular("cos", "stablehlo.cosine", _imag_of_cosine,
-                 lambda t, y, x, **_: neg(mul(t, sin(x))))
-tan_p = elementwise("tan", "stablehlo.tan", INEXACT,
-                    lambda t, y, x, **_: mul(t, add(1.0, square(y))))
-asin_p = elementwise("asin", "chlo.asin", INEXACT, lambda t, y, x: mul(t, _asin_slope(x)))
-acos_p = elementwise("acos", "chlo.acos", INEXACT, lambda t, y, x: neg(mul(t, _asin_slope(x))))
-atan_p = elementwise("atan", "chlo.atan", INEXACT,
-                     lambda t, y, x: div(t, add(1.0, square(x))))
+sin_p = MendedElementwise("sin", "stablehlo.sine", turned(mend_sinh),
+                          lambda t, y, x, **_: mul(t, cos(x)))
+cos_p = MendedElementwise("cos", "stablehlo.cosine", mend_cos,
+                          lambda t, y, x, **_: neg(mul(t, sin(x))))
+tan_p = MendedElementwise("tan", "stablehlo.tan", turned(mend_tanh),
+                          lambda t, y, x, **_: mul(t, add(1.0, square(y))))
+asin_p = MendedElementwise("asin", "chlo.asin", turned(mend_asinh),
+                           lambda t, y, x: mul(t, _asin_slope(x)))
+acos_p = MendedElementwise("acos", "chlo.acos", mend_acos,
+                           lambda t, y, x: neg(mul(t, _asin_slope(x))))
+atan_p = MendedElementwise("atan", "chlo.atan", turned(mend_atanh),
+                           lambda t, y, x: div(t, add(1.0, square(x))))
 atan2_p = elementwise("atan2", "stablehlo.atan2", INEXACT,
                       lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
                       lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y)))))
-sinh_p = elementwise("sinh", "chlo.sinh", INEXACT, lambda t, y, x: mul(t, cosh(x)))
-cosh_p = elementwise("cosh", "chlo.cosh", INEXACT, lambda t, y, x: mul(t, sinh(x)))
-tanh_p = elementwise("tanh", "stablehlo.tanh", INEXACT,
-                     lambda t, y, x, **_: mul(t, mul(add(1.0, y), sub(1.0, y))))
-asinh_p = elementwise("asinh", "chlo.asinh", INEXACT,
-                      lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))))
-acosh_p = elementwise("acosh", "chlo.acosh", INEXACT,
-                      lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)))
-atanh_p = elementwise("atanh", "chlo.atanh", INEXACT,
-                      lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))))
+sinh_p = MendedElementwise("sinh", "chlo.sinh", mend_sinh, lambda t, y, x: mul(t, cosh(x)))
+cosh_p = MendedElementwise("cosh", "chlo.cosh", mend_cosh, lambda t, y, x: mul(t, sinh(x)))
+tanh_p = MendedElementwise("tanh", "stablehlo.tanh", mend_tanh,
+                           lambda t, y, x, **_: mul(t, mul(add(1.0, y), sub(1.0, y))))
+asinh_p = MendedElementwise("asinh", "chlo.asinh", mend_asinh,
+                            lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))))
+acosh_p = MendedElementwise("acosh", "chlo.acosh", mend_acosh,
+                            lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)))
+atanh_p = MendedElementwise("atanh", "chlo.atanh", mend_atanh,
+                            lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))))
 
 
 def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:

@@ -367,7 +367,7 @@ def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1; of complex numbers `x / abs(x)`, 0 at 0; NaN of NaN."""
     (x,) = array_args("sign", x)
     found = arithmetic.sign(x)      # -0.0 of -0.0
-    return choose(eq(x, zero_of(x)), zero_of(x), found) if kind_of(x) == "f" else found
+    return choose(eq(x, zero_of(x)), zero_of(x), found) if kind_of(x) in "fc" else found
 
 
 @eager_binary

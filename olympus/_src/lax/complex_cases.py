@@ -1,0 +1,177 @@
+"""Complex results at infinities, NaN and on the axes, as C99 and the array API standard have them.
+
+XLA multiplies parts that are 0 by parts that are infinite, and loses signs of zeros. A function
+here takes the parts of z = a + bi and of what XLA computed, p + qi, and returns the right p and q:
+where nothing is special they are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.trace import typeof
+from ..types import dtypes
+from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
+from .bits import bitwise_and as both
+from .bits import bitwise_not
+from .bits import bitwise_or as either
+from .comparison import eq, lt, ne, select
+from .convert import bitcast_convert_type
+from .families import INEXACT, Elementwise, operand
+
+__all__ = ["MendedElementwise", "mend_acos", "mend_acosh", "mend_asinh", "mend_atanh", "mend_cos",
+           "mend_cosh", "mend_exp", "mend_expm1", "mend_log", "mend_sinh", "mend_sqrt", "mend_tanh",
+           "turned"]
+
+Parts = tuple[Any, Any]
+Mend = Callable[[Any, Any, Any, Any], Parts]
+
+
+class MendedElementwise(Elementwise):
+    """An operation on floating and complex numbers whose complex results are mended."""
+
+    def __init__(self, name: str, op: str, mend: Mend, *partials: Any) -> None:
+        super().__init__(name, op, INEXACT, partials)
+        self.mend = mend
+
+    def lower(self, b: Any, x: Any, accuracy: Any = None) -> Any:
+        out, aval = super().lower(b, x, accuracy=accuracy), b.avals_out[0]
+        if not dtypes.is_complex(aval.dtype):
+            return out
+        return b.traced(self._mended, [x, out], [aval, aval])[0]
+
+    def _mended(self, z: Any, out: Any) -> Any:
+        return complex(*self.mend(real(z), imag(z), real(out), imag(out)))
+
+
+def turned(mend: Mend) -> Mend:
+    """For f(z) = -i g(iz): iz is -b + ai, and g there is -q + pi."""
+    def mended(a: Any, b: Any, p: Any, q: Any) -> Parts:
+        real_part, imag_part = mend(neg(b), a, neg(q), p)
+        return imag_part, neg(real_part)
+    return mended
+
+
+def mend_cos(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """cos z is cosh iz."""
+    return mend_cosh(neg(b), a, p, q)
+
+
+# Questions ---------------------------------------------------------------------------------------
+
+def _infinite(x: Any) -> Any:
+    return eq(abs(x), math.inf)
+
+
+def _unbounded(x: Any) -> Any:
+    """Infinite or NaN."""
+    return bitwise_not(is_finite(x))
+
+
+def _nan(x: Any) -> Any:
+    return ne(x, x)
+
+
+def _zero(x: Any) -> Any:
+    return eq(x, 0)
+
+
+def _where(condition: Any, value: Any, otherwise: Any) -> Any:
+    return select(condition, operand(value, otherwise), otherwise)
+
+
+def _below(x: Any) -> Any:
+    """Whether the sign bit is set."""
+    dtype = typeof(x).dtype
+    return lt(bitcast_convert_type(x, np.dtype(f"i{dtype.itemsize}")), 0)
+
+
+def _signed(size: Any, like: Any) -> Any:
+    """A size (not negative) with the sign of another number."""
+    size = operand(size, like)
+    return select(_below(like), neg(size), size)
+
+
+# Exponential and hyperbolic functions: NaN and infinite b have no angle --------------------------
+
+def mend_exp(a: Any, b: Any, p: Any, q: Any, least: float = 0.0) -> Parts:
+    """At -inf the size 0 needs no angle, at inf only the imaginary part does."""
+    lost, vanishing = _unbounded(b), eq(a, -math.inf)
+    p = _where(both(lost, eq(a, math.inf)), math.inf, _where(both(lost, vanishing), least, p))
+    return p, _where(_zero(b), b, _where(both(lost, vanishing), 0.0, q))
+
+
+def mend_expm1(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """As exp, less 1."""
+    return mend_exp(a, b, p, q, -1.0)
+
+
+def mend_sinh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """0 and infinite real parts stay themselves where the angle is lost."""
+    lost, none = _unbounded(b), _zero(b)
+    kept = either(both(_zero(a), either(lost, none)), both(_infinite(a), lost))
+    return _where(kept, a, p), _where(none, b, q)
+
+
+def mend_cosh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """On the axes the imaginary part is 0, of the sign of ab."""
+    lost, none = _unbounded(b), _zero(b)
+    p = _where(both(_infinite(a), lost), math.inf, p)
+    q = _where(both(_zero(a), lost), 0.0, q)
+    return p, select(none, select(_below(a), neg(b), b), q)
+
+
+def mend_tanh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """At infinity it is ±1, whatever the angle."""
+    lost, none, far = _unbounded(b), _zero(b), _infinite(a)
+    p = _where(far, sign(a), _where(both(_zero(a), either(lost, none)), a, p))
+    return p, _where(none, b, _where(both(far, lost), 0.0, q))
+
+
+# Logarithms, roots and inverse functions ---------------------------------------------------------
+
+def mend_log(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """The size is infinite if a part is, though the other be NaN."""
+    return _where(either(_infinite(a), _infinite(b)), math.inf, p), q
+
+
+def mend_sqrt(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """Infinite if a part is; the imaginary part has the sign of the argument's."""
+    far = _infinite(b)
+    q = _where(both(_nan(b), eq(a, -math.inf)), math.inf, abs(q))
+    q = _signed(_where(far, math.inf, q), b)
+    return _where(either(far, both(_nan(b), eq(a, math.inf))), math.inf, p), q
+
+
+def mend_asinh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """Each part has the sign of the argument's; what is NaN keeps 0 and infinity alone."""
+    lost, far = either(_nan(a), _nan(b)), either(_infinite(a), _infinite(b))
+    p = _where(lost, select(far, operand(math.inf, p), operand(math.nan, p)), abs(p))
+    return _signed(p, a), _where(_zero(b), b, _where(lost, math.nan, q))
+
+
+def mend_acosh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """The imaginary part has the sign of the argument's."""
+    lost, far = either(_nan(a), _nan(b)), either(_infinite(a), _infinite(b))
+    p = _where(lost, select(far, operand(math.inf, p), operand(math.nan, p)), p)
+    q = _where(lost, select(_zero(a), operand(math.pi / 2, q), operand(math.nan, q)), abs(q))
+    return p, _signed(q, b)
+
+
+def mend_acos(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """acosh z is ±i acos z: the parts are exchanged."""
+    q, p = mend_acosh(a, b, abs(q), p)
+    return abs(p), _signed(q, neg(b))
+
+
+def mend_atanh(a: Any, b: Any, p: Any, q: Any) -> Parts:
+    """Each part has the sign of the argument's; 0 and infinite real parts give a real part 0."""
+    lost, far = either(_nan(a), _nan(b)), _infinite(b)
+    p = _where(lost, select(either(far, either(_zero(a), _infinite(a))), operand(0.0, p),
+                            operand(math.nan, p)), abs(p))
+    q = _where(lost, select(far, operand(math.pi / 2, q), operand(math.nan, q)), abs(q))
+    return _signed(p, a), _signed(q, b)
