@@ -4,7 +4,10 @@ Each row was found wrong once, alone or by `generated`, which draws arguments fr
 that hold what is rare: NaN in either part, ties, zeros of both signs, no elements, no axes.
 """
 
+import importlib.util
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -340,3 +343,26 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_refused(call: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def load_sweep() -> Any:
+    name = "numpy_sweep"
+    path = Path(__file__).parent.parent / "tools" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
+
+
+def test_generated_calls_agree_with_numpy() -> None:
+    """A share of the sweep of tools/numpy_sweep.py, whose differences are all explained there."""
+    tool = load_sweep()
+    assert not [(family, case.name, what) for family, case, what in tool.sweep((), (11, 61))
+                if what and not tool.explanation(family, what)]
+
+
+def test_the_sweep_notices_a_wrong_dtype_and_a_missing_error() -> None:
+    tool = load_sweep()
+    assert tool.difference(tool.Case("", lambda o: np.float32(1) if o is onp else np.float64(1)))
+    assert tool.difference(tool.Case("", lambda o: o is onp or o.zeros(-1)))
+    assert not tool.difference(tool.Case("", lambda o: o.zeros(3)))

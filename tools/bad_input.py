@@ -271,6 +271,8 @@ OWN: dict[str, dict[str, Any]] = {
                              "inplace": False},
     "numpy.put": {"a": F, "ind": I, "v": 1.0, "inplace": False},
     "numpy.place": {"arr": F, "mask": F > 0, "vals": F[0], "inplace": False},
+    "numpy.copyto": {"dst": F, "src": 1.0, "casting": "same_kind", "inplace": False},
+    "numpy.putmask": {"a": F, "mask": F > 0, "values": F, "inplace": False},
     "numpy.fill_diagonal": {"a": F, "val": 1.0, "inplace": False},
     "numpy.mask_indices": {"n": 3, "mask_func": onp.triu, "size": 3},
     **{f"numpy.format_float_{how}": {"x": 1.5, "args": ()} for how in ("positional", "scientific")},

@@ -26,9 +26,12 @@ __all__ = ["packbits", "unpackbits"]
 _BYTE = np.dtype("uint8")
 
 
-def _bytes_of(name: str, a: Any, axis: Any, bitorder: Any) -> tuple[Any, int, Any]:
+def _bytes_of(name: str, a: Any, axis: Any, bitorder: Any, kinds: str) -> tuple[Any, int, Any]:
     """The array, the axis that is packed, and the value of each of eight bits there."""
     x = to_array(array_args(name, a)[0])
+    if dtypes.scalar_kind(x.dtype) not in kinds or (kinds == "u" and x.dtype != _BYTE):
+        wanted = "uint8 is" if kinds == "u" else "booleans or integers are"
+        raise TypeError(f"{name}: {typeof(x)} given; {wanted} required; convert it with astype.")
     if bitorder not in ("big", "little"):
         raise ValueError(f"{name}: bitorder {bitorder!r} given; 'big' or 'little' is required.")
     if axis is None or not x.ndim:
@@ -54,10 +57,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     >>> print(onp.packbits(onp.array([1, 0, 1, 0, 0, 0, 0, 1, 1])))
     [161 128]
     """
-    x, axis, values = _bytes_of("packbits", a, axis, bitorder)
-    if dtypes.scalar_kind(x.dtype) not in "iub":
-        raise TypeError(f"packbits: {typeof(x)} given; booleans or integers are required; compare "
-                        "the numbers with something.")
+    x, axis, values = _bytes_of("packbits", a, axis, bitorder, "iub")
     n, shape = x.shape[axis], x.shape
     size = floor_div(n + 7, 8)
     bits = slicing.pad(convert(as_bool(x), _BYTE), full((), 0, _BYTE),
@@ -87,10 +87,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
     >>> print(onp.unpackbits(onp.array([161], "uint8"), count=4))
     [1 0 1 0]
     """
-    x, axis, values = _bytes_of("unpackbits", a, axis, bitorder)
-    if x.dtype != _BYTE:
-        raise TypeError(f"unpackbits: {typeof(x)} given; uint8 is required; convert it with "
-                        "astype or view.")
+    x, axis, values = _bytes_of("unpackbits", a, axis, bitorder, "u")
     shape = x.shape
     spread = (*shape[:axis + 1], 8, *shape[axis + 1:])
     kept = tuple([i for i in range(x.ndim + 1) if i != axis + 1])

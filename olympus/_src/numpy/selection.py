@@ -32,15 +32,16 @@ from ..types.shape import (
 )
 from . import promote
 from .conditions import where as choose_elements
+from .creation import asarray
 from .indexing import concrete, nonzero, take, write
 from .joining import stack
 from .logic import as_bool
-from .manipulation import broadcast_arrays, ravel, reshape
+from .manipulation import broadcast_arrays, broadcast_to, ravel, reshape
 from .promote import array_args, refuse_option, to_array
 
-__all__ = ["argwhere", "choose", "compress", "extract", "fill_diagonal", "flatnonzero",
-           "mask_indices", "place", "put", "ravel_multi_index", "trim_zeros", "unravel_index",
-           "where"]
+__all__ = ["argwhere", "choose", "compress", "copyto", "extract", "fill_diagonal", "flatnonzero",
+           "mask_indices", "place", "put", "putmask", "ravel_multi_index", "trim_zeros",
+           "unravel_index", "where"]
 
 _INT32 = dtypes.as_dtype("int32")
 
@@ -199,6 +200,69 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     elif mode is not None:
         raise ValueError(f"put: mode {mode!r} given; None, 'clip' or 'wrap' is required.")
     return reshape(write("set", ravel(a), ind, v), a.shape)
+
+
+def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: ArrayLike = True, *,
+           inplace: bool = True) -> Array:
+    """`src` in the shape and dtype of `dst`; where the condition does not hold, `dst` itself.
+
+    Args:
+      dst: an array.
+      src: values that broadcast to its shape.
+      casting: which conversions of dtypes are allowed, as of `can_cast`.
+      where: a condition that broadcasts to the shape of `dst`.
+      inplace: must be False, because arrays cannot be changed.
+
+    Raises TypeError for dtypes that `casting` does not allow.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.copyto(onp.zeros(3), 7, where=onp.arange(3) > 0, inplace=False))
+    [0. 7. 7.]
+    """
+    _refuse_inplace("copyto", inplace)
+    if isinstance(src, (list, tuple)):
+        src = asarray(src)
+    dst, src, mask = array_args("copyto", dst, src, where)
+    weak = typeof(src).weak_type
+    fits = (casting == "unsafe" or dtypes.promote_types(dst.dtype, src.dtype, False, True)[0]
+            == dst.dtype if weak else dtypes.can_cast(src.dtype, dst.dtype, casting))
+    if not fits:
+        raise TypeError(f"copyto: values {typeof(src)} given for {typeof(dst)}; a dtype that "
+                        f"casting {casting!r} allows is required; convert them with astype.")
+    values = broadcast_to(promote.convert(src, dst.dtype), dst.shape)
+    return choose_elements(broadcast_to(as_bool(mask), dst.shape), values, dst)
+
+
+def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool = True) -> Array:
+    """A copy of `a` whose i-th element is `values[i % len(values)]` where the mask holds.
+
+    Args:
+      a: an array; places count in row-major order.
+      mask: a condition of its shape.
+      values: what is written, converted to the dtype of `a`; none change nothing.
+      inplace: must be False, because arrays cannot be changed.
+
+    `place` counts the places under the mask instead.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.arange(4)
+    >>> print(onp.putmask(x, x > 1, onp.array([10, 20]), inplace=False))
+    [ 0  1 10 20]
+    """
+    _refuse_inplace("putmask", inplace)
+    a, mask, values = array_args("putmask", a, mask, values)
+    if mask.shape != a.shape:
+        raise ValueError(f"putmask: {typeof(a)} and mask {typeof(mask)} given; equal shapes are "
+                         "required.")
+    if promote.promote_dtypes("putmask", a, values)[0].dtype != a.dtype:
+        raise TypeError(f"putmask: values {typeof(values)} given for {typeof(a)}; a dtype that it "
+                        "holds is required; convert them with astype.")
+    values = ravel(values)
+    if not values.shape[0]:
+        return to_array(a)
+    chosen = take(values, mod(np.arange(prod(a.shape)), values.shape[0]), 0, mode="clip")
+    chosen = reshape(promote.convert(chosen, a.dtype), a.shape)
+    return choose_elements(as_bool(mask), chosen, a)
 
 
 def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,

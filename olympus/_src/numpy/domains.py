@@ -1,0 +1,210 @@
+"""Functions whose result is complex only where it must be: emath's nine, and real_if_close.
+
+NumPy looks at the values. So do these where they can; of traced ones the dtype must not depend on
+them, and the result is complex.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.typing import Array, ArrayLike
+from ..core.trace import Tracer
+from ..types import dtypes
+from . import elementary, trigonometry, ufuncs
+from .creation import asarray, is_sequence
+from .indexing import concrete
+from .promote import array_args, convert, to_array
+
+__all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power", "real_if_close",
+           "sqrt"]
+
+
+def _given(name: str, x: Any) -> Any:
+    return to_array(array_args(name, asarray(x) if is_sequence(x) else x)[0])
+
+
+def _values(x: Any) -> np.ndarray | None:
+    """The values, if they are known."""
+    value = x.concrete() if isinstance(x, Tracer) else x
+    return None if value is None else np.asarray(value)
+
+
+def _complex_if(x: Any, leaves: Any) -> Any:
+    """The array as complex numbers if `leaves(values)` holds for one of them, or may hold."""
+    if dtypes.is_complex(x.dtype):
+        return x
+    values = _values(x)
+    if values is not None and not leaves(values).any():
+        return x
+    return convert(x, dtypes.to_complex_dtype(x.dtype))
+
+
+def _negative(values: np.ndarray) -> np.ndarray:
+    return values < 0
+
+
+def _beyond_one(values: np.ndarray) -> np.ndarray:
+    return np.abs(values) > 1
+
+
+def sqrt(x: ArrayLike) -> Array:
+    """The square root; of negative numbers the imaginary one.
+
+    Args:
+      x: numbers of any dtype.
+
+    Returns complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.emath.sqrt(onp.array([4., 9.])), onp.emath.sqrt(-4.))
+    [2. 3.] 2j
+    """
+    return elementary.sqrt(_complex_if(_given("sqrt", x), _negative))
+
+
+def log(x: ArrayLike) -> Array:
+    """The natural logarithm; of negative numbers the principal one.
+
+    Args:
+      x: numbers of any dtype.
+
+    Returns complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.emath.log(-1.).imag == onp.pi)
+    True
+    """
+    return elementary.log(_complex_if(_given("log", x), _negative))
+
+
+def log10(x: ArrayLike) -> Array:
+    """The logarithm to base 10; of negative numbers the principal one.
+
+    Args:
+      x: numbers of any dtype.
+
+    Returns complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.emath.log10(-100.).dtype)
+    complex64
+    """
+    return elementary.log10(_complex_if(_given("log10", x), _negative))
+
+
+def log2(x: ArrayLike) -> Array:
+    """The logarithm to base 2; of negative numbers the principal one.
+
+    Args:
+      x: numbers of any dtype.
+
+    Returns complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.emath.log2(-8.).real)
+    3.0
+    """
+    return elementary.log2(_complex_if(_given("log2", x), _negative))
+
+
+def logn(n: ArrayLike, x: ArrayLike) -> Array:
+    """The logarithm of `x` to base `n`: log(x) / log(n), each as `log` gives it.
+
+    Args:
+      n: the base.
+      x: numbers that broadcast with it.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.emath.logn(2., 8.))
+    3.0
+    """
+    return ufuncs.divide(log(x), log(n))
+
+
+def power(x: ArrayLike, p: ArrayLike) -> Array:
+    """`x` to the power `p`: of negative numbers the principal one, of negative ints a float.
+
+    Args:
+      x: numbers of any dtype.
+      p: exponents that broadcast with them.
+
+    Returns complex numbers where an element of `x` is negative, or `x` is traced.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.emath.power(2, -1), onp.emath.power(-4., 0.5).imag)
+    0.5 2.0
+    """
+    x, p = _given("power", x), _given("power", p)
+    if dtypes.is_integer(p.dtype):
+        values = _values(p)
+        if values is None or (values < 0).any():
+            p = convert(p, dtypes.to_inexact_dtype(p.dtype))
+    return ufuncs.power(_complex_if(x, _negative), p)
+
+
+def arccos(x: ArrayLike) -> Array:
+    """The angle whose cosine is `x`, complex beyond [-1, 1].
+
+    Args:
+      x: numbers of any dtype.
+
+    Returns complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.emath.arccos(onp.array([1., 2.])).dtype)
+    complex64
+    """
+    return trigonometry.arccos(_complex_if(_given("arccos", x), _beyond_one))
+
+
+def arcsin(x: ArrayLike) -> Array:
+    """The angle whose sine is `x`, complex beyond [-1, 1].
+
+    Args:
+      x: numbers of any dtype.
+
+    Returns complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.emath.arcsin(onp.array([0., 1.])).dtype)
+    float32
+    """
+    return trigonometry.arcsin(_complex_if(_given("arcsin", x), _beyond_one))
+
+
+def arctanh(x: ArrayLike) -> Array:
+    """The inverse hyperbolic tangent of `x`, complex beyond [-1, 1].
+
+    Args:
+      x: numbers of any dtype.
+
+    Returns complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.emath.arctanh(onp.array([0., 2.])).dtype)
+    complex64
+    """
+    return trigonometry.arctanh(_complex_if(_given("arctanh", x), _beyond_one))
+
+
+def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
+    """The real parts, if all imaginary parts are close to zero; else the array itself.
+
+    Args:
+      a: numbers of any dtype. Complex ones must not be traced: their values decide the dtype.
+      tol: how close: in units of the dtype's precision if above 1, else absolutely.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.real_if_close(onp.array([1 + 0j, 2])))
+    [1. 2.]
+    """
+    x = _given("real_if_close", a)
+    if not dtypes.is_complex(x.dtype):
+        return x
+    value = concrete("real_if_close", x, "the array", "use olympus.numpy.real")
+    if tol > 1:
+        tol = tol * float(dtypes.finfo(x.dtype).eps)
+    return ufuncs.real(x) if (np.abs(value.imag) < tol).all() else x

@@ -1,0 +1,130 @@
+"""Arrays as compiled libraries ask for them: finite, contiguous, of a memory order.
+
+Programs see no memory order, and every array is contiguous with its last axis fastest; so these
+convert, check, and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.typing import Array, ArrayLike, DTypeLike
+from ..core.trace import Tracer
+from ..types import dtypes
+from ..types.shape import sequence
+from .creation import asarray
+from .manipulation import atleast_1d
+
+__all__ = ["asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "isfortran",
+           "require"]
+
+
+def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
+               device: Any = None, copy: bool | None = None) -> Array:
+    """`asarray`: arrays have no subclasses.
+
+    Args:
+      a, dtype, order, device, copy: as of `asarray`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.asanyarray([1, 2]))
+    [1 2]
+    """
+    return asarray(a, dtype, order, copy=copy, device=device)
+
+
+def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
+    """`asarray` with at least one axis: every array is contiguous.
+
+    Args:
+      a: data as of `asarray`.
+      dtype: of the result.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.ascontiguousarray(2.5))
+    [2.5]
+    """
+    return atleast_1d(asarray(a, dtype))
+
+
+def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> Array:
+    """`asarray` with at least one axis: the compiler chooses the memory order, not the program.
+
+    Args:
+      a: data as of `asarray`.
+      dtype: of the result.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.asfortranarray([[1, 2]]))
+    [[1 2]]
+    """
+    return atleast_1d(asarray(a, dtype))
+
+
+def isfortran(a: ArrayLike) -> bool:
+    """Whether the first axis is the fastest in memory, and not the last: False.
+
+    Args:
+      a: an array.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isfortran(onp.ones((2, 3)))
+    False
+    """
+    asarray(a)
+    return False
+
+
+def asarray_chkfinite(a: Any, dtype: DTypeLike | None = None, order: str | None = None) -> Array:
+    """`asarray`, refusing what is not finite.
+
+    Args:
+      a: data as of `asarray`; of traced data the values are not looked at.
+      dtype, order: as of `asarray`.
+
+    Raises ValueError for NaN and infinities.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.asarray_chkfinite([1., 2.]))
+    [1. 2.]
+    """
+    x = asarray(a, dtype, order)
+    if dtypes.is_inexact(x.dtype) and not isinstance(x, Tracer) and not np.isfinite(
+            np.asarray(x)).all():
+        raise ValueError(f"asarray_chkfinite: {x.aval} with a NaN or an infinity given; finite "
+                         "numbers are required.")
+    return x
+
+
+_REQUIREMENTS = frozenset("""
+    C C_CONTIGUOUS CONTIGUOUS A ALIGNED E ENSUREARRAY O OWNDATA
+""".split())    # noqa: SIM905
+
+
+def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence[str] | None = None,
+            ) -> Array:
+    """`asarray`, and a check that an array is what a caller needs.
+
+    Args:
+      a: data as of `asarray`.
+      dtype: of the result.
+      requirements: any of C_CONTIGUOUS, ALIGNED, OWNDATA and ENSUREARRAY, or their first letters,
+        which all arrays fulfil; F_CONTIGUOUS and WRITEABLE, which none does, are refused.
+
+    Raises ValueError for those and for other requirements.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.require([1, 2], requirements=["C", "A"]))
+    [1 2]
+    """
+    names = [requirements] if isinstance(requirements, str) else sequence(
+        () if requirements is None else requirements, "require", "requirements")
+    for name in names:
+        if str(name).upper() not in _REQUIREMENTS:
+            raise ValueError(f"require: requirement {name!r} given; one of "
+                             f"{', '.join(sorted(_REQUIREMENTS))} is required: arrays are "
+                             "read-only, and programs see no memory order.")
+    return asarray(a, dtype)
