@@ -76,9 +76,13 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     """Arrays joined along an axis that they have.
 
     Args:
-      arrays: a sequence of arrays that agree on all other axes.
+      arrays: a sequence of arrays that agree on all other axes, or an array: its slices along axis
+        0.
       axis: the axis; None joins the flattened arrays.
       dtype: of the result; the promotion of theirs by default.
+
+    Returns:
+      An array whose size along the axis is the sum of theirs.
 
     Raises ValueError for no arrays or scalars, TypeError where ranks or sizes differ.
 
@@ -97,13 +101,44 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
 
 
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
-    """`concatenate`, under its name in the array API standard."""
+    """Arrays joined along an axis: `concatenate` under its name in the array API standard.
+
+    Args:
+      arrays: a sequence of arrays that agree on all other axes.
+      axis: the axis; None joins the flattened arrays.
+
+    Returns:
+      An array of the promoted dtype whose size along the axis is the sum of theirs.
+
+    Raises ValueError for no arrays or scalars, TypeError where ranks or sizes differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.concat([onp.ones((1, 2)), onp.zeros((1, 2))], axis=1))
+    [[1. 1. 0. 0.]]
+    """
     return concatenate(arrays, axis)
 
 
 def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = None,
           dtype: DTypeLike | None = None) -> Array:
-    """Arrays of one shape joined along a new axis. ValueError where shapes differ."""
+    """Arrays of one shape joined along a new axis.
+
+    Args:
+      arrays: a sequence of arrays, or an array: its slices along axis 0.
+      axis: the place of the new axis in the result.
+      out: must be None; arrays cannot be written to.
+      dtype: of the result; the promotion of theirs by default.
+
+    Returns:
+      An array with one axis more, whose size is the number of arrays.
+
+    Raises ValueError where shapes differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.stack([onp.array([1, 2]), onp.array([3, 4])], axis=1))
+    [[1 3]
+     [2 4]]
+    """
     refuse_option("stack", out=out)
     arrays = _joined("stack", _sequence("stack", arrays), dtype)
     if any(x.shape != arrays[0].shape for x in arrays):
@@ -115,7 +150,21 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis, which they lack. ValueError for scalars."""
+    """The slices along an axis, which they lack: the inverse of `stack`.
+
+    Args:
+      x: array with at least one axis.
+      axis: the axis.
+
+    Returns:
+      A tuple of arrays, as many as the axis has elements.
+
+    Raises ValueError for scalars.
+
+    >>> import olympus.numpy as onp
+    >>> [x.tolist() for x in onp.unstack(onp.array([[1, 2], [3, 4]]), axis=1)]
+    [[1, 3], [2, 4]]
+    """
     x = array_args("unstack", x)[0]
     if not x.shape:
         raise ValueError("unstack: a scalar given; an array with at least one axis is required.")
@@ -129,23 +178,74 @@ def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
 
 
 def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Joined along axis 0, vectors as rows."""
+    """Arrays joined along axis 0, vectors as rows.
+
+    Args:
+      tup: a sequence of arrays, or an array: its slices along axis 0.
+      dtype: of the result; the promotion of theirs by default.
+
+    Returns:
+      An array of at least two axes.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.vstack([onp.array([1, 2]), onp.array([[3, 4], [5, 6]])]))
+    [[1 2]
+     [3 4]
+     [5 6]]
+    """
     return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype)
 
 
 def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Joined along axis 1, vectors along axis 0."""
+    """Arrays joined along axis 1, or along axis 0 if the first is a vector or scalar.
+
+    Args:
+      tup: a sequence of arrays, or an array: its slices along axis 0.
+      dtype: of the result; the promotion of theirs by default.
+
+    Returns:
+      An array of at least one axis.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.hstack([onp.array([[1], [2]]), onp.array([[3], [4]])]))
+    [[1 3]
+     [2 4]]
+    """
     arrays = [atleast_1d(x) for x in _sequence("hstack", tup)]
     return concatenate(arrays, 0 if len(arrays[0].shape) == 1 else 1, dtype)
 
 
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Joined along axis 2, after `atleast_3d`."""
+    """Arrays joined along axis 2, after `atleast_3d`.
+
+    Args:
+      tup: a sequence of arrays, or an array: its slices along axis 0.
+      dtype: of the result; the promotion of theirs by default.
+
+    Returns:
+      An array of at least three axes.
+
+    >>> import olympus.numpy as onp
+    >>> onp.dstack([onp.ones((2, 3)), onp.zeros((2, 3))]).shape
+    (2, 3, 2)
+    """
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
 
 
 def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
-    """Joined along axis 1, vectors as columns."""
+    """Arrays joined along axis 1, vectors as columns.
+
+    Args:
+      tup: a sequence of vectors and matrices, or an array: its slices along axis 0.
+
+    Returns:
+      An array of the promoted dtype and at least two axes.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.column_stack([onp.array([1, 2]), onp.array([3, 4])]))
+    [[1 3]
+     [2 4]]
+    """
     arrays = array_args("column_stack", *_sequence("column_stack", tup))
     return concatenate([x if len(x.shape) > 1 else reshape(x, (prod(x.shape), 1)) for x in arrays],
                        1)
@@ -153,12 +253,37 @@ def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
 
 @fused(static=("axis",), inline=True)
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """Values joined to the end along an axis; both flattened if it is None."""
+    """Values joined to the end of an array. Each call copies both: do not grow arrays in loops.
+
+    Args:
+      arr: array.
+      values: array that agrees with it on all other axes.
+      axis: the axis; None flattens both.
+
+    Returns:
+      An array of the promoted dtype.
+
+    Raises TypeError where ranks or sizes differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.append(onp.array([1, 2]), 3))
+    [1 2 3]
+    """
     return concatenate([arr, values], axis)
 
 
 def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis.
+
+    Args:
+      arrays: lists of one depth of arrays and numbers; each depth of nesting is an axis more,
+        counted
+        from the last.
+
+    Returns:
+      An array of the promoted dtype.
+
+    Raises TypeError for tuples, ValueError for empty lists and for lists of several depths.
 
     >>> import olympus.numpy as onp
     >>> print(onp.block([[onp.eye(1), onp.zeros((1, 2))], [onp.ones((1, 3))]]))
@@ -195,31 +320,102 @@ def _block_depth(arrays: Any) -> tuple[int, int]:
 
 def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
           axis: int = 0) -> list[Array]:
-    """Equal parts (an int), or parts between places (a sequence), along an axis.
+    """Parts of an array along an axis.
 
-    Raises ValueError where an int does not divide the axis's size.
+    Args:
+      ary: array.
+      indices_or_sections: the number of equal parts; or the places at which a new part begins,
+        which
+        must be concrete.
+      axis: the axis.
+
+    Returns:
+      A list of arrays.
+
+    Raises ValueError where a number of parts does not divide the axis's size.
+
+    >>> import olympus.numpy as onp
+    >>> [x.tolist() for x in onp.split(onp.arange(6), [1, 4])]
+    [[0], [1, 2, 3], [4, 5]]
     """
     return _split("split", ary, indices_or_sections, axis)
 
 
 def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
                 axis: int = 0) -> list[Array]:
-    """`split` where the parts may differ in size by one, the larger ones first."""
+    """Parts of an array along an axis, whose sizes may differ by one, the larger ones first.
+
+    Args:
+      ary: array.
+      indices_or_sections: the number of parts; or the places at which a new part begins.
+      axis: the axis.
+
+    Returns:
+      A list of arrays.
+
+    Raises ValueError for fewer than one part.
+
+    >>> import olympus.numpy as onp
+    >>> [x.tolist() for x in onp.array_split(onp.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    """
     return _split("array_split", ary, indices_or_sections, axis)
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """`split` along axis 0."""
+    """Parts of an array along axis 0: see `split`.
+
+    Args:
+      ary: array.
+      indices_or_sections: the number of equal parts; or the places at which a new part begins.
+
+    Returns:
+      A list of arrays.
+
+    Raises ValueError where a number of parts does not divide the axis's size.
+
+    >>> import olympus.numpy as onp
+    >>> [x.shape for x in onp.vsplit(onp.ones((4, 3)), 2)]
+    [(2, 3), (2, 3)]
+    """
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """`split` along axis 1; of vectors along axis 0."""
+    """Parts of an array along axis 1, of a vector along axis 0: see `split`.
+
+    Args:
+      ary: array.
+      indices_or_sections: the number of equal parts; or the places at which a new part begins.
+
+    Returns:
+      A list of arrays.
+
+    Raises ValueError where a number of parts does not divide the axis's size.
+
+    >>> import olympus.numpy as onp
+    >>> [x.shape for x in onp.hsplit(onp.ones((4, 3)), [1])]
+    [(4, 1), (4, 2)]
+    """
     return _split("hsplit", ary, indices_or_sections, 0 if len(np.shape(ary)) == 1 else 1)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """`split` along axis 2."""
+    """Parts of an array along axis 2: see `split`.
+
+    Args:
+      ary: array of at least three axes.
+      indices_or_sections: the number of equal parts; or the places at which a new part begins.
+
+    Returns:
+      A list of arrays.
+
+    Raises ValueError where a number of parts does not divide the axis's size.
+
+    >>> import olympus.numpy as onp
+    >>> [x.shape for x in onp.dsplit(onp.ones((1, 2, 6)), 3)]
+    [(1, 2, 2), (1, 2, 2), (1, 2, 2)]
+    """
     return _split("dsplit", ary, indices_or_sections, 2)
 
 
@@ -261,7 +457,15 @@ def _pieces(x: Any, *, bounds: tuple, axis: int) -> list[Any]:
 # Repeating ---------------------------------------------------------------------------------------
 
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
-    """The array repeated as a whole, `reps[i]` times along axis i.
+    """The array repeated as a whole along axes.
+
+    Args:
+      A: array.
+      reps: how often along each axis, aligned at the right; more of them than axes add axes in
+        front.
+
+    Returns:
+      An array of the dtype of `A`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.tile(onp.array([1, 2]), (2, 2)))
@@ -287,7 +491,13 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
       total_repeat_length: the result's size along the axis, required if `repeats` is traced. Where
         it is larger than the sum, the last element is repeated; where it is smaller, the result is
         cut off.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of the dtype of `a`.
+
+    Raises TypeError for repeats that are not integers, ValueError for negative ones and for another
+    number of them, ConcretizationTypeError for traced ones without `total_repeat_length`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.repeat(onp.array([7, 8, 9]), onp.array([2, 0, 1])))
@@ -377,10 +587,23 @@ def _places(name: str, obj: Any, n: int) -> np.ndarray:
 
 def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
            assume_unique_indices: bool = False) -> Array:
-    """The array without the elements at some places along an axis (flattened if None).
+    """The array without the elements at some places along an axis.
 
-    `obj` is an int, a slice, a mask or integers, concrete unless it is an array of places promised
-    to be unique by `assume_unique_indices`.
+    Args:
+      arr: array.
+      obj: an int, a slice, a mask or integers; concrete, because it decides the result's shape. A
+        traced integer is possible, and traced integers with `assume_unique_indices`.
+      axis: the axis; the flattened array if None.
+      assume_unique_indices: promise that no place is named twice.
+
+    Returns:
+      An array of the dtype of `arr`.
+
+    Raises IndexError for places out of bounds, ConcretizationTypeError for other traced ones.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.delete(onp.array([4, 5, 6, 7]), onp.array([0, -1])))
+    [5 6]
     """
     arr = array_args("delete", arr)[0]
     if axis is None:
@@ -412,11 +635,26 @@ def _delete_traced(arr: Any, places: Any, *, axis: int) -> Any:
 
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
            axis: int | None = None) -> Array:
-    """Values inserted before the given places along an axis (of the flattened array if None).
+    """Values inserted before the given places along an axis.
+
+    Args:
+      arr: array of n elements along the axis.
+      obj: an int, a slice, a mask or integers in [-n, n]; concrete. All count in the array before
+        the
+        insertion.
+      values: array that broadcasts to the inserted part; converted to the dtype of `arr`.
+      axis: the axis; the flattened array if None.
+
+    Returns:
+      An array of the dtype of `arr`.
+
+    Raises IndexError for places out of bounds, ConcretizationTypeError for traced ones.
 
     >>> import olympus.numpy as onp
     >>> print(onp.insert(onp.array([1, 2, 3]), 1, 9))
     [1 9 2 3]
+    >>> print(onp.insert(onp.array([1, 2, 3]), onp.array([0, 2]), onp.array([8, 9])))
+    [8 1 2 9 3]
     """
     arr, values = array_args("insert", arr, values)
     if axis is None:

@@ -53,14 +53,21 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
       a: array.
       shape: an int or ints, one of which may be -1: what remains.
       order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
-      copy: whether the result must have memory of its own, so that donating one spares the other.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+      copy: accepted; no result shares memory that could be written to.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and the dtype of `a`.
 
     Raises TypeError where the sizes do not fit.
 
     >>> import olympus.numpy as onp
-    >>> onp.reshape(onp.arange(6), (2, -1)).shape
-    (2, 3)
+    >>> print(onp.reshape(onp.arange(6), (2, -1)))
+    [[0 1 2]
+     [3 4 5]]
+    >>> print(onp.reshape(onp.arange(6), (2, 3), order="F"))
+    [[0 2 4]
+     [1 3 5]]
     """
     a = array_args("reshape", a)[0]
     new = _new_shape(a, shape)
@@ -99,7 +106,22 @@ def canonical_sizes(shape: Any) -> tuple[int, ...]:
 
 @fused(static=("order", "out_sharding"), inline=True)
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
-    """The elements as a vector."""
+    """The elements as a vector; not a view, since none can be written to.
+
+    Args:
+      a: array.
+      order: "C" (last axis fastest) or "F" (first axis fastest); "A" is "C".
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      A vector of the dtype of `a`.
+
+    Raises ValueError for order "K": arrays have no strides.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.ravel(onp.array([[1, 2], [3, 4]]), order="F"))
+    [1 3 2 4]
+    """
     if order == "K":
         raise ValueError("ravel: order 'K' given; arrays have no strides here; use 'C' or "
                                   "'F'.")
@@ -109,7 +131,16 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
 
 @fused(static=("axis",), inline=True)
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """Axes of size 1 inserted, at their places in the result.
+    """Axes of size 1 inserted.
+
+    Args:
+      a: array.
+      axis: an int or several: the places of the new axes in the result.
+
+    Returns:
+      An array of the same elements.
+
+    Raises ValueError for places out of bounds or named twice.
 
     >>> import olympus.numpy as onp
     >>> onp.expand_dims(onp.ones((2, 3)), (0, -1)).shape
@@ -121,7 +152,22 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
-    """The axes of size 1, or the named ones among them, removed. ValueError for larger ones."""
+    """Axes of size 1 removed.
+
+    Args:
+      a: array.
+      axis: the axes to remove, all of size 1; None removes each that is. Name them where a size may
+        happen to be 1.
+
+    Returns:
+      An array of the same elements.
+
+    Raises ValueError for larger axes.
+
+    >>> import olympus.numpy as onp
+    >>> onp.squeeze(onp.ones((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
     a = array_args("squeeze", a)[0]
     if axis is None:
         axes = tuple([i for i, n in enumerate(a.shape) if definitely_equal(n, 1)])
@@ -134,19 +180,58 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 
 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
-    """Arrays with at least 1 axis; a list if several are given."""
+    """Arrays with at least 1 axis: scalars become [1].
+
+    Args:
+      arys: arrays or numbers.
+
+    Returns:
+      The array, or a list of them if several are given (NumPy: a tuple).
+
+    Raises TypeError for lists and tuples.
+
+    >>> import olympus.numpy as onp
+    >>> onp.atleast_1d(onp.float32(2.0))
+    Array([2.], dtype=float32)
+    """
     return _at_least("atleast_1d", arys, lambda n: (0,) if n == 0 else ())
 
 
 @fused(inline=True)
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
-    """Arrays with at least 2 axes: vectors become rows."""
+    """Arrays with at least 2 axes: vectors become rows [1, n].
+
+    Args:
+      arys: arrays or numbers.
+
+    Returns:
+      The array, or a list of them if several are given (NumPy: a tuple).
+
+    Raises TypeError for lists and tuples.
+
+    >>> import olympus.numpy as onp
+    >>> onp.atleast_2d(onp.ones(3)).shape
+    (1, 3)
+    """
     return _at_least("atleast_2d", arys, lambda n: (0, 1)[:2 - n] if n < 2 else ())
 
 
 @fused(inline=True)
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
-    """Arrays with at least 3 axes: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1]."""
+    """Arrays with at least 3 axes: [n] becomes [1, n, 1], [m, n] becomes [m, n, 1].
+
+    Args:
+      arys: arrays or numbers.
+
+    Returns:
+      The array, or a list of them if several are given (NumPy: a tuple).
+
+    Raises TypeError for lists and tuples.
+
+    >>> import olympus.numpy as onp
+    >>> onp.atleast_3d(onp.ones(3)).shape
+    (1, 3, 1)
+    """
     return _at_least("atleast_3d", arys, lambda n: ((0, 1, 2), (0, 2), (2,))[n] if n < 3 else ())
 
 
@@ -165,7 +250,21 @@ def _at_least(name: str, arys: tuple, axes_for: Any) -> Any:
 # Axes --------------------------------------------------------------------------------------------
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """The axes in another order: reversed, or axis i of the result is `axes[i]` of `a`."""
+    """The axes in another order.
+
+    Args:
+      a: array.
+      axes: each axis once: axis i of the result is `axes[i]` of `a`; None reverses them.
+
+    Returns:
+      An array of the same elements.
+
+    Raises ValueError for axes out of bounds, missing or named twice.
+
+    >>> import olympus.numpy as onp
+    >>> onp.transpose(onp.ones((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
+    """
     a = array_args("transpose", a)[0]
     ndim = len(a.shape)
     if axes is None:
@@ -179,12 +278,40 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """`transpose` with the axes required."""
+    """The axes in another order: `transpose` under its name in the array API standard.
+
+    Args:
+      a: array.
+      axes: each axis once: axis i of the result is `axes[i]` of `a`.
+
+    Returns:
+      An array of the same elements.
+
+    Raises ValueError for axes out of bounds, missing or named twice.
+
+    >>> import olympus.numpy as onp
+    >>> onp.permute_dims(onp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     return transpose(a, axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The last two axes exchanged: [..., m, n] to [..., n, m]. ValueError for rank below 2."""
+    """The last two axes exchanged. Complex numbers are not conjugated.
+
+    Args:
+      x: array [..., m, n].
+
+    Returns:
+      An array [..., n, m].
+
+    Raises ValueError for rank below 2.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.matrix_transpose(onp.array([[1, 2], [3, 4]])))
+    [[1 3]
+     [2 4]]
+    """
     x = array_args("matrix_transpose", x)[0]
     if len(x.shape) < 2:
         raise ValueError(f"matrix_transpose: {typeof(x)} given; at least 2 axes are required; use "
@@ -194,7 +321,21 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @fused(static=("axis1", "axis2"), inline=True)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Two axes exchanged."""
+    """Two axes exchanged.
+
+    Args:
+      a: array.
+      axis1, axis2: ints; negative ones count from the end.
+
+    Returns:
+      An array of the same elements.
+
+    Raises ValueError for axes out of bounds.
+
+    >>> import olympus.numpy as onp
+    >>> onp.swapaxes(onp.ones((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
+    """
     a = array_args("swapaxes", a)[0]
     order = list(range(len(a.shape)))
     i = canonical_axis(axis1, len(order), "swapaxes")
@@ -205,7 +346,22 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 @fused(static=("source", "destination"), inline=True)
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """Axes moved to new places; the others keep their order."""
+    """Axes moved to new places; the others keep their order.
+
+    Args:
+      a: array.
+      source: an axis or several.
+      destination: where each is in the result, as many.
+
+    Returns:
+      An array of the same elements.
+
+    Raises ValueError for axes out of bounds or named twice, and for other numbers of them.
+
+    >>> import olympus.numpy as onp
+    >>> onp.moveaxis(onp.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     a = array_args("moveaxis", a)[0]
     ndim = len(a.shape)
     src = canonical_axes(source, ndim, "moveaxis")
@@ -220,7 +376,22 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """An axis moved to lie before the axis `start`; `moveaxis` says the same more plainly."""
+    """An axis moved to lie before another; `moveaxis` says the same more plainly.
+
+    Args:
+      a: array of n axes.
+      axis: the axis.
+      start: the axis that it is put before, in [-n, n]; n puts it last.
+
+    Returns:
+      An array of the same elements.
+
+    Raises ValueError for another `start`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.rollaxis(onp.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     ndim = len(np.shape(a))
     axis, start = canonical_axis(axis, ndim, "rollaxis"), static_int(start, "rollaxis", "start")
     if not -ndim <= start <= ndim:
@@ -236,7 +407,20 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Sharding
                 ) -> Array:
     """The array repeated along new axes in front and along axes of size 1.
 
+    Args:
+      array: array or number.
+      shape: an int or ints, the shape of the result.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape. It is no view; under jit the repetition is usually never stored.
+
     Raises ValueError where it does not fit.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.broadcast_to(onp.array([1, 2]), (2, 2)))
+    [[1 2]
+     [1 2]]
     """
     array = array_args("broadcast_to", array)[0]
     new = canonical_shape(shape, "broadcast_to")
@@ -250,7 +434,20 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Sharding
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
-    """The arrays, each broadcast to their common shape; dtypes stay."""
+    """The arrays, each broadcast to their common shape; dtypes stay.
+
+    Args:
+      args: arrays or numbers.
+
+    Returns:
+      A list of arrays (NumPy: a tuple).
+
+    Raises ValueError where the shapes do not broadcast.
+
+    >>> import olympus.numpy as onp
+    >>> [x.shape for x in onp.broadcast_arrays(onp.ones(3), onp.ones((2, 1)))]
+    [(2, 3), (2, 3)]
+    """
     args = tuple(array_args("broadcast_arrays", *args))
     if not args:
         return []
@@ -259,7 +456,15 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
 
 
 def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
-    """The shape that arrays of these shapes broadcast to. ValueError if they do not.
+    """The shape that arrays of these shapes broadcast to.
+
+    Args:
+      shapes: shapes, each an int or ints.
+
+    Returns:
+      A tuple of ints.
+
+    Raises ValueError if they do not broadcast.
 
     >>> import olympus.numpy as onp
     >>> onp.broadcast_shapes((3, 1), (4,))
@@ -269,7 +474,20 @@ def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
 
 
 def resize(a: ArrayLike, new_shape: Shape) -> Array:
-    """The elements in another shape: repeated from the start where it is larger, or cut off."""
+    """The elements in another shape: repeated from the start where it is larger, or cut off.
+
+    Args:
+      a: array.
+      new_shape: an int or ints.
+
+    Returns:
+      An array of that shape; zeros if `a` has no elements.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.resize(onp.array([1, 2, 3]), (2, 4)))
+    [[1 2 3 1]
+     [2 3 1 2]]
+    """
     a = array_args("resize", a)[0]
     new = canonical_shape(new_shape, "resize")
     size, total = prod(new), prod(a.shape)
@@ -287,19 +505,60 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
 
 @fused(static=("axis",), inline=True)
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements in reverse order along an axis, several, or all."""
+    """The elements in reverse order along axes.
+
+    Args:
+      m: array.
+      axis: an axis or several; all if None.
+
+    Returns:
+      An array of the shape of `m`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.flip(onp.array([[1, 2], [3, 4]]), axis=1))
+    [[2 1]
+     [4 3]]
+    """
     m = array_args("flip", m)[0]
     return lax_shape.rev(m, canonical_axes(axis, len(m.shape), "flip"))
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """`flip` along axis 1. ValueError for rank below 2."""
+    """The elements in reverse order along axis 1: columns from right to left.
+
+    Args:
+      m: array of at least two axes.
+
+    Returns:
+      An array of the shape of `m`.
+
+    Raises ValueError for rank below 2.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fliplr(onp.array([[1, 2], [3, 4]])))
+    [[2 1]
+     [4 3]]
+    """
     _require_rank("fliplr", m, 2)
     return flip(m, 1)
 
 
 def flipud(m: ArrayLike) -> Array:
-    """`flip` along axis 0. ValueError for rank 0."""
+    """The elements in reverse order along axis 0: rows from bottom to top.
+
+    Args:
+      m: array of at least one axis.
+
+    Returns:
+      An array of the shape of `m`.
+
+    Raises ValueError for rank 0.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.flipud(onp.array([[1, 2], [3, 4]])))
+    [[3 4]
+     [1 2]]
+    """
     _require_rank("flipud", m, 1)
     return flip(m, 0)
 
@@ -311,7 +570,23 @@ def _require_rank(name: str, m: Any, rank: int) -> None:
 
 @fused(static=("k", "axes"))
 def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
-    """Turned by k quarters in the plane of two axes, from the first towards the second."""
+    """The array turned by quarters in the plane of two axes, from the first towards the second.
+
+    Args:
+      m: array of at least two axes.
+      k: how many quarters; negative ones turn back.
+      axes: the two axes.
+
+    Returns:
+      An array of the same elements, whose two axes are exchanged for an odd k.
+
+    Raises ValueError unless two axes are given.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.rot90(onp.array([[1, 2], [3, 4]])))
+    [[2 4]
+     [1 3]]
+    """
     m = array_args("rot90", m)[0]
     plane = canonical_axes(axes, len(m.shape), "rot90")
     if len(plane) != 2:
@@ -333,7 +608,16 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
       shift: by how much: ints, or integer arrays (then they may be traced).
       axis: one axis or as many as shifts, of which one is for all; the flattened array if None.
 
-    Raises ValueError where the numbers of shifts and axes do not fit.
+    Returns:
+      An array of the shape of `a`.
+
+    Raises TypeError for shifts that are not integers, ValueError where the numbers of shifts and
+    axes
+    do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.roll(onp.arange(5), 2))
+    [3 4 0 1 2]
     """
     return (_roll_by if type(shift) is int else _roll)(a, shift, axis)
 
@@ -405,15 +689,27 @@ def _roll_traced(a: Any, s: Any, *, axis: int) -> Any:
 
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
            device: DeviceLike = None) -> Array:
-    """The elements converted to another dtype; None is the default float dtype.
+    """The elements converted to another dtype.
+
+    Floats become integers by cutting off towards zero; what is outside goes to the nearest limit,
+    NaN
+    to 0. Complex to real drops the imaginary part, with a warning.
 
     Args:
       x: array.
-      dtype: anything that names a dtype.
+      dtype: anything that names a dtype; None is the default float dtype.
       copy: whether the result must have memory of its own, so that donating one spares the other.
       device: a device or sharding to put the result on.
 
-    Complex to real drops the imaginary part, with a warning. Raises TypeError for what is no dtype.
+    Returns:
+      An array of the shape of `x`. A 64-bit dtype becomes one of 32 bits, with a warning, without
+      x64.
+
+    Raises TypeError for what is no dtype.
+
+    >>> import olympus.numpy as onp
+    >>> onp.astype(onp.array([1.7, -1.7]), onp.int32)
+    Array([ 1, -1], dtype=int32)
     """
     x = array_args("astype", x)[0]
     to = dtypes.default_float() if dtype is None else dtypes.requested_dtype("astype", dtype)

@@ -74,11 +74,18 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
       fill_value: what is returned where there are fewer; the smallest by default.
       sorted: accepted; the result is always sorted.
 
+    Returns:
+      The values, a vector without `axis`; with any of the three `return_…` a tuple of them and the
+      index vector, the inverse (of the shape of `ar` without `axis`) and the counts that were asked
+      for, int32 (int64 with x64).
+
     Raises ConcretizationTypeError for a traced array without `size`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.unique(onp.array([3, 1, 3])))
     [1 3]
+    >>> print(onp.unique(onp.array([3, 1, 3]), size=4, fill_value=0))
+    [1 3 0 0]
     """
     ar = to_array(array_args("unique", ar)[0])
     shape = ar.shape
@@ -150,28 +157,87 @@ def _members(rows: Any, order: Any, group: Any, *fill: Any, size: int) -> tuple[
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None,
                fill_value: ArrayLike | None = None) -> UniqueAll:
-    """The different elements with first places, inverse and counts; NaNs are all different."""
+    """The different elements, where each is first, where each element's value is, and their counts.
+
+    NaNs are all different, as the array API standard asks.
+
+    Args:
+      x: array; it is flattened.
+      size: how many to return; required where `x` is traced.
+      fill_value: what is returned where there are fewer; the smallest by default.
+
+    Returns:
+      A named tuple: sorted values, indices and counts, vectors, and inverse_indices of the shape of
+      `x`.
+
+    >>> import olympus.numpy as onp
+    >>> found = onp.unique_all(onp.array([4, 2, 4]))
+    >>> print(found.values, found.indices, found.inverse_indices, found.counts)
+    [2 4] [1 0] [1 0 1] [1 2]
+    """
     return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size,
                              fill_value=fill_value))
 
 
 def unique_counts(x: ArrayLike, /, *, size: int | None = None,
                   fill_value: ArrayLike | None = None) -> UniqueCounts:
-    """The different elements, and how often each occurs; NaNs are all different."""
+    """The different elements, and how often each occurs; NaNs are all different.
+
+    Args:
+      x: array; it is flattened.
+      size: how many to return; required where `x` is traced.
+      fill_value: what is returned where there are fewer (with count 0); the smallest by default.
+
+    Returns:
+      A named tuple of two vectors: sorted values, counts.
+
+    >>> import olympus.numpy as onp
+    >>> found = onp.unique_counts(onp.array([4, 2, 4]))
+    >>> print(found.values, found.counts)
+    [2 4] [1 2]
+    """
     return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size,
                                 fill_value=fill_value))
 
 
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
                    fill_value: ArrayLike | None = None) -> UniqueInverse:
-    """The different elements, and where each element of `x` is among them."""
+    """The different elements, and where each element of `x` is among them; NaNs are all different.
+
+    Args:
+      x: array; the values are those of the flattened array.
+      size: how many to return; required where `x` is traced.
+      fill_value: what is returned where there are fewer; the smallest by default.
+
+    Returns:
+      A named tuple: the vector of sorted values, and inverse_indices of the shape of `x`, so that
+      values[inverse_indices] is `x`.
+
+    >>> import olympus.numpy as onp
+    >>> found = onp.unique_inverse(onp.array([4, 2, 4]))
+    >>> print(found.values, found.inverse_indices)
+    [2 4] [1 0 1]
+    """
     return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size,
                                  fill_value=fill_value))
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None,
                   fill_value: ArrayLike | None = None) -> Array:
-    """The different elements; NaNs are all different."""
+    """The different elements, sorted; NaNs are all different.
+
+    Args:
+      x: array; it is flattened.
+      size: how many to return; required where `x` is traced.
+      fill_value: what is returned where there are fewer; the smallest by default.
+
+    Returns:
+      A vector of the dtype of `x`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.unique_values(onp.array([4, 2, 4])))
+    [2 4]
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
@@ -183,16 +249,44 @@ def _vectors(name: str, *arrays: Any) -> list[Any]:
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
             fill_value: ArrayLike | None = None) -> Array:
-    """The elements that are in either array, sorted."""
+    """The different elements that are in either array, sorted.
+
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      size: how many to return; required where one is traced.
+      fill_value: what is returned where there are fewer; the smallest by default.
+
+    Returns:
+      A vector of the promoted dtype.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.union1d(onp.array([3, 1, 3]), onp.array([2, 1])))
+    [1 2 3]
+    """
     return unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
 def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
          invert: bool = False, *, method: str = "auto") -> Array:
-    """Whether each element is among the test elements: bool[...] of the first's shape.
+    """Whether each element is among the test elements. NaN is among none.
 
-    `assume_unique` has no effect. `method` is "auto", "compare_all", "binary_search" or "sort";
-    the first compares all pairs where there are few. Raises ValueError for another.
+    Args:
+      element: array.
+      test_elements: array, flattened.
+      assume_unique: has no effect.
+      invert: whether to return the opposite.
+      method: "auto", "compare_all", "binary_search" or "sort". "compare_all" compares all pairs,
+        "auto" does where there are few; the others sort the test elements.
+
+    Returns:
+      bool of the shape of `element`.
+
+    Raises ValueError for another method.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.isin(onp.array([[1, 2], [3, 4]]), onp.array([2, 3])))
+    [[False  True]
+     [ True False]]
     """
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(f"isin: method {method!r} given; 'auto', 'compare_all', 'binary_search' "
@@ -252,8 +346,19 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
               size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The different elements of the first array that are not in the second, sorted.
 
-    With `assume_unique` they are not sorted, but in the first array's order. With `size`, missing
-    values are `fill_value`, 0 by default.
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      assume_unique: whether to leave the elements in the order, and as often, as the first array
+        has them.
+      size: how many to return; required where one is traced.
+      fill_value: what is returned where there are fewer; 0 by default.
+
+    Returns:
+      A vector of the dtype of `ar1`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.setdiff1d(onp.array([3, 1, 3, 2]), onp.array([2])))
+    [1 3]
     """
     values, real = ravel(to_array(array_args("setdiff1d", ar1)[0])), True
     if not assume_unique:
@@ -265,10 +370,24 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
                 return_indices: bool = False, *, size: int | None = None,
                 fill_value: ArrayLike | None = None) -> Array | tuple[Array, Array, Array]:
-    """The elements that are in both arrays, sorted; and where each is in them, if asked for.
+    """The different elements that are in both arrays, sorted. NaN is in no other array.
 
-    With `size`, missing values are `fill_value` (by default the smallest), missing places the
-    sizes of the arrays. NaN is in no other array.
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      assume_unique: has no effect.
+      return_indices: also return where each element is first in `ar1` and in `ar2`.
+      size: how many to return; required where one is traced.
+      fill_value: what is returned where there are fewer, the smallest by default; missing places
+        are
+        the sizes of the arrays.
+
+    Returns:
+      A vector of the promoted dtype; with `return_indices` a tuple of it and two vectors of
+      integers.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.intersect1d(onp.array([3, 1, 3, 2]), onp.array([2, 3])))
+    [2 3]
     """
     first, second = _vectors("intersect1d", ar1, ar2)
     n1, n2 = first.shape[0], second.shape[0]
@@ -289,7 +408,18 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
              size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The elements that are in exactly one of the arrays, sorted; each array's NaN is such a one.
 
-    With `size`, missing values are `fill_value` (by default the smallest).
+    Args:
+      ar1, ar2: arrays, which are flattened.
+      assume_unique: promise that no array holds an element twice.
+      size: how many to return; required where one is traced.
+      fill_value: what is returned where there are fewer; the smallest by default.
+
+    Returns:
+      A vector of the promoted dtype.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.setxor1d(onp.array([3, 1, 2]), onp.array([2, 5])))
+    [1 3 5]
     """
     arrays = _vectors("setxor1d", ar1, ar2)
     sets = [(x, creation.full(x.shape, True, np.bool_)) if assume_unique else _set(x)

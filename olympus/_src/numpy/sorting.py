@@ -64,9 +64,21 @@ def _sortable(name: str, a: Any, axis: int | None, kind: str | None, order: Any,
 @fused(static=("axis", "kind", "order", "stable", "descending"), inline=True)
 def sort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order: None = None,
          stable: bool = True, descending: bool = False) -> Array:
-    """The elements in ascending order along an axis (of the flattened array if None).
+    """The elements in ascending order along an axis.
 
     NaN comes last; complex numbers are ordered by real, then imaginary part, those with a NaN last.
+    The gradient moves with the elements.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None sorts the flattened array.
+      kind: None, "stable", "mergesort", "quicksort" or "heapsort"; it changes nothing.
+      order: must be None: arrays have no fields.
+      stable: whether equal elements keep their order, which no plain array shows.
+      descending: whether to reverse the result; NaN then comes first.
+
+    Returns:
+      An array of the shape and dtype of `a`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.sort(onp.array([3, 1, 2]), descending=True))
@@ -80,7 +92,28 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order:
 @fused(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order: None = None,
             stable: bool = True, descending: bool = False, dtype: DTypeLike | None = None) -> Array:
-    """The places that sort an array along an axis: of the default or the given integer dtype."""
+    """The places that sort an array along an axis: `take_along_axis(a, argsort(a), -1)` is sorted.
+
+    NaN comes last. Equal elements keep their order, also in descending order.
+
+    Args:
+      a: array of numbers or booleans.
+      axis: the axis; None takes the flattened array.
+      kind: None, "stable", "mergesort", "quicksort" or "heapsort".
+      order: must be None: arrays have no fields.
+      stable: whether equal elements must keep their order.
+      descending: whether the largest element comes first.
+      dtype: an integer dtype for the result; int32 (int64 with x64) by default.
+
+    Returns:
+      Integers of the shape of `a`.
+
+    Raises TypeError for a dtype that is not of integers.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.argsort(onp.array([3, 1, 2])))
+    [1 2 0]
+    """
     a, axis, stable = _sortable("argsort", a, axis, kind, order, stable)
     dtype = (dtypes.default_int() if dtype is None
              else dtypes.requested_dtype("argsort", dtype))
@@ -101,10 +134,23 @@ def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -
 
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int | None = 16
            ) -> Array:
-    """The places that sort by several keys, the last key first.
+    """The places that sort by several keys, of which the last decides first.
 
-    `keys` are arrays of one shape, or the rows of one array. `batch_size` bounds how many keys one
-    sort compares; None is all. Raises TypeError for no keys.
+    Args:
+      keys: a sequence of arrays of one shape, or an array, whose rows they are.
+      axis: the axis of the keys to sort along.
+      batch_size: how many keys one sort compares; more of them are sorted in several passes. None
+        is all.
+
+    Returns:
+      int32 (int64 with x64) of the shape of a key.
+
+    Raises TypeError for no keys, ValueError for keys of several shapes.
+
+    >>> import olympus.numpy as onp
+    >>> first, second = onp.array([1, 0, 0]), onp.array([5, 9, 2])
+    >>> print(onp.lexsort((second, first)))
+    [2 1 0]
     """
     keys = [to_array(k) for k in array_args("lexsort", *entries(keys))]
     if not keys:
@@ -127,7 +173,18 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
 
 
 def sort_complex(a: ArrayLike) -> Array:
-    """The elements sorted along the last axis by real, then imaginary part, as complex numbers."""
+    """The elements sorted along the last axis by real, then imaginary part, as complex numbers.
+
+    Args:
+      a: array of numbers with at least one axis.
+
+    Returns:
+      complex64 (complex128 from 64-bit numbers) of the shape of `a`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.sort_complex(onp.array([2 + 1j, 1 + 5j, 1 + 3j])))
+    [1.+3.j 1.+5.j 2.+1.j]
+    """
     a = array_args("sort_complex", a)[0]
     return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)))
 
@@ -135,14 +192,42 @@ def sort_complex(a: ArrayLike) -> Array:
 def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1) -> Array:
     """The array with the k-th smallest element at place k, none larger before, none smaller after.
 
-    The order within both parts is not specified (here it is ascending). `kth` may be several;
-    `axis` None partitions the flattened array.
+    The order within both parts is not specified (here it is ascending: the array is sorted).
+
+    Args:
+      a: array of numbers or booleans.
+      kth: an int or several, each in [-n, n).
+      axis: the axis; None partitions the flattened array.
+
+    Returns:
+      An array of the shape and dtype of `a`.
+
+    Raises ValueError for a `kth` out of bounds.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.partition(onp.array([7, 1, 5, 3]), 1)[:2])
+    [1 3]
     """
     return sort(*_parted("partition", a, kth, axis))
 
 
 def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1) -> Array:
-    """The places that partition an array: see `partition`."""
+    """The places that partition an array: see `partition`.
+
+    Args:
+      a: array of numbers or booleans.
+      kth: an int or several, each in [-n, n).
+      axis: the axis; None takes the flattened array.
+
+    Returns:
+      int32 (int64 with x64) of the shape of `a`.
+
+    Raises ValueError for a `kth` out of bounds.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.argpartition(onp.array([7, 1, 5, 3]), 1)[:2])
+    [1 3]
+    """
     return argsort(*_parted("argpartition", a, kth, axis))
 
 
@@ -157,7 +242,24 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
           sorted: bool = True) -> tuple[Array, Array]:
     """The k largest (or smallest) elements along an axis, and their places.
 
-    `sorted` is accepted: the result is always sorted. Raises ValueError for another mode.
+    NaN counts as largest. Of equal elements the first comes first. NumPy has no such function.
+
+    Args:
+      a: array of numbers, [..., n] for the last axis.
+      k: how many, at most n.
+      axis: the axis.
+      mode: "largest" or "smallest".
+      sorted: accepted; the result is always sorted, the most extreme first.
+
+    Returns:
+      (values [..., k] of the dtype of `a`, places int32[..., k]).
+
+    Raises ValueError for another mode and for k above n.
+
+    >>> import olympus.numpy as onp
+    >>> values, places = onp.top_k(onp.array([3., 9., 5.]), 2)
+    >>> print(values, places)
+    [9. 5.] [1 2]
     """
     if mode not in ("largest", "smallest"):
         raise ValueError(f"top_k: mode {mode!r} given; 'largest' or 'smallest' is required.")
@@ -188,6 +290,9 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
       sorter: places that sort `a`, if it is not sorted.
       method: "compare_all" compares each pair; "scan", "scan_unrolled" and "sort" halve the range,
         in ceil(log2(n + 1)) steps.
+
+    Returns:
+      int32 (int64 with x64) in [0, n], of the shape of `v`.
 
     Raises ValueError for another side or method, or where `a` is no vector.
 
@@ -250,9 +355,23 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
              method: str | None = None) -> Array:
     """The bin that each value is in: i where bins[i-1] <= x < bins[i], for ascending bins.
 
-    `right`: bins[i-1] < x <= bins[i]. Bins may descend too: bins[i-1] > x >= bins[i], and
-    bins[i-1] >= x > bins[i] with `right`. Raises ValueError unless they are a
-    vector.
+    Bins may descend too: then bins[i-1] > x >= bins[i].
+
+    Args:
+      x: array of values; NaN is behind the last bin.
+      bins: a vector of n edges; it may be traced.
+      right: whether a value on an edge belongs below it: bins[i-1] < x <= bins[i] for ascending
+        bins, bins[i-1] >= x > bins[i] for descending ones.
+      method: as of `searchsorted`.
+
+    Returns:
+      int32 (int64 with x64) in [0, n], of the shape of `x`.
+
+    Raises ValueError unless the bins are a vector. That they are in order is not checked.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.digitize(onp.array([-1., 0.5, 1.]), onp.array([0., 1.])))
+    [0 1 2]
     """
     bins = to_array(array_args("digitize", bins)[0])
     x = to_array(array_args("digitize", x)[0])
@@ -271,17 +390,25 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
 
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
              length: int | None = None, out_sharding: ShardingLike = None) -> Array:
-    """How often each of 0, 1, 2 … occurs in a vector; weights are summed instead if given.
+    """How often each of 0, 1, 2 … occurs in a vector; or the sums of the weights of each.
 
     Args:
-      x: a vector of integers; negative ones count as 0.
-      weights: a vector of the same size.
+      x: a vector of integers; negative ones count as 0, where NumPy raises.
+      weights: a vector of the same size, whose elements are summed; None counts.
       minlength: the least size of the result.
       length: its size, required where `x` is traced; numbers beyond are dropped.
-      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      A vector of max(x) + 1 elements unless `length` or `minlength` says otherwise: int32 (int64
+      with x64), or of the dtype of the weights (in NumPy float64).
 
     Raises TypeError for `x` not of integers, ConcretizationTypeError where it is traced without
     `length`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.bincount(onp.array([1, 1, 3])))
+    [0 2 0 1]
     """
     x = to_array(array_args("bincount", x)[0])
     if dtypes.scalar_kind(x.dtype) not in "iub":
