@@ -417,6 +417,8 @@ def test_a_program_that_differs_in_anything_is_another(work):
         lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x),
         lambda x: lax.fori_loop(0, 4, lambda i, c: c * 2, x),
         lambda x: lax.reduce_precision(x, 8, 4), lambda x: lax.reduce_precision(x, 8, 5),
+        lambda x: x.at[x3.astype("int32") + 9].get(mode="fill", fill_value=0),
+        lambda x: x.at[x3.astype("int32") + 9].get(mode="fill", fill_value=-0.0),
     ]
     eager = [[np.asarray(y) for y in olympus.tree.leaves(f(x3))] for f in functions]
     for f, expected in zip(functions, eager, strict=True):

@@ -76,8 +76,8 @@ def _operation(prim: Any, params: dict[str, Any]) -> int:
     """The number of a primitive with params that are no programs."""
     if prim.open or prim.platform_rules:
         raise _Unknown
-    # The usual case first. What has a float in it never gets a number by this key.
-    key = (prim.lower, *params.items())
+    # The usual case first. What has a float in it never gets a number by this key; 1 is not 1.0.
+    key = (prim.lower, *params.items(), *map(type, params.values()))
     try:
         found = _numbers.get(key)
     except TypeError:       # not hashable
