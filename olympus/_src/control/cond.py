@@ -354,6 +354,9 @@ def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R
       *operands: pytrees passed to the function.
       operand: the same for one operand, by keyword.
 
+    Returns:
+      What the chosen function returns; a Python number in it becomes an array.
+
     >>> import olympus
     >>> print(olympus.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 3.0))
     4.0
@@ -388,6 +391,9 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
       branches: functions whose results have the same structure, shapes and dtypes.
       *operands: pytrees passed to the function.
       operand: the same for one operand, by keyword.
+
+    Returns:
+      What the chosen branch returns; a Python number in it becomes an array.
 
     >>> import olympus
     >>> print(olympus.lax.switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 5.0))

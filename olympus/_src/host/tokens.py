@@ -71,13 +71,28 @@ stage_p = Stage("stage")
 def create_token(_: Any = None) -> Any:
     """A new token: a value without data that effects can wait for.
 
-    The argument is ignored.
+    Args:
+      _: ignored.
+
+    Returns:
+      A token, of the type `olympus.core.abstract_token`.
+
+    >>> import olympus
+    >>> token = olympus.lax.create_token()
+    >>> olympus.typeof(token) is olympus.core.abstract_token
+    True
     """
     return create_token_p.bind()
 
 
 def after_all(*operands: Any) -> Any:
     """A token that is ready when all operands are; TypeError unless they are tokens.
+
+    Args:
+      *operands: any number of tokens, also none.
+
+    Returns:
+      A token.
 
     >>> import olympus
     >>> token = olympus.lax.after_all(olympus.lax.create_token(), olympus.lax.create_token())
@@ -89,6 +104,12 @@ def after_all(*operands: Any) -> Any:
 
 def stage(x: ArrayLike, /) -> Array:
     """An array or a number as a value of the current trace; an array where nothing is traced.
+
+    Args:
+      x: array or Python number.
+
+    Returns:
+      An array, or a traced value under a transformation.
 
     >>> import olympus
     >>> olympus.make_olympuspr(lambda: olympus.lax.stage(2.0))()

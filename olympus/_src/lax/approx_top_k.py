@@ -128,7 +128,21 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
                  aggregate_to_topk: bool = True) -> tuple[Array, Array]:
     """The k smallest elements along an axis and their indices; the search may be approximate.
 
-    Arguments, results and errors as of `approx_max_k`; NaN counts as largest, so it comes last.
+    It is exact on CPU and GPU. NaN counts as largest, so it comes last.
+
+    Args:
+      operand: array of a floating dtype.
+      k: how many; from 1 to the axis's size.
+      reduction_dimension: the axis to search.
+      recall_target, reduction_input_size_override, aggregate_to_topk: as of `approx_max_k`.
+
+    Returns:
+      (values, indices), smallest first along the axis; the indices int32.
+
+    >>> from olympus import lax, numpy as onp
+    >>> values, indices = lax.approx_min_k(onp.array([3., 1., 2.]), 2)
+    >>> print(values, indices)
+    [1. 2.] [1 2]
     """
     return _search("approx_min_k", False, operand, k, reduction_dimension, recall_target,
                    reduction_input_size_override, aggregate_to_topk)

@@ -90,6 +90,12 @@ def copy(x: Any) -> Any:
 def stop_gradient(x: T) -> T:
     """`x`, a pytree of arrays, with derivative zero.
 
+    Args:
+      x: a pytree of arrays.
+
+    Returns:
+      The same values; as constants to `grad`, `jvp` and their like.
+
     >>> import olympus
     >>> olympus.grad(lambda x: x * olympus.lax.stop_gradient(x))(3.0)
     Array(3., dtype=float32, weak_type=True)
@@ -102,10 +108,21 @@ def _stop(x: Any) -> Any:
 
 
 def optimization_barrier(operand: T) -> T:
-    """`operand`, a pytree of arrays, whose computation the compiler may not mix with what follows.
+    """`operand`, whose computation the compiler may not mix with what follows.
 
     All leaves are computed before any is used; nothing moves across. Derivatives and vmap pass
     through barriers of their own.
+
+    Args:
+      operand: a pytree of arrays.
+
+    Returns:
+      The same values in the same structure.
+
+    >>> from olympus import lax, numpy as onp
+    >>> f = lambda x: lax.optimization_barrier(x + 1) * 2
+    >>> print(f(onp.array([1., 2.])))
+    [4. 6.]
     """
     leaves, tree = tree_flatten(operand)
     return tree_unflatten(tree, optimization_barrier_p.bind(*leaves) if leaves else [])

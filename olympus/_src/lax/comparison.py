@@ -260,6 +260,9 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
         Out of bounds, the nearest case is taken.
       *cases: arrays of one dtype and shape; Python scalars and rank-0 arrays are broadcast.
 
+    Returns:
+      An array of the cases' dtype and shape; the derivative is that of the case taken.
+
     >>> import olympus
     >>> olympus.lax.select_n(olympus.numpy.array([True, False]), 0., olympus.numpy.ones(2))
     Array([1., 0.], dtype=float32)
@@ -279,6 +282,13 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where the bool array `pred` is true, else `on_false`; see `select_n`.
+
+    Args:
+      pred: bool, of rank 0 or the cases' shape.
+      on_true, on_false: arrays of one dtype and shape; both are computed.
+
+    Returns:
+      An array of their dtype and shape.
 
     >>> import olympus
     >>> olympus.lax.select(True, 1., 2.)

@@ -240,7 +240,21 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
 def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,
         precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
         out_sharding: ShardingLike = None) -> Array:
-    """Product of vectors and matrices (rank 1 or 2), or `dot_general` if dimensions are given."""
+    """The product of two vectors, a matrix and a vector, or two matrices.
+
+    Args:
+      lhs, rhs: numbers, rank 1 or 2; the last axis of lhs and the first of rhs have one size.
+      dimension_numbers: if given, the call is `dot_general` with them, of any rank.
+      precision, preferred_element_type, out_sharding: see `dot_general`.
+
+    Returns:
+      An array of the axes that are left: a scalar for two vectors.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.array([[1., 2.], [3., 4.]])
+    >>> print(lax.dot(x, onp.array([1., 1.])), lax.dot(x[0], x[1]))
+    [3. 7.] 11.0
+    """
     if dimension_numbers is not None:
         return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
                            out_sharding=out_sharding)
@@ -255,7 +269,18 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products over the last two axes, in parallel over the leading ones.
 
-    Shapes: lhs [..., n, k], rhs [..., k, m] with equal leading axes -> [..., n, m].
+    Args:
+      lhs: [..., n, k] numbers, rank at least 2.
+      rhs: [..., k, m] numbers, with the same leading axes; they are not broadcast, unlike
+        `olympus.numpy.matmul`'s.
+      precision: see `dot_general`.
+
+    Returns:
+      [..., n, m] of the operands' dtype.
+
+    >>> from olympus import lax, numpy as onp
+    >>> lax.batch_matmul(onp.ones((5, 2, 3)), onp.ones((5, 3, 4))).shape
+    (5, 2, 4)
     """
     x, y = typeof(lhs), typeof(rhs)
     if x.ndim < 2 or x.ndim != y.ndim:

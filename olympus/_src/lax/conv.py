@@ -250,6 +250,13 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     None is ('NCHW', 'OIHW', 'NCHW') and its like; strings name axes by letters: N batch, C feature,
     O and I output and input features, any other letter a spatial axis.
 
+    Args:
+      lhs_shape, rhs_shape: shapes of image and kernel, of one rank.
+      dimension_numbers: None, or a string or tuple of axes for each of lhs, rhs and result.
+
+    Returns:
+      `ConvDimensionNumbers`: per array its axes, batch and feature (kernel: out, in) first.
+
     >>> from olympus import lax
     >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 5), ("NHWC", "HWIO", "NHWC")).lhs_spec
     (0, 3, 1, 2)
@@ -308,6 +315,15 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
       dimension_numbers: which axis is which, see `conv_dimension_numbers`.
       feature_group_count, batch_group_count: independent groups of features or of batches.
       precision, preferred_element_type: see `dot_general`.
+
+    Returns:
+      An array of rank n+2 laid out as `dimension_numbers` say, of `preferred_element_type` or the
+      operands' dtype. Linear in both operands.
+
+    >>> from olympus import lax, numpy as onp
+    >>> image, kernel = onp.arange(5.).reshape(1, 1, 5), onp.array([[[1., 0., -1.]]])
+    >>> print(lax.conv_general_dilated(image, kernel, (1,), [(1, 1)]))
+    [[[-1. -2. -2. -2.  3.]]]
     """
     x, k = typeof(lhs), typeof(rhs)
     spec = conv_dimension_numbers(x.shape, k.shape, dimension_numbers)
@@ -359,7 +375,22 @@ def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, 
 
 def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str,
          precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
-    """`conv_general_dilated` of NCHW-like arrays without dilation."""
+    """Convolve images of n spatial axes in the order NCHW: `conv_general_dilated` without dilation.
+
+    Args:
+      lhs: image [batch, features, spatial...].
+      rhs: kernel [features out, features in, spatial...]; it is not flipped.
+      window_strides: n strides.
+      padding: "SAME" or "VALID".
+      precision, preferred_element_type: see `dot_general`.
+
+    Returns:
+      [batch, features out, spatial...].
+
+    >>> from olympus import lax, numpy as onp
+    >>> lax.conv(onp.ones((1, 3, 8, 8)), onp.ones((5, 3, 3, 3)), (2, 2), "SAME").shape
+    (1, 5, 4, 4)
+    """
     return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
                                 preferred_element_type=preferred_element_type)
 
@@ -369,6 +400,23 @@ def conv_with_general_padding(lhs: ArrayLike, rhs: ArrayLike, window_strides: Se
                               lhs_dilation: Sequence[int] | None,
                               rhs_dilation: Sequence[int] | None, precision: PrecisionLike = None,
                               preferred_element_type: DTypeLike | None = None) -> Array:
-    """`conv_general_dilated` of NCHW-like arrays."""
+    """Convolve arrays in the order NCHW, with any padding and dilation.
+
+    Args:
+      lhs: image [batch, features, spatial...].
+      rhs: kernel [features out, features in, spatial...]; it is not flipped.
+      window_strides: one stride per spatial axis.
+      padding: a name, or pairs (low, high); see `conv_general_dilated`.
+      lhs_dilation, rhs_dilation: spread the image or the kernel; None does not.
+      precision, preferred_element_type: see `dot_general`.
+
+    Returns:
+      [batch, features out, spatial...].
+
+    >>> from olympus import lax, numpy as onp
+    >>> x, k = onp.ones((1, 1, 8)), onp.ones((1, 1, 3))
+    >>> lax.conv_with_general_padding(x, k, (1,), [(0, 0)], None, (2,)).shape
+    (1, 1, 4)
+    """
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
                                 precision=precision, preferred_element_type=preferred_element_type)

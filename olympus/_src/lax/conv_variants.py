@@ -93,6 +93,9 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
       use_consistent_padding: whether pairs are the padding of the convolution that is transposed
         and not that of the spread image.
 
+    Returns:
+      An array of rank n+2, laid out as `dimension_numbers` say.
+
     >>> import olympus.numpy as onp
     >>> from olympus import lax
     >>> lax.conv_transpose(onp.ones((1, 4, 4, 3)), onp.ones((3, 3, 3, 5)), (2, 2), "SAME").shape
@@ -181,6 +184,15 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
       filter_shape: the kernels' n spatial sizes.
       window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, precision: as of
         `conv_general_dilated`.
+
+    Returns:
+      An array of the shape that `conv_general_dilated` with kernels of `filter_shape` has.
+
+    >>> from olympus import lax, numpy as onp
+    >>> image = onp.arange(4.).reshape(1, 1, 4)
+    >>> kernels = onp.array([[[1., 1., 1.], [0., 1., 10.]]])      # two taps, one pair per place
+    >>> print(lax.conv_general_dilated_local(image, kernels, (1,), "VALID", (2,)))
+    [[[ 0.  3. 32.]]]
     """
     spec = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
     patches = conv_general_dilated_patches(lhs, filter_shape, window_strides, padding, lhs_dilation,
@@ -203,6 +215,12 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
 def conv_general_permutations(dimension_numbers: ConvGeneralDilatedDimensionNumbers
                              ) -> tuple[Dims, Dims, Dims]:
     """Three strings as the orders of axes (batch, feature, spatial) of lhs, rhs and result.
+
+    Args:
+      dimension_numbers: strings for lhs, rhs and result.
+
+    Returns:
+      Three tuples of axes.
 
     >>> from olympus import lax
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
@@ -246,6 +264,15 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                              dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> Dims:
     """The shape of `conv_general_dilated` without dilation; arguments as of that.
 
+    Args:
+      lhs_shape, rhs_shape: shapes of image and kernel.
+      window_strides: one int per spatial axis.
+      padding: a name, or pairs (low, high).
+      dimension_numbers: see `conv_dimension_numbers`.
+
+    Returns:
+      A tuple of ints.
+
     >>> from olympus import lax
     >>> names = ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_general_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), "SAME", names)
@@ -266,6 +293,9 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
       pads: a name or pairs, see `conv_general_dilated`.
       batch_group_count: independent groups of batches.
 
+    Returns:
+      A tuple of ints (n, o, spatial...).
+
     >>> from olympus import lax
     >>> lax.conv_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (2, 2), "VALID")
     (2, 4, 3, 3)
@@ -280,6 +310,15 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
                                padding: str | Sequence[tuple[int, int]],
                                dimension_numbers: ConvGeneralDilatedDimensionNumbers) -> Dims:
     """The shape of `conv_transpose`; `padding` is a name, or pairs for the spread image.
+
+    Args:
+      lhs_shape, rhs_shape: shapes of image and kernel.
+      window_strides: one int per spatial axis, by which the image is spread.
+      padding: "SAME", "VALID" or pairs (low, high).
+      dimension_numbers: see `conv_dimension_numbers`.
+
+    Returns:
+      A tuple of ints.
 
     >>> from olympus import lax
     >>> names = ("NHWC", "HWIO", "NHWC")

@@ -77,6 +77,13 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     numbers become real by dropping the imaginary part, with NumPy's ComplexWarning; use `real` to
     say so. Anything becomes bool by comparison with zero.
 
+    Args:
+      operand: array or Python number, any dtype.
+      new_dtype: what to convert to.
+
+    Returns:
+      An array of the operand's shape and `new_dtype`.
+
     Raises TypeError for a Python complex that is to be real, OverflowError for a Python int that
     neither the dtype nor the default int holds.
 
@@ -178,6 +185,14 @@ reduce_precision_p = ReducePrecision(
 
 def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Floats rounded to a format of that many bits, in their own dtype.
+
+    Args:
+      operand: floats, any shape.
+      exponent_bits, mantissa_bits: of the format, not counting the sign and the leading 1; bfloat16
+        has 8 and 7.
+
+    Returns:
+      An array of the operand's shape and dtype: infinite where the format overflows.
 
     Raises ValueError unless exponent_bits >= 1 and mantissa_bits >= 0.
 

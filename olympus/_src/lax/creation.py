@@ -42,6 +42,13 @@ iota_p = Iota("iota")
 def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1 … size-1 as a vector of the dtype.
 
+    Args:
+      dtype: integer, floating or complex.
+      size: how many numbers.
+
+    Returns:
+      An array of shape (size,) and that dtype.
+
     >>> import olympus
     >>> print(olympus.lax.iota("int32", 3))
     [0 1 2]
@@ -52,6 +59,15 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *,
                      out_sharding: ShardingLike = None) -> Array:
     """An array of the shape whose elements are their own positions along `dimension`.
+
+    Args:
+      dtype: the result's dtype: integer, floating or complex.
+      shape: the result's shape.
+      dimension: the axis along which the numbers ascend from 0.
+      out_sharding: where the result is; see `with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype, constant along the other axes.
 
     Raises TypeError for dtypes that are not numeric, ValueError for an axis out of bounds.
 
@@ -75,6 +91,9 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
       fill_value: a scalar; it may be traced.
       dtype: the result's dtype; None is that of the fill value, weakly typed if that is.
       sharding: where the result is; see `with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype.
 
     Raises TypeError if the fill value is not a scalar.
 
@@ -135,6 +154,15 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
               shape: Shape | None = None, sharding: ShardingLike = None) -> Array:
     """`full` with the shape, dtype and weak type of `x` where they are not given.
 
+    Args:
+      x: array, or anything with a shape and a dtype.
+      fill_value: a scalar; it may be traced.
+      dtype, shape: those of the result; None is those of `x`.
+      sharding: where the result is; None: where `x` is, if it has its shape.
+
+    Returns:
+      An array; strongly typed if a dtype is given.
+
     >>> import olympus
     >>> print(olympus.lax.full_like(olympus.numpy.ones(2), 7))
     [7. 7.]
@@ -155,5 +183,19 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
 
 def empty(shape: int | Shape, dtype: DTypeLike | None, *, out_sharding: ShardingLike = None
          ) -> Array:
-    """An array whose elements are unspecified (zeros here)."""
+    """An array whose elements are unspecified: here zeros, which cost no more.
+
+    Args:
+      shape: the result's shape, or an int for one axis.
+      dtype: its dtype; None is that of a Python int, int32 with x64 off.
+      out_sharding: where the result is; see `with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype.
+
+    >>> import olympus
+    >>> x = olympus.lax.empty((2, 3), "float32")
+    >>> x.shape, x.dtype
+    ((2, 3), dtype('float32'))
+    """
     return full(canonical_shape(shape, "empty"), 0, dtype, sharding=out_sharding)

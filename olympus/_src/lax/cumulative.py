@@ -183,6 +183,14 @@ def _cumulative(prim: Cumulative, operand: Any, axis: int, reverse: bool) -> Any
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative sums along an axis, from its end if `reverse`.
 
+    Args:
+      operand: numbers (not bool), rank at least 1.
+      axis: the axis; unlike NumPy's, the default is the first one.
+      reverse: start at its end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
     >>> import olympus
     >>> print(olympus.lax.cumsum(olympus.numpy.array([1, 2, 3])))
     [1 3 6]
@@ -191,20 +199,74 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative products along an axis, from its end if `reverse`."""
+    """Cumulative products along an axis.
+
+    Args:
+      operand: numbers (not bool), rank at least 1.
+      axis: the axis.
+      reverse: start at its end.
+
+    Returns:
+      An array of the operand's shape and dtype; the derivative is right where factors are 0.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.cumprod(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1))
+    [[  1   2   6]
+     [  4  20 120]]
+    """
     return _cumulative(cumprod_p, operand, axis, reverse)
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative maxima along an axis, from its end if `reverse`; NaN from the first NaN on."""
+    """Cumulative maxima along an axis; NaN from the first NaN on.
+
+    Args:
+      operand: numbers (not bool), rank at least 1; complex ones by real, then imaginary part.
+      axis: the axis.
+      reverse: start at its end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.array([1, 3, 2])
+    >>> print(lax.cummax(x), lax.cummax(x, reverse=True))
+    [1 3 3] [3 3 2]
+    """
     return _cumulative(cummax_p, operand, axis, reverse)
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """Cumulative minima along an axis, from its end if `reverse`; NaN from the first NaN on."""
+    """Cumulative minima along an axis; NaN from the first NaN on.
+
+    Args:
+      operand: numbers (not bool), rank at least 1; complex ones by real, then imaginary part.
+      axis: the axis.
+      reverse: start at its end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.cummin(onp.array([3., 1., float("nan"), 0.])))
+    [ 3.  1. nan nan]
+    """
     return _cumulative(cummin_p, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """log(cumsum(exp(operand))) along an axis, without overflow; from its end if `reverse`."""
+    """Cumulative log-sum-exp along an axis: log(cumsum(exp(operand))), without overflow.
+
+    Args:
+      operand: floats or complex numbers, rank at least 1.
+      axis: the axis.
+      reverse: start at its end.
+
+    Returns:
+      An array of the operand's shape and dtype; infinite elements give what the limit is.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.cumlogsumexp(onp.array([1000., 1000., -float("inf")])))
+    [1000.     1000.6932 1000.6932]
+    """
     return _cumulative(cumlogsumexp_p, operand, axis, reverse)

@@ -320,10 +320,21 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
       fill_value: what "fill" reads outside of the operand; None is NaN, the lowest signed
         integer, the highest unsigned one, or True.
 
+    Returns:
+      An array of the operand's dtype: batch axes of the indices, and at `offset_dims` those of the
+      windows that are not collapsed.
+
     The derivative is that of the value: with "clip", of the element that a place outside of the
     operand is moved to; with "fill" and, where the promise is broken, "promise_in_bounds", none.
 
     Raises TypeError where ranks, sizes or dtypes do not fit together.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.array([[1, 2, 3], [4, 5, 6]])
+    >>> columns = lax.GatherDimensionNumbers((1,), (1,), (1,))
+    >>> print(lax.gather(x, onp.array([[2], [0]]), columns, slice_sizes=(2, 1)))
+    [[3 6]
+     [1 4]]
     """
     if mode is None:
         mode = PROMISE if fill_value is None else FILL
@@ -627,7 +638,17 @@ def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
       mode: "drop" (also None) leaves out windows that are not inside of the operand, "clip" moves
         them inside, "promise_in_bounds" promises that there are none.
 
+    Returns:
+      An array of the operand's shape and dtype.
+
     Raises TypeError where ranks, sizes or dtypes do not fit together.
+
+    >>> from olympus import lax, numpy as onp
+    >>> rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    >>> print(lax.scatter(onp.zeros((3, 2)), onp.array([[2], [0]]), onp.ones((2, 2)), rows))
+    [[1. 1.]
+     [0. 0.]
+     [1. 1.]]
     """
     return bind_scatter(scatter_p, operand, scatter_indices, updates, dimension_numbers,
                         indices_are_sorted, unique_indices, mode)
@@ -636,9 +657,21 @@ def scatter(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
 def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
-    """The operand with windows added to it.
+    """The operand with windows added to it at computed places; places may repeat.
 
-    Arguments, modes and errors as of `scatter`.
+    Args:
+      operand: numbers; the array is not changed.
+      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
+      updates: what to add, of the operand's dtype.
+      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype. Linear in operand and updates.
+
+    >>> from olympus import lax, numpy as onp
+    >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> print(lax.scatter_add(onp.zeros(3), onp.array([[0], [2], [2]]), onp.ones(3), points))
+    [1. 0. 2.]
     """
     return bind_scatter(scatter_add_p, operand, scatter_indices, updates, dimension_numbers,
                         indices_are_sorted, unique_indices, mode)
@@ -647,9 +680,21 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
-    """The operand with windows subtracted from it.
+    """The operand with windows subtracted from it at computed places; places may repeat.
 
-    Arguments, modes and errors as of `scatter`.
+    Args:
+      operand: numbers; the array is not changed.
+      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
+      updates: what to subtract, of the operand's dtype.
+      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype. Linear in operand and updates.
+
+    >>> from olympus import lax, numpy as onp
+    >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> print(lax.scatter_sub(onp.zeros(3), onp.array([[0], [2], [2]]), onp.ones(3), points))
+    [-1.  0. -2.]
     """
     return bind_scatter(scatter_sub_p, operand, scatter_indices, updates, dimension_numbers,
                         indices_are_sorted, unique_indices, mode)
@@ -658,9 +703,21 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
-    """The smaller of the operand and each window.
+    """The operand with elements replaced by those of windows that are smaller; NaN where one is.
 
-    Arguments, modes and errors as of `scatter`.
+    Args:
+      operand: array; it is not changed.
+      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
+      updates: what to compare with, of the operand's dtype.
+      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    >>> from olympus import lax, numpy as onp
+    >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> print(lax.scatter_min(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))
+    [1 3]
     """
     return bind_scatter(scatter_min_p, operand, scatter_indices, updates, dimension_numbers,
                         indices_are_sorted, unique_indices, mode)
@@ -669,9 +726,21 @@ def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
-    """The larger of the operand and each window.
+    """The operand with elements replaced by those of windows that are larger; NaN where one is.
 
-    Arguments, modes and errors as of `scatter`.
+    Args:
+      operand: array; it is not changed.
+      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
+      updates: what to compare with, of the operand's dtype.
+      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    >>> from olympus import lax, numpy as onp
+    >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> print(lax.scatter_max(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))
+    [3 5]
     """
     return bind_scatter(scatter_max_p, operand, scatter_indices, updates, dimension_numbers,
                         indices_are_sorted, unique_indices, mode)

@@ -66,6 +66,9 @@ def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
       val: what to keep.
       prevent_mlir_dce: keep it in the compiled program too; else only in olympusprs.
 
+    Returns:
+      None.
+
     >>> import olympus
     >>> str(olympus.make_olympuspr(lambda x: olympus.lax.dce_sink(x + 1))(1)).count("dce_sink")
     1
@@ -75,6 +78,12 @@ def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
 
 def dtype(x: ArrayLike | DuckTypedArray) -> np.dtype:
     """The dtype of an array, or the one that a Python number becomes, or that a name or type says.
+
+    Args:
+      x: array, Python number, dtype, or what names one.
+
+    Returns:
+      A `numpy.dtype`, a 32-bit one for a 64-bit one where x64 is off.
 
     Raises TypeError for what is none of these.
 
@@ -89,6 +98,12 @@ def dtype(x: ArrayLike | DuckTypedArray) -> np.dtype:
 
 def shape_as_value(shape: Shape) -> Array:
     """A shape as a vector of integers.
+
+    Args:
+      shape: a sequence of ints.
+
+    Returns:
+      A vector of the default integer dtype, int32 with x64 off.
 
     >>> from olympus import lax
     >>> print(lax.shape_as_value((2, 3)))
@@ -107,6 +122,9 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     Args:
       arr: array, of which each axis has the size of its counterpart or 1.
       like_arr: array of at least as many axes, of any dtype.
+
+    Returns:
+      An array of the shape of `like_arr` and the dtype of `arr`.
 
     Raises ValueError where sizes do not fit.
 

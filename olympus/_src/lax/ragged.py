@@ -148,7 +148,17 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
       group_offset: integer, of shape () or (1,): rhs has only the groups from there on, as many
         as its group axis has entries; rows of other groups give 0. Only where the axis is free.
 
+    Returns:
+      An array of the shape above, of the operands' dtype or of `preferred_element_type`.
+
     Raises TypeError where axes, shapes or dtypes do not fit.
+
+    >>> from olympus import lax, numpy as onp
+    >>> numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+    >>> rows, sizes = onp.ones((3, 2)), onp.array([2, 1])          # sums of products, per group
+    >>> print(lax.ragged_dot_general(rows, onp.ones((3, 1)), sizes, numbers)[..., 0])
+    [[2. 2.]
+     [1. 1.]]
     """
     x, y, sizes = map(typeof, (lhs, rhs, group_sizes))
     numbers = ragged_dot_dimension_numbers
@@ -187,6 +197,15 @@ def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
     Shapes: lhs [m, k], rhs [g, k, n], group_sizes [g] -> [m, n]: the first group_sizes[0] rows are
     multiplied with rhs[0], and so on; rows after the last group give 0. Options and errors as of
     `ragged_dot_general`.
+
+    Args:
+      lhs: [m, k] numbers, rows of one group next to each other.
+      rhs: [g, k, n] numbers, a matrix per group.
+      group_sizes: [g] integers, whose sum is at most m.
+      precision, preferred_element_type, group_offset, out_sharding: as of `ragged_dot_general`.
+
+    Returns:
+      [m, n] of the operands' dtype, or of `preferred_element_type`.
 
     >>> import olympus.numpy as onp
     >>> from olympus import lax

@@ -257,6 +257,23 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
     """The largest element along axes; NaN if there is one, the dtype's lowest value if none.
 
     Complex numbers are ordered by real, then imaginary part.
+
+    Args:
+      operand: array of any dtype with an order, bool included.
+      axes: axes to reduce; the result lacks them.
+      out_sharding: where the result is; see `with_sharding_constraint`.
+
+    Returns:
+      An array of the operand's dtype. Equal maxima share the derivative equally.
+
+    >>> import olympus
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.array([[1., 5.], [5., 2.]])
+    >>> print(lax.reduce_max(x, (0,)))
+    [5. 5.]
+    >>> print(olympus.grad(lambda x: lax.reduce_max(x, (0, 1)))(x))
+    [[0.  0.5]
+     [0.5 0. ]]
     """
     return _reduce(reduce_max_p, operand, axes, out_sharding)
 
@@ -266,27 +283,90 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
     """The smallest element along axes; NaN if there is one, the dtype's highest value if none.
 
     Complex numbers are ordered by real, then imaginary part.
+
+    Args:
+      operand: array of any dtype with an order, bool included.
+      axes: axes to reduce; the result lacks them.
+      out_sharding: where the result is; see `with_sharding_constraint`.
+
+    Returns:
+      An array of the operand's dtype. Equal minima share the derivative equally.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.reduce_min(onp.array([[1., 5.], [5., float("nan")]]), (1,)))
+    [ 1. nan]
     """
     return _reduce(reduce_min_p, operand, axes, out_sharding)
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The product along axes, of the operand's numeric dtype."""
+    """The product of the elements along axes.
+
+    Args:
+      operand: numbers (not bool).
+      axes: axes to reduce; the result lacks them.
+
+    Returns:
+      An array of the operand's dtype, 1 where there are no elements; integers wrap around. The
+      derivative is right where factors are 0.
+
+    >>> import olympus
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.array([2., 0., 3.])
+    >>> print(olympus.grad(lambda x: lax.reduce_prod(x, (0,)))(x))
+    [0. 6. 0.]
+    """
     return _reduce(reduce_prod_p, operand, axes)
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Bitwise (for bool logical) and along axes."""
+    """The bitwise (of booleans logical) and of the elements along axes.
+
+    Args:
+      operand: integers or booleans.
+      axes: axes to reduce; the result lacks them.
+
+    Returns:
+      An array of the operand's dtype; all bits set, or True, where there are no elements.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.reduce_and(onp.array([[True, False], [True, True]]), (0,)))
+    [ True False]
+    """
     return _reduce(reduce_and_p, operand, axes)
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Bitwise (for bool logical) or along axes."""
+    """The bitwise (of booleans logical) or of the elements along axes.
+
+    Args:
+      operand: integers or booleans.
+      axes: axes to reduce; the result lacks them.
+
+    Returns:
+      An array of the operand's dtype; 0, or False, where there are no elements.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.reduce_or(onp.array([[1, 2], [4, 8]]), (1,)))
+    [ 3 12]
+    """
     return _reduce(reduce_or_p, operand, axes)
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """Bitwise (for bool logical) exclusive or along axes."""
+    """The bitwise exclusive or of the elements along axes; of booleans whether an odd number hold.
+
+    Args:
+      operand: integers or booleans.
+      axes: axes to reduce; the result lacks them.
+
+    Returns:
+      An array of the operand's dtype; 0, or False, where there are no elements.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.reduce_xor(onp.array([[True, True, True], [True, True, False]]), (1,)))
+    [ True False]
+    """
     return _reduce(reduce_xor_p, operand, axes)
 
 
@@ -304,6 +384,9 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
       axis: the axis to search; it has at least one element.
       index_dtype: integer dtype of the result.
 
+    Returns:
+      An array of `index_dtype`, without the axis. It has no derivative.
+
     >>> import olympus
     >>> print(olympus.lax.argmax(olympus.numpy.array([1, 3, 3]), 0, "int32"))
     1
@@ -314,6 +397,16 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the smallest element along an axis: of the first NaN if any, else the first.
 
-    Arguments as of `argmax`.
+    Args:
+      operand: array of a real dtype.
+      axis: the axis to search; it has at least one element.
+      index_dtype: integer dtype of the result.
+
+    Returns:
+      An array of `index_dtype`, without the axis. It has no derivative.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.argmin(onp.array([[3, 1, 1], [0, 5, 9]]), 1, "int32"))
+    [1 0]
     """
     return _arg_reduce(argmin_p, operand, axis, index_dtype)

@@ -201,7 +201,15 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: int | Shape) -> Array:
         uint64.
       shape: of the result.
 
+    Returns:
+      An array of that shape and their dtype.
+
     Prefer `olympus.random.uniform`, which is a function of a key. Not differentiable.
+
+    >>> import olympus
+    >>> x = olympus.lax.rng_uniform(0., 1., (3,))
+    >>> bool((x >= 0).all() and (x < 1).all())
+    True
     """
     a = operand(a, b)
     b = operand(b, a)

@@ -117,10 +117,23 @@ scatter_mul_p = ScatterMul("scatter-mul", mul)
 def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
-    """The operand with windows multiplied into it.
+    """The operand with windows multiplied into it at computed places; places may repeat.
 
-    Arguments, modes and errors as of `scatter`. The derivative in the updates sorts them; with
-    `unique_indices` it need not.
+    The derivative in the updates sorts them; with `unique_indices` it need not.
+
+    Args:
+      operand: numbers; the array is not changed.
+      scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
+      updates: the factors, of the operand's dtype.
+      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    >>> from olympus import lax, numpy as onp
+    >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> print(lax.scatter_mul(onp.array([1, 5]), onp.array([[1], [1]]), onp.array([2, 3]), points))
+    [ 1 30]
     """
     return bind_scatter(scatter_mul_p, operand, scatter_indices, updates, dimension_numbers,
                         indices_are_sorted, unique_indices, mode)

@@ -329,6 +329,9 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
       broadcast_dimensions: per operand axis its result axis, increasing.
       out_sharding: where the result is; see `with_sharding_constraint`.
 
+    Returns:
+      An array of `shape` and the operand's dtype.
+
     Raises TypeError where the operand does not fit.
 
     >>> import olympus
@@ -348,7 +351,16 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Prepend axes of size 1 until the array has `rank` axes.
 
-    Raises ValueError if it has more already.
+    Args:
+      x: array of at most that rank.
+      rank: how many axes, at most 64.
+
+    Returns:
+      An array of shape (1, ..., 1, *x.shape); ValueError where x has more axes already.
+
+    >>> import olympus
+    >>> olympus.lax.broadcast_to_rank(olympus.numpy.ones((2, 3)), 4).shape
+    (1, 1, 2, 3)
     """
     ndim = typeof(x).ndim
     rank = static_int(rank, "broadcast_to_rank", "rank")
@@ -371,6 +383,9 @@ def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | No
       dimensions: the order in which to read the operand's axes, slowest first.
       out_sharding: where the result is; see `with_sharding_constraint`.
 
+    Returns:
+      An array of that shape.
+
     Raises TypeError if the numbers of elements differ.
 
     >>> import olympus
@@ -392,6 +407,13 @@ _INT = frozenset((int,))
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Permute axes: result axis i is operand axis `permutation[i]`.
 
+    Args:
+      operand: array.
+      permutation: each of its axes once; unlike `numpy.transpose` negative ones are refused.
+
+    Returns:
+      An array of the operand's rank and dtype.
+
     Raises TypeError unless each axis is named once.
 
     >>> import olympus
@@ -410,6 +432,13 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Drop axes of size 1; negative axes count from the end.
 
+    Args:
+      array: array.
+      dimensions: the axes to drop.
+
+    Returns:
+      An array with the same elements.
+
     Raises ValueError for an axis that is out of bounds, named twice or not of size 1.
 
     >>> import olympus
@@ -422,6 +451,13 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Insert axes of size 1 at the given axes of the result; negative ones count from its end.
+
+    Args:
+      array: array.
+      dimensions: where the result has the new axes.
+
+    Returns:
+      An array with the same elements.
 
     >>> import olympus
     >>> olympus.lax.expand_dims(olympus.numpy.ones((2, 3)), (0, -1)).shape
@@ -445,6 +481,9 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
       start_dimension: the first axis to merge; may be negative.
       stop_dimension: the axis after the last one to merge; may be negative; None is the end.
 
+    Returns:
+      An array with the same elements in row-major order.
+
     >>> import olympus
     >>> olympus.lax.collapse(olympus.numpy.ones((2, 3, 4)), 1, 3).shape
     (2, 12)
@@ -461,16 +500,40 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Reverse the order of elements along axes.
+    """The array with the order of elements reversed along axes.
 
-    Raises ValueError for an axis that is out of bounds or named twice.
+    Args:
+      operand: array.
+      dimensions: the axes; none leaves the array as it is.
+
+    Returns:
+      An array of the operand's shape and dtype. ValueError for an axis that is out of bounds or
+      named twice.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.rev(onp.array([[1, 2], [3, 4]]), (1,)))
+    [[2 1]
+     [4 3]]
     """
     dims = front_axes(dimensions, typeof(operand).ndim, "rev")
     return operand if not dims and is_array(operand) else rev_p.bind(operand, dimensions=dims)
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """Repeat the whole array `reps[i]` times along axis i; one entry per axis is required."""
+    """Repeat the whole array `reps[i]` times along axis i.
+
+    Args:
+      operand: array.
+      reps: one int >= 0 per axis; unlike `numpy.tile`, neither more nor fewer.
+
+    Returns:
+      An array of the operand's dtype, of sizes operand.shape[i] * reps[i].
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.tile(onp.array([[1, 2]]), (2, 2)))
+    [[1 2 1 2]
+     [1 2 1 2]]
+    """
     reps = canonical_shape(sequence(reps, "tile", "reps"), "tile")
     if is_array(operand) and len(reps) == typeof(operand).ndim and all(r == 1 for r in reps):
         return operand
@@ -486,7 +549,14 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
       axes: axes to sum over; the result lacks them.
       out_sharding: where the result is; see `with_sharding_constraint`.
 
+    Returns:
+      An array of the operand's dtype, 0 where there are no elements; integers wrap around.
+
     Raises TypeError for bool, ValueError for an axis out of bounds or named twice.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.reduce_sum(onp.array([[1, 2], [3, 4]]), (0,)))
+    [4 6]
     """
     axes = front_axes(axes, typeof(operand).ndim, "reduce_sum")
     if not axes and is_array(operand):

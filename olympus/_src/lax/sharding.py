@@ -163,6 +163,9 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
         around, a single-device sharding, None for no demand, or a pytree of those that is a prefix
         of the structure of `x`. Entries `PartitionSpec.UNCONSTRAINED` leave an axis to XLA.
 
+    Returns:
+      A pytree like `x`.
+
     The program runs on the devices that its constraints name, arguments that are committed
     elsewhere are refused. Derivatives are spread as the values are; under `vmap` the mapped axis is
     left to XLA, or cut along `spmd_axis_name`. TypeError for what is no sharding, ValueError where

@@ -125,6 +125,9 @@ def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Seque
       limit_indices: per axis the index before which to stop, at most the axis's size.
       strides: per axis the step, positive; None is 1 everywhere.
 
+    Returns:
+      An array of the operand's rank and dtype.
+
     Raises TypeError for bounds outside of the array (unlike Python's slices).
 
     >>> import olympus
@@ -145,6 +148,15 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
                  stride: int = 1, axis: int = 0) -> Array:
     """operand[start:limit:stride] on one axis; negative bounds count from its end, None is open.
 
+    Args:
+      operand: array.
+      start_index, limit_index: the first index, and the one before which to stop.
+      stride: the step, positive.
+      axis: the axis.
+
+    Returns:
+      An array of the operand's rank and dtype.
+
     >>> import olympus
     >>> print(olympus.lax.slice_in_dim(olympus.numpy.arange(5), 1, -1))
     [1 2 3]
@@ -161,9 +173,21 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """operand[index] on one axis, with a static index; the axis stays, of size 1, if `keepdims`.
+    """operand[index] on one axis, with a static index.
 
-    Raises IndexError for an index out of bounds.
+    Args:
+      operand: array.
+      index: a Python int; a negative one counts from the end.
+      axis: the axis.
+      keepdims: whether the axis stays, of size 1.
+
+    Returns:
+      An array of the operand's dtype. IndexError for an index out of bounds.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.array([[1, 2], [3, 4]])
+    >>> print(lax.index_in_dim(x, 1, axis=1, keepdims=False))
+    [2 4]
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "index_in_dim")
@@ -258,6 +282,9 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
       padding_value: scalar of the operand's dtype.
       padding_config: per axis (low, high, interior): how many values to put before the first
         element, after the last, and between neighbours; negative low and high cut elements off.
+
+    Returns:
+      An array of the operand's rank and dtype.
 
     Raises TypeError where dtypes or ranks differ, ValueError for a negative interior or size.
 
@@ -384,7 +411,14 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
       operands: arrays of one dtype, equal in size on every other axis; at least one.
       dimension: the axis to join.
 
+    Returns:
+      An array of their dtype; its size along `dimension` is the sum of theirs.
+
     Raises ValueError for no operands or an axis out of bounds, TypeError where they do not fit.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.concatenate([onp.array([1, 2]), onp.array([3])], 0))
+    [1 2 3]
     """
     operands = sequence(operands, "concatenate", "operands")
     if not operands:
@@ -397,6 +431,14 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Cut an array into consecutive pieces of the given sizes along an axis.
+
+    Args:
+      operand: array.
+      sizes: the pieces' sizes along the axis, in order; 0 is allowed.
+      axis: the axis.
+
+    Returns:
+      A list of arrays.
 
     Raises ValueError unless the sizes sum to the axis's size.
 
@@ -586,6 +628,9 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
       slice_sizes: the window's size along each axis.
       allow_negative_indices: whether negative starts count from the end, for all or per axis.
 
+    Returns:
+      An array of shape `slice_sizes` and the operand's dtype.
+
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
 
@@ -606,7 +651,23 @@ def _along(ndim: int, axis: int, index: Any) -> list[Any]:
 
 def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0,
                          *, allow_negative_indices: bool = True) -> Array:
-    """`dynamic_slice` on one axis: operand[start : start + slice_size]."""
+    """operand[start : start + size] on one axis, at a computed start.
+
+    Args:
+      operand: array.
+      start_index: integer scalar, may be traced; moved so that the window is inside of the array.
+      slice_size: the window's size, static.
+      axis: the axis.
+      allow_negative_indices: whether a negative start counts from the end.
+
+    Returns:
+      An array of the operand's dtype, with `slice_size` entries along the axis.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.arange(6)
+    >>> print(lax.dynamic_slice_in_dim(x, 4, 3), lax.dynamic_slice_in_dim(x, -4, 2))
+    [3 4 5] [2 3]
+    """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_slice_in_dim")
     sizes = (*shape[:axis], slice_size, *shape[axis + 1:])
@@ -616,7 +677,23 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
 
 def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True,
                          *, allow_negative_indices: bool = True) -> Array:
-    """operand[index] on one axis at a computed index; the axis stays, of size 1, if `keepdims`."""
+    """operand[index] on one axis, at a computed index.
+
+    Args:
+      operand: array.
+      index: integer scalar, may be traced; it is clamped into range.
+      axis: the axis.
+      keepdims: whether the axis stays, of size 1.
+      allow_negative_indices: whether a negative index counts from the end.
+
+    Returns:
+      An array of the operand's dtype, with its other axes.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.array([[1, 2], [3, 4], [5, 6]])
+    >>> print(lax.dynamic_index_in_dim(x, -1), lax.dynamic_index_in_dim(x, 9, keepdims=False))
+    [[5 6]] [5 6]
+    """
     out = dynamic_slice_in_dim(operand, index, 1, axis,
                                allow_negative_indices=allow_negative_indices)
     return out if keepdims else squeeze(out, (axis,))
@@ -633,6 +710,9 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
       start_indices: one integer scalar per axis, or a vector of them.
       allow_negative_indices: whether negative starts count from the end, for all or per axis.
 
+    Returns:
+      An array of the operand's shape and dtype.
+
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
 
@@ -646,7 +726,22 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
 
 def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike,
                                 axis: int, *, allow_negative_indices: bool = True) -> Array:
-    """`dynamic_update_slice` on one axis; the update spans the others from their start."""
+    """The operand with a window along one axis, at a computed start, replaced.
+
+    Args:
+      operand: array; it is not changed.
+      update: array of its dtype and rank; along other axes it starts at 0.
+      start_index: integer scalar, may be traced; moved so that the window is inside of the array.
+      axis: the axis.
+      allow_negative_indices: whether a negative start counts from the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.dynamic_update_slice_in_dim(onp.zeros(5), onp.ones(2), 9, 0))
+    [0. 0. 0. 1. 1.]
+    """
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim, "dynamic_update_slice_in_dim")
     return dynamic_update_slice(operand, update, _along(ndim, axis, start_index),
@@ -655,7 +750,23 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
 
 def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int,
                                 *, allow_negative_indices: bool = True) -> Array:
-    """operand[index] = update on one axis; the update may lack that axis."""
+    """The operand with one entry along an axis, at a computed index, replaced.
+
+    Args:
+      operand: array; it is not changed.
+      update: array of its dtype and other axes; the axis itself has size 1 or is absent.
+      index: integer scalar, may be traced; it is clamped into range.
+      axis: the axis.
+      allow_negative_indices: whether a negative index counts from the end.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.dynamic_update_index_in_dim(onp.zeros((2, 3)), onp.ones(3), 1, 0))
+    [[0. 0. 0.]
+     [1. 1. 1.]]
+    """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_update_index_in_dim")
     given = typeof(update).shape
@@ -675,6 +786,11 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
 
     Returns:
       An array of shape [n, remaining axes of src ...].
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.array([[1, 2], [3, 4]])
+    >>> print(lax.index_take(x, (onp.array([0, 1, -1]), onp.array([1, 0, 0])), (0, 1)))
+    [2 3 3]
     """
     shape = typeof(src).shape
     axes = canonical_axes(sequence(axes, "index_take", "axes"), len(shape), "index_take")

@@ -187,7 +187,22 @@ def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stabl
 
 def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1,
                  is_stable: bool = True) -> tuple[Array, Array]:
-    """Sort `keys` along an axis, and `values` by the same permutation."""
+    """Sort `keys` along an axis, and `values` by the same permutation.
+
+    Args:
+      keys: array of any dtype with an order; NaN comes last.
+      values: array of its shape, of any dtype.
+      dimension: the axis.
+      is_stable: whether the values of equal keys keep their order.
+
+    Returns:
+      (keys, values), sorted.
+
+    >>> from olympus import lax, numpy as onp
+    >>> keys, values = lax.sort_key_val(onp.array([3, 1, 2]), onp.array([10, 20, 30]))
+    >>> print(keys, values)
+    [1 2 3] [20 30 10]
+    """
     keys, values = sort((keys, values), dimension, is_stable, 1)
     return keys, values
 

@@ -85,6 +85,9 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
       operands: at least one array.
       axis: the new axis of the result.
 
+    Returns:
+      An array of one axis more.
+
     >>> import olympus.numpy as onp
     >>> from olympus import lax
     >>> lax.stack([onp.zeros(3), onp.ones(3)], axis=1).shape
@@ -98,6 +101,13 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, which they lack.
+
+    Args:
+      x: array of rank at least 1.
+      axis: the axis to take apart.
+
+    Returns:
+      A tuple of arrays, as many as the axis has entries.
 
     Raises ValueError for a scalar, or an axis out of bounds.
 

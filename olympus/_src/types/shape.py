@@ -300,6 +300,12 @@ def is_static(shape: Sequence[Any]) -> bool:
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The shape that canonical shapes broadcast to by NumPy's rule (aligned at the right).
 
+    Args:
+      *shapes: sequences of ints, or ints for one-element shapes.
+
+    Returns:
+      A tuple of ints as long as the longest shape.
+
     Raises ValueError naming the shapes where two dimensions differ and neither is 1.
 
     >>> broadcast_shapes((2, 1), (3,), ())

@@ -143,12 +143,37 @@ axis_index_p = AxisIndex("axis_index")
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """The size of a named axis, or the product of the sizes of several: a Python int."""
+    """The size of a named axis, or the product of the sizes of several.
+
+    Args:
+      axis_name: a bound axis name, or a sequence of them.
+
+    Returns:
+      A Python int, which shapes may depend on; `psum(1, axis_name)` is the same.
+
+    >>> import olympus
+    >>> mean = lambda x: olympus.lax.psum(x, "i") / olympus.lax.axis_size("i")
+    >>> olympus.vmap(mean, axis_name="i")(olympus.numpy.array([1., 2., 6.]))
+    Array([3., 3., 3.], dtype=float32)
+    """
     return prod(sizes_of(axis_names("axis_size", axis_name)))
 
 
 def axis_index(axis_name: AxisName) -> Array:
-    """This element's position along a named axis: int32[], row-major over several names."""
+    """This element's position along a named axis.
+
+    Args:
+      axis_name: a name bound by `vmap` or `shard_map`, or several; positions over several are
+        row-major.
+
+    Returns:
+      int32[]: from 0 to the size of the axis less one.
+
+    >>> import olympus
+    >>> scale = lambda x: x * olympus.lax.axis_index("i")
+    >>> olympus.vmap(scale, axis_name="i")(olympus.numpy.ones(3))
+    Array([0., 1., 2.], dtype=float32)
+    """
     index: Any = None
     for name in axis_names("axis_index", axis_name):
         mesh = {"mesh": True} if type(ctx.axes[name]) is MeshAxis else {}

@@ -286,6 +286,9 @@ def all_gather(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGr
       tiled: join the values along the existing `axis` instead.
       to: "varying", "reduced" or "invarying": a type for meshes; vmap's axes have none.
 
+    Returns:
+      A pytree like `x`, its arrays with an axis more, or `axis` as many times as long if `tiled`.
+
     >>> import olympus, olympus.numpy as jnp
     >>> olympus.vmap(lambda x: olympus.lax.all_gather(x, "i"), axis_name="i")(jnp.arange(2))
     Array([[0, 1],
@@ -313,6 +316,9 @@ def psum_scatter(x: PyTree, axis_name: AxisName, *, scatter_dimension: int = 0,
       axis_name, axis_index_groups: as of `all_gather`.
       scatter_dimension: the axis that is shared out; it has one entry per position and goes away.
       tiled: the axis has a multiple of that many entries, and each element keeps its share.
+
+    Returns:
+      A pytree of arrays without `scatter_dimension`, or with 1 / size of it if `tiled`.
 
     >>> import olympus, olympus.numpy as jnp
     >>> olympus.vmap(lambda x: olympus.lax.psum_scatter(x, "i"), axis_name="i")(jnp.eye(2))
@@ -350,6 +356,12 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
     Work that is written between the two may overlap with it. Along axes of vmap there is no
     communication to wait for, and XLA orders operations by what they need.
 
+    Args:
+      *args, **kwargs: those of `psum_scatter`.
+
+    Returns:
+      A `Future`; its method `done` gives the sum.
+
     >>> import olympus, olympus.numpy as jnp
     >>> f = lambda x: olympus.lax.psum_scatter_start(x, "i").done()
     >>> olympus.vmap(f, axis_name="i")(jnp.eye(2))
@@ -379,6 +391,9 @@ def all_to_all(x: PyTree, axis_name: AxisName, split_axis: int, concat_axis: int
       tiled: split `split_axis` into equal parts and join the parts along the existing
         `concat_axis` instead; the rank stays.
 
+    Returns:
+      A pytree of arrays of the rank of `x` (the part from element k at index k of `concat_axis`).
+
     >>> import olympus, olympus.numpy as jnp
     >>> swap = olympus.vmap(lambda x: olympus.lax.all_to_all(x, "i", 0, 0), axis_name="i")
     >>> swap(jnp.arange(4).reshape(2, 2))
@@ -407,6 +422,15 @@ def pswapaxes(x: PyTree, axis_name: AxisName, axis: int, *,
       x: a pytree of arrays.
       axis_name, axis_index_groups: as of `all_gather`.
       axis: the axis of the array.
+
+    Returns:
+      A pytree of arrays of the shapes of `x`: element i has at index k what element k had at i.
+
+    >>> import olympus
+    >>> transpose = olympus.vmap(lambda x: olympus.lax.pswapaxes(x, "i", 0), axis_name="i")
+    >>> transpose(olympus.numpy.array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
@@ -419,6 +443,9 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
       axis_name: a bound axis name, or several; positions are then row-major.
       perm: pairs (source, destination) of positions, neither repeated. An element that is no
         destination gets zeros.
+
+    Returns:
+      A pytree like `x`. Linear: the cotangent is sent back.
 
     >>> import olympus, olympus.numpy as jnp
     >>> right = [(0, 1), (1, 2)]
@@ -464,6 +491,9 @@ def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
       x: a pytree of arrays.
       axis_name: a bound axis name, or several; positions are then row-major.
       perm: each position once.
+
+    Returns:
+      A pytree like `x`.
 
     >>> import olympus, olympus.numpy as jnp
     >>> swap = olympus.vmap(lambda x: olympus.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")

@@ -183,6 +183,9 @@ def psum(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups =
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; sums are within each.
 
+    Returns:
+      A pytree like `x`; an int for a Python number and a static axis.
+
     >>> import olympus, olympus.numpy as onp
     >>> olympus.vmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")(onp.array([1., 3.]))
     Array([0.25, 0.75], dtype=float32)
@@ -206,7 +209,21 @@ def _count(what: str, axis_name: Any, axis_index_groups: Any) -> Any:
 
 def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
          ) -> PyTree:
-    """Mean over a named axis; every element gets it. Arguments as of `psum`."""
+    """The mean over a named axis; every element gets it.
+
+    Args:
+      x: a pytree of arrays; integers become floats.
+      axis_name: a bound axis name, or several.
+      axis_index_groups: lists of positions that partition the axis; means are within each.
+
+    Returns:
+      A pytree of floating or complex arrays of the shapes of `x`.
+
+    >>> import olympus
+    >>> centre = lambda x: x - olympus.lax.pmean(x, "i")
+    >>> olympus.vmap(centre, axis_name="i")(olympus.numpy.arange(3))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = _count("pmean", axis_name, axis_index_groups)
 
@@ -219,12 +236,40 @@ def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups 
 
 
 def pmax(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> PyTree:
-    """Maximum over a named axis; every element gets it. Arguments as of `psum`."""
+    """The maximum over a named axis; every element gets it.
+
+    Args:
+      x: a pytree of arrays; NaN where one is.
+      axis_name: a bound axis name, or several.
+      axis_index_groups: lists of positions that partition the axis; maxima are within each.
+
+    Returns:
+      A pytree like `x`; the derivative goes to the elements that are largest.
+
+    >>> import olympus
+    >>> is_largest = lambda x: x == olympus.lax.pmax(x, "i")
+    >>> olympus.vmap(is_largest, axis_name="i")(olympus.numpy.arange(3))
+    Array([False, False,  True], dtype=bool)
+    """
     return _reduction(pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> PyTree:
-    """Minimum over a named axis; every element gets it. Arguments as of `psum`."""
+    """The minimum over a named axis; every element gets it.
+
+    Args:
+      x: a pytree of arrays; NaN where one is.
+      axis_name: a bound axis name, or several.
+      axis_index_groups: lists of positions that partition the axis; minima are within each.
+
+    Returns:
+      A pytree like `x`; the derivative goes to the elements that are smallest.
+
+    >>> import olympus
+    >>> above = lambda x: x - olympus.lax.pmin(x, "i")
+    >>> olympus.vmap(above, axis_name="i")(olympus.numpy.array([3, 1, 2]))
+    Array([2, 0, 1], dtype=int32)
+    """
     return _reduction(pmin_p, x, axis_name, axis_index_groups)
 
 
@@ -235,6 +280,9 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
       x: a pytree of arrays.
       axis_name: a bound axis name, or several; positions are then row-major.
       source: a position.
+
+    Returns:
+      A pytree like `x`.
 
     >>> import olympus, olympus.numpy as onp
     >>> olympus.vmap(lambda x: olympus.lax.pbroadcast(x, "i", 2), axis_name="i")(onp.arange(3))
@@ -264,9 +312,17 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
       to: "varying": as if each element had a value of its own, though all are equal; the cotangent
         is then summed over the axis. An axis of vmap takes "reduced", too, which is the same there.
 
+    Returns:
+      A pytree like `x`.
+
     Operations cast operands that vary along fewer axes of a mesh than others by themselves; what a
     loop carries may need it. ValueError for "unreduced", which are parts of a sum, and for a value
     that varies along an axis of a mesh already.
+
+    >>> import olympus
+    >>> f = lambda x: olympus.lax.pcast(x, "i", to="varying") + 1
+    >>> olympus.vmap(f, axis_name="i")(olympus.numpy.arange(2))
+    Array([1, 2], dtype=int32)
     """
     names = axis_names("pcast", axis_name)
     of_mesh = frozenset([n for n in names if type(ctx.axes[n]) is MeshAxis])

@@ -375,6 +375,9 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True,
       left: Q c, else c Q.
       transpose: multiply by Qᴴ instead (Qᵀ of real numbers).
 
+    Returns:
+      An array of the shape and dtype of c.
+
     >>> import olympus.numpy as onp
     >>> from olympus import lax
     >>> print(lax.linalg.ormqr(onp.array([[9.], [1.]]), onp.array([1.]), onp.eye(2)))
