@@ -45,20 +45,35 @@ def _euclid(x: Any, y: Any) -> Any:
 
 @eager_named
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The greatest common divisor of integers; 0 of two zeros.
+    """The greatest common divisor, never negative; of 0 and n it is |n|.
 
-    Raises ValueError for other dtypes.
+    Args:
+      x1, x2: arrays or numbers that broadcast, of integers; other dtypes are a ValueError.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.gcd(jnp.array([12, 7]), 18)
-    Array([6, 1], dtype=int32)
+    Returns:
+      An array of the broadcast shape and promoted dtype; 0 of two zeros.
+
+    >>> import olympus.numpy as onp
+    >>> onp.gcd(onp.array([12, -18, 0]), 8)
+    Array([4, 2, 8], dtype=int32)
     """
     return _euclid(*_integers("gcd", x1, x2))
 
 
 @eager_named
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The least common multiple of integers; 0 if either is 0. Errors as `gcd`."""
+    """The least common multiple, never negative; 0 if either number is.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast, of integers; other dtypes are a ValueError.
+
+    Returns:
+      An array of the broadcast shape and promoted dtype, which wraps around if that is too narrow.
+
+    >>> import olympus.numpy as onp
+    >>> onp.lcm(onp.array([4, -6, 0]), 10)
+    Array([20, 30,  0], dtype=int32)
+    """
     x, y = _integers("lcm", x1, x2)
     divisor = _euclid(x, y)
     none = eq(divisor, literal(0, x.dtype))

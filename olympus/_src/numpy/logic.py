@@ -42,56 +42,158 @@ def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
 
 @eager_binary
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether both elements are not zero."""
+    """Whether both elements are true, that is not 0; NaN is true.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype. Both are evaluated, unlike by Python's
+        `and`.
+
+    Returns:
+      bool of the broadcast shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.logical_and(onp.array([0, 1, 2]), onp.array([1., 0., -1.]))
+    Array([False, False,  True], dtype=bool)
+    """
     return _logical(and_p, "logical_and", x, y)
 
 
 @eager_binary
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether either element is not zero."""
+    """Whether at least one element is true, that is not 0; NaN is true.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype.
+
+    Returns:
+      bool of the broadcast shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.logical_or(onp.array([0, 0, 2]), onp.array([0., 1., 1.]))
+    Array([False,  True,  True], dtype=bool)
+    """
     return _logical(or_p, "logical_or", x, y)
 
 
 @eager_binary
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Whether exactly one of the elements is not zero."""
+    """Whether exactly one of the elements is true, that is not 0; NaN is true.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype.
+
+    Returns:
+      bool of the broadcast shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.logical_xor(onp.array([0, 0, 2]), onp.array([0., 1., 1.]))
+    Array([False,  True, False], dtype=bool)
+    """
     return _logical(xor_p, "logical_xor", x, y)
 
 
 @eager_unary
 def logical_not(x: ArrayLike, /) -> Array:
-    """Whether elements are zero."""
+    """Whether elements are false, that is 0.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      bool of that shape; NaN is true, so its negation is False. For the bits of integers see
+      `invert`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.logical_not(onp.array([0., 0.5, onp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """
     (x,) = array_args("logical_not", x)
     return bits.bitwise_not(x) if x.dtype == BOOL else eq(x, zero_of(x))
 
 
 @eager_binary
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x & y` of integers or booleans."""
+    """`x & y`: the bits that are 1 in both; of booleans, whether both are true.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of integers or booleans; floats are a TypeError.
+
+    Returns:
+      An array of the broadcast shape and promoted dtype.
+
+    >>> import olympus.numpy as onp
+    >>> onp.bitwise_and(onp.array([12, 10]), 6)
+    Array([4, 2], dtype=int32)
+    """
     return binary(and_p, x, y)
 
 
 @eager_binary
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x | y` of integers or booleans."""
+    """`x | y`: the bits that are 1 in either; of booleans, whether either is true.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of integers or booleans; floats are a TypeError.
+
+    Returns:
+      An array of the broadcast shape and promoted dtype.
+
+    >>> import olympus.numpy as onp
+    >>> onp.bitwise_or(onp.array([12, 10]), 6)
+    Array([14, 14], dtype=int32)
+    """
     return binary(or_p, x, y)
 
 
 @eager_binary
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x ^ y` of integers or booleans."""
+    """`x ^ y`: the bits that differ; of booleans, whether exactly one is true.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of integers or booleans; floats are a TypeError.
+
+    Returns:
+      An array of the broadcast shape and promoted dtype.
+
+    >>> import olympus.numpy as onp
+    >>> onp.bitwise_xor(onp.array([12, 10]), 6)
+    Array([10, 12], dtype=int32)
+    """
     return binary(xor_p, x, y)
 
 
 @eager_unary
 def invert(x: ArrayLike, /) -> Array:
-    """`~x` of integers or booleans."""
+    """`~x`: every bit flipped; of booleans, the negation.
+
+    Args:
+      x: array or number of integers or booleans, of any shape; floats are a TypeError.
+
+    Returns:
+      An array of the same dtype: `-x - 1` for signed integers, the largest number minus x for
+      unsigned.
+
+    >>> import olympus.numpy as onp
+    >>> onp.invert(onp.array([5, -1])), onp.invert(onp.array([5], "uint8"))
+    (Array([-6,  0], dtype=int32), Array([250], dtype=uint8))
+    """
     return unary(bits.bitwise_not, x)
 
 
 @eager_unary(composite=True)
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """The number of one bits of the absolute value: uint8[...]."""
+    """The number of one bits of the absolute value.
+
+    Args:
+      x: array or number of integers or booleans, of any shape.
+
+    Returns:
+      uint8 of that shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.bitwise_count(onp.array([-7, 255]))
+    Array([3, 8], dtype=uint8)
+    """
     (x,) = array_args("bitwise_count", x)
     return convert(population_count(absolute(as_number(x))), np.dtype("uint8"))
 
@@ -102,13 +204,37 @@ def _shift_operands(name: str, x: Any, y: Any) -> list[Any]:
 
 @eager_binary
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x << y` of integers; 0 where `y` is at least the number of bits."""
+    """`x << y`: times 2 to the power y, the bits beyond the dtype lost.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of integers or booleans; booleans become int32.
+
+    Returns:
+      An array of the promoted dtype. 0 where y is negative or at least the number of bits: defined,
+      where C leaves it to the processor.
+
+    >>> import olympus.numpy as onp
+    >>> onp.left_shift(onp.array([1, 3]), onp.array([4, 40]))
+    Array([16,  0], dtype=int32)
+    """
     return shift_left(*_shift_operands("left_shift", x, y))
 
 
 @eager_binary
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`x1 >> x2` of integers: the sign is kept."""
+    """`x1 >> x2`: divided by 2 to the power x2, rounded towards minus infinity; the sign stays.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast, of integers or booleans; booleans become int32.
+
+    Returns:
+      An array of the promoted dtype. Shifted by at least the number of bits it is 0, or -1 for
+      negative numbers.
+
+    >>> import olympus.numpy as onp
+    >>> onp.right_shift(onp.array([9, -9, -9]), onp.array([1, 1, 40]))
+    Array([ 4, -5, -1], dtype=int32)
+    """
     x, y = _shift_operands("right_shift", x1, x2)
     return (shift_right_logical if kind_of(x) == "u" else shift_right_arithmetic)(x, y)
 

@@ -110,34 +110,78 @@ _MIN = ("c", _LexicographicExtremum(lt_p))
 
 @eager_binary
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x + y`, broadcast; on booleans, or.
+    """`x + y`, element by element; of booleans, whether either is true.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.add(jnp.arange(3), 1.5)
-    Array([1.5, 2.5, 3.5], dtype=float32, weak_type=True)
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype.
+
+    Returns:
+      An array of the broadcast shape and the promoted dtype; integers wrap around at its limits.
+      Where NumPy widens to float64 beside an int32, the float's own width stays here.
+
+    >>> import olympus.numpy as onp
+    >>> onp.add(onp.arange(3), onp.float16(1.5))
+    Array([1.5, 2.5, 3.5], dtype=float16)
+    >>> onp.add(onp.array([100], "int8"), 100)
+    Array([-56], dtype=int8)
     """
     return binary(add_p, x, y, _ADD_BOOL)
 
 
 @eager_binary
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x - y`, broadcast; booleans are refused, as in NumPy."""
+    """`x - y`, element by element.
+
+    Args:
+      x, y: arrays or numbers that broadcast. Two booleans are a TypeError, as in NumPy: use
+        `logical_xor`.
+
+    Returns:
+      An array of the broadcast shape and the promoted dtype; integers, unsigned ones too, wrap
+      around.
+
+    >>> import olympus.numpy as onp
+    >>> onp.subtract(onp.array([[1], [5]]), onp.array([1, 2]))
+    Array([[ 0, -1],
+           [ 4,  3]], dtype=int32)
+    """
     return binary(sub_p, x, y)
 
 
 @eager_binary
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x * y`, broadcast; on booleans, and."""
+    """`x * y`, element by element; of booleans, whether both are true.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype.
+
+    Returns:
+      An array of the broadcast shape and the promoted dtype; integers wrap around. 0 times infinity
+      is NaN.
+
+    >>> import olympus.numpy as onp
+    >>> onp.multiply(onp.array([1., 2.]), onp.array([[3.], [4.]]))
+    Array([[3., 6.],
+           [4., 8.]], dtype=float32)
+    """
     return binary(mul_p, x, y, _MUL_BOOL)
 
 
 @eager_binary
 def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`x1 / x2` as floating or complex numbers; integers become float32.
+    """`x1 / x2`, element by element, never rounded to integers.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.divide(jnp.arange(3), 2)
-    Array([0. , 0.5, 1. ], dtype=float32)
+    Args:
+      x1, x2: arrays or numbers that broadcast, of any dtype.
+
+    Returns:
+      Floating or complex numbers of the broadcast shape; integers and booleans become the default
+      float (float32, where NumPy has float64). By 0 the quotient is infinite, or NaN for 0 / 0; no
+      warning is given.
+
+    >>> import olympus.numpy as onp
+    >>> onp.divide(onp.array([1, -1, 0]), 0)
+    Array([ inf, -inf,  nan], dtype=float32)
     """
     return binary_inexact(div_p, x1, x2)
 
@@ -159,10 +203,21 @@ def zero_of(x: Any) -> Literal:
 
 @eager_binary(composite=True)
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`x1 // x2`, rounded towards minus infinity; integers stay integers.
+    """`x1 // x2`: the quotient rounded towards minus infinity.
 
     By 0 it is 0 for integers, infinite or NaN for floats. Where an operand is infinite it is the
     quotient itself, as the array API standard has it; NumPy has NaN and -1 there, as `divmod` has.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      An array of the promoted dtype: integers stay integers, booleans become int32. The derivative
+      is 0.
+
+    >>> import olympus.numpy as onp
+    >>> onp.floor_divide(onp.array([7, -7]), 2)
+    Array([ 3, -4], dtype=int32)
     """
     x, y = promote("floor_divide", x1, x2)
     _refuse_complex("floor_divide", x)
@@ -222,11 +277,18 @@ def _nonzero_divisor(y: Any) -> Any:
 
 @eager_binary(composite=True)
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`x1 % x2` with the sign of `x2`; 0 for a zero integer divisor.
+    """What `floor_divide` leaves: `x1 % x2`, of the sign of `x2`.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.remainder(jnp.array([-3, 3]), 2)
-    Array([1, 1], dtype=int32)
+    Args:
+      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      An array of the promoted dtype. By 0 it is NaN for floats, 0 for integers. A remainder 0 has
+      the sign of `x2` too. The derivative by `x1` is 1 everywhere.
+
+    >>> import olympus.numpy as onp
+    >>> onp.remainder(onp.array([7, -7]), onp.array([-3, 3]))
+    Array([-2,  2], dtype=int32)
     """
     x, y = promote("remainder", x1, x2)
     _refuse_complex("remainder", x)
@@ -239,7 +301,18 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @eager_binary(composite=True)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of division rounded towards zero; it has the sign of `x1`."""
+    """The remainder of division rounded towards zero, as C has it: of the sign of `x1`.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      An array of the promoted dtype; by 0 NaN for floats, 0 for integers.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fmod(onp.array([7, -7]), 3), onp.remainder(onp.array([7, -7]), 3)
+    (Array([ 1, -1], dtype=int32), Array([1, 2], dtype=int32))
+    """
     x, y = promote("fmod", x1, x2)
     _refuse_complex("fmod", x)
     x, y = as_number(x), as_number(y)
@@ -248,7 +321,19 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @eager_binary(composite=True)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """The pair `(x1 // x2, x1 % x2)`."""
+    """The pair `(x1 // x2, x1 % x2)`, in one pass for floats.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      Two arrays of the promoted dtype, as of `floor_divide` and `remainder`; for infinite floats
+      the quotient is NumPy's.
+
+    >>> import olympus.numpy as onp
+    >>> onp.divmod(onp.array([7, -7]), 3)
+    (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     x, y = promote("divmod", x1, x2)
     if kind_of(x) == "f":
         return _float_divmod(x, y)
@@ -279,13 +364,26 @@ _any_exponent = eager_binary(_power)
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /, *rest: Any, **options: Any) -> Array:
-    """`x1 ** x2`, broadcast; a Python int exponent multiplies, exactly.
+    """`x1 ** x2`: each base to the power of its exponent.
 
-    Raises TypeError for an integer base with a negative Python int exponent.
+    A Python int as exponent becomes that many multiplications, so it is exact for integers and has
+    derivatives at 0. Anything to the power 0 is 1, NaN too. Negative floats to a fractional power
+    are NaN; make them complex first.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.power(jnp.arange(4), 2)
+    Args:
+      x1: bases.
+      x2: exponents that broadcast with the bases. A negative Python int with an integer base is a
+        TypeError; in integer arrays, whose values a shape must not depend on, negative exponents
+        give unspecified numbers, where NumPy raises.
+
+    Returns:
+      An array of the promoted dtype; integers wrap around, booleans become int32.
+
+    >>> import olympus.numpy as onp
+    >>> onp.power(onp.arange(4), 2)
     Array([0, 1, 4, 9], dtype=int32)
+    >>> onp.power(2., onp.array([-1, 0.5]))
+    Array([0.5      , 1.4142135], dtype=float32)
     """
     if rest or options:
         return with_options(power, (x1, x2, *rest), options)
@@ -313,13 +411,37 @@ def _integer_power(x: Any, y: Any) -> Any:
 
 @eager_binary
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x ** y` as floating or complex numbers."""
+    """`x ** y` in floating or complex numbers, so that integers take negative exponents.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype.
+
+    Returns:
+      An array of the promoted inexact dtype: float32 for integers, where NumPy has at least
+      float64.
+
+    >>> import olympus.numpy as onp
+    >>> onp.float_power(onp.arange(3), -1)
+    Array([inf, 1. , 0.5], dtype=float32)
+    """
     return transcendental.pow(*promote_inexact("float_power", x, y))
 
 
 @eager_unary
 def square(x: ArrayLike, /) -> Array:
-    """`x * x`."""
+    """`x * x`.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      An array of that shape and dtype; integers wrap around, booleans become int32. For the squared
+      size of complex numbers multiply by `conjugate`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.square(onp.array([1 + 2j, 3]))
+    Array([-3.+4.j,  9.+0.j], dtype=complex64)
+    """
     (x,) = array_args("square", x)
     if dtypes.is_inexact(x.dtype):
         return arithmetic.square(x)
@@ -329,19 +451,54 @@ def square(x: ArrayLike, /) -> Array:
 
 @eager_unary
 def reciprocal(x: ArrayLike, /) -> Array:
-    """`1 / x`; unlike in NumPy, of integers as float32."""
+    """`1 / x`; infinite, with the sign of the zero, at ±0.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape. NumPy divides integers as integers, which gives 0
+      for most; here they become the default float.
+
+    >>> import olympus.numpy as onp
+    >>> onp.reciprocal(onp.array([2, 0]))
+    Array([0.5, inf], dtype=float32)
+    """
     (x,) = promote_inexact("reciprocal", x)
     return div(literal(1, x.dtype, x.aval.weak_type), x)
 
 
 @eager_unary
 def negative(x: ArrayLike, /) -> Array:
-    """`-x`; booleans are refused, use `logical_not`."""
+    """`-x`.
+
+    Args:
+      x: array or number of any shape. Booleans are a TypeError, as in NumPy: use `logical_not`.
+
+    Returns:
+      An array of the same dtype; unsigned integers wrap around, and so does the smallest signed
+      one.
+
+    >>> import olympus.numpy as onp
+    >>> onp.negative(onp.array([1., 0.])), onp.negative(onp.array([1], "uint8"))
+    (Array([-1., -0.], dtype=float32), Array([255], dtype=uint8))
+    """
     return unary(neg, x)
 
 
 def positive(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
-    """`+x`: the operand itself."""
+    """`+x`: the operand, as an array.
+
+    Args:
+      x: array or number of any dtype and shape; NumPy refuses booleans.
+
+    Returns:
+      The same array: immutable as it is, it is not copied.
+
+    >>> import olympus.numpy as onp
+    >>> onp.positive(onp.array([-1, 2]))
+    Array([-1,  2], dtype=int32)
+    """
     if rest or options:
         return with_options(positive, (x, *rest), options)
     return to_array(array_args("positive", x)[0])
@@ -349,14 +506,38 @@ def positive(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
 
 @eager_unary
 def absolute(x: ArrayLike, /) -> Array:
-    """The absolute value: of complex numbers real, of booleans and unsigned integers themselves."""
+    """The distance from 0: of complex numbers `sqrt(re**2 + im**2)`, without overflow.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      An array of the same dtype, of complex numbers their real one; booleans and unsigned integers
+      as they are. The smallest signed integer is its own. The derivative at 0 is 1 for real
+      numbers, 0 for complex ones.
+
+    >>> import olympus.numpy as onp
+    >>> onp.absolute(onp.array([3 + 4j, -1]))
+    Array([5., 1.], dtype=float32)
+    """
     (x,) = array_args("absolute", x)
     return to_array(x) if kind_of(x) in ("b", "u") else arithmetic.abs(x)
 
 
 @eager_unary
 def fabs(x: ArrayLike, /) -> Array:
-    """The absolute value of real numbers, as floating point."""
+    """The absolute value of real numbers, always in floating point.
+
+    Args:
+      x: array or number of any shape; complex ones are a TypeError, see `absolute`.
+
+    Returns:
+      Floats of that shape; integers become the default float.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fabs(onp.array([-1, 2]))
+    Array([1., 2.], dtype=float32)
+    """
     (x,) = promote_inexact("fabs", x)
     _refuse_complex("fabs", x)
     return arithmetic.abs(x)
@@ -364,7 +545,18 @@ def fabs(x: ArrayLike, /) -> Array:
 
 @eager_unary
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1; of complex numbers `x / abs(x)`, 0 at 0; NaN of NaN."""
+    """-1, 0 or 1; of complex numbers the direction, `x / abs(x)`, and 0 at 0.
+
+    Args:
+      x: array or number of any numeric dtype and shape.
+
+    Returns:
+      An array of the same dtype; NaN of NaN, 0 of -0. The derivative is 0 everywhere.
+
+    >>> import olympus.numpy as onp
+    >>> onp.sign(onp.array([-2., -0., onp.nan])), onp.sign(onp.array([3 + 4j]))
+    (Array([-1.,  0., nan], dtype=float32), Array([0.6+0.8j], dtype=complex64))
+    """
     (x,) = array_args("sign", x)
     found = arithmetic.sign(x)      # -0.0 of -0.0
     return choose(eq(x, zero_of(x)), zero_of(x), found) if kind_of(x) in "fc" else found
@@ -372,13 +564,39 @@ def sign(x: ArrayLike, /) -> Array:
 
 @eager_binary
 def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The larger of two elements; NaN if either is."""
+    """The larger of two elements; NaN if either is, see `fmax`.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype; complex ones are compared by real part,
+        then by imaginary part.
+
+    Returns:
+      An array of the broadcast shape and promoted dtype; 0 is larger than -0. Where both are equal,
+      each gets half of the derivative.
+
+    >>> import olympus.numpy as onp
+    >>> onp.maximum(onp.array([1., onp.nan, 3.]), 2.)
+    Array([ 2., nan,  3.], dtype=float32)
+    """
     return binary(max_p, x, y, _MAX)
 
 
 @eager_binary
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The smaller of two elements; NaN if either is."""
+    """The smaller of two elements; NaN if either is, see `fmin`.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype; complex ones are compared by real part,
+        then by imaginary part.
+
+    Returns:
+      An array of the broadcast shape and promoted dtype; -0 is smaller than 0. Where both are
+      equal, each gets half of the derivative.
+
+    >>> import olympus.numpy as onp
+    >>> onp.minimum(onp.array([1., onp.nan, 3.]), 2.)
+    Array([ 1., nan,  2.], dtype=float32)
+    """
     return binary(min_p, x, y, _MIN)
 
 
@@ -395,7 +613,14 @@ def _of_known(name: str, larger: Any, order: Any, x1: Any, x2: Any) -> Any:
 
 @eager_named
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The larger of two elements; the other one if one is NaN.
+    """The larger of two elements; where one is NaN, the other one.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `maximum`.
+
+    Returns:
+      An array of the broadcast shape and promoted dtype; NaN only where both are. Where both are
+      equal, `x1` gets the derivative.
 
     >>> import olympus.numpy as onp
     >>> onp.fmax(onp.array([1., onp.nan]), onp.array([onp.nan, 3.]))
@@ -406,7 +631,19 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @eager_named
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The smaller of two elements; the other one if one is NaN."""
+    """The smaller of two elements; where one is NaN, the other one.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `minimum`.
+
+    Returns:
+      An array of the broadcast shape and promoted dtype; NaN only where both are. Where both are
+      equal, `x1` gets the derivative.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fmin(onp.array([1., onp.nan, 5.]), 3.)
+    Array([1., 3., 3.], dtype=float32)
+    """
     return _of_known("fmin", lt_p, _LT, x1, x2)
 
 
@@ -414,37 +651,107 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @eager_binary(wraps=False)
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x == y`, broadcast: bool[...]."""
+    """`x == y`, element by element.
+
+    Args:
+      x, y: arrays or numbers that broadcast; they are compared in the promoted dtype, except that a
+        Python int that it does not hold is equal to nothing.
+
+    Returns:
+      bool of the broadcast shape. NaN equals nothing, itself included; 0 equals -0.
+
+    >>> import olympus.numpy as onp
+    >>> onp.equal(onp.array([0., onp.nan]), onp.array([-0., onp.nan]))
+    Array([ True, False], dtype=bool)
+    """
     return binary(eq_p, x, y)
 
 
 @eager_binary(wraps=False)
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x != y`, broadcast: bool[...]."""
+    """`x != y`, element by element: where `equal` is false.
+
+    Args:
+      x, y: arrays or numbers that broadcast, compared as by `equal`.
+
+    Returns:
+      bool of the broadcast shape; true for NaN, which `x != x` finds.
+
+    >>> import olympus.numpy as onp
+    >>> onp.not_equal(onp.arange(3), onp.array([[0], [2]]))
+    Array([[False,  True,  True],
+           [ True,  True, False]], dtype=bool)
+    """
     return binary(ne_p, x, y)
 
 
 @eager_binary(wraps=False)
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x < y`, broadcast; complex numbers in lexicographic order."""
+    """`x < y`, element by element.
+
+    Args:
+      x, y: arrays or numbers that broadcast. Complex ones are compared by real part, then by
+        imaginary part. Python ints count with their own value, though the other dtype may not hold
+        it.
+
+    Returns:
+      bool of the broadcast shape; false where either is NaN.
+
+    >>> import olympus.numpy as onp
+    >>> onp.less(onp.arange(3), 1), onp.less(onp.array([5], "uint8"), -1)
+    (Array([ True, False, False], dtype=bool), Array([False], dtype=bool))
+    """
     return binary(lt_p, x, y, _LT)
 
 
 @eager_binary(wraps=False)
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x <= y`, broadcast; complex numbers in lexicographic order."""
+    """`x <= y`, element by element.
+
+    Args:
+      x, y: arrays or numbers that broadcast, compared as by `less`.
+
+    Returns:
+      bool of the broadcast shape; false where either is NaN.
+
+    >>> import olympus.numpy as onp
+    >>> onp.less_equal(onp.array([1., 2., onp.nan]), 1.)
+    Array([ True, False, False], dtype=bool)
+    """
     return binary(le_p, x, y, _LE)
 
 
 @eager_binary(wraps=False)
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x > y`, broadcast; complex numbers in lexicographic order."""
+    """`x > y`, element by element.
+
+    Args:
+      x, y: arrays or numbers that broadcast, compared as by `less`.
+
+    Returns:
+      bool of the broadcast shape; false where either is NaN.
+
+    >>> import olympus.numpy as onp
+    >>> onp.greater(onp.array([1 + 2j, 1 + 3j]), 1 + 2j)
+    Array([False,  True], dtype=bool)
+    """
     return binary(gt_p, x, y, _GT)
 
 
 @eager_binary(wraps=False)
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`x >= y`, broadcast; complex numbers in lexicographic order."""
+    """`x >= y`, element by element.
+
+    Args:
+      x, y: arrays or numbers that broadcast, compared as by `less`.
+
+    Returns:
+      bool of the broadcast shape; false where either is NaN.
+
+    >>> import olympus.numpy as onp
+    >>> onp.greater_equal(onp.arange(3), 1)
+    Array([False,  True,  True], dtype=bool)
+    """
     return binary(ge_p, x, y, _GE)
 
 
@@ -456,14 +763,37 @@ def _real(x: Any) -> Any:
 
 
 def real(val: ArrayLike, /) -> Array:
-    """The real part; of real numbers themselves."""
+    """The real part of complex numbers; real numbers as they are.
+
+    Args:
+      val: array or number of any dtype and shape.
+
+    Returns:
+      An array of the real dtype: float32 of complex64. It is a value, not a view to assign to as in
+      NumPy: use `lax.complex` to make a new one.
+
+    >>> import olympus.numpy as onp
+    >>> onp.real(onp.array([1 + 2j, 3j]))
+    Array([1., 0.], dtype=float32)
+    """
     x = val if type(val) is ArrayImpl else array_args("real", val)[0]
     return _real(x) if kind_of(x) == "c" else to_array(x)
 
 
 @fused
 def imag(val: ArrayLike, /) -> Array:
-    """The imaginary part; 0 of real numbers."""
+    """The imaginary part of complex numbers; 0 of real numbers.
+
+    Args:
+      val: array or number of any dtype and shape.
+
+    Returns:
+      An array of the real dtype: float32 of complex64, the same one of real numbers.
+
+    >>> import olympus.numpy as onp
+    >>> onp.imag(onp.array([1 + 2j, 3])), onp.imag(onp.array([1, 2]))
+    (Array([2., 0.], dtype=float32), Array([0, 0], dtype=int32))
+    """
     (x,) = array_args("imag", val)
     if kind_of(x) == "c":
         return arithmetic.imag(x)
@@ -476,7 +806,18 @@ def _conjugate(x: Any) -> Any:
 
 
 def conjugate(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
-    """The complex conjugate; real numbers themselves."""
+    """The complex conjugate: the imaginary part with the other sign; real numbers as they are.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      An array of the same dtype.
+
+    >>> import olympus.numpy as onp
+    >>> onp.conjugate(onp.array([1 + 2j, 3]))
+    Array([1.-2.j, 3.-0.j], dtype=complex64)
+    """
     if rest or options:
         return with_options(conjugate, (x, *rest), options)
     x = x if type(x) is ArrayImpl else array_args("conjugate", x)[0]
