@@ -343,6 +343,7 @@ def test_frompyfunc_makes_ufuncs():
     assert own(3.0, 1.0) == 2 and own.reduce(x, 1) == 1 and own.__name__ == "mine"
     for bad, error in ((lambda: onp.ufunc(3, 1, 1), TypeError),
                        (lambda: onp.ufunc(ratio, 2, 1, nargs=4), ValueError),
+                       (lambda: fun(1.0, 2.0, dtype="f4"), TypeError),
                        (lambda: fun(1.0), TypeError), (lambda: fun(1., 2., out=x), TypeError)):
         with pytest.raises(error):
             bad()

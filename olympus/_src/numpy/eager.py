@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
 from ..backend.eager import BASE, FAILURES, check_deleted, fits, scalar, scalars
 from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
-from ..base.typing import F
+from ..base.typing import R
 from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
 from ..transforms.fused import fused
@@ -27,17 +27,25 @@ from ..types.avals import scalar_aval
 from .options import with_options
 from .promote import scalar_plan
 
-__all__ = ["array_operator", "eager_binary", "eager_named", "eager_unary"]
+if TYPE_CHECKING:   # what the functions are made by `ufunc_table`, to type checkers at once
+    from .ufunc import ufunc
+
+__all__ = ["array_operator", "as_ufunc", "eager_binary", "eager_named", "eager_unary"]
 
 ArrayImpl = lib.ArrayImpl
 
 
-@overload
-def eager_unary(fun: F, /) -> F: ...
+def as_ufunc(fun: Callable[..., R]) -> ufunc[R]:
+    """The function itself, to type checkers a ufunc."""
+    return cast("ufunc[R]", fun)
 
 
 @overload
-def eager_unary(*, composite: bool = False) -> Callable[[F], F]: ...
+def eager_unary(fun: Callable[..., R], /) -> ufunc[R]: ...
+
+
+@overload
+def eager_unary(*, composite: bool = False) -> Callable[[Callable[..., R]], ufunc[R]]: ...
 
 
 def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = False) -> Any:
@@ -69,11 +77,12 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
 
 
 @overload
-def eager_binary(fun: F, /) -> F: ...
+def eager_binary(fun: Callable[..., R], /) -> ufunc[R]: ...
 
 
 @overload
-def eager_binary(*, composite: bool = False, wraps: bool = True) -> Callable[[F], F]: ...
+def eager_binary(*, composite: bool = False, wraps: bool = True
+                 ) -> Callable[[Callable[..., R]], ufunc[R]]: ...
 
 
 def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = False,
@@ -116,7 +125,7 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
     return call
 
 
-def eager_named(fun: F) -> F:
+def eager_named(fun: Callable[..., R]) -> ufunc[R]:
     """Decorator for an elementwise function whose operands have names, or no common dtype."""
     compiled = fused(fun)
     names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
@@ -129,7 +138,7 @@ def eager_named(fun: F) -> F:
             return with_options(call, args, options)
         return compiled(*args)
 
-    return call
+    return as_ufunc(call)
 
 
 def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bool

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.lib import ArrayImpl
+from ..base.typing import R
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal
 from ..lax.shape import expand_dims, transpose
@@ -24,7 +25,6 @@ from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_opt
 
 __all__ = ["CORE", "PARAMETERS", "Loops", "check_arity", "core_options", "mask_arg", "with_options"]
 
-F = Callable[..., Any]
 
 
 def _parameter(name: str, default: Any, kind: str) -> inspect.Parameter:
@@ -115,8 +115,8 @@ def with_options(ufunc: Any, args: Sequence[Any], options: dict[str, Any]) -> An
     return _masked(mask, *args, ufunc=ufunc)    # it sees Python numbers itself
 
 
-def _in_loop(name: str, loops: Loops, args: Sequence[Any], *, out: Any, dtype: Any, casting: str,
-             order: str, subok: bool) -> Sequence[Any]:
+def _in_loop(name: str, loops: Loops | None, args: Sequence[Any], *, out: Any, dtype: Any,
+             casting: str, order: str, subok: bool) -> Sequence[Any]:
     """The operands in the dtypes of the loop, if the casting rule allows that.
 
     Without a dtype they stay as they are: promotion will do it.
@@ -127,6 +127,9 @@ def _in_loop(name: str, loops: Loops, args: Sequence[Any], *, out: Any, dtype: A
                          "out.")
     if dtype is None and casting == _DEFAULTS["casting"]:
         return args
+    if loops is None:
+        raise TypeError(f"{name}: dtype {dtype} and casting {casting!r} given; a function of "
+                        "Python has no loops to choose from; convert its operands with astype.")
     dtype = None if dtype is None else dtypes.requested_dtype(name, dtype)
     operands = array_args(name, *args)
     wanted = loops.operand_dtypes(name, dtypes.result_type(*operands), dtype)
@@ -168,7 +171,7 @@ _masked_program = fused(_masked, static=("ufunc",))
 CORE = ("axes", "axis", "keepdims", "out", "dtype", "casting", "order", "subok")
 
 
-def core_options(signature: str) -> Callable[[F], F]:
+def core_options(signature: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Decorator for a function along the last axes that `signature` names, as "(m,n),(n)->(m)".
 
     It gives the function NumPy's keywords for those (`CORE`): `axes`, a list with the axes of each
@@ -177,7 +180,7 @@ def core_options(signature: str) -> Callable[[F], F]:
     *ins, result = [tuple(part.strip("()").split(",")) if part.strip("()") else ()
                  for part in signature.replace("->", ";").replace("),(", ");(").split(";")]
 
-    def decorate(fun: F) -> F:
+    def decorate(fun: Callable[..., R]) -> Callable[..., R]:
         name = fun.__name__
 
         @functools.wraps(fun)
@@ -203,7 +206,8 @@ def core_options(signature: str) -> Callable[[F], F]:
     return decorate
 
 
-def _along(name: str, signature: str, ins: Sequence[Any], result: Any, fun: F,
+def _along(name: str, signature: str, ins: Sequence[Any], result: Any,
+           fun: Callable[..., Any],
            operands: Sequence[Any], axes: Any, axis: Any, keepdims: bool, options: dict[str, Any]
            ) -> Any:
     """The function along the axes that are named, which are moved to the end and back."""

@@ -25,6 +25,7 @@ from ..types.shape import prod as size_of
 from ..types.sharding import ShardingLike
 from . import reductions
 from .creation import diagonal_of
+from .eager import as_ufunc
 from .options import CORE, core_options
 from .promote import array_args, broadcast_to, convert, promote_dtypes, refuse_option, to_array
 from .ufuncs import conjugate, multiply
@@ -76,6 +77,7 @@ def _check_contracted(name: str, x: Any, y: Any, i: int, j: int) -> None:
                         "sizes must be equal; transpose or reshape one.")
 
 
+@as_ufunc
 @fused(static=("precision", "preferred_element_type", "out_sharding", *CORE), inline=True)
 @core_options("(n?,k),(k,m?)->(n?,m?)")
 def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
@@ -257,6 +259,7 @@ def _at_least(name: str, x: Any, ndim: int, position: int) -> None:
                          "required.")
 
 
+@as_ufunc
 @fused(static=("precision", "preferred_element_type", *CORE))
 @core_options("(n),(n)->()")
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
@@ -273,6 +276,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
     return lax_shape.squeeze(found, (found.ndim - 2, found.ndim - 1))
 
 
+@as_ufunc
 @fused(static=CORE)
 @core_options("(m,n),(n)->(m)")
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -284,6 +288,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return lax_shape.squeeze(found, (found.ndim - 1,))
 
 
+@as_ufunc
 @fused(static=CORE)
 @core_options("(n),(n,m)->(m)")
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:

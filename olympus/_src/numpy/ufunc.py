@@ -35,7 +35,7 @@ from .vectorize import vectorize
 
 __all__ = ["frompyfunc", "reduced_at", "ufunc"]
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 Dims = tuple[int, ...]
 
 
@@ -48,7 +48,7 @@ class _Functions(type):
             type(own) is cls and own._func is instance)
 
 
-class ufunc(Generic[R], metaclass=_Functions):
+class ufunc(Generic[R_co], metaclass=_Functions):
     """A function of scalars, applied element by element to arrays that are broadcast.
 
     Args:
@@ -67,7 +67,7 @@ class ufunc(Generic[R], metaclass=_Functions):
 
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *,
                  name: str | None = None, nargs: int | None = None, identity: Any = None,
-                 call: Callable[..., R] | None = None,
+                 call: Callable[..., R_co] | None = None,
                  reduce: Callable[..., Any] | None = None,
                  accumulate: Callable[..., Any] | None = None,
                  at: Callable[..., Any] | None = None,
@@ -94,10 +94,11 @@ class ufunc(Generic[R], metaclass=_Functions):
         """The number of `types`."""
         return len(self.types)
 
-    def __call__(self, *args: ArrayLike, out: None = None, where: ArrayLike | None = None) -> R:
+    def __call__(self, *args: ArrayLike, out: None = None, where: ArrayLike | None = None,
+                 **options: Any) -> R_co:
         """The function of each element; 0 where the mask `where` does not hold."""
-        if out is not None or where is not None:
-            return with_options(self, args, {"out": out, "where": where})
+        if options or out is not None or where is not None:
+            return with_options(self, args, {"out": out, "where": where, **options})
         check_arity(self.__name__, args, self.nin)
         return self._call(*args)
 

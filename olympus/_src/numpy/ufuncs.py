@@ -42,7 +42,7 @@ from ..lax.families import add_p
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
-from .eager import eager_binary, eager_named, eager_unary
+from .eager import as_ufunc, eager_binary, eager_named, eager_unary
 from .options import with_options
 from .promote import (
     BOOL,
@@ -363,6 +363,7 @@ def _integer_exponent(x: Any, *, exponent: int) -> Any:
 _any_exponent = eager_binary(_power)
 
 
+@as_ufunc
 def power(x1: ArrayLike, x2: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     """`x1 ** x2`: each base to the power of its exponent.
 
@@ -486,6 +487,7 @@ def negative(x: ArrayLike, /) -> Array:
     return unary(neg, x)
 
 
+@as_ufunc
 def positive(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     """`+x`: the operand, as an array.
 
@@ -805,6 +807,7 @@ def _conjugate(x: Any) -> Any:
     return arithmetic.conj(x)
 
 
+@as_ufunc
 def conjugate(x: ArrayLike, /, *rest: Any, **options: Any) -> Array:
     """The complex conjugate: the imaginary part with the other sign; real numbers as they are.
 
