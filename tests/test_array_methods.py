@@ -3,6 +3,7 @@
 import copy
 import inspect
 import operator
+import pickle
 from collections.abc import Hashable
 
 import numpy as np
@@ -261,3 +262,52 @@ def test_no_tracer_hides_a_method_behind_a_field_of_its_own(name):
     for kind in kinds:
         kinds += kind.__subclasses__()
         assert inspect.getattr_static(kind, name) is expected, kind
+
+
+def test_attributes_of_memory_are_numpys():
+    for x in (X, K, np.zeros((2, 0, 3), np.float32), np.array(1.5, np.float32), np.ones(3, bool)):
+        y = onp.asarray(x)
+        assert (y.strides, y.base) == (x.strides, None)
+        assert y.flags.c_contiguous and not y.flags.writeable
+        assert bytes(y.data) == bytes(x.data)
+        assert pickle.loads(y.dumps()).tolist() == x.tolist()
+    assert olympus.jit(lambda x: x.strides[0] + x[0, 0])(X) == X.strides[0] + X[0, 0]
+
+
+def test_files_written_by_arrays(tmp_path):
+    onp.asarray(K).tofile(tmp_path / "k.bin")
+    assert np.fromfile(tmp_path / "k.bin", np.int32).tolist() == K.ravel().tolist()
+    onp.asarray(K).dump(tmp_path / "k.pkl")
+    assert np.load(tmp_path / "k.pkl", allow_pickle=True).tolist() == K.tolist()
+    with open(tmp_path / "k.pkl", "wb") as file:
+        onp.asarray(K).dump(file)
+
+
+@pytest.mark.parametrize(("name", "instead"), [
+    ("fill", "full_like"), ("put", "inplace=False"), ("resize", "olympus.numpy.resize"),
+    ("partition", "olympus.numpy.partition"), ("setflags", "np.array"), ("itemset", "at"),
+    ("setfield", "view")])
+def test_methods_that_write_name_what_to_use(name, instead):
+    for call in (lambda x: getattr(x, name)(0), olympus.jit(lambda x: getattr(x, name)(0))):
+        with pytest.raises(TypeError, match=f"{name}: .*float32.*immutable; use .*{instead}"):
+            call(onp.asarray(X))
+
+
+def test_keywords_of_methods():
+    x = onp.asarray(X)
+    assert x.astype("int32", order="C", casting="unsafe", subok=False).dtype == "int32"
+    with pytest.raises(TypeError, match="a conversion that casting 'safe' allows"):
+        x.astype("int32", casting="safe")
+    with pytest.raises(ValueError, match="programs see no memory order"):
+        x.astype("int32", order="F")
+    assert x.reshape(3, 2, copy=True).shape == x.reshape((6,), copy=None)[:6].reshape(3, 2).shape
+    assert x.copy(order="K").tolist() == x.clip(-9, 9, out=None).tolist() == X.tolist()
+    with pytest.raises(TypeError, match="arrays cannot be written to"):
+        x.dot(x.T, out=x)
+    with pytest.raises(ValueError, match="immutable"):
+        x.byteswap(inplace=True)
+
+
+def test_the_type_of_arrays_documents_their_members():
+    for name in (*METHODS, *PROPERTIES, "shape", "dtype", "item", "tolist", "strides", "fill"):
+        assert getattr(olympus.Array, name) is getattr(type(onp.asarray(X)), name)

@@ -6,6 +6,7 @@ tables are installed on two classes: `core.trace.Tracer` and the array class of 
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,14 +21,25 @@ from ..lax import convert as lax_convert
 from ..transforms.device import device_put
 from ..types import dtypes
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
-from . import logic, manipulation, products, reductions, selection, sorting, statistics, ufuncs
+from . import (
+    array_memory,
+    logic,
+    manipulation,
+    products,
+    reductions,
+    selection,
+    sorting,
+    statistics,
+    ufuncs,
+)
 from .conditions import clip as limit
-from .creation import copy
+from .creation import check_order, copy
 from .eager import array_operator
 from .elementary import round as rounded
 from .indexing import getitem, nonzero, take
 from .joining import repeat, stack, unstack
 from .manipulation import reshape, transpose
+from .promote import refuse_option
 from .updates import at, setitem
 
 __all__ = ["METHODS", "OPERATORS", "PROPERTIES", "install"]
@@ -105,15 +117,25 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
     return _astype(out, int) if ndigits is None else out
 
 
-def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
-    """The elements converted to another dtype."""
+def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None, *, order: str = "K",
+            casting: str = "unsafe", subok: bool = True) -> Any:
+    """The elements converted to another dtype, if `casting` allows it.
+
+    `order` is "K", "C" or "A", since programs see no memory order; `subok` has no effect, since
+    arrays have no subclasses.
+    """
+    check_order("astype", order)
+    if casting != "unsafe" and not dtypes.can_cast(self.dtype, dtypes.as_dtype(dtype), casting):
+        raise TypeError(f"astype: {self.aval} to {dtypes.long_name(dtypes.as_dtype(dtype))} given; "
+                        f"a conversion that casting {casting!r} allows is required.")
     return manipulation.astype(self, dtype, copy=copy, device=device)
 
 
-def _reshape(self: Any, *args: Any, order: str = "C", out_sharding: Any = None) -> Any:
+def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None,
+             out_sharding: Any = None) -> Any:
     """The same elements in another shape, given as ints or as a tuple; one may be -1."""
     shape = args[0] if len(args) == 1 else args
-    return reshape(self, shape, order, out_sharding=out_sharding)
+    return reshape(self, shape, order, copy=copy, out_sharding=out_sharding)
 
 
 def _transpose(self: Any, *args: Any) -> Any:
@@ -134,9 +156,17 @@ def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     return manipulation.ravel(self, order, out_sharding=out_sharding)
 
 
-def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+def _clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
     """The elements limited to [min, max]."""
+    refuse_option("clip", out=out)
     return limit(self, min, max)
+
+
+def _dot(self: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
+         out: None = None) -> Any:
+    """The sums of products with `b`: see `olympus.numpy.dot`."""
+    refuse_option("dot", out=out)
+    return products.dot(self, b, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def _conjugate(self: Any) -> Any:
@@ -144,9 +174,9 @@ def _conjugate(self: Any) -> Any:
     return ufuncs.conjugate(self)
 
 
-def _copy(self: Any) -> Any:
+def _copy(self: Any, order: str = "C") -> Any:
     """The same array where it is; arrays are immutable, so a copy differs only under donation."""
-    return copy(self)
+    return copy(self, order)
 
 
 def _deepcopy(self: Any, memo: Any) -> Any:
@@ -162,8 +192,10 @@ def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
     return device_put(self, device)
 
 
-def _byteswap(self: Any) -> Any:
-    """The bytes of each element reversed."""
+def _byteswap(self: Any, inplace: bool = False) -> Any:
+    """The bytes of each element reversed, in a new array."""
+    if inplace:
+        raise ValueError("byteswap: inplace=True given; arrays are immutable; use the result.")
     if self.dtype.itemsize == 1 or dtypes.is_bool(self.dtype):
         return self
     if dtypes.is_complex(self.dtype):
@@ -250,7 +282,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "conj": _conjugate, "conjugate": _conjugate,
     "copy": _copy, "cumprod": reductions.cumprod,
     "cumsum": reductions.cumsum, "diagonal": products.diagonal,
-    "dot": products.dot, "flatten": _flatten,
+    "dot": _dot, "flatten": _flatten,
     "max": reductions.max, "mean": statistics.mean,
     "min": reductions.min, "nonzero": nonzero,
     "prod": reductions.prod, "ptp": statistics.ptp,
@@ -276,10 +308,13 @@ PROPERTIES: dict[str, property] = {
 
 def install() -> None:
     """Put the tables on arrays and tracers."""
-    for table in (OPERATORS, METHODS, PROPERTIES):
-        for name, value in table.items():
-            setattr(Tracer, name, value)
-            setattr(lib.ArrayImpl, name, getattr(value, "of_arrays", value))
+    tables = (OPERATORS, METHODS, PROPERTIES, array_memory.METHODS, array_memory.PROPERTIES)
+    for name, value in itertools.chain.from_iterable(table.items() for table in tables):
+        setattr(Tracer, name, value)
+        setattr(lib.ArrayImpl, name, getattr(value, "of_arrays", value))
+    # The type that users name holds the same, for help and for completion in editors.
+    for name in {name for name in dir(lib.ArrayImpl) if not name.startswith("_")}:
+        setattr(lib.Array, name, getattr(lib.ArrayImpl, name))
 
 
 install()

@@ -83,7 +83,7 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
     >>> jnp.array([[1, 2.5]])
     Array([[1. , 2.5]], dtype=float32)
     """
-    _check_order("array", order)
+    check_order("array", order)
     dtype = None if dtype is None else dtypes.requested_dtype("array", dtype, True)
     x = _to_array(object, dtype, copy, device if isinstance(device, lib.Device) else None)
     missing = static_int(ndmin, "array", "ndmin") - x.ndim
@@ -105,7 +105,8 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     return array(a, copy=True, order=order)
 
 
-def _check_order(name: str, order: str | None) -> None:
+def check_order(name: str, order: str | None) -> None:
+    """Accept the memory orders that arrays have anyway. ValueError for others."""
     if order not in (None, "K", "C", "A"):
         raise ValueError(f"{name}: order {order!r} given; programs see no memory order; leave it "
                          "out.")

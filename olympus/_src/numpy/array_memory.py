@@ -1,0 +1,75 @@
+"""Attributes of NumPy's arrays that speak of memory: read-only views, and refusals of what writes.
+
+A program sees no memory. Of an array with values these attributes describe the NumPy array that
+reads them, which is contiguous and read-only.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..base.util import by_numpy
+from ..types.shape import prod
+
+__all__ = ["METHODS", "PROPERTIES"]
+
+
+def _strides(self: Any) -> tuple[int, ...]:
+    """The bytes from one element to the next along each axis, the last axis fastest."""
+    shape, dtype = self.aval.shape, self.aval.dtype
+    if 0 in shape:
+        return np.empty(shape, dtype).strides
+    return tuple([dtype.itemsize * prod(shape[i + 1:]) for i in range(len(shape))])
+
+
+def _dump(self: Any, file: Any) -> None:
+    """Write the pickled array to a file, or to the file of that name."""
+    if hasattr(file, "write"):
+        pickle.dump(self, file)
+        return
+    with open(file, "wb") as opened:
+        pickle.dump(self, opened)
+
+
+def _dumps(self: Any) -> bytes:
+    """The pickled array."""
+    return pickle.dumps(self)
+
+
+def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
+    """Write the elements to a file: their bytes, or text with `sep` between them."""
+    by_numpy("ndarray.tofile", np.asarray(self).tofile, fid, sep, format)
+
+
+def _refusing(name: str, instead: str) -> Callable[..., NoReturn]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(f"{name}: called on {self.aval}; arrays are immutable; use {instead}.")
+    method.__name__, method.__doc__ = name, f"Refused: arrays are immutable; use {instead}."
+    return method
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "dump": _dump, "dumps": _dumps, "tofile": _tofile,
+    "fill": _refusing("fill", "olympus.numpy.full_like(x, value)"),
+    "itemset": _refusing("itemset", "x.at[index].set(value)"),
+    "partition": _refusing("partition", "olympus.numpy.partition(x, kth)"),
+    "put": _refusing("put", "olympus.numpy.put(x, indices, values, inplace=False)"),
+    "resize": _refusing("resize", "olympus.numpy.resize(x, shape)"),
+    "setfield": _refusing("setfield", "x.view(dtype) and x.at[index].set(value)"),
+    "setflags": _refusing("setflags", "np.array(x) for a NumPy array that can be written to"),
+}
+
+PROPERTIES: dict[str, property] = {
+    "base": property(lambda self: None, doc="None: no array is a view of another."),
+    "ctypes": property(lambda self: np.asarray(self).ctypes,
+                       doc="What NumPy tells ctypes of the memory that holds the elements."),
+    "data": property(lambda self: np.asarray(self).data,
+                     doc="The memory that holds the elements, read-only."),
+    "flags": property(lambda self: np.asarray(self).flags,
+                      doc="NumPy's flags of the elements: contiguous, aligned, not writeable."),
+    "strides": property(_strides, doc=_strides.__doc__),
+}
