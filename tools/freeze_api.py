@@ -27,6 +27,7 @@ MODULES = (
     "olympus.custom_batching",
     "olympus.custom_derivatives",
     "olympus.debug",
+    "olympus.dlpack",
     "olympus.dtypes",
     "olympus.errors",
     "olympus.experimental",

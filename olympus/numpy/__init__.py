@@ -13,6 +13,9 @@ from numpy.exceptions import ComplexWarning
 from .._src.base.util import publish as _publish
 from .._src.backend.array import Array as ndarray
 from .._src.numpy import array_methods as _array_methods  # installs operators and methods
+from .._src.numpy.array_api import (
+    __array_api_version__, __array_namespace_info__, from_dlpack
+)
 from .._src.numpy.bits import (
     packbits, unpackbits
 )

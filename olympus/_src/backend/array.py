@@ -17,7 +17,7 @@ from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.layout import Format, Layout
 from ..types.tree_registry import register_dispatch_node
-from . import devices
+from . import devices, exchange
 
 __all__ = ["Array", "HOLDERS", "Shard", "array_from_numpy", "put_parts", "register_holder",
            "stored"]
@@ -238,6 +238,23 @@ def _block_until_ready(self: Any) -> Any:
         raise lib.raised_by_host(error) from None
 
 
+def _layout_and_sharding(self: Any) -> Format:
+    lib.check_alive("format", self)
+    return Format(Layout.from_pjrt_layout(lib.array_layout(self)), self._sharding)
+
+
+def _guarded(name: str) -> Callable[[Any], Any]:
+    """A method of C++'s that ends the process if the array was deleted, and here raises."""
+    own = getattr(ArrayImpl, name)
+
+    def method(self: Any) -> Any:
+        lib.check_alive(name, self)
+        return own(self)
+
+    method.__name__, method.__doc__ = name, own.__doc__
+    return method
+
+
 # Results of compiled calls are instances of C++'s class itself, so methods are set on that: there
 # is no subclass to put them in.
 METHODS: dict[str, Callable[..., Any]] = {
@@ -250,17 +267,17 @@ METHODS: dict[str, Callable[..., Any]] = {
     "item": _item, "tolist": lambda self: numpy_value(self).tolist(),
     "tobytes": lambda self, order=None: numpy_value(self).tobytes(order),
     "block_until_ready": _block_until_ready, "devices": _devices,
+    **{name: _guarded(name) for name in ("clone", "is_ready", "platform")},
     "copy_to_host_async": lib.copy_to_host_async,
     "addressable_data": lambda self, index: _shards(self)[index].data,
-    "__dlpack__": lambda self, **kwargs: lib.to_dlpack(self, **kwargs),
-    "__dlpack_device__": lambda self: (1 if self.platform() == "cpu" else 2, _device(self).id),
+    "__dlpack__": exchange.dlpack, "__dlpack_device__": exchange.dlpack_device,
 }
 PROPERTIES: dict[str, Any] = {
     "shape": operator.attrgetter("aval.shape"), "dtype": operator.attrgetter("aval.dtype"),
     "ndim": operator.attrgetter("aval.ndim"), "size": operator.attrgetter("aval.size"),
     "weak_type": operator.attrgetter("aval.weak_type"), "_value": numpy_value,
     "sharding": operator.attrgetter("_sharding"), "device": _device,
-    "format": lambda self: Format(Layout.from_pjrt_layout(lib.array_layout(self)), self._sharding),
+    "format": _layout_and_sharding,
     "committed": operator.attrgetter("_committed"),
     "itemsize": operator.attrgetter("aval.dtype.itemsize"),
     "nbytes": lambda self: self.aval.size * self.aval.dtype.itemsize,

@@ -32,6 +32,7 @@ from . import (
     statistics,
     ufuncs,
 )
+from .array_api import VERSIONS
 from .conditions import clip as limit
 from .creation import check_order, copy
 from .eager import array_operator
@@ -241,9 +242,9 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
 
 def _namespace(self: Any, /, *, api_version: str | None = None) -> Any:
     """The module with the functions of the array API standard."""
-    if api_version not in (None, "2024.12", "2023.12", "2022.12", "2021.12"):
-        raise ValueError(f"__array_namespace__: api_version {api_version!r} given; None or a "
-                         "version up to '2024.12' is required.")
+    if api_version is not None and api_version not in VERSIONS:
+        raise ValueError(f"__array_namespace__: api_version {api_version!r} given; None or one of "
+                         f"{', '.join(VERSIONS)} is required.")
     return sys.modules["olympus.numpy"]
 
 

@@ -24,8 +24,8 @@ HloSharding: Any = xla_client.HloSharding
 _ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 _COPY_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _REUSE = _jax.ArrayCopySemantics.REUSE_INPUT
-# C++'s own, before `backend.array` puts the guarded one over it.
-_buffer_pointer = ArrayImpl.unsafe_buffer_pointer
+# C++'s own, before `backend.array` puts the guarded ones over them.
+_buffer_pointer, _platform = ArrayImpl.unsafe_buffer_pointer, ArrayImpl.platform
 _ALWAYS_COPY = _jax.ArrayCopySemantics.ALWAYS_COPY
 # What this jaxlib can do; see the feature tests' reasons where they are used.
 _HANDLER_KEYWORDS: dict[str, Any] = (
@@ -185,7 +185,7 @@ def shards(array: Any, aval: AvalLike | None = None) -> list[Any]:
     ]
 
 
-def _check_alive(operation: str, array: Any) -> None:
+def check_alive(operation: str, array: Any) -> None:
     """Raise where C++ of some versions would crash: on the missing buffer of a deleted array."""
     if array.is_deleted():
         raise RuntimeError(
@@ -195,7 +195,7 @@ def _check_alive(operation: str, array: Any) -> None:
 
 
 def _single_to_numpy(array: Any) -> np.ndarray[Any, Any]:
-    if array.aval.dtype.isbuiltin == 1 and array.platform() == "cpu":
+    if array.aval.dtype.isbuiltin == 1 and _platform(array) == "cpu":
         # The buffer protocol shares memory and meets no guard; it knows NumPy's own dtypes only.
         return np.asarray(memoryview(array))
     with no_jax():
@@ -228,7 +228,7 @@ def to_numpy(array: Any) -> np.ndarray[Any, Any]:
 
 
 def _to_numpy(array: Any) -> np.ndarray[Any, Any]:
-    _check_alive("to_numpy", array)
+    check_alive("to_numpy", array)
     if _READS_ALL_TO_NUMPY:
         return array._to_np_array_did_copy()[0]
     cached = array._npy_value
@@ -253,7 +253,7 @@ def copy_to_host_async(array: Any) -> None:
 
 def copy_to_device(array: Any, device: Any, *, copy: bool = False) -> Any:
     """Return `array` on `device`, committed; one already there is shared unless `copy`."""
-    _check_alive("copy_to_device", array)
+    check_alive("copy_to_device", array)
     semantics = _ALWAYS_COPY if copy else _REUSE
     devices = DeviceList((device,))
     sharding = single_device_sharding(device)
@@ -264,7 +264,7 @@ def copy_to_device(array: Any, device: Any, *, copy: bool = False) -> Any:
 
 def copied(array: Any, sharding: Any = None) -> Any:
     """Return a copy of an array on its devices, under a sharding that differs in memory at most."""
-    _check_alive("copied", array)
+    check_alive("copied", array)
     kept = array._sharding
     single = type(kept) is SingleDeviceSharding
     devices = DeviceList((kept._device,)) if single else kept._internal_device_list

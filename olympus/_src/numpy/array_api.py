@@ -1,0 +1,189 @@
+"""What the array API standard asks of the module itself: its version, inspection, `from_dlpack`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..backend import devices
+from ..backend.array import array_from_numpy
+from ..backend.exchange import CPU, CUDA, PINNED, ROCM
+from ..base import lib
+from ..base.typing import Array, Device, DTypeLike
+from ..core.trace import Tracer
+from ..lax.sharding import resolve_sharding
+from ..transforms.device import device_put
+from ..types import dtypes
+from ..types.avals import make_aval
+from ..types.sharding import DeviceLike
+
+__all__ = ["__array_api_version__", "__array_namespace_info__", "VERSIONS", "dlpack_array",
+           "from_dlpack", "is_supported_dtype"]
+
+__array_api_version__ = "2024.12"
+VERSIONS = ("2021.12", "2022.12", "2023.12", __array_api_version__)
+
+_NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+          "float32", "float64", "complex64", "complex128")
+
+
+class ArrayNamespaceInfo:
+    """What `olympus.numpy` can do, as the array API standard asks it."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Optional features. Both hold outside compiled programs, which need static shapes."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Device:
+        """Where new arrays go."""
+        return devices.default_device()
+
+    def devices(self) -> list[Device]:
+        """What `device=` takes."""
+        return devices.local_devices()
+
+    def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, np.dtype]:
+        """The dtypes of results that no operand decides; those of 64 bits with x64 on."""
+        return {"real floating": dtypes.default_float(),
+                "complex floating": dtypes.to_complex_dtype(dtypes.default_float()),
+                "integral": dtypes.default_int(), "indexing": dtypes.default_int()}
+
+    def dtypes(self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None
+               ) -> dict[str, np.dtype]:
+        """The standard's dtypes by name, of one kind or of several; of 64 bits with x64 on only."""
+        found = {name: np.dtype(name) for name in _NAMES}
+        return {name: dtype for name, dtype in found.items()
+                if dtypes.canonicalize_dtype(dtype) == dtype
+                and (kind is None or dtypes.isdtype(dtype, kind))}
+
+
+def __array_namespace_info__() -> ArrayNamespaceInfo:   # noqa: N807
+    """What this module can do: `capabilities`, `devices`, `dtypes` and their defaults.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.__array_namespace_info__().default_dtypes()["integral"]
+    dtype('int32')
+    """
+    return ArrayNamespaceInfo()
+
+
+# DLPack ------------------------------------------------------------------------------------------
+
+_EXCHANGED = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+              "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+def is_supported_dtype(dtype: DTypeLike) -> bool:
+    """Whether arrays of a dtype are exchanged through DLPack by other libraries too.
+
+    >>> is_supported_dtype("bfloat16"), is_supported_dtype("int4")
+    (True, False)
+    """
+    if dtype is None:
+        raise TypeError("is_supported_dtype: None given; a dtype is required.")
+    return dtypes.as_dtype(dtype).name in _EXCHANGED
+
+
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
+    """The array of another library that has `__dlpack__`, sharing its memory where possible.
+
+    Shared is what lies row-major and aligned on the device and keeps its dtype; all else is
+    copied. Whoever writes to shared memory afterwards changes this array too: pass `copy=True`
+    unless nobody does.
+
+    Args:
+      x: an array with the methods `__dlpack__` and `__dlpack_device__`.
+      device: where the result is to be, a device or a sharding of one; where `x` is if None.
+      copy: True always copies, False never does.
+
+    TypeError for objects without these methods and for kinds of devices that are neither CPU nor
+    GPU, ValueError for copies that `copy=False` forbids, BufferError where `x` cannot be exported.
+
+    >>> import numpy as np, olympus.numpy as jnp
+    >>> jnp.from_dlpack(np.arange(3, dtype=np.float32))
+    Array([0., 1., 2.], dtype=float32)
+    """
+    return dlpack_array(x, device, copy)
+
+
+def dlpack_array(external_array: Any, device: DeviceLike = None, copy: bool | None = None) -> Array:
+    """`olympus.numpy.from_dlpack` with positional arguments."""
+    x, target = external_array, _one_device(device)
+    if isinstance(x, Tracer) or not hasattr(x, "__dlpack__") or not hasattr(
+            x, "__dlpack_device__"):
+        raise TypeError(f"from_dlpack: a value of type {type(x).__name__} given; an array with the "
+                        "methods __dlpack__ and __dlpack_device__ is required.")
+    if type(x) is lib.ArrayImpl:
+        out = lib.copied(x) if copy else x
+    else:
+        kind, index = (int(i) for i in x.__dlpack_device__())
+        if kind in (CPU, PINNED):
+            out = _from_host(x, target, copy)
+        elif kind in (CUDA, ROCM):
+            out = _from_gpu(x, index, copy)
+        else:
+            raise TypeError(f"from_dlpack: an array on a device of DLPack's kind {kind} given; "
+                            "CPUs and GPUs are possible; copy it to the host first.")
+    if target is None or out.devices() == {target}:
+        return device_put(out, device)
+    if copy is False:
+        raise ValueError(f"from_dlpack: device {target} and copy=False given for an array on "
+                         f"{out.device}; that needs a copy; leave copy unset.")
+    return device_put(out, device)
+
+
+def _one_device(device: Any) -> Any:
+    """The device that `device=` names; None if nothing is asked for."""
+    if device is None or isinstance(device, lib.Device):
+        return device
+    found = resolve_sharding("from_dlpack", device).device_set
+    if len(found) != 1:
+        raise ValueError(f"from_dlpack: a sharding of {len(found)} devices given; one device is "
+                         "required; put the result on more with olympus.device_put.")
+    return next(iter(found))
+
+
+def _from_host(x: Any, target: Any, copy: bool | None) -> Any:
+    """An array in the host's memory, on a device of its own kind or where it is wanted."""
+    where = target or devices.default_device()
+    if where.platform != "cpu":
+        where = devices.devices("cpu")[0]
+    try:
+        value = np.from_dlpack(x)
+    except (RuntimeError, BufferError):     # bfloat16 and its like; whoever refuses does so again
+        return _imported(x.__dlpack__(), where, copy)
+    out = array_from_numpy(value, False, where, copy=bool(copy))
+    if copy is False and value.size and (
+            out.dtype != value.dtype or lib.unsafe_buffer_pointer(out) != value.ctypes.data):
+        raise ValueError(f"from_dlpack: an array of dtype {value.dtype}, shape {value.shape}, "
+                         f"strides {value.strides} at {value.ctypes.data:#x} and copy=False given; "
+                         f"{_shareable(value)}; leave copy unset.")
+    return out
+
+
+def _shareable(value: np.ndarray) -> str:
+    if dtypes.canonicalize_dtype(value.dtype) != value.dtype:
+        return "64-bit dtypes become narrower unless x64 is on"
+    if not value.flags.c_contiguous:
+        return "only row-major data is shared"
+    return "only data at addresses that are multiples of 64 is shared"
+
+
+def _from_gpu(x: Any, index: int, copy: bool | None) -> Any:
+    """An array in a GPU's memory, on the device with this number."""
+    found = [d for d in devices.local_devices(None, "gpu") if d.local_hardware_id == index]
+    if not found:
+        raise ValueError(f"from_dlpack: an array on GPU {index} given; this process has no such "
+                         "device.")
+    stream = found[0].get_stream_for_external_ready_events()
+    return _imported(x.__dlpack__(stream=stream), found[0], copy, stream)
+
+
+def _imported(capsule: Any, device: Any, copy: bool | None, stream: int | None = None) -> Any:
+    try:
+        return lib.from_dlpack(capsule, device, make_aval, stream=stream, copy=copy)
+    except BufferError as error:
+        if copy is False:
+            raise ValueError(str(error)) from None
+        raise
