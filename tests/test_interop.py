@@ -155,7 +155,7 @@ def test_the_module_says_what_it_can_do():
                     "indexing": onp.argmax(onp.zeros(2)).dtype}
             assert info.default_dtypes() == made
             assert ("int64" in info.dtypes(kind="signed integer")) == x64
-            assert info.dtypes()["bool"] == bool and "bfloat16" not in info.dtypes()
+            assert info.dtypes()["bool"] == "bool" and "bfloat16" not in info.dtypes()
             assert len(info.dtypes(kind=("bool", "unsigned integer"))) == 4 + x64
     with pytest.raises(ValueError, match="2020"):
         onp.ones(1).__array_namespace__(api_version="2020.01")

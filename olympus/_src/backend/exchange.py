@@ -1,7 +1,7 @@
 """Arrays given to other libraries: `__dlpack__` and `__dlpack_device__`.
 
-What lies in the host's memory and has a dtype of NumPy's is NumPy's to export: its capsules say that
-the memory is read-only, which jaxlib's cannot.
+What lies in the host's memory and has a dtype of NumPy's is exported by NumPy, whose capsules say
+that the memory is read-only; jaxlib's cannot.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class ArrayNamespaceInfo:
                 and (kind is None or dtypes.isdtype(dtype, kind))}
 
 
-def __array_namespace_info__() -> ArrayNamespaceInfo:   # noqa: N807
+def __array_namespace_info__() -> ArrayNamespaceInfo:
     """What this module can do: `capabilities`, `devices`, `dtypes` and their defaults.
 
     >>> import olympus.numpy as jnp
