@@ -43,8 +43,8 @@ from .._src.numpy.einsum import (
 )
 from .._src.numpy.elementary import (
     around, cbrt, ceil, copysign, exp, exp2, expm1, floor, frexp, heaviside, hypot, isfinite, isinf,
-    isnan, isneginf, isposinf, ldexp, log, log10, log1p, log2, logaddexp, logaddexp2, modf,
-    nextafter, rint, round, signbit, spacing, sqrt, trunc
+    isnan, ldexp, log, log10, log1p, log2, logaddexp, logaddexp2, modf, nextafter, rint, round,
+    signbit, spacing, sqrt, trunc
 )
 from .._src.numpy.elementary import trunc as fix
 from .._src.numpy.files import (
@@ -90,8 +90,8 @@ from .._src.numpy.polynomial import (
     poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots
 )
 from .._src.numpy.predicates import (
-    allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isreal, isrealobj,
-    isscalar
+    allclose, array_equal, array_equiv, isclose, iscomplex, iscomplexobj, isneginf, isposinf,
+    isreal, isrealobj, isscalar
 )
 from .._src.numpy.printing import (
     array2string, array_repr, array_str, format_float_positional, format_float_scientific,

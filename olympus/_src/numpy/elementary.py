@@ -57,7 +57,7 @@ from .promote import (
 
 __all__ = [
     "around", "cbrt", "ceil", "copysign", "exp", "exp2", "expm1", "floor", "frexp", "heaviside",
-    "hypot", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "ldexp", "log", "log10", "log1p",
+    "hypot", "isfinite", "isinf", "isnan", "ldexp", "log", "log10", "log1p",
     "log2", "logaddexp", "logaddexp2", "modf", "nextafter", "rint", "round", "signbit", "spacing",
     "sqrt", "trunc",
 ]
@@ -88,43 +88,128 @@ def promote_real(name: str, *xs: Any) -> list[Any]:
 
 @eager_unary
 def exp(x: ArrayLike, /) -> Array:
-    """e to the power `x`."""
+    """e to the power x.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. Beyond the dtype
+      (88.7 in float32) it is infinite, far below 0 it is 0. Of complex numbers
+      `exp(re) * (cos(im) + i sin(im))`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.exp(onp.array([-onp.inf, 0., 1., 100.]))
+    Array([0.       , 1.       , 2.7182817,       inf], dtype=float32)
+    """
     return unary_inexact(transcendental.exp, x)
 
 
 @eager_unary
 def exp2(x: ArrayLike, /) -> Array:
-    """2 to the power `x`."""
+    """2 to the power x, exact for whole x that the dtype reaches.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. See `ldexp` for
+      a multiple of a power of 2.
+
+    >>> import olympus.numpy as onp
+    >>> onp.exp2(onp.array([-1, 0, 10]))
+    Array([5.000e-01, 1.000e+00, 1.024e+03], dtype=float32)
+    """
     return unary_inexact(transcendental.exp2, x)
 
 
 @eager_unary
 def expm1(x: ArrayLike, /) -> Array:
-    """`exp(x) - 1`, exact for small `x`."""
+    """`exp(x) - 1` without the loss of digits that subtracting costs near 0.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. -0 stays -0.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.array([1e-8])
+    >>> onp.expm1(x), onp.exp(x) - 1
+    (Array([1.e-08], dtype=float32), Array([0.], dtype=float32))
+    """
     return unary_inexact(transcendental.expm1, x)
 
 
 @eager_unary
 def log(x: ArrayLike, /) -> Array:
-    """The natural logarithm; NaN of negative real numbers."""
+    """The natural logarithm.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. -inf of ±0, NaN
+      of negative real numbers; complex ones have the branch with imaginary parts in [-pi, pi].
+
+    >>> import olympus.numpy as onp
+    >>> onp.log(onp.array([1., 0., -1.])), onp.log(onp.array([-1 + 0j]))
+    (Array([  0., -inf,  nan], dtype=float32), Array([0.+3.1415927j], dtype=complex64))
+    """
     return unary_inexact(transcendental.log, x)
 
 
 @eager_unary
 def log1p(x: ArrayLike, /) -> Array:
-    """`log(1 + x)`, exact for small `x`."""
+    """`log(1 + x)` without the loss of digits that adding costs near 0.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. -inf of -1, NaN
+      of real numbers below.
+
+    >>> import olympus.numpy as onp
+    >>> onp.log1p(onp.array([1e-8, -1.]))
+    Array([1.e-08,   -inf], dtype=float32)
+    """
     return unary_inexact(transcendental.log1p, x)
 
 
 @eager_unary
 def log2(x: ArrayLike, /) -> Array:
-    """The logarithm to base 2."""
+    """The logarithm to base 2.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. Where `log` is
+      infinite or NaN, so is this. For the exponent of a float see `frexp`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.log2(onp.array([1, 2, 1024, 0]))
+    Array([  0.,   1.,  10., -inf], dtype=float32)
+    """
     return unary_inexact(transcendental.log2, x)
 
 
 @eager_unary(composite=True)
 def log10(x: ArrayLike, /) -> Array:
-    """The logarithm to base 10."""
+    """The logarithm to base 10, as `log(x) / log(10)`: the last bit of powers of 10 may differ.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. Where `log` is
+      infinite or NaN, so is this.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.log10(onp.array([1, 1000, 0])).round(5))
+    [  0.   3. -inf]
+    """
     (x,) = promote_inexact("log10", x)
     return over_real(transcendental.log(x), _LN10)
 
@@ -186,13 +271,36 @@ _log_sum_real.defjvp(_log_sum_jvp, symbolic_zeros=True)
 
 @eager_binary(composite=True)
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`log(exp(x) + exp(y))` without overflow."""
+    """`log(exp(x) + exp(y))` without overflow: sums of probabilities that are kept as logarithms.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype; unlike in NumPy complex ones too.
+
+    Returns:
+      An array of the broadcast shape and promoted inexact dtype; -inf, which is a probability 0, of
+      two -inf. The derivatives are the two weights, which add up to 1, and finite at infinities.
+
+    >>> import olympus.numpy as onp
+    >>> onp.logaddexp(onp.array([1000., -onp.inf]), onp.array([1000., 0.]))
+    Array([1000.6932,    0.    ], dtype=float32)
+    """
     return _log_sum(x, y, name="logaddexp", base=math.e)
 
 
 @eager_binary(composite=True)
 def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """`log2(2**x + 2**y)` without overflow."""
+    """`log2(2**x + 2**y)` without overflow.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of any dtype.
+
+    Returns:
+      An array of the broadcast shape and promoted inexact dtype; see `logaddexp`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.logaddexp2(onp.array([3., 500.]), onp.array([3., 500.]))
+    Array([  4., 501.], dtype=float32)
+    """
     return _log_sum(x, y, name="logaddexp2", base=2.0)
 
 
@@ -200,19 +308,56 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @eager_unary
 def sqrt(x: ArrayLike, /) -> Array:
-    """The square root; NaN of negative real numbers."""
+    """The square root that is not negative; of complex numbers the one with a real part of at least
+    0.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. NaN of negative
+      real numbers, -0 of -0. The derivative at 0 is infinite.
+
+    >>> import olympus.numpy as onp
+    >>> onp.sqrt(onp.array([4., -1.])), onp.sqrt(onp.array([-1 + 0j]))
+    (Array([ 2., nan], dtype=float32), Array([0.+1.j], dtype=complex64))
+    """
     return unary_inexact(transcendental.sqrt, x)
 
 
 @eager_unary
 def cbrt(x: ArrayLike, /) -> Array:
-    """The cube root of real numbers."""
+    """The cube root of real numbers, negative ones too.
+
+    Args:
+      x: array or number of any shape, of real dtypes.
+
+    Returns:
+      Floats of that shape; integers become the default float. The derivative at 0 is infinite.
+
+    >>> import olympus.numpy as onp
+    >>> onp.cbrt(onp.array([-8., 27.]))
+    Array([-2.,  3.], dtype=float32)
+    """
     return unary_inexact(transcendental.cbrt, x)
 
 
 @eager_binary(composite=True)
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`sqrt(x1**2 + x2**2)` of real numbers, without overflow."""
+    """The length of the vector (x1, x2): `sqrt(x1**2 + x2**2)`, where the squares must not
+    overflow.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      Floats of the broadcast shape, infinite where either is, even beside NaN. The derivatives are
+      the cosines of the angles with the axes; at (0, 0) each is 1/2.
+
+    >>> import olympus.numpy as onp
+    >>> onp.hypot(onp.array([3., 3e30]), onp.array([4., 4e30]))
+    Array([5.e+00, 5.e+30], dtype=float32)
+    """
     x, y = promote_real("hypot", x1, x2)
     shape = broadcast_shapes(x.shape, y.shape)
     return _hypot(broadcast_to(x, shape), broadcast_to(y, shape))
@@ -251,19 +396,55 @@ def _rounding(op: Any, name: str, x: Any) -> Any:
 
 @eager_unary
 def floor(x: ArrayLike, /) -> Array:
-    """The largest integer not above `x`, in the dtype of `x`."""
+    """The largest integer that is not above x.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      An array of the same dtype: floats stay floats, and integers are as they are. The derivative
+      is 0 everywhere.
+
+    >>> import olympus.numpy as onp
+    >>> onp.floor(onp.array([1.7, -1.2]))
+    Array([ 1., -2.], dtype=float32)
+    """
     return _rounding(arithmetic.floor, "floor", x)
 
 
 @eager_unary
 def ceil(x: ArrayLike, /) -> Array:
-    """The smallest integer not below `x`, in the dtype of `x`."""
+    """The smallest integer that is not below x.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      An array of the same dtype: floats stay floats, and integers are as they are. -0 of what is
+      between -1 and 0. The derivative is 0 everywhere.
+
+    >>> import olympus.numpy as onp
+    >>> onp.ceil(onp.array([1.2, -1.7, -0.5]))
+    Array([ 2., -1., -0.], dtype=float32)
+    """
     return _rounding(arithmetic.ceil, "ceil", x)
 
 
 @eager_named
 def trunc(x: ArrayLike) -> Array:
-    """`x` without its fraction: rounded towards zero."""
+    """The integer next to x in the direction of 0: x without its fraction.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      An array of the same dtype: floats stay floats, and integers are as they are. The derivative
+      is 0 everywhere.
+
+    >>> import olympus.numpy as onp
+    >>> onp.trunc(onp.array([1.7, -1.7]))
+    Array([ 1., -1.], dtype=float32)
+    """
     return _rounding(_towards_zero, "trunc", x)
 
 
@@ -278,7 +459,19 @@ def _nearest_even(x: Any) -> Any:
 
 @eager_unary
 def rint(x: ArrayLike, /) -> Array:
-    """The nearest integer, halves to even, as floating point."""
+    """The nearest integer; of two that are as near the even one.
+
+    Args:
+      x: array or number of any shape; of complex numbers both parts are rounded.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float, unlike by
+      `round`. The derivative is 0 everywhere.
+
+    >>> import olympus.numpy as onp
+    >>> onp.rint(onp.array([0.5, 1.5, -2.5]))
+    Array([ 0.,  2., -2.], dtype=float32)
+    """
     (x,) = promote_inexact("rint", x)
     if dtypes.is_complex(x.dtype):
         return arithmetic.complex(_nearest_even(real(x)), _nearest_even(imag(x)))
@@ -287,11 +480,21 @@ def rint(x: ArrayLike, /) -> Array:
 
 @fused(static=("decimals", "out"))
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """`a` rounded to `decimals` places, halves to even; negative places round left of the point.
+    """Numbers rounded to decimal places; of two that are as near the one with an even last digit.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.round(jnp.array([0.5, 1.5, 2.25]), 1)
-    Array([0.5, 1.5, 2.2], dtype=float32)
+    Args:
+      a: array or number of any shape; of complex numbers both parts are rounded. Booleans are a
+        TypeError.
+      decimals: an int, known when tracing: places right of the point, or left of it if negative.
+      out: None: arrays cannot be written to.
+
+    Returns:
+      An array of the same dtype. Floats are scaled by the power of 10, rounded and scaled back, so
+      the last bit may differ from that of the decimal literal. Integers are rounded exactly.
+
+    >>> import olympus.numpy as onp
+    >>> onp.round(onp.array([0.5, 1.5, 2.25]), 1), onp.round(onp.array([1249, 1250]), -2)
+    (Array([0.5, 1.5, 2.2], dtype=float32), Array([1200, 1200], dtype=int32))
     """
     refuse_option("round", out=out)
     decimals = static_int(decimals, "round", "decimals")
@@ -328,13 +531,26 @@ def _round_integer(x: Any, unit: int) -> Any:
 
 
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """Alias of `round`."""
+    """Another name of `round`, with the same arguments.
+
+    Args:
+      a: array or number of any shape.
+      decimals: places right of the point, or left of it if negative.
+      out: None: arrays cannot be written to.
+
+    Returns:
+      An array of the same dtype.
+
+    >>> import olympus.numpy as onp
+    >>> onp.around(onp.array([1.25, 1.35]), 1)
+    Array([1.2, 1.4], dtype=float32)
+    """
     return round(a, decimals, out)
 
 
 # Parts and kinds of floating-point numbers -------------------------------------------------------
 
-def _kinds(name: str, x: Any, real_test: Any) -> Any:
+def any_part(name: str, x: Any, real_test: Any) -> Any:
     """A test of floating-point numbers; of either part of complex ones; False of integers."""
     (x,) = array_args(name, x)
     if dtypes.is_complex(x.dtype):
@@ -346,19 +562,52 @@ def _kinds(name: str, x: Any, real_test: Any) -> Any:
 
 @eager_unary
 def isnan(x: ArrayLike, /) -> Array:
-    """Whether elements are NaN: bool[...]."""
-    return _kinds("isnan", x, lambda x: ne(x, x))
+    """Whether elements are NaN, which `x == nan` does not tell.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      bool of that shape; of complex numbers true if either part is NaN, of integers False.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isnan(onp.array([onp.nan, 1., onp.inf]))
+    Array([ True, False, False], dtype=bool)
+    """
+    return any_part("isnan", x, lambda x: ne(x, x))
 
 
 @eager_unary
 def isinf(x: ArrayLike, /) -> Array:
-    """Whether elements are infinite: bool[...]."""
-    return _kinds("isinf", x, lambda x: eq(arithmetic.abs(x), scalar(np.inf, x)))
+    """Whether elements are infinite, of either sign.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      bool of that shape; of complex numbers true if either part is infinite, of integers False.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isinf(onp.array([onp.inf, -onp.inf, onp.nan, 1.]))
+    Array([ True,  True, False, False], dtype=bool)
+    """
+    return any_part("isinf", x, lambda x: eq(arithmetic.abs(x), scalar(np.inf, x)))
 
 
 @eager_unary
 def isfinite(x: ArrayLike, /) -> Array:
-    """Whether elements are neither infinite nor NaN: bool[...]."""
+    """Whether elements are numbers proper: neither infinite nor NaN.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      bool of that shape; of complex numbers true if both parts are finite, of integers True.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isfinite(onp.array([1., onp.inf, onp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """
     (x,) = array_args("isfinite", x)
     if dtypes.is_complex(x.dtype):
         return bitwise_and(is_finite(real(x)), is_finite(imag(x)))
@@ -367,33 +616,24 @@ def isfinite(x: ArrayLike, /) -> Array:
     return to_array(broadcast_to(literal(True, BOOL), x.shape))
 
 
-def _is_signed_infinity(name: str, x: Any, value: float, out: None) -> Any:
-    refuse_option(name, out=out)
-    (x,) = array_args(name, x)
-    if dtypes.is_complex(x.dtype):
-        raise TypeError(f"{name}: an operand of dtype {x.dtype} given; real numbers are required.")
-    return _kinds(name, x, lambda x: eq(x, scalar(value, x)))
-
-
-@fused(static=("out",))
-def isposinf(x: ArrayLike, /, out: None = None) -> Array:
-    """Whether elements are plus infinity: bool[...]."""
-    return _is_signed_infinity("isposinf", x, np.inf, out)
-
-
-@fused(static=("out",))
-def isneginf(x: ArrayLike, /, out: None = None) -> Array:
-    """Whether elements are minus infinity: bool[...]."""
-    return _is_signed_infinity("isneginf", x, -np.inf, out)
-
-
 def _signed_of(dtype: Any) -> np.dtype:
     return np.dtype(f"int{dtypes.itemsize_bits(dtype)}")
 
 
 @eager_unary
 def signbit(x: ArrayLike, /) -> Array:
-    """Whether elements have the sign bit set, -0.0 included: bool[...]."""
+    """Whether the sign bit is set: that of -0 and of negative NaN is, which `x < 0` does not see.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      bool of that shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.signbit(onp.array([-0., 0., -1.]))
+    Array([ True, False,  True], dtype=bool)
+    """
     (x,) = array_args("signbit", x)
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"signbit: an operand of dtype {x.dtype} given; real numbers are required.")
@@ -407,7 +647,19 @@ def signbit(x: ArrayLike, /) -> Array:
 
 @eager_binary(composite=True)
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The size of `x1` with the sign of `x2`, that of -0.0 included."""
+    """The size of x1 with the sign of x2, that of -0 included.
+
+    Args:
+      x1, x2: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      Floats of the broadcast shape and promoted dtype; integers become the default float. The
+      derivative by x1 is 1 or -1, that by x2 is 0.
+
+    >>> import olympus.numpy as onp
+    >>> onp.copysign(onp.array([1., -2.]), onp.array([-0., 0.]))
+    Array([-1.,  2.], dtype=float32)
+    """
     x, y = promote_real("copysign", x1, x2)
     shape = broadcast_shapes(x.shape, y.shape)
     # The result is made of x alone, but it is weak only if both operands are.
@@ -418,15 +670,38 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @eager_binary
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The next floating-point number after `x` towards `y`."""
+    """The next number that the dtype has after x in the direction of y.
+
+    Args:
+      x, y: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      Floats of the broadcast shape and promoted dtype; where both are equal y, where either is NaN
+      NaN.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.nextafter(1., onp.array([0., 1., 2.])) - 1)
+    [-5.9604645e-08  0.0000000e+00  1.1920929e-07]
+    """
     return arithmetic.nextafter(*promote_real("nextafter", x, y))
 
 
 @eager_unary(composite=True)
 def spacing(x: ArrayLike, /) -> Array:
-    """The distance from `x` to the next number away from zero, with the sign of `x`.
+    """The distance from x to the next number away from zero, with the sign of x.
 
-    Made of bits, because processors may take subnormal numbers for 0. NaN of infinities.
+    Made of bits, because processors may take subnormal numbers for 0.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      Floats of that shape; the machine epsilon of 1, the smallest subnormal of 0, NaN of
+      infinities.
+
+    >>> import olympus.numpy as onp
+    >>> onp.spacing(onp.array([1., 1e10, -1.]))
+    Array([ 1.1920929e-07,  1.0240000e+03, -1.1920929e-07], dtype=float32)
     """
     (x,) = promote_real("spacing", x)
     x, integer = broadcast_to(x, x.shape), _signed_of(x.dtype)
@@ -449,7 +724,19 @@ def spacing(x: ArrayLike, /) -> Array:
 
 @eager_binary(composite=True)
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """0 where `x1` is negative, 1 where positive, `x2` where 0, NaN where NaN."""
+    """The step function: 0 below zero, 1 above it, x2 where x1 is 0.
+
+    Args:
+      x1: where the step is taken.
+      x2: its values at 0, often 0, 1/2 or 1; real numbers that broadcast with `x1`.
+
+    Returns:
+      Floats of the broadcast shape and promoted dtype; NaN of NaN. The derivative by x1 is 0.
+
+    >>> import olympus.numpy as onp
+    >>> onp.heaviside(onp.array([-1., 0., 2., onp.nan]), 0.5)
+    Array([0. , 0.5, 1. , nan], dtype=float32)
+    """
     x, h = promote_real("heaviside", x1, x2)
     shape = broadcast_shapes(x.shape, h.shape)
     x, h = broadcast_to(x, shape), broadcast_to(h, shape)
@@ -479,7 +766,19 @@ def _power_of_two(e: Any, x: Any) -> Any:
 
 @eager_named
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`x1 * 2**x2` for integer `x2`, by exponent arithmetic, so that only the result rounds."""
+    """`x1 * 2**x2`, by the exponents' bits, so that nothing rounds or overflows on the way.
+
+    Args:
+      x1: real numbers; complex ones are a TypeError.
+      x2: integers of any size that broadcast with `x1`; floats are a ValueError.
+
+    Returns:
+      Floats of the broadcast shape and of the dtype of `x1`; what `frexp` took apart.
+
+    >>> import olympus.numpy as onp
+    >>> onp.ldexp(onp.array([1., 0.75]), onp.array([3, -1]))
+    Array([8.   , 0.375], dtype=float32)
+    """
     (e,) = array_args("ldexp", x2)
     if not dtypes.is_integer(e.dtype) and e.dtype != BOOL:
         raise ValueError(f"ldexp: x2 of dtype {e.dtype} given; integers are required.")
@@ -505,9 +804,18 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @eager_unary(composite=True)
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
-    """The pair (m, e) with `x = m * 2**e` and 0.5 <= |m| < 1: float and int32.
+    """Floats taken apart: the pair (m, e) with `x = m * 2**e` and 0.5 <= |m| < 1.
 
-    Zeros, infinities and NaN are their own mantissa, with exponent 0.
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      The mantissas, floats of that shape, and the exponents, int32. Zeros, infinities and NaN are
+      their own mantissa, with exponent 0. The derivative of the mantissa is `2**-e`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.frexp(onp.array([8., -0.3, 0.]))
+    (Array([ 0.5, -0.6,  0. ], dtype=float32), Array([ 4, -1,  0], dtype=int32))
     """
     (x,) = promote_real("frexp", x)
     wide = broadcast_to(_widened(x), x.shape)
@@ -535,7 +843,18 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
 @eager_unary(composite=True)
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
-    """The pair (fraction, whole part), both with the sign of `x`."""
+    """The pair (fraction, whole part), both with the sign of x.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      Two arrays of floats of that shape; of infinities the fraction is 0.
+
+    >>> import olympus.numpy as onp
+    >>> onp.modf(onp.array([1.5, -1.5, onp.inf]))
+    (Array([ 0.5, -0.5,  0. ], dtype=float32), Array([ 1., -1., inf], dtype=float32))
+    """
     (x,) = promote_real("modf", x)
     x = broadcast_to(x, x.shape)
     whole = _towards_zero(x)

@@ -19,11 +19,19 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
 from .creation import asarray
-from .elementary import isfinite, isnan
-from .promote import BOOL, array_args, broadcast_to, inexact, promote, to_array
+from .elementary import any_part, isfinite, isnan, scalar
+from .promote import (
+    BOOL,
+    array_args,
+    broadcast_to,
+    inexact,
+    promote,
+    refuse_option,
+    to_array,
+)
 
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "iscomplexobj",
-           "isreal", "isrealobj", "isscalar"]
+           "isneginf", "isposinf", "isreal", "isrealobj", "isscalar"]
 
 
 @fused(static=("equal_nan",))
@@ -96,6 +104,50 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     except ValueError:
         return asarray(False)
     return _equal(broadcast_to(a, shape), broadcast_to(b, shape), False)
+
+
+def _is_signed_infinity(name: str, x: Any, value: float, out: None) -> Any:
+    refuse_option(name, out=out)
+    (x,) = array_args(name, x)
+    if dtypes.is_complex(x.dtype):
+        raise TypeError(f"{name}: an operand of dtype {x.dtype} given; real numbers are required.")
+    return any_part(name, x, lambda x: eq(x, scalar(value, x)))
+
+
+@fused(static=("out",))
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
+    """Whether elements are plus infinity.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+      out: None: arrays cannot be written to.
+
+    Returns:
+      bool of that shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isposinf(onp.array([onp.inf, -onp.inf, 1.]))
+    Array([ True, False, False], dtype=bool)
+    """
+    return _is_signed_infinity("isposinf", x, np.inf, out)
+
+
+@fused(static=("out",))
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
+    """Whether elements are minus infinity.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+      out: None: arrays cannot be written to.
+
+    Returns:
+      bool of that shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isneginf(onp.array([onp.inf, -onp.inf, 1.]))
+    Array([False,  True, False], dtype=bool)
+    """
+    return _is_signed_infinity("isneginf", x, -np.inf, out)
 
 
 @fused

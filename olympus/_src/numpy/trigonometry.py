@@ -32,111 +32,323 @@ __all__ = [
 
 @eager_unary
 def sin(x: ArrayLike, /) -> Array:
-    """The sine of radians."""
+    """The sine of angles in radians.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. NaN of
+      infinities. Large angles are reduced exactly, so they keep their digits.
+
+    >>> import olympus.numpy as onp
+    >>> onp.sin(onp.array([0., onp.pi / 6, onp.pi / 2]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return unary_inexact(transcendental.sin, x)
 
 
 @eager_unary
 def cos(x: ArrayLike, /) -> Array:
-    """The cosine of radians."""
+    """The cosine of angles in radians.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. NaN of
+      infinities.
+
+    >>> import olympus.numpy as onp
+    >>> onp.cos(onp.array([0., onp.pi]))
+    Array([ 1., -1.], dtype=float32)
+    """
     return unary_inexact(transcendental.cos, x)
 
 
 @eager_unary
 def tan(x: ArrayLike, /) -> Array:
-    """The tangent of radians."""
+    """The tangent of angles in radians: sine over cosine.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. Large, not
+      infinite, next to the poles, since no float is pi / 2 exactly.
+
+    >>> import olympus.numpy as onp
+    >>> onp.tan(onp.array([0., onp.pi / 4]))
+    Array([0., 1.], dtype=float32)
+    """
     return unary_inexact(transcendental.tan, x)
 
 
 @eager_unary
 def arcsin(x: ArrayLike, /) -> Array:
-    """The inverse of sin; NaN outside [-1, 1]."""
+    """The angle in [-pi/2, pi/2] whose sine is x.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Radians, floating or complex, of that shape. NaN outside [-1, 1]; complex numbers have an
+      arcsine everywhere. The derivative at ±1 is infinite.
+
+    >>> import olympus.numpy as onp
+    >>> onp.arcsin(onp.array([0., 1., 2.]))
+    Array([0.       , 1.5707964,       nan], dtype=float32)
+    """
     return unary_inexact(transcendental.asin, x)
 
 
 @eager_unary
 def arccos(x: ArrayLike, /) -> Array:
-    """The inverse of cos; NaN outside [-1, 1]."""
+    """The angle in [0, pi] whose cosine is x.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Radians, floating or complex, of that shape. NaN outside [-1, 1]; complex numbers have an
+      arccosine everywhere. The derivative at ±1 is infinite.
+
+    >>> import olympus.numpy as onp
+    >>> onp.arccos(onp.array([1., 0., -1.]))
+    Array([0.       , 1.5707964, 3.1415927], dtype=float32)
+    """
     return unary_inexact(transcendental.acos, x)
 
 
 @eager_unary
 def arctan(x: ArrayLike, /) -> Array:
-    """The inverse of tan."""
+    """The angle in [-pi/2, pi/2] whose tangent is x; ±pi/2 of infinities.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Radians, floating or complex, of that shape. For the angle of a point see `arctan2`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.arctan(onp.array([0., 1., onp.inf]))
+    Array([0.       , 0.7853981, 1.5707964], dtype=float32)
+    """
     return unary_inexact(transcendental.atan, x)
 
 
 @eager_binary
 def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The angle of the point (x2, x1), in (-pi, pi]."""
+    """The angle of the point with ordinate x1 and abscissa x2, from the positive axis, in [-pi,
+    pi].
+
+    Args:
+      x1: ordinates, which come first, since the tangent is x1 / x2.
+      x2: abscissas that broadcast with them.
+
+    Returns:
+      Radians in the promoted inexact dtype. The sign of a zero counts: on the negative axis the
+      angle is pi above and -pi below. At (0, 0) it is 0 or ±pi, and its derivative NaN.
+
+    >>> import olympus.numpy as onp
+    >>> y, x = onp.array([1., 0., -0.]), onp.array([1., -1., -1.])
+    >>> print(onp.arctan2(y, x) / onp.pi)
+    [ 0.25  1.   -1.  ]
+    """
     return binary_inexact(atan2_p, x1, x2)
 
 
 @eager_unary
 def sinh(x: ArrayLike, /) -> Array:
-    """The hyperbolic sine."""
+    """The hyperbolic sine, (e**x - e**-x) / 2, without loss of digits near 0.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. -0 stays -0.
+
+    >>> import olympus.numpy as onp
+    >>> onp.sinh(onp.array([0., 1., 1e-8]))
+    Array([0.0000000e+00, 1.1752012e+00, 9.9999999e-09], dtype=float32)
+    """
     return unary_inexact(transcendental.sinh, x)
 
 
 @eager_unary
 def cosh(x: ArrayLike, /) -> Array:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine, (e**x + e**-x) / 2.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. It overflows
+      only where the result does.
+
+    >>> import olympus.numpy as onp
+    >>> onp.cosh(onp.array([0., -1., 1.]))
+    Array([1.       , 1.5430806, 1.5430806], dtype=float32)
+    """
     return unary_inexact(transcendental.cosh, x)
 
 
 @eager_unary
 def tanh(x: ArrayLike, /) -> Array:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent, sinh over cosh: from -1 to 1, and close to x near 0.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. ±1 of
+      infinities.
+
+    >>> import olympus.numpy as onp
+    >>> onp.tanh(onp.array([0., 1., onp.inf]))
+    Array([0.       , 0.7615942, 1.       ], dtype=float32)
+    """
     return unary_inexact(transcendental.tanh, x)
 
 
 @eager_unary
 def arcsinh(x: ArrayLike, /) -> Array:
-    """The inverse of sinh."""
+    """The number whose hyperbolic sine is x: `log(x + sqrt(x**2 + 1))`, without overflow.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.arcsinh(onp.sinh(onp.array([0., 1., -3.]))))
+    [ 0.  1. -3.]
+    """
     return unary_inexact(transcendental.asinh, x)
 
 
 @eager_unary
 def arccosh(x: ArrayLike, /) -> Array:
-    """The inverse of cosh; NaN below 1."""
+    """The number from 0 whose hyperbolic cosine is x.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. NaN of real
+      numbers below 1; the derivative at 1 is infinite.
+
+    >>> import olympus.numpy as onp
+    >>> onp.arccosh(onp.array([1., 2., 0.5]))
+    Array([0.      , 1.316958,      nan], dtype=float32)
+    """
     return unary_inexact(transcendental.acosh, x)
 
 
 @eager_unary
 def arctanh(x: ArrayLike, /) -> Array:
-    """The inverse of tanh; NaN outside [-1, 1]."""
+    """The number whose hyperbolic tangent is x.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. Infinite at ±1,
+      NaN of real numbers beyond.
+
+    >>> import olympus.numpy as onp
+    >>> onp.arctanh(onp.array([0., 1., 2.]))
+    Array([ 0., inf, nan], dtype=float32)
+    """
     return unary_inexact(transcendental.atanh, x)
 
 
 @eager_unary
 def deg2rad(x: ArrayLike, /) -> Array:
-    """Degrees to radians."""
+    """Degrees as radians: times pi / 180.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      Floats of that shape; integers become the default float.
+
+    >>> import olympus.numpy as onp
+    >>> onp.deg2rad(onp.array([0, 90, 180]))
+    Array([0.       , 1.5707964, 3.1415927], dtype=float32)
+    """
     (x,) = promote_real("deg2rad", x)
     return mul(x, scalar(math.pi / 180, x))
 
 
 @eager_unary
 def rad2deg(x: ArrayLike, /) -> Array:
-    """Radians to degrees."""
+    """Radians as degrees: times 180 / pi.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      Floats of that shape; integers become the default float.
+
+    >>> import olympus.numpy as onp
+    >>> onp.rad2deg(onp.array([0., onp.pi]))
+    Array([  0., 180.], dtype=float32)
+    """
     (x,) = promote_real("rad2deg", x)
     return mul(x, scalar(180 / math.pi, x))
 
 
 @eager_unary
 def radians(x: ArrayLike, /) -> Array:
-    """Alias of `deg2rad`."""
+    """Degrees as radians: another name of `deg2rad`.
+
+    Args:
+      x: array or number of any shape, of real dtypes.
+
+    Returns:
+      Floats of that shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.radians(onp.array([180.]))
+    Array([3.1415927], dtype=float32)
+    """
     return deg2rad(x)
 
 
 @eager_unary
 def degrees(x: ArrayLike, /) -> Array:
-    """Alias of `rad2deg`."""
+    """Radians as degrees: another name of `rad2deg`.
+
+    Args:
+      x: array or number of any shape, of real dtypes.
+
+    Returns:
+      Floats of that shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.degrees(onp.array([onp.pi]))
+    Array([180.], dtype=float32)
+    """
     return rad2deg(x)
 
 
 @fused
 def sinc(x: ArrayLike, /) -> Array:
-    """`sin(pi x) / (pi x)`, 1 at 0; near 0 by its series, so that derivatives exist."""
+    """`sin(pi x) / (pi x)`, and 1 at 0: the ideal low-pass filter.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      Floating or complex numbers of that shape; integers become the default float. Near 0 it is
+      summed from its series, so that derivatives of every order exist there.
+
+    >>> import olympus.numpy as onp
+    >>> onp.sinc(onp.array([0., 0.25, 0.5]))
+    Array([1.        , 0.9003163 , 0.63661975], dtype=float32)
+    """
     (x,) = promote_inexact("sinc", x)
     return _sinc(mul(broadcast_to(x, x.shape), scalar(math.pi, x)))
 
@@ -173,7 +385,19 @@ def _away_from_zero(p: Any) -> tuple[Any, Any]:
 
 @fused
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind and order 0, of real numbers."""
+    """The modified Bessel function of the first kind and order 0; its derivative is that of order
+    1.
+
+    Args:
+      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+
+    Returns:
+      Floats of that shape; integers become the default float. It is even, 1 at 0, and grows as exp.
+
+    >>> import olympus.numpy as onp
+    >>> onp.i0(onp.array([0., 1., -1.]))
+    Array([1.       , 1.2660658, 1.2660658], dtype=float32)
+    """
     (x,) = promote_real("i0", x)
     return _i0(broadcast_to(x, x.shape))
 
@@ -205,7 +429,19 @@ def _i1_jvp(primals: Any, tangents: Any) -> Any:
 
 @fused(static=("deg",))
 def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """The argument of complex numbers, in radians (or degrees); 0 or pi of real numbers."""
+    """The argument of complex numbers: their angle from the positive real axis, in [-pi, pi].
+
+    Args:
+      z: array or number of any dtype and shape; real numbers have the angles 0 and pi.
+      deg: degrees rather than radians; a bool, known when tracing.
+
+    Returns:
+      Floats of that shape; NaN of NaN.
+
+    >>> import olympus.numpy as onp
+    >>> onp.angle(onp.array([1j, -1, 1]), deg=True)
+    Array([ 90., 180.,   0.], dtype=float32)
+    """
     (x,) = promote_inexact("angle", z)
     if dtypes.is_complex(x.dtype):
         found = transcendental.atan2(imag(x), real(x))
