@@ -45,7 +45,18 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 @fused
 def identity(x: ArrayLike) -> Array:
-    """The argument, as an array."""
+    """The argument itself, as an array: the activation of a layer that has none.
+
+    Args:
+      x: array or number.
+
+    Returns:
+      An array of the shape and dtype of x.
+
+    >>> from olympus import nn
+    >>> nn.identity(2.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
     return x
 
 
@@ -60,6 +71,12 @@ _relu.defjvps(lambda t, y, x: choose(uf.greater(x, 0), t, zeros_like(t)))
 @fused
 def relu(x: ArrayLike) -> Array:
     """max(x, 0); its derivative at 0 is 0.
+
+    Args:
+      x: numbers, any shape.
+
+    Returns:
+      An array of the shape and dtype of x.
 
     >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.relu(onp.array([-1., 0., 2.])))
@@ -79,50 +96,138 @@ _relu6.defjvps(lambda t, y, x: choose(logical_and(uf.greater(x, 0), uf.less(x, 6
 
 @fused
 def relu6(x: ArrayLike) -> Array:
-    """min(max(x, 0), 6); its derivative at 0 and 6 is 0."""
+    """min(max(x, 0), 6); its derivative at 0 and 6 is 0.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.relu6(onp.array([-1., 3., 8.])))
+    [0. 3. 6.]
+    """
     return _relu6(to_array(x))
 
 
 @fused
 def sigmoid(x: ArrayLike) -> Array:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)), from 0 to 1, without overflow.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x. `lax.logistic` is the same of floats.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.sigmoid(onp.array([-200., 0., 1.])))
+    [0.        0.5       0.7310586]
+    """
     return unary_inexact(logistic, x)
 
 
 @fused
 def softplus(x: ArrayLike) -> Array:
-    """log(1 + exp(x)), without overflow."""
+    """log(1 + exp(x)), a smooth relu, without overflow.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x. The derivative is sigmoid(x).
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.softplus(onp.array([-1., 0., 200.])))
+    [  0.3132617   0.6931472 200.       ]
+    """
     return el.logaddexp(x, 0.0)
 
 
 @fused
 def log_sigmoid(x: ArrayLike) -> Array:
-    """log(sigmoid(x)) = -softplus(-x)."""
+    """log(sigmoid(x)) = -softplus(-x), finite where the sigmoid underflows.
+
+    Args:
+      x: numbers (not bool), any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x, never positive.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.log_sigmoid(onp.array([-200., 0., 200.])))
+    [-200.          -0.6931472   -0.       ]
+    """
     return uf.negative(softplus(uf.negative(x)))
 
 
 @fused
 def sparse_plus(x: ArrayLike) -> Array:
-    """0 up to -1, (x + 1)^2 / 4 up to 1, then x."""
+    """0 up to -1, (x + 1)² / 4 up to 1, then x: a softplus that is exactly 0.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x. The derivative is sparse_sigmoid(x).
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.sparse_plus(onp.array([-2., 0., 3.])))
+    [0.   0.25 3.  ]
+    """
     middle = uf.divide(uf.square(uf.add(x, 1.0)), 4)
     return choose(uf.less_equal(x, -1.0), 0.0, choose(uf.greater_equal(x, 1.0), x, middle))
 
 
 @fused
 def sparse_sigmoid(x: ArrayLike) -> Array:
-    """The derivative of sparse_plus: 0 up to -1, (x + 1) / 2 up to 1, then 1."""
+    """0 up to -1, (x + 1) / 2 up to 1, then 1: the derivative of `sparse_plus`.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.sparse_sigmoid(onp.array([-2., 0.5, 3.])))
+    [0.   0.75 1.  ]
+    """
     return uf.multiply(0.5, uf.minimum(uf.maximum(uf.add(x, 1.0), 0.0), 2.0))
 
 
 @fused
 def soft_sign(x: ArrayLike) -> Array:
-    """x / (|x| + 1)."""
+    """x / (|x| + 1): from -1 to 1 like tanh, but more slowly.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.soft_sign(onp.array([-1., 0., 3.])))
+    [-0.5   0.    0.75]
+    """
     return uf.divide(x, uf.add(uf.absolute(x), 1))
 
 
 @fused
 def silu(x: ArrayLike) -> Array:
-    """x sigmoid(x), also called swish."""
+    """x sigmoid(x), also called swish.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x; its minimum is -0.28, at -1.28.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.silu(onp.array([-1., 0., 10.])))
+    [-0.26894143  0.          9.999546  ]
+    """
     return uf.multiply(x, sigmoid(x))
 
 
@@ -131,18 +236,54 @@ swish = silu
 
 @fused
 def mish(x: ArrayLike) -> Array:
-    """x tanh(softplus(x))."""
+    """x tanh(softplus(x)): like `silu` smooth, and below 0 for negative x.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x. Misra, "Mish: a self regularized non-monotonic activation
+      function" (2019).
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.mish(onp.array([-1., 0., 10.])))
+    [-0.30340144  0.         10.        ]
+    """
     return uf.multiply(x, trig.tanh(softplus(x)))
 
 
 def tanh(x: ArrayLike, /) -> Array:
-    """Hyperbolic tangent."""
+    """The hyperbolic tangent, from -1 to 1.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.tanh(onp.array([-100., 0., 0.5])))
+    [-1.          0.          0.46211717]
+    """
     return trig.tanh(x)
 
 
 @fused
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x where positive, else alpha (exp(x) - 1)."""
+    """x where positive, else alpha (exp(x) - 1).
+
+    Args:
+      x: numbers, any shape; integers become floats.
+      alpha: minus the limit at -∞; the derivative jumps at 0 unless it is 1.
+
+    Returns:
+      An array of the shape of x. Clevert et al., "Fast and accurate deep network learning by
+      exponential linear units (ELUs)" (2016).
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.elu(onp.array([-100., 0., 3.])))
+    [-1.  0.  3.]
+    """
     positive = uf.greater(x, 0)
     guarded = choose(positive, 0.0, x)
     return choose(positive, x, uf.multiply(alpha, el.expm1(guarded)))
@@ -152,39 +293,106 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 def selu(x: ArrayLike) -> Array:
     """scale * elu(x, alpha) with the constants that keep mean 0 and variance 1.
 
-    Klambauer et al., "Self-normalizing neural networks" (2017).
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x. Klambauer et al., "Self-normalizing neural networks" (2017).
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.selu(onp.array([-1., 0., 1.])))
+    [-1.1113307  0.         1.050701 ]
     """
     return uf.multiply(SELU_SCALE, elu(x, SELU_ALPHA))
 
 
 @fused
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1): elu with a continuous derivative."""
+    """max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1): elu with a continuous derivative.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+      alpha: minus the limit at -∞.
+
+    Returns:
+
+      An array of the shape of x. Barron, "Continuously differentiable exponential linear units"
+      (2017).
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.celu(onp.array([-2., 0., 3.]), alpha=2.0))
+    [-1.2642411  0.         3.       ]
+    """
     low = uf.multiply(alpha, el.expm1(uf.divide(uf.minimum(x, 0.0), alpha)))
     return uf.add(uf.maximum(x, 0.0), low)
 
 
 @fused
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
-    """x where x >= 0, else negative_slope * x."""
+    """x where x >= 0, else negative_slope * x.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+      negative_slope: the slope below 0, a number or an array that broadcasts with x.
+
+    Returns:
+      An array of the shape of x. The derivative at 0 is 1.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.leaky_relu(onp.array([-1., 2.]), 0.25))
+    [-0.25  2.  ]
+    """
     return choose(uf.greater_equal(x, 0), x, uf.multiply(negative_slope, x))
 
 
 @fused
 def hard_tanh(x: ArrayLike) -> Array:
-    """x limited to [-1, 1]."""
+    """x limited to [-1, 1].
+
+    Args:
+      x: numbers, any shape.
+
+    Returns:
+      An array of the shape and dtype of x. The derivative is 1 in [-1, 1] and 0 outside.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.hard_tanh(onp.array([-2., 0.5, 2.])))
+    [-1.   0.5  1. ]
+    """
     return choose(uf.greater(x, 1), 1, choose(uf.less(x, -1), -1, x))
 
 
 @fused
 def hard_sigmoid(x: ArrayLike) -> Array:
-    """relu6(x + 3) / 6."""
+    """relu6(x + 3) / 6, a sigmoid in three straight pieces: 0 up to -3, 1 from 3 on.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.hard_sigmoid(onp.array([-4., 0., 1.5])))
+    [0.   0.5  0.75]
+    """
     return uf.divide(relu6(uf.add(x, 3.0)), 6.0)
 
 
 @fused
 def hard_silu(x: ArrayLike) -> Array:
-    """x hard_sigmoid(x), also called hard swish."""
+    """x hard_sigmoid(x), also called hard swish: `silu` without an exponential.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x. Howard et al., "Searching for MobileNetV3" (2019).
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.hard_silu(onp.array([-4., 1., 4.])))
+    [-0.         0.6666667  4.       ]
+    """
     return uf.multiply(x, hard_sigmoid(x))
 
 
@@ -193,7 +401,19 @@ hard_swish = hard_silu
 
 @fused
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
-    """(x + sqrt(x^2 + b)) / 2."""
+    """(x + sqrt(x² + b)) / 2: a smooth relu without an exponential.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+      b: >= 0, how smooth: relu at 0.
+
+    Returns:
+      An array of the shape of x. Barron, "Squareplus: a softplus-like algebraic rectifier" (2021).
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.squareplus(onp.array([-1., 0., 1.])), nn.squareplus(-1., 0.))
+    [0.618034 1.       1.618034] 0.0
+    """
     return uf.divide(uf.add(x, el.sqrt(uf.add(uf.square(x), b))), 2)
 
 
@@ -204,6 +424,14 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     Args:
       x: array; integers become floats.
       approximate: by tanh (Hendrycks and Gimpel 2016) instead of erfc.
+
+    Returns:
+      An array of the shape of x.
+
+    >>> from olympus import numpy as onp, nn
+    >>> x = onp.array([-1., 0., 1.])
+    >>> print(nn.gelu(x), nn.gelu(x, approximate=False))
+    [-0.15880796  0.          0.841192  ] [-0.15865527  0.          0.8413447 ]
     """
     x = _inexact(x)
     if not approximate:
@@ -218,7 +446,17 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along an axis times the sigmoid of the second half.
 
-    Raises ValueError where the axis has an odd size.
+    Args:
+      x: array; integers become floats.
+      axis: the axis, of even size (ValueError otherwise).
+
+    Returns:
+      An array with half as many entries along the axis. Dauphin et al., "Language modeling with
+      gated convolutional networks" (2017).
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.glu(onp.array([1., 2., 0., 100.])))
+    [0.5 2. ]
     """
     x = to_array(array_args("glu", x)[0])
     axis = canonical_axis(axis, x.ndim, "glu")
@@ -266,6 +504,9 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
       axis: axis or axes to normalize over; None is all.
       where: bool, broadcasts to x; elements to include. The others give 0.
 
+    Returns:
+      An array of the shape of x, whose elements add up to 1 along the axes.
+
     >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.softmax(onp.array([1., 1.])))
     [0.5 0.5]
@@ -290,9 +531,19 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
 @fused(static=("axis",))
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """log(softmax(x)) without loss where softmax is small; the arguments of `softmax`.
+    """log(softmax(x)), without loss where softmax is small.
 
-    Elements that `where` excludes give -inf.
+    Args:
+      x: array; integers become floats.
+      axis: axis or axes to normalize over; None is all.
+      where: bool, broadcasts to x; elements to include. The others give -inf.
+
+    Returns:
+      An array of the shape of x, whose exponentials add up to 1 along the axes.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.log_softmax(onp.array([0., 200.])))
+    [-200.    0.]
     """
     x, axis = _inexact(x), _static_axis(axis)
     inside = x if where is None else choose(where, x, -math.inf)
@@ -316,6 +567,9 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
       return_sign: whether to return (log of the absolute value, sign) instead; without it, a
         negative sum gives NaN.
       where: bool, broadcasts to a; elements to include.
+
+    Returns:
+      An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0.
 
     >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.logsumexp(onp.array([1000., 1000.])))
@@ -346,7 +600,21 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
 @fused(static=("axis", "keepdims"))
 def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
                keepdims: bool = False) -> Array:
-    """log(mean(exp(x))) along axes; `where` says which elements count."""
+    """log(mean(exp(x))) along axes, without overflow.
+
+    Args:
+      x: array; integers become floats.
+      axis: axis or axes; None is all.
+      where: bool, broadcasts to x; elements that count.
+      keepdims: whether reduced axes stay with size 1.
+
+    Returns:
+      An array without the axes; NaN where there are no elements.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.logmeanexp(onp.array([[1000., 1000.], [0., -float("inf")]]), axis=1))
+    [ 1.000000e+03 -6.931472e-01]
+    """
     x = _inexact(x)
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     if where is None:
@@ -359,7 +627,18 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
 
 @fused
 def log1mexp(x: ArrayLike) -> Array:
-    """log(1 - exp(-x)), accurate for small and large x > 0."""
+    """log(1 - exp(-x)), accurate for small and large x > 0.
+
+    Args:
+      x: numbers, any shape; integers become floats.
+
+    Returns:
+      An array of the shape of x: -inf at 0, NaN below.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.log1mexp(onp.array([1e-10, 1., 50.])))
+    [-2.3025850e+01 -4.5867515e-01 -1.9287499e-22]
+    """
     x = _inexact(x)
     small = uf.less(x, math.log(2))
     low = el.log(uf.negative(el.expm1(uf.negative(choose(small, x, 1.0)))))

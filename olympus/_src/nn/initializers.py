@@ -30,7 +30,17 @@ _CUT, _COMPLEX_CUT = 0.87962566103423978, 0.95311164380491208
 
 
 class Initializer(Protocol):
-    """What makes initial weights: `init(key, shape, dtype=..., out_sharding=None)`."""
+    """What makes initial weights: `init(key, shape, dtype=..., out_sharding=None)`.
+
+    An initializer is any function of that signature, such as `zeros`; those of random numbers are
+    made by functions here, such as `normal`.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> init = initializers.normal(stddev=0.1)
+    >>> init(olympus.random.key(0), (2, 3), "float32").shape
+    (2, 3)
+    """
 
     def __call__(self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
         """An array of the shape and dtype."""
@@ -41,6 +51,15 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
           out_sharding: ShardingLike = None) -> Array:
     """Zeros; the key is not used.
 
+    Args:
+      key: ignored.
+      shape: the result's shape.
+      dtype: its dtype; None is the default float.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype.
+
     >>> import olympus
     >>> olympus.nn.initializers.zeros(olympus.random.key(0), (2,))
     Array([0., 0.], dtype=float32)
@@ -50,7 +69,22 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
 
 def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
          out_sharding: ShardingLike = None) -> Array:
-    """Ones; the key is not used."""
+    """Ones; the key is not used.
+
+    Args:
+      key: ignored.
+      shape: the result's shape.
+      dtype: its dtype; None is the default float.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> print(initializers.ones(olympus.random.key(0), (2,), "int32"))
+    [1 1]
+    """
     return creation.ones(shape, dtype, out_sharding=out_sharding)
 
 
@@ -65,7 +99,20 @@ def _initializer(make: Callable[..., Any], default: Any) -> Initializer:
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of arrays equal to `value`, which broadcasts to the shape."""
+    """An initializer of arrays equal to `value`.
+
+    Args:
+      value: a number, or an array that broadcasts to the shapes.
+      dtype: the dtype unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer`, which ignores its key.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> print(initializers.constant(0.5)(olympus.random.key(0), (3,)))
+    [0.5 0.5 0.5]
+    """
     return _initializer(lambda key, shape, dtype: creation.full(shape, value, dtype), dtype)
 
 
@@ -74,20 +121,63 @@ def _scaled(sample: Any, factor: Any) -> Any:
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of numbers uniform in [0, scale)."""
+    """An initializer of numbers uniform in [0, scale).
+
+    Args:
+      scale: the upper end; for numbers of both signs see `variance_scaling`.
+      dtype: the dtype unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer`.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> w = initializers.uniform(3.0)(olympus.random.key(0), (100, 100))
+    >>> print(w.mean().round(1))
+    1.5
+    """
     return _initializer(lambda key, shape, dtype: _scaled(
         samplers.uniform(key, shape, dtype), scale), dtype)
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of normal numbers of the standard deviation, mean 0."""
+    """An initializer of normal numbers of mean 0.
+
+    Args:
+      stddev: the standard deviation.
+      dtype: the dtype, floating or complex, unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer`.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> w = initializers.normal(2.0)(olympus.random.key(0), (100, 100))
+    >>> print(w.std().round(1))
+    2.0
+    """
     return _initializer(lambda key, shape, dtype: _scaled(
         samplers.normal(key, shape, dtype), stddev), dtype)
 
 
 def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None,
                      lower: ArrayLike = -2.0, upper: ArrayLike = 2.0) -> Initializer:
-    """An initializer of stddev times normal numbers that are cut off at lower and upper."""
+    """An initializer of normal numbers that are cut off, times a factor.
+
+    Args:
+      stddev: the factor; the standard deviation of what is left is less: 0.88 of it at ±2.
+      dtype: the dtype unless the call names one; None is the default float.
+      lower, upper: where the standard normal law is cut off.
+
+    Returns:
+      An `Initializer`.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> w = initializers.truncated_normal(1.0)(olympus.random.key(0), (100, 100))
+    >>> print(w.std().round(2), abs(w).max() <= 2)
+    0.89 True
+    """
     return _initializer(lambda key, shape, dtype: _scaled(
         samplers.truncated_normal(key, lower, upper, shape, dtype), stddev), dtype)
 
@@ -158,7 +248,17 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str,
         others are a receptive field, which counts in inputs and outputs.
       dtype: the default dtype.
 
+    Returns:
+      An `Initializer` of arrays of at least two axes.
+
     Raises ValueError for another mode or distribution, and for shapes of fewer than two axes.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> init = initializers.variance_scaling(1.0, "fan_out", "normal")
+    >>> w = init(olympus.random.key(0), (300, 100))
+    >>> print((w.var() * 100).round(1))
+    1.0
     """
     if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(f"variance_scaling: mode {mode!r} given; one of "
@@ -178,14 +278,42 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str,
 def glorot_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
                    batch_axis: int | Sequence[int] = (),
                    dtype: DTypeLike | None = None) -> Initializer:
-    """Uniform numbers of variance 1 / fan_avg (Glorot and Bengio 2010)."""
+    """An initializer of uniform numbers of variance 1 / fan_avg (Glorot and Bengio 2010).
+
+    Args:
+      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
+      dtype: the dtype unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer` of arrays of at least two axes.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> w = initializers.glorot_uniform()(olympus.random.key(0), (300, 100))
+    >>> print((abs(w).max() ** 2 * (300 + 100) / 2).round(1))        # 3 times the variance
+    3.0
+    """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def glorot_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
                   batch_axis: int | Sequence[int] = (),
                   dtype: DTypeLike | None = None) -> Initializer:
-    """Truncated normal numbers of variance 1 / fan_avg (Glorot and Bengio 2010)."""
+    """An initializer of truncated normal numbers of variance 1 / fan_avg (Glorot and Bengio 2010).
+
+    Args:
+      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
+      dtype: the dtype unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer` of arrays of at least two axes.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> w = initializers.glorot_normal()(olympus.random.key(0), (300, 100))
+    >>> print((w.var() * (300 + 100) / 2).round(1))
+    1.0
+    """
     return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis,
                             dtype)
 
@@ -193,27 +321,83 @@ def glorot_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[in
 def lecun_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
                   batch_axis: int | Sequence[int] = (),
                   dtype: DTypeLike | None = None) -> Initializer:
-    """Uniform numbers of variance 1 / fan_in (LeCun et al. 1998)."""
+    """An initializer of uniform numbers of variance 1 / fan_in (LeCun et al. 1998).
+
+    Args:
+      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
+      dtype: the dtype unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer` of arrays of at least two axes.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> kernel = initializers.lecun_uniform()(olympus.random.key(0), (3, 3, 16, 64))    # HWIO
+    >>> print((kernel.var() * 3 * 3 * 16).round(1))
+    1.0
+    """
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def lecun_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
                  batch_axis: int | Sequence[int] = (),
                  dtype: DTypeLike | None = None) -> Initializer:
-    """Truncated normal numbers of variance 1 / fan_in (LeCun et al. 1998)."""
+    """An initializer of truncated normal numbers of variance 1 / fan_in (LeCun et al. 1998).
+
+    Args:
+      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
+      dtype: the dtype unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer` of arrays of at least two axes.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> w = initializers.lecun_normal()(olympus.random.key(0), (300, 100))
+    >>> print((w.var() * 300).round(1))
+    1.0
+    """
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis,
                             dtype)
 
 
 def he_uniform(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
                batch_axis: int | Sequence[int] = (), dtype: DTypeLike | None = None) -> Initializer:
-    """Uniform numbers of variance 2 / fan_in, for relu (He et al. 2015)."""
+    """An initializer of uniform numbers of variance 2 / fan_in, for relu (He et al. 2015).
+
+    Args:
+      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
+      dtype: the dtype unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer` of arrays of at least two axes.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> w = initializers.he_uniform()(olympus.random.key(0), (300, 100))
+    >>> print((w.var() * 300).round(1))
+    2.0
+    """
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
 def he_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
               batch_axis: int | Sequence[int] = (), dtype: DTypeLike | None = None) -> Initializer:
-    """Truncated normal numbers of variance 2 / fan_in, for relu (He et al. 2015)."""
+    """An initializer of truncated normal numbers of variance 2 / fan_in, for relu (He et al. 2015).
+
+    Args:
+      in_axis, out_axis, batch_axis: which axes are which; see `variance_scaling`.
+      dtype: the dtype unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer` of arrays of at least two axes.
+
+    >>> import olympus
+    >>> from olympus.nn import initializers
+    >>> w = initializers.he_normal()(olympus.random.key(0), (300, 100))
+    >>> print((w.var() * 300).round(1))
+    2.0
+    """
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis,
                             dtype)
 

@@ -37,6 +37,13 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
       epsilon: added to the variance.
       where: bool, broadcasts to x; elements that count in the statistics.
       algorithm: "fast" computes the variance as mean(x^2) - mean^2, "stable" from x - mean.
+
+    Returns:
+      An array of the shape of x; integers become floats.
+
+    >>> from olympus import numpy as onp, nn
+    >>> print(nn.standardize(onp.array([1., 2., 3.]), epsilon=0.0).round(3))
+    [-1.225  0.     1.225]
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: algorithm {algorithm!r} given; 'fast' or 'stable' is "
@@ -73,6 +80,9 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
       dtype: the result's; None is the default float.
       axis: where the new axis goes in the result.
       out_sharding: None.
+
+    Returns:
+      An array of one axis more than x has.
 
     >>> import olympus, olympus.numpy as onp
     >>> print(olympus.nn.one_hot(onp.array([0, 2]), 3))

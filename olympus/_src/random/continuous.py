@@ -56,6 +56,9 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
       dtype: an unsigned integer dtype; None is uint32, or uint64 with x64 on.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
+    Returns:
+      An array of that shape and dtype, each bit 0 or 1 with equal probability.
+
     >>> import olympus
     >>> olympus.random.bits(olympus.random.key(0), (2,), "uint8").dtype
     dtype('uint8')
@@ -115,6 +118,9 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
       minval, maxval: bounds; arrays that broadcast to the shape.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
+    Returns:
+      An array of that shape and dtype, with as many random bits as the dtype's mantissa has.
+
     >>> import olympus
     >>> olympus.random.uniform(olympus.random.key(0), (3,)).shape
     (3,)
@@ -163,6 +169,9 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
       dtype: a float or complex dtype; None is the default float.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
+    Returns:
+      An array of that shape and dtype; complex numbers have parts of variance 1/2.
+
     >>> import olympus
     >>> olympus.random.normal(olympus.random.key(0), (2, 3)).shape
     (2, 3)
@@ -195,6 +204,14 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
       shape: the result's shape; None is that of the bounds.
       dtype: a float dtype; None is the default one.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype.
+
+    >>> from olympus import random
+    >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (10000,))
+    >>> print(x.min().round(1), x.max().round(1))
+    -1.0 2.0
     """
     typed_aval(key, "truncated_normal")
     drawn = _truncated_normal(key, lower, upper, dtype=float_dtype("truncated_normal", dtype),
@@ -222,7 +239,22 @@ def _exponential(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
                 out_sharding: ShardingLike = None) -> Array:
-    """Exponential numbers of mean 1, density exp(-x): `uniform`'s arguments."""
+    """Exponential numbers of mean 1, density exp(-x) for x >= 0.
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; divide it by a rate for another mean.
+
+    >>> from olympus import random
+    >>> x = random.exponential(random.key(0), (10000,))
+    >>> print(x.mean().round(1), x.min() >= 0)
+    1.0 True
+    """
     return _draw("exponential", _exponential, key, shape, dtype, out_sharding)
 
 
@@ -265,6 +297,15 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
       dtype: a float dtype; None is the default one.
       mode: "high" draws twice the bits, for tails beyond 17 (float32); "low" and None do not.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype. The place of the largest logit plus Gumbel noise is a draw
+      from their softmax, as of `categorical`.
+
+    >>> from olympus import random
+    >>> x = random.gumbel(random.key(0), (10000,))
+    >>> print(x.mean().round(1))                    # Euler's constant, 0.577
+    0.6
     """
     typed_aval(key, "gumbel")
     drawn = _gumbel(key, shape=canonical_shape(shape, "gumbel"), dtype=float_dtype("gumbel", dtype),
@@ -281,7 +322,22 @@ def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
             out_sharding: ShardingLike = None) -> Array:
-    """Laplace numbers, density exp(-|x|) / 2: `uniform`'s arguments."""
+    """Laplace numbers, density exp(-|x|) / 2: exponential ones of random sign.
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; of mean 0 and variance 2.
+
+    >>> from olympus import random
+    >>> x = random.laplace(random.key(0), (10000,))
+    >>> print(abs(x).mean().round(1))
+    1.0
+    """
     return _draw("laplace", _laplace, key, shape, dtype, out_sharding)
 
 
@@ -294,7 +350,22 @@ def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
              out_sharding: ShardingLike = None) -> Array:
-    """Logistic numbers, log(u / (1 - u)): `uniform`'s arguments."""
+    """Logistic numbers: log(u / (1 - u)) of uniform u, density that of `nn.sigmoid`'s derivative.
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; of mean 0 and variance π²/3.
+
+    >>> from olympus import random
+    >>> x = random.logistic(random.key(0), (10000,))
+    >>> print((x > 0).mean().round(1))
+    0.5
+    """
     return _draw("logistic", _logistic, key, shape, dtype, out_sharding)
 
 
@@ -307,7 +378,22 @@ def _cauchy(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
            out_sharding: ShardingLike = None) -> Array:
-    """Cauchy numbers, density 1 / (pi (1 + x^2)): `uniform`'s arguments."""
+    """Cauchy numbers, density 1 / (π (1 + x²)): they have no mean.
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype.
+
+    >>> from olympus import random
+    >>> x = random.cauchy(random.key(0), (10000,))
+    >>> print((abs(x) < 1).mean().round(2))         # half of the weight
+    0.5
+    """
     return _draw("cauchy", _cauchy, key, shape, dtype, out_sharding)
 
 
@@ -326,7 +412,22 @@ def _maxwell(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
             out_sharding: ShardingLike = None) -> Array:
-    """Maxwell numbers, density sqrt(2/pi) x^2 exp(-x^2 / 2): `uniform`'s arguments."""
+    """Maxwell numbers, density sqrt(2/π) x² exp(-x² / 2): lengths of normal vectors in space.
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; the mean of the squares is 3.
+
+    >>> from olympus import random
+    >>> x = random.maxwell(random.key(0), (10000,))
+    >>> print((x * x).mean().round(1))
+    3.0
+    """
     return _draw("maxwell", _maxwell, key, shape, dtype, out_sharding)
 
 
@@ -349,7 +450,19 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
                          dtype: DTypeLike | None = None) -> Array:
     """Maxwell numbers of random sign, times `scale`, plus `loc`.
 
-    The result's shape is `shape` followed by what `loc` and `scale` broadcast to.
+    Args:
+      key: a single key.
+      loc, scale: where the density is 0, and its width; arrays that broadcast together.
+      shape: the shape of draws for each of the parameters.
+      dtype: a float dtype; None is the default one.
+
+    Returns:
+      An array of shape (*shape, *shape of the parameters).
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import random
+    >>> random.double_sided_maxwell(random.key(0), onp.zeros(2), 1.0, (5,)).shape
+    (5, 2)
     """
     typed_aval(key, "double_sided_maxwell")
     shape = (*canonical_shape(shape, "double_sided_maxwell"),
@@ -367,9 +480,21 @@ def _weibull_min(key: Any, scale: Any, concentration: Any, *, shape: Dims, dtype
 
 def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (),
                 dtype: DTypeLike | None = None) -> Array:
-    """Weibull numbers, scale * e ** (1 / concentration) for exponential e.
+    """Weibull numbers: scale * e ** (1 / concentration) for exponential e.
 
-    The parameters broadcast to `shape`.
+    Args:
+      key: a single key.
+      scale, concentration: > 0; arrays that broadcast to the shape.
+      shape: the result's shape.
+      dtype: a float dtype; None is the default one.
+
+    Returns:
+      An array of that shape and dtype; at concentration 1 exponential numbers of mean `scale`.
+
+    >>> from olympus import random
+    >>> x = random.weibull_min(random.key(0), 2.0, 1.0, (10000,))
+    >>> print(x.mean().round(1))
+    2.0
     """
     typed_aval(key, "weibull_min")
     return _weibull_min(key, scale, concentration, dtype=float_dtype("weibull_min", dtype),
@@ -391,7 +516,23 @@ def _pareto(key: Any, b: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
            *, out_sharding: ShardingLike = None) -> Array:
-    """Pareto numbers, density b / x^(b+1) for x >= 1; `b` broadcasts to the shape."""
+    """Pareto numbers, density b / xᵇ⁺¹ for x >= 1.
+
+    Args:
+      key: a single key.
+      b: > 0; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `b`.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; of mean b / (b - 1) where b > 1. NumPy's start at 0.
+
+    >>> from olympus import random
+    >>> x = random.pareto(random.key(0), 3.0, (10000,))
+    >>> print(x.min().round(1), x.mean().round(1))
+    1.0 1.5
+    """
     return _with("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
 
 
@@ -403,7 +544,23 @@ def _rayleigh(key: Any, scale: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
              dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
-    """Rayleigh numbers, density x exp(-x^2 / 2) times `scale`, which broadcasts to the shape."""
+    """Rayleigh numbers times `scale`: lengths of normal vectors in two dimensions.
+
+    Args:
+      key: a single key.
+      scale: the standard deviation of the vectors' parts; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `scale`.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; the mean of the squares is 2 scale².
+
+    >>> from olympus import random
+    >>> x = random.rayleigh(random.key(0), 2.0, (10000,))
+    >>> print((x * x).mean().round())
+    8.0
+    """
     return _with("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
 
 
@@ -415,7 +572,23 @@ def _lognormal(key: Any, sigma: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
-    """exp of normal numbers of standard deviation `sigma`, which broadcasts to the shape."""
+    """exp of normal numbers of mean 0 and standard deviation `sigma`.
+
+    Args:
+      key: a single key.
+      sigma: > 0; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `sigma`.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype, positive; its median is 1, its mean exp(sigma² / 2).
+
+    >>> from olympus import random
+    >>> x = random.lognormal(random.key(0), 0.5, (10000,))
+    >>> print(x.mean().round(1))
+    1.1
+    """
     return _with("lognormal", _lognormal, key, (sigma,), shape, dtype, out_sharding)
 
 
@@ -432,9 +605,22 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, *, shape: Dims, dtyp
 def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike,
                shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                out_sharding: ShardingLike = None) -> Array:
-    """Numbers of triangular density over [left, right] with its peak at mode.
+    """Numbers of triangular density over [left, right] with its peak at `mode`.
 
-    The parameters broadcast to the shape.
+    Args:
+      key: a single key.
+      left, mode, right: in ascending order; arrays that broadcast to the shape.
+      shape: the result's shape; None is that of the parameters.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; of mean (left + mode + right) / 3.
+
+    >>> from olympus import random
+    >>> x = random.triangular(random.key(0), 0.0, 1.0, 5.0, (10000,))
+    >>> print(x.mean().round(1))
+    2.0
     """
     return _with("triangular", _triangular, key, (left, mode, right), shape, dtype, out_sharding)
 
@@ -454,5 +640,21 @@ def _wald(key: Any, mean: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
          dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
-    """Wald (inverse Gaussian) numbers of the given mean and scale 1; it broadcasts to the shape."""
+    """Wald (inverse Gaussian) numbers of the given mean and scale 1.
+
+    Args:
+      key: a single key.
+      mean: > 0; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `mean`.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype, positive; of variance mean³.
+
+    >>> from olympus import random
+    >>> x = random.wald(random.key(0), 0.5, (10000,))
+    >>> print(x.mean().round(1))
+    0.5
+    """
     return _with("wald", _wald, key, (mean,), shape, dtype, out_sharding)

@@ -124,6 +124,9 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
       method: "exact".
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
+    Returns:
+      An array of that shape and dtype; of mean and variance `lam`.
+
     >>> import olympus
     >>> olympus.random.poisson(olympus.random.key(0), 4.0, (3,)).shape
     (3,)

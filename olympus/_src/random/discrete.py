@@ -64,6 +64,9 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
       mode: "high" draws twice the bits, so that small p are met more exactly than 2^-23.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
+    Returns:
+      A bool array. It has no derivative in `p`.
+
     >>> import olympus
     >>> olympus.random.bernoulli(olympus.random.key(0), 0.3, (2,)).dtype
     dtype('bool')
@@ -85,7 +88,22 @@ def _rademacher(key: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
                out_sharding: ShardingLike = None) -> Array:
-    """-1 or 1 with equal probability; dtype None is the default int."""
+    """-1 or 1 with equal probability.
+
+    Args:
+      key: a single key.
+      shape: the result's shape.
+      dtype: a numeric dtype; None is the default int.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype.
+
+    >>> from olympus import random
+    >>> x = random.rademacher(random.key(0), (1000,), "int8")
+    >>> print(x.min(), x.max(), x.dtype)
+    -1 1 int8
+    """
     typed_aval(key, "rademacher")
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("rademacher", dtype)
     drawn = _rademacher(key, shape=canonical_shape(shape, "rademacher"), dtype=dtype)
@@ -164,6 +182,9 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
       dtype: an integer dtype; None is the default one.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
+    Returns:
+      An array of that shape and dtype.
+
     >>> import olympus
     >>> olympus.random.randint(olympus.random.key(0), (5,), 0, 10).shape
     (5,)
@@ -191,7 +212,23 @@ def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
-    """Numbers of trials, each of success probability `p`, up to the first success: 1, 2 …"""
+    """Numbers of trials, each of success probability `p`, up to and with the first success: 1, 2 …
+
+    Args:
+      key: a single key.
+      p: in (0, 1]; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `p`.
+      dtype: an integer dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype, of mean 1 / p.
+
+    >>> from olympus import random
+    >>> x = random.geometric(random.key(0), 0.25, (10000,))
+    >>> print(x.min(), x.mean().round(1))
+    1 4.0
+    """
     typed_aval(key, "geometric")
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("geometric", dtype)
     if not dtypes.is_integer(dtype):
@@ -241,6 +278,9 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
       axis: the axis.
       independent: whether each vector along the axis has an order of its own.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array like `x`, of shape (n,) for an integer n.
 
     >>> import olympus
     >>> sorted(olympus.random.permutation(olympus.random.key(0), 4).tolist())
@@ -300,6 +340,9 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
       mode: "high" for Gumbel noise of high dynamic range, see `gumbel`.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
+    Returns:
+      An int32 array (int64 with x64 on).
+
     >>> import olympus
     >>> import numpy as np
     >>> int(olympus.random.categorical(olympus.random.key(0), np.array([0., 99.])))
@@ -357,6 +400,9 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
       p: float[n], weights of the slices; None is equal weights.
       axis: the axis.
       mode: see `gumbel`; used with weights and without replacement.
+
+    Returns:
+      An array of the dtype of `a`, its shape with `shape` in place of the axis.
 
     >>> import olympus
     >>> olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False).shape

@@ -64,6 +64,14 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
       dtype: a float dtype; None is the default one.
       method: "exact".
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype, differentiable in `a` and `b`; of mean a / (a + b).
+
+    >>> from olympus import random
+    >>> x = random.beta(random.key(0), 2.0, 6.0, (10000,))
+    >>> print(x.mean().round(2))
+    0.25
     """
     check_method("beta", method)
     return _drawn("beta", _beta, key, (a, b), shape, dtype, out_sharding)
@@ -90,6 +98,9 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
       shape: the result's shape without its last axis, n; None is that of alpha.
       dtype: a float dtype; None is the default one.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of shape (*shape, n), differentiable in `alpha`.
 
     >>> import olympus
     >>> olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).shape
@@ -119,9 +130,23 @@ def _chisquare(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
 def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, method: str = "exact",
               out_sharding: ShardingLike = None) -> Array:
-    """Chi-square numbers of `df` degrees of freedom (> 0), which broadcast to the shape.
+    """Chi-square numbers: sums of the squares of `df` standard normal ones; `df` need not be whole.
 
-    `gamma`'s other arguments.
+    Args:
+      key: a single key.
+      df: degrees of freedom, > 0; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `df`.
+      dtype: a float dtype; None is the default one.
+      method: "exact".
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; of mean df and variance 2 df.
+
+    >>> from olympus import random
+    >>> x = random.chisquare(random.key(0), 3.0, (10000,))
+    >>> print(x.mean().round(1))
+    3.0
     """
     check_method("chisquare", method)
     return _drawn("chisquare", _chisquare, key, (df,), shape, dtype, out_sharding)
@@ -138,7 +163,20 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
       dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """F numbers: the ratio of two chi-square numbers, each over its degrees of freedom.
 
-    `dfnum` and `dfden` (> 0) broadcast to the shape.
+    Args:
+      key: a single key.
+      dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.
+      shape: the result's shape; None is that of the parameters.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; of mean dfden / (dfden - 2) where dfden > 2.
+
+    >>> from olympus import random
+    >>> x = random.f(random.key(0), 4.0, 22.0, (10000,))
+    >>> print(x.mean().round(1))
+    1.1
     """
     return _drawn("f", _f, key, (dfnum, dfden), shape, dtype, out_sharding)
 
@@ -153,7 +191,22 @@ def _t(key: Any, df: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None, *,
       out_sharding: ShardingLike = None) -> Array:
-    """Numbers of Student's t distribution of `df` degrees of freedom, which broadcast to the shape.
+    """Student's t numbers: normal ones over the root of a chi-square number over its `df`.
+
+    Args:
+      key: a single key.
+      df: degrees of freedom, > 0; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `df`.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; of variance df / (df - 2) where df > 2.
+
+    >>> from olympus import random
+    >>> x = random.t(random.key(0), 10.0, (10000,))
+    >>> print(f"{x.var():.1f}")
+    1.3
     """
     return _drawn("t", _t, key, (df,), shape, dtype, out_sharding)
 
@@ -172,7 +225,23 @@ def _generalized_normal(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
 
 def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None,
                        *, out_sharding: ShardingLike = None) -> Array:
-    """Numbers of density exp(-|x| ** p) up to a factor; p > 0 broadcasts to the shape."""
+    """Numbers of density exp(-|x|ᵖ), up to a factor: Laplace's at p = 1, bell-shaped at 2.
+
+    Args:
+      key: a single key.
+      p: > 0; it broadcasts to the shape.
+      shape: the result's shape.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype; at p = 2 of variance 1/2.
+
+    >>> from olympus import random
+    >>> x = random.generalized_normal(random.key(0), 2.0, (10000,))
+    >>> print(x.var().round(1))
+    0.5
+    """
     return _drawn("generalized_normal", _generalized_normal, key, (p,), shape, dtype,
                   out_sharding)
 
@@ -202,6 +271,9 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
       shape: the result's other axes.
       dtype: a float dtype; None is the default one.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of shape (*shape, d).
 
     >>> import olympus
     >>> olympus.random.ball(olympus.random.key(0), 3, shape=(5,)).shape

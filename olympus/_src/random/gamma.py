@@ -186,6 +186,9 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
       method: "exact".
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
+    Returns:
+      An array of that shape and dtype; of mean and variance `a`.
+
     >>> import olympus
     >>> olympus.random.gamma(olympus.random.key(0), 3.0, (2,)).shape
     (2,)
@@ -202,7 +205,20 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
              out_sharding: ShardingLike = None) -> Array:
     """Logarithms of gamma numbers, finite where these underflow at small `a`.
 
-    `gamma`'s arguments and draws.
+    Args:
+      key: a single key.
+      a: the shape parameter, >= 0; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `a`.
+      dtype: a float dtype; None is the default one.
+      method: "exact".
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype: the logarithms of what `gamma` draws with the same key.
+
+    >>> from olympus import random
+    >>> random.gamma(random.key(1), 1e-3), random.loggamma(random.key(1), 1e-3).round()
+    (Array(0., dtype=float32), Array(-1763., dtype=float32))
     """
     check_method("loggamma", method)
     typed_aval(key, "loggamma")

@@ -432,6 +432,14 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = No
 def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     """A raw random key, uint32[2], from an integer; `key` makes typed ones.
 
+    Args:
+      seed: an integer, or a scalar array of one; the higher words are dropped with x64 off.
+
+      impl: the generator's name; None is the default one, "threefry2x32".
+
+    Returns:
+      uint32[2]; the functions here take it where they take a typed key.
+
     >>> import olympus
     >>> print(olympus.random.PRNGKey(7))
     [0 7]
@@ -442,6 +450,12 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
 def key_dtype(impl_spec: Any = None) -> KeyType:
     """The dtype of keys of a generator, named or the default one.
 
+    Args:
+      impl_spec: a generator's name; None is the default one.
+
+    Returns:
+      A dtype, for `ShapeDtypeStruct` and `issubdtype`.
+
     >>> key_dtype()
     key<fry>
     """
@@ -450,7 +464,21 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
 
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None
                  ) -> Array:
-    """Typed keys of shape [...] from their words uint32[..., 2]; inverse of `key_data`."""
+    """Typed keys of shape [...] from their words uint32[..., 2]; the inverse of `key_data`.
+
+    Args:
+      key_bits_array: the words, two per key.
+      impl: a generator's name; None is the default one.
+      dtype: the keys' dtype, in place of `impl`.
+
+    Returns:
+      Typed keys.
+
+    >>> from olympus import random
+    >>> key = random.key(7)
+    >>> bool(random.wrap_key_data(random.key_data(key)) == key)
+    True
+    """
     return random_wrap_p.bind(key_bits_array, impl=_generator("wrap_key_data", impl, dtype))
 
 
@@ -477,6 +505,12 @@ def typed_scalar(name: str, key: Any) -> Any:
 def key_data(keys: ArrayLike) -> Array:
     """The words behind typed keys of shape [...]: uint32[..., 2].
 
+    Args:
+      keys: typed keys, or raw ones, which stay.
+
+    Returns:
+      uint32[..., 2]; for storing keys, and `wrap_key_data`.
+
     >>> import olympus
     >>> print(olympus.random.key_data(olympus.random.key(7)))
     [0 7]
@@ -485,7 +519,18 @@ def key_data(keys: ArrayLike) -> Array:
 
 
 def key_impl(keys: ArrayLike) -> str:
-    """The name of the keys' generator, which `key` and `wrap_key_data` take as impl."""
+    """The name of the keys' generator, which `key` and `wrap_key_data` take as `impl`.
+
+    Args:
+      keys: typed or raw keys, any shape; raw ones are the default generator's.
+
+    Returns:
+      A str.
+
+    >>> from olympus import random
+    >>> random.key_impl(random.key(0))
+    'threefry2x32'
+    """
     return typeof(typed(keys)).dtype.impl.name
 
 
@@ -494,7 +539,19 @@ def _as_given(given: Any, keys: Any) -> Any:
 
 
 def clone(key: ArrayLike) -> Array:
-    """The same key: for code that checks that no key is used twice, a different one."""
+    """The same key: for code that checks that no key is used twice, a different one.
+
+    Args:
+      key: typed or raw keys, any shape.
+
+    Returns:
+      Keys with the same words, in the form in which they were given.
+
+    >>> from olympus import random
+    >>> key = random.key(0)
+    >>> bool(random.clone(key) == key)
+    True
+    """
     return _as_given(key, random_clone_p.bind(typed(key)))
 
 
@@ -504,6 +561,9 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     Args:
       key: a single key.
       num: how many, or the shape of the array of keys.
+
+    Returns:
+      Keys of that shape, in the form of the given one: typed, or raw with the words last.
 
     >>> import olympus
     >>> olympus.random.split(olympus.random.key(0), 3).shape
@@ -515,6 +575,13 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key from a key and an integer below 2**32, such as a step or a position.
+
+    Args:
+      key: a single key.
+      data: the integer, which may be traced: a scalar.
+
+    Returns:
+      A key of the form that was given.
 
     Raises OverflowError for Python numbers outside of uint32, ValueError for NaN and infinity;
     arrays are converted.

@@ -163,7 +163,7 @@ def axis_index(axis_name: AxisName) -> Array:
     """This element's position along a named axis.
 
     Args:
-      axis_name: a name bound by `vmap` or `shard_map`, or several; positions over several are
+      axis_name: a bound axis name, such as `vmap` binds, or several; positions over several are
         row-major.
 
     Returns:
