@@ -120,10 +120,24 @@ def _round(self: Any, ndigits: int | None = None) -> Any:
 
 def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None, *, order: str = "K",
             casting: str = "unsafe", subok: bool = True) -> Any:
-    """The elements converted to another dtype, if `casting` allows it.
+    """The elements converted to another dtype, if `casting` allows it: see `olympus.numpy.astype`.
 
-    `order` is "K", "C" or "A", since programs see no memory order; `subok` has no effect, since
-    arrays have no subclasses.
+    Args:
+      dtype: anything that names a dtype; None is the default float dtype.
+      copy: whether the result must have memory of its own.
+      device: a device or sharding to put the result on.
+      order: "K", "C" or "A", since programs see no memory order.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe", NumPy's rules.
+      subok: has no effect, since arrays have no subclasses.
+
+    Returns:
+      An array of the same shape.
+
+    Raises TypeError for a conversion that `casting` does not allow.
+
+    >>> import olympus.numpy as onp
+    >>> onp.array([1.7, -1.7]).astype(onp.int32)
+    Array([ 1, -1], dtype=int32)
     """
     check_order("astype", order)
     if casting != "unsafe" and not dtypes.can_cast(self.dtype, dtypes.as_dtype(dtype), casting):
@@ -134,13 +148,40 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None, *, or
 
 def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None,
              out_sharding: Any = None) -> Any:
-    """The same elements in another shape, given as ints or as a tuple; one may be -1."""
+    """The same elements in another shape, given as ints or as a tuple; one may be -1.
+
+    Args:
+      args: ints, or one tuple of them.
+      order: "C" (last axis fastest) or "F" (first axis fastest).
+      copy: accepted; no result shares memory that could be written to.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape.
+
+    Raises TypeError where the sizes do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> onp.arange(6).reshape(2, -1).shape
+    (2, 3)
+    """
     shape = args[0] if len(args) == 1 else args
     return reshape(self, shape, order, copy=copy, out_sharding=out_sharding)
 
 
 def _transpose(self: Any, *args: Any) -> Any:
-    """The axes in another order: reversed without arguments, else ints or a tuple."""
+    """The axes in another order: reversed without arguments.
+
+    Args:
+      args: each axis once, as ints or as one tuple.
+
+    Returns:
+      An array of the same elements.
+
+    >>> import olympus.numpy as onp
+    >>> onp.ones((2, 3, 4)).transpose(1, 0, 2).shape
+    (3, 2, 4)
+    """
     if not args or (len(args) == 1 and args[0] is None):
         return transpose(self)
     return transpose(self, args[0] if len(args) == 1 and not isinstance(args[0], int) else args)
@@ -148,35 +189,109 @@ def _transpose(self: Any, *args: Any) -> Any:
 
 def _compress(self: Any, condition: Any, axis: int | None = None, *, out: None = None,
               size: int | None = None, fill_value: Any = 0) -> Any:
-    """The elements along an axis where the condition holds."""
+    """The elements along an axis where the condition holds: `olympus.numpy.compress`.
+
+    Args:
+      condition: a vector of booleans, concrete unless `size` is given.
+      axis: the axis; the flattened array if None.
+      out: must be None; arrays cannot be written to.
+      size: how many elements to return.
+      fill_value: what is returned where there are fewer.
+
+    Returns:
+      An array of the same dtype.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.array([5, 6, 7]).compress(onp.array([True, False, True])))
+    [5 7]
+    """
     return selection.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def _flatten(self: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
-    """The elements as a vector."""
+    """The elements as a vector.
+
+    Args:
+      order: "C" (last axis fastest) or "F" (first axis fastest).
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      A vector of the same dtype.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.array([[1, 2], [3, 4]]).flatten("F"))
+    [1 3 2 4]
+    """
     return manipulation.ravel(self, order, out_sharding=out_sharding)
 
 
 def _clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
-    """The elements limited to [min, max]."""
+    """The elements limited to [min, max].
+
+    Args:
+      min, max: arrays or numbers that broadcast; None is no limit.
+      out: must be None; arrays cannot be written to.
+
+    Returns:
+      An array of the promoted dtype.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.array([1, 5, 9]).clip(2, 6))
+    [2 5 6]
+    """
     refuse_option("clip", out=out)
     return limit(self, min, max)
 
 
 def _dot(self: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
          out: None = None) -> Any:
-    """The sums of products with `b`: see `olympus.numpy.dot`."""
+    """The sums of products with `b`: see `olympus.numpy.dot`.
+
+    Args:
+      b: array [..., k, m] or [k], or a scalar.
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+      out: must be None; arrays cannot be written to.
+
+    Returns:
+      An array of the promoted dtype.
+
+    Raises TypeError for sizes that differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.array([1, 2]).dot(onp.array([3, 4])))
+    11
+    """
     refuse_option("dot", out=out)
     return products.dot(self, b, precision=precision, preferred_element_type=preferred_element_type)
 
 
 def _conjugate(self: Any) -> Any:
-    """The complex conjugate; real numbers themselves."""
+    """The complex conjugate; real numbers themselves.
+
+    Returns:
+      An array of the same shape and dtype.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.array([1 + 2j]).conj())
+    [1.-2.j]
+    """
     return ufuncs.conjugate(self)
 
 
 def _copy(self: Any, order: str = "C") -> Any:
-    """The same array where it is; arrays are immutable, so a copy differs only under donation."""
+    """The same elements in memory of their own; since arrays are immutable, only donation shows it.
+
+    Args:
+      order: "K", "C" or "A", since programs see no memory order.
+
+    Returns:
+      An array of the same shape and dtype, where the array is.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.array([1, 2]).copy())
+    [1 2]
+    """
     return copy(self, order)
 
 
@@ -186,7 +301,22 @@ def _deepcopy(self: Any, memo: Any) -> Any:
 
 
 def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
-    """The array on a device, or cut over several by a sharding (array API standard)."""
+    """The array on a device, or cut over several by a sharding (array API standard).
+
+    Args:
+      device: a device or a sharding.
+      stream: must be None: the runtime orders transfers itself.
+
+    Returns:
+      An array of the same elements.
+
+    Raises TypeError for a stream.
+
+    >>> import olympus
+    >>> import olympus.numpy as onp
+    >>> print(onp.ones(2).to_device(olympus.devices()[0]))
+    [1. 1.]
+    """
     if stream is not None:
         raise TypeError("to_device: stream given; only None is accepted; the runtime orders "
                         "transfers itself.")
@@ -194,7 +324,18 @@ def _to_device(self: Any, device: Any, *, stream: None = None) -> Any:
 
 
 def _byteswap(self: Any, inplace: bool = False) -> Any:
-    """The bytes of each element reversed, in a new array."""
+    """The bytes of each element reversed, in a new array; complex numbers are two elements.
+
+    Args:
+      inplace: must be False.
+
+    Returns:
+      An array of the same shape and dtype.
+
+    >>> import olympus.numpy as onp
+    >>> onp.array([1, 256], onp.int16).byteswap()
+    Array([256,   1], dtype=int16)
+    """
     if inplace:
         raise ValueError("byteswap: inplace=True given; arrays are immutable; use the result.")
     if self.dtype.itemsize == 1 or dtypes.is_bool(self.dtype):
@@ -209,6 +350,21 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bits read as another dtype; of another width, the last axis shrinks or grows.
 
     Booleans are bytes of 0 and 1, of which all but 0 are read as True; complex numbers are pairs.
+    The
+    result is a new array, not NumPy's second name of the same memory.
+
+    Args:
+      dtype: the dtype to read the bits as.
+      type: must be None: arrays have no subclasses.
+
+    Returns:
+      An array of that dtype.
+
+    Raises ValueError where the last axis is not whole in items of the new width.
+
+    >>> import olympus.numpy as onp
+    >>> onp.array([1.0]).view(onp.int32)
+    Array([1065353216], dtype=int32)
     """
     if type is not None:
         raise TypeError("view: type given; only None is accepted; arrays have no subclasses.")

@@ -363,12 +363,16 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
       a: array.
       indices: integers; negative ones count from the end, but with mode "clip" read the first.
       axis: the axis to index; the flattened array if None.
-      out: must be None.
+      out: must be None; arrays cannot be written to.
       mode: "fill" (the default: outside reads `fill_value`), "clip" or "wrap".
       unique_indices, indices_are_sorted: promises that can make it faster.
       fill_value: NaN, the lowest signed integer or the highest unsigned one by default.
 
-    Raises TypeError for indices that are not integers, ValueError for an axis out of bounds.
+    Returns:
+      An array of the dtype of `a`, in which the axes of `indices` take the place of the axis.
+
+    Raises TypeError for indices that are not integers, ValueError for an axis out of bounds and for
+    NumPy's mode "raise".
 
     >>> import olympus.numpy as onp
     >>> print(onp.take(onp.array([5., 6., 7.]), onp.array([2, -1, 9])))
@@ -433,6 +437,9 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
       fill_value: what "fill" reads outside, as in `take`.
       wrap_negative_indices: whether negative indices count from the end.
 
+    Returns:
+      An array of the dtype of `arr` whose size along the axis is that of `indices`.
+
     Raises TypeError for indices that are not integers, ValueError where ranks or sizes differ.
 
     >>> import olympus.numpy as onp
@@ -484,7 +491,24 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
                    inplace: bool = True, *, mode: str | None = None) -> Array:
     """A copy of `arr` with out[i, indices[i, j, k], k] = values[i, j, k], here for axis 1 of three.
 
-    `inplace=False` must be given: arrays cannot be changed. Other arguments as `take_along_axis`.
+    Args:
+      arr: array.
+      indices: integers of the same rank; of several that are equal one value stays.
+      values: array that broadcasts with `indices`.
+      axis: the axis to index; the flattened array if None.
+      inplace: must be False: arrays cannot be changed.
+      mode: what happens outside, "drop" or "clip".
+
+    Returns:
+      An array of the shape and dtype of `arr`.
+
+    Raises ValueError for `inplace`, and where ranks differ.
+
+    >>> import olympus.numpy as onp
+    >>> x, places = onp.zeros((2, 3)), onp.array([[0], [2]])
+    >>> print(onp.put_along_axis(x, places, 1.0, axis=1, inplace=False))
+    [[1. 0. 0.]
+     [0. 0. 1.]]
     """
     if inplace:
         raise ValueError("put_along_axis: inplace=True given; arrays are immutable; pass "
@@ -520,15 +544,22 @@ def concrete(name: str, x: Any, what: str, remedy: str) -> np.ndarray:
 
 def nonzero(a: ArrayLike, *, size: int | None = None,
             fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> tuple[Array, ...]:
-    """The places of the elements that are not zero: one vector of integers per axis, in row-major
-    order.
+    """The places of the elements that are not zero, in row-major order.
 
     Args:
       a: array of rank at least 1.
       size: the number of places to return; required where `a` is traced.
       fill_value: the place named where there are fewer, 0 by default: a scalar, or one per axis.
 
-    Raises ConcretizationTypeError for a traced array without `size`.
+    Returns:
+      A tuple of vectors, one per axis, int32 (int64 with x64): `a[nonzero(a)]` are the elements.
+
+    Raises ConcretizationTypeError for a traced array without `size`, ValueError for scalars.
+
+    >>> import olympus.numpy as onp
+    >>> rows, columns = onp.nonzero(onp.array([[7, 0], [0, 9]]))
+    >>> print(rows, columns)
+    [0 1] [0 1]
     """
     a = promote.array_args("nonzero", a)[0]
     if not a.shape:

@@ -54,10 +54,26 @@ def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
 def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
         preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
        ) -> Array:
-    """a[..., k], b[..., k, m] -> [..., ..., m]: the last axis of `a` with the last but one of `b`.
+    """The sum over the last axis of `a` and the last but one of `b` (its only axis, if a vector).
 
-    With a scalar the product; of a vector `b` its only axis counts. For batches of matrices use
-    `matmul`. `precision` and `preferred_element_type` are those of `lax.dot_general`.
+    With a scalar it is the product. For batches of matrices use `matmul`: here their axes are not
+    matched, but follow each other.
+
+    Args:
+      a: array [..., k], or a scalar.
+      b: array [..., k, m] or [k], or a scalar.
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
+
+    Raises TypeError for sizes that differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.dot(onp.array([1, 2]), onp.array([[3, 4], [5, 6]])))
+    [13 16]
     """
     x, y = _operands("dot", a, b)
     if not x.shape or not y.shape:
@@ -83,12 +99,28 @@ def _check_contracted(name: str, x: Any, y: Any, i: int, j: int) -> None:
 def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
           ) -> Array:
-    """a[..., n, k] @ b[..., k, m] -> [..., n, m]; leading axes broadcast; vectors as in NumPy.
+    """The matrix product a @ b; leading axes broadcast.
+
+    A vector on the left is a row, on the right a column, and the result lacks that axis. Integers
+    wrap
+    around in their dtype.
+
+    Args:
+      a: array [..., n, k] or [k].
+      b: array [..., k, m] or [k].
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      axes: which axes of both and of the result the matrices are: a list of three pairs.
+      dtype, casting, order, subok: as of a `ufunc`.
+
+    Returns:
+      An array [..., n, m] of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.matmul(jnp.ones((2, 3)), jnp.ones(3))
+    >>> import olympus.numpy as onp
+    >>> onp.matmul(onp.ones((2, 3)), onp.ones(3))
     Array([3., 3.], dtype=float32)
     """
     x, y = _operands("matmul", a, b)
@@ -144,7 +176,22 @@ def _batch_shape(name: str, x: Any, y: Any) -> tuple[int, ...]:
 @fused(static=("precision", "preferred_element_type"))
 def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
          preferred_element_type: DTypeLike | None = None) -> Array:
-    """The sum of conj(a) * b over all elements in row-major order: a scalar."""
+    """The inner product of all elements in row-major order, with the first conjugated.
+
+    Args:
+      a, b: arrays of as many elements.
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+
+    Returns:
+      A scalar of the promoted dtype.
+
+    Raises TypeError for other numbers of elements.
+
+    >>> import olympus.numpy as onp
+    >>> onp.vdot(onp.array([1j, 2]), onp.array([1j, 2]))
+    Array(5.+0.j, dtype=complex64)
+    """
     x, y = _operands("vdot", conjugate(a), b)
     x, y = (lax_shape.reshape(z, (size_of(z.shape),)) for z in (x, y))
     return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
@@ -153,7 +200,25 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 @fused(static=("precision", "preferred_element_type"), inline=True)
 def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
           preferred_element_type: DTypeLike | None = None) -> Array:
-    """a[..., k], b[..., k] -> [..., ...]: the last axes are summed over; with a scalar `dot`."""
+    """The sums of products along the last axes of both, for all pairs of their other indices.
+
+    Nothing is conjugated. With a scalar it is the product.
+
+    Args:
+      a: array [..., k].
+      b: array [..., k].
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+
+    Returns:
+      An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
+
+    Raises TypeError for sizes that differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.inner(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
+    [21 43]
+    """
     x, y = _operands("inner", a, b)
     if not x.shape or not y.shape:
         return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
@@ -172,7 +237,21 @@ def _outer(x: Any, y: Any) -> Any:
 
 @fused(static=("out",))
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """a[n], b[m] -> [n, m]: all products; arrays of other ranks are flattened."""
+    """All products of an element of `a` and one of `b`; both are flattened.
+
+    Args:
+      a: array of n elements.
+      b: array of m elements.
+      out: must be None; arrays cannot be written to.
+
+    Returns:
+      [n, m] of the promoted dtype.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.outer(onp.array([1, 2]), onp.array([3, 4, 5])))
+    [[ 3  4  5]
+     [ 6  8 10]]
+    """
     refuse_option("outer", out=out)
     return _outer(*_operands("outer", a, b))
 
@@ -181,10 +260,25 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
               *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
               out_sharding: ShardingLike = None) -> Array:
-    """The sum over pairs of axes: the last of `a` with the first of `b`, or as listed.
+    """The sum of products over pairs of axes.
 
     Args:
-      axes: the number of axes, or a pair of an axis (or a list of them) of `a` and of `b`.
+      a, b: arrays.
+      axes: a number n: the last n axes of `a` with the first n of `b`; or a pair of an axis (or a
+        list
+        of them) of `a` and of `b`.
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
+
+    Raises TypeError for sizes and for numbers of axes that do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> onp.tensordot(onp.ones((2, 3, 4)), onp.ones((5, 3)), axes=(1, 1)).shape
+    (2, 4, 5)
     """
     x, y = _operands("tensordot", a, b)
     if isinstance(axes, (tuple, list)) and len(axes) == 2:
@@ -208,7 +302,19 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
 
 @fused
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """The Kronecker product: sizes multiply along each axis, aligned at the right."""
+    """The Kronecker product: `b` once for each element of `a`, multiplied by it.
+
+    Args:
+      a, b: arrays; axes are aligned at the right.
+
+    Returns:
+      An array of the promoted dtype whose sizes are the products of theirs.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.kron(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
+    [[ 1  2 10 20]
+     [ 3  4 30 40]]
+    """
     x, y = _operands("kron", a, b)
     ndim = builtins.max(x.ndim, y.ndim)
     x, y = (lax_shape.reshape(z, (1,) * (ndim - z.ndim) + z.shape) for z in (x, y))
@@ -221,9 +327,24 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 @fused(static=("axisa", "axisb", "axisc", "axis"))
 def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1,
           axis: int | None = None) -> Array:
-    """a[..., 3], b[..., 3] -> [..., 3]: the cross product; of [..., 2] its last component [...].
+    """The cross product of vectors of 3 numbers; of vectors of 2 its last component alone.
+
+    Args:
+      a, b: arrays of 2 or 3 elements along an axis; the others broadcast. A vector of 2 counts as
+        one
+        in the plane.
+      axisa, axisb: the axis of the vectors in each.
+      axisc: the axis of the vectors in the result.
+      axis: all three at once.
+
+    Returns:
+      An array of the promoted dtype, without the axis for vectors of 2.
 
     Raises ValueError for other sizes.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.cross(onp.array([1, 0, 0]), onp.array([0, 1, 0])))
+    [0 0 1]
     """
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -264,7 +385,25 @@ def _at_least(name: str, x: Any, ndim: int, position: int) -> None:
 @core_options("(n),(n)->()")
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
-    """x1[..., k], x2[..., k] -> [...]: conj(x1) * x2 summed along an axis; the rest broadcasts."""
+    """The inner product of vectors along an axis, with the first conjugated; the rest broadcasts.
+
+    Args:
+      x1, x2: arrays with as many elements along the axis.
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+      axis: the axis in both, the last by default; or `axes`, a list with that of each.
+      keepdims: whether the axis stays, with size 1.
+      out, dtype, casting, order, subok: as of a `ufunc`.
+
+    Returns:
+      An array without the axis, of the promoted dtype.
+
+    Raises ValueError for scalars, TypeError for sizes that differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.vecdot(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
+    [21 43]
+    """
     x, y = _operands("vecdot", x1, x2)
     for i, z in enumerate((x, y)):
         _at_least("vecdot", z, 1, i)
@@ -280,7 +419,23 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
 @fused(static=CORE)
 @core_options("(m,n),(n)->(m)")
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1[..., n, k], x2[..., k] -> [..., n]: leading axes broadcast."""
+    """The products of matrices and vectors; leading axes broadcast.
+
+    Args:
+      x1: array [..., n, k].
+      x2: array [..., k].
+      axes: which axes of both and of the result take part: a pair, an axis and an axis.
+      out, dtype, casting, order, subok: as of a `ufunc`.
+
+    Returns:
+      An array [..., n] of the promoted dtype.
+
+    Raises ValueError for too few axes, TypeError for sizes that differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.matvec(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
+    [21 43]
+    """
     x, y = _operands("matvec", x1, x2)
     _at_least("matvec", x, 2, 0)
     _at_least("matvec", y, 1, 1)
@@ -292,7 +447,23 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @fused(static=CORE)
 @core_options("(n),(n,m)->(m)")
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1[..., k], x2[..., k, m] -> [..., m]: conj(x1) as a row; leading axes broadcast."""
+    """The products of vectors, conjugated, and matrices; leading axes broadcast.
+
+    Args:
+      x1: array [..., k].
+      x2: array [..., k, m].
+      axes: which axes of both and of the result take part: an axis, a pair and an axis.
+      out, dtype, casting, order, subok: as of a `ufunc`.
+
+    Returns:
+      An array [..., m] of the promoted dtype.
+
+    Raises ValueError for too few axes, TypeError for sizes that differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.vecmat(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
+    [31 42]
+    """
     x, y = _operands("vecmat", x1, x2)
     _at_least("vecmat", x, 1, 0)
     _at_least("vecmat", y, 2, 1)
@@ -302,7 +473,24 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @fused(static=("offset", "axis1", "axis2"))
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """Diagonal `offset` over two axes, as the last axis of the result."""
+    """A diagonal over two axes: the elements whose second index is the first plus `offset`.
+
+    Args:
+      a: array of at least two axes.
+      offset: which diagonal: 0 is the main one, positive ones lie above it.
+      axis1, axis2: the two axes.
+
+    Returns:
+      An array without both axes and with the diagonal as its last; no view. Empty where the
+      diagonal
+      lies outside.
+
+    Raises ValueError for rank below 2.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.diagonal(onp.array([[1, 2, 3], [4, 5, 6]]), offset=1))
+    [2 6]
+    """
     (x,) = array_args("diagonal", a)
     if len(x.shape) < 2:
         raise ValueError(f"diagonal: {x.aval} given; at least two axes are required.")
@@ -313,7 +501,24 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 @fused(static=("offset", "axis1", "axis2", "dtype", "out"))
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
           dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """The sum of diagonal `offset` over two axes; booleans and small integers as int32."""
+    """The sum of a diagonal over two axes.
+
+    Args:
+      a: array of at least two axes.
+      offset: which diagonal: 0 is the main one, positive ones lie above it.
+      axis1, axis2: the two axes.
+      dtype: of the result; by default that of `sum`: small integers become int32 or uint32.
+      out: must be None; arrays cannot be written to.
+
+    Returns:
+      An array without both axes.
+
+    Raises ValueError for rank below 2.
+
+    >>> import olympus.numpy as onp
+    >>> onp.trace(onp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     refuse_option("trace", out=out)
     found = diagonal(a, offset, axis1, axis2)
     return reductions.sum(found, -1, dtype)

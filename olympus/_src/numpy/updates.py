@@ -55,7 +55,23 @@ class _IndexUpdateRef:
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, fill_value: Any = None, out_sharding: Any = None,
             wrap_negative_indices: bool = True) -> Any:
-        """`x[index]`; with `mode="fill"` elements outside read as `fill_value` (default NaN)."""
+        """`x[index]`, with a choice of what is read outside of the bounds.
+
+        Args:
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "clip" (the nearest element) or "fill".
+          fill_value: what "fill" reads; NaN, the lowest signed or the highest unsigned integer by
+            default.
+          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the dtype of `x`.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.array([1., 2.]).at[onp.array([1, 5])].get(mode="fill", fill_value=0.))
+        [2. 0.]
+        """
         out = read(self.array, self.index, mode=mode, fill_value=fill_value,
                    unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
                    wrap_negative_indices=wrap_negative_indices)
@@ -63,14 +79,44 @@ class _IndexUpdateRef:
 
     def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        """`x[index] = values`; of several writes to one element one stays."""
+        """A copy of `x` with `values` at `x[index]`; of several writes to one element one stays.
+
+        Args:
+          values: array or number that broadcasts to the shape of `x[index]`.
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "drop" or "clip": what happens outside of the bounds.
+          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the shape and dtype of `x`.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.zeros(4).at[1:3].set(onp.array([5., 6.])))
+        [0. 5. 6. 0.]
+        """
         return write("set", self.array, self.index, values, mode=mode,
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
 
     def add(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        """`x[index] += values`; repeated indices add repeatedly."""
+        """A copy of `x` with `values` added at `x[index]`; repeated indices add repeatedly.
+
+        Args:
+          values: array or number that broadcasts to the shape of `x[index]`.
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "drop" or "clip": what happens outside of the bounds.
+          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the shape and dtype of `x`.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.zeros(3).at[onp.array([0, 0, 2])].add(1.))
+        [2. 0. 1.]
+        """
         return write("add", self.array, self.index, values, mode=mode,
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
@@ -78,7 +124,22 @@ class _IndexUpdateRef:
     def subtract(self, values: Any, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
                  wrap_negative_indices: bool = True) -> Any:
-        """`x[index] -= values`; repeated indices subtract repeatedly."""
+        """A copy of `x` with `values` taken from `x[index]`; repeated indices subtract repeatedly.
+
+        Args:
+          values: array or number that broadcasts to the shape of `x[index]`.
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "drop" or "clip": what happens outside of the bounds.
+          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the shape and dtype of `x`.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.zeros(3).at[onp.array([0, 0, 2])].subtract(1.))
+        [-2.  0. -1.]
+        """
         return write("subtract", self.array, self.index, values, mode=mode,
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
@@ -86,7 +147,22 @@ class _IndexUpdateRef:
     def multiply(self, values: Any, *, indices_are_sorted: bool = False,
                  unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
                  wrap_negative_indices: bool = True) -> Any:
-        """`x[index] *= values`; repeated indices multiply repeatedly."""
+        """A copy of `x` multiplied at `x[index]`; repeated indices multiply repeatedly.
+
+        Args:
+          values: array or number that broadcasts to the shape of `x[index]`.
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "drop" or "clip": what happens outside of the bounds.
+          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the shape and dtype of `x`.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.ones(3).at[onp.array([0, 0, 2])].multiply(3.))
+        [9. 1. 3.]
+        """
         return write("multiply", self.array, self.index, values, mode=mode,
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
@@ -96,7 +172,22 @@ class _IndexUpdateRef:
     def divide(self, values: Any, *, indices_are_sorted: bool = False,
                unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
                wrap_negative_indices: bool = True) -> Any:
-        """`x[index] /= values`; repeated indices divide repeatedly."""
+        """A copy of `x` divided at `x[index]`; repeated indices divide repeatedly.
+
+        Args:
+          values: array or number that broadcasts to the shape of `x[index]`.
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "drop" or "clip": what happens outside of the bounds.
+          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the shape of `x`; integers become floats.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.ones(3).at[onp.array([0, 0, 2])].divide(2.))
+        [0.25 1.   0.5 ]
+        """
         return divide(self.array, write(
             "multiply", creation.full_like(self.array, 1), self.index, values, mode=mode,
             indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
@@ -105,7 +196,22 @@ class _IndexUpdateRef:
     def power(self, values: Any, *, indices_are_sorted: bool = False,
               unique_indices: bool = False, mode: Any = None, out_sharding: Any = None,
               wrap_negative_indices: bool = True) -> Any:
-        """`x[index] **= values`; repeated indices apply repeatedly."""
+        """A copy of `x` raised to powers at `x[index]`; repeated indices apply repeatedly.
+
+        Args:
+          values: array or number that broadcasts to the shape of `x[index]`.
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "drop" or "clip": what happens outside of the bounds.
+          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the shape of `x` and its dtype with the values'.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.array([2., 3.]).at[0].power(3.))
+        [8. 3.]
+        """
         return power(self.array, write(
             "multiply", creation.full_like(self.array, 1), self.index, values, mode=mode,
             indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
@@ -113,14 +219,44 @@ class _IndexUpdateRef:
 
     def min(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        """`x[index] = minimum(x[index], values)`."""
+        """A copy of `x` with the lesser of `x[index]` and `values` there.
+
+        Args:
+          values: array or number that broadcasts to the shape of `x[index]`.
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "drop" or "clip": what happens outside of the bounds.
+          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the shape and dtype of `x`.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.array([5., 5.]).at[onp.array([0, 0])].min(onp.array([4., 1.])))
+        [1. 5.]
+        """
         return write("min", self.array, self.index, values, mode=mode,
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
 
     def max(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:
-        """`x[index] = maximum(x[index], values)`."""
+        """A copy of `x` with the greater of `x[index]` and `values` there.
+
+        Args:
+          values: array or number that broadcasts to the shape of `x[index]`.
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "drop" or "clip": what happens outside of the bounds.
+          out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the shape and dtype of `x`.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.array([5., 5.]).at[onp.array([0, 0])].max(onp.array([4., 9.])))
+        [9. 5.]
+        """
         return write("max", self.array, self.index, values, mode=mode,
                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
@@ -129,7 +265,21 @@ class _IndexUpdateRef:
     def apply(self, func: Callable[[Any], Any], *, indices_are_sorted: bool = False,
               unique_indices: bool = False, mode: Any = None, wrap_negative_indices: bool = True
               ) -> Any:
-        """`x[index] = func(x[index])`, elementwise; repeated indices apply it repeatedly."""
+        """A copy of `x` with `func` applied at `x[index]`; repeated indices apply it repeatedly.
+
+        Args:
+          func: elementwise function of an array, whose result is converted to the dtype of `x`.
+          indices_are_sorted, unique_indices: promises that can make it faster.
+          mode: "drop" or "clip": what happens outside of the bounds.
+          wrap_negative_indices: whether negative indices count from the end.
+
+        Returns:
+          An array of the shape and dtype of `x`.
+
+        >>> import olympus.numpy as onp
+        >>> print(onp.array([1., 4., 9.]).at[1:].apply(onp.sqrt))
+        [1. 2. 3.]
+        """
         options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
                    "wrap_negative_indices": wrap_negative_indices}
         x = array_args("at[...].apply", self.array)[0]
@@ -150,6 +300,13 @@ class _IndexUpdateRef:
 
 def at(self: Any) -> _IndexUpdateHelper:
     """Functional updates: `x.at[index].set(y)` is a copy of `x` with `x[index] = y`.
+
+    The methods are set, add, subtract, multiply (mul), divide, power, min, max, apply and get.
+    Under
+    jit, where `x` is not used afterwards, the write happens in place.
+
+    Returns:
+      An object to index like an array: what it gives has those methods.
 
     >>> import olympus.numpy as onp
     >>> print(onp.zeros(4).at[1:3].add(2.0))
