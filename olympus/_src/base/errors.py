@@ -19,6 +19,10 @@
      +- IndexError
      |   +- OLYMPUSIndexError              indexing that needs values of a traced array
      |       +- NonConcreteBooleanIndexError        `x[mask]` with a traced mask
+     +- TypeError, IndexError
+     |   +- IndexTypeError                 an index of no type that an index has
+     +- ValueError, IndexError
+     |   +- IndexValueError                index arrays that do not broadcast
      +- ValueError
      |   +- TypePromotionError             dtypes without an implicit promotion
      +- NotImplementedError
@@ -34,9 +38,10 @@ from .lib import XlaRuntimeError as OlympusRuntimeError
 
 __all__ = [
     "ConcretizationTypeError", "DonatedArgumentError", "InconclusiveDimensionOperation",
-    "KeyReuseError", "LeakError", "NonConcreteBooleanIndexError", "OLYMPUSIndexError",
-    "OLYMPUSTypeError", "OlympusIndexError", "OlympusRuntimeError", "OlympusTypeError",
-    "OlympusprTypeError", "ResourceExhaustedError", "RuleMissingError", "ShardingTypeError",
+    "IndexTypeError", "IndexValueError", "KeyReuseError", "LeakError",
+    "NonConcreteBooleanIndexError", "OLYMPUSIndexError", "OLYMPUSTypeError",
+    "OlympusIndexError", "OlympusRuntimeError", "OlympusTypeError", "OlympusprTypeError",
+    "ResourceExhaustedError", "RuleMissingError", "ShardingTypeError",
     "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
     "TypePromotionError", "UnexpectedTracerError",
 ]
@@ -107,6 +112,14 @@ class NonConcreteBooleanIndexError(OLYMPUSIndexError):
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(str(tracer))
+
+
+class IndexTypeError(TypeError, IndexError):
+    """An index of a type that no index has: a TypeError, and an IndexError as NumPy's."""
+
+
+class IndexValueError(ValueError, IndexError):
+    """Index arrays that do not broadcast: a ValueError, and an IndexError as NumPy's."""
 
 
 class KeyReuseError(OLYMPUSTypeError):

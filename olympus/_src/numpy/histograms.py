@@ -162,7 +162,7 @@ def _place(x: Any, edges: Any) -> Any:
 
 def _count(places: Any, weights: Any, count: int, dtype: Any) -> Any:
     values = literal(1, dtype) if weights is None else convert(weights, dtype)
-    return write("add", full((count,), 0, dtype), places, values)
+    return write("add", full((count,), 0, dtype), places, values, mode="drop")
 
 
 def _weights(name: str, weights: Any, x: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..base import errors
+from ..base import errors, lib
 from ..base.util import Memo
 from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
@@ -35,7 +35,7 @@ from ..types.shape import (
 )
 from .creation import from_sequence
 
-__all__ = ["Component", "Plan", "halves", "parse", "refuse_empty"]
+__all__ = ["Component", "Plan", "check_mask", "entries_of", "halves", "parse", "refuse_empty"]
 
 Shape = tuple[int, ...]
 
@@ -71,13 +71,15 @@ class Plan:
       batch, components, offset_dims, collapsed, index_map, slice_sizes, packed: of the gather;
         `packed` is `out_shape` without the axes that None made.
       inserted: where only None changes the shape, the result's axes that are the operand's.
+      picks: whether the index arrays name any element: if not, none of them is outside.
       empty: an axis without elements of which some are asked for, or None.
       wide: whether an indexed axis has more elements than int32 can count.
     """
 
     __slots__ = ("out_shape", "basic", "spans", "sizes", "strides", "flips", "unit", "scalars",
                  "batch", "components", "offset_dims", "collapsed", "index_map", "slice_sizes",
-                 "packed", "whole", "squeezed", "inserted", "empty", "wide")
+                 "packed", "whole", "squeezed", "inserted", "picks", "empty",
+                 "wide")
 
     def __init__(self, shape: Shape, tokens: tuple) -> None:
         axes, items = [], []
@@ -91,6 +93,8 @@ class Plan:
             placed = True
         for token in tokens:
             kind = token[0]
+            if kind == "E":     # an ellipsis without axes separates index arrays all the same
+                continue
             if kind in "IAB":
                 if not placed:
                     items.append("adv")
@@ -127,7 +131,7 @@ class Plan:
         self.squeezed = tuple([a for a, (t, _) in enumerate(axes) if t[0] in "IA"])
 
     def _general(self, shape: Shape, axes: list, items: list, tokens: tuple) -> None:
-        adv_shape = broadcast_shapes(*[t[1] for t in tokens if t[0] in "AB"])
+        adv_shape = _common_shape([t[1] for t in tokens if t[0] in "AB"])
         batch, packed, out, offset, places = [], [], [], [], {}
         for item in items:
             if item == "new":
@@ -176,9 +180,20 @@ class Plan:
         self.inserted = (tuple([d for d, item in enumerate(items) if item != "new"])
                          if "new" in items and "adv" not in items and not self.squeezed else None)
         self.wide = any(exceeds(c.size, 2**31 - 1) for c in components)
-        taken = "IA" if prod(adv_shape) else ""
-        self.empty = next((a for a in self.collapsed if not shape[a] and axes[a][0][0] in taken),
-                          None)
+        self.picks = bool(prod(adv_shape))
+        self.empty = next((a for a in self.collapsed if self.picks and not shape[a]
+                           and axes[a][0][0] in "IA"), None)
+
+
+def _common_shape(shapes: list[Shape]) -> Shape:
+    """The shape that index arrays broadcast to."""
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError:
+        raise errors.IndexValueError(
+            f"indexing: index arrays of shapes {', '.join(map(str, shapes))} given; shape "
+            "mismatch: indexing arrays could not be broadcast together; Incompatible shapes for "
+            "broadcasting; reshape one, or insert an axis with i[:, None].") from None
 
 
 def refuse_empty(plan: Plan, shape: Shape) -> NoReturn:
@@ -192,25 +207,27 @@ _plans: Memo = Memo(16384)
 _SEQUENCES = frozenset((list, tuple, range))
 
 
-def parse(shape: Shape, index: Any, wrap: bool = True) -> tuple[Plan, list[Any], bool]:
+def parse(shape: Shape, index: Any, wrap: bool = True, strict: bool = True
+          ) -> tuple[Plan, list[Any], bool]:
     """The plan and operands of an index of an array of the given shape, and whether some integer
-    is out of bounds (and was clamped).
+    is out of bounds (and was clamped, which only happens if not `strict`).
 
-    Raises TypeError for floats and strings; IndexError for too many or misfitting indices and for
-    slices with traced bounds; NonConcreteBooleanIndexError for traced masks.
+    Raises TypeError (and IndexError) for floats and strings; IndexError for too many or misfitting
+    indices, for slices with traced bounds and, if `strict`, for integers and index arrays that are
+    out of bounds where that is known; NonConcreteBooleanIndexError for traced masks.
     """
-    entries = index if isinstance(index, tuple) else (index,)
-    if not _SEQUENCES.isdisjoint(map(type, entries)):
-        entries = tuple([_from_sequence(e) if type(e) in _SEQUENCES else e for e in entries])
+    entries = entries_of(index)
     tokens: list[tuple] = []
     operands: list[Any] = []
-    axis, outside, ellipses = 0, False, 0
+    axis, outside, ellipses = 0, None, 0
     for entry in entries:
         kind = type(entry)
         if kind is int:
             if axis < len(shape) and (entry < 0 or not less(entry, shape[axis])):
-                entry, bad = _clamp(entry, shape[axis], wrap)
-                outside |= bad
+                given, entry = entry, _inside(entry, shape[axis], wrap)
+                if entry is None:
+                    entry = maximum(0, minimum(given, shape[axis] - 1))
+                    outside = outside or (given, axis, True)
             tokens.append(("I",))
             operands.append(entry)
             axis += 1
@@ -223,11 +240,11 @@ def parse(shape: Shape, index: Any, wrap: bool = True) -> tuple[Plan, list[Any],
         elif entry is Ellipsis:
             ellipses += 1
             rest = max(0, len(shape) - sum(map(_consumed, entries)))
-            tokens += [("F",)] * rest
+            tokens += [("F",)] * rest or [("E",)]
             axis += rest
         else:
-            axis, bad = _add_other(entry, shape, axis, wrap, tokens, operands)
-            outside |= bad
+            axis, bad = _add_other(entry, shape, axis, wrap, strict, tokens, operands)
+            outside = outside or bad
     if axis > len(shape) or ellipses > 1:
         _refuse_count(shape, entries, ellipses)
     tokens += [("F",)] * (len(shape) - axis)
@@ -235,10 +252,20 @@ def parse(shape: Shape, index: Any, wrap: bool = True) -> tuple[Plan, list[Any],
     plan = _plans.get(key)
     if plan is None:
         plan = _plans[key] = Plan(*key)
+    if outside is not None and strict and (plan.picks or outside[2]):
+        _refuse_outside(shape, wrap, *outside[:2])
     if plan.wide:
         operands = [halves(o) if type(o) is int or isinstance(o, np.ndarray) else o
                     for o in operands]
-    return plan, operands, outside
+    return plan, operands, outside is not None and outside[2]
+
+
+def entries_of(index: Any) -> tuple[Any, ...]:
+    """The entries of an index, with lists and tuples inside as arrays."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if _SEQUENCES.isdisjoint(map(type, entries)):
+        return entries
+    return tuple([_from_sequence(e) if type(e) in _SEQUENCES else e for e in entries])
 
 
 def halves(index: Any) -> tuple[Any, Any]:
@@ -252,13 +279,48 @@ def halves(index: Any) -> tuple[Any, Any]:
     return high.astype(np.int32), low.astype(np.int32)
 
 
-def _clamp(i: int, n: int, wrap: bool) -> tuple[int, bool]:
-    """A static integer index brought inside, and whether it was outside."""
+def _inside(i: int, n: int, wrap: bool) -> int | None:
+    """A static integer index counted from the front, or None if it is outside."""
     if i < 0 and wrap:
         i += n
-    if i >= 0 and less(i, n):
-        return i, False
-    return maximum(0, minimum(i, n - 1)), True
+    return i if i >= 0 and less(i, n) else None
+
+
+def _refuse_outside(shape: Shape, wrap: bool, value: int, axis: int) -> NoReturn:
+    n = shape[axis]
+    need = (f"integers from {-n if wrap else 0} to {n - 1} are required" if n else
+            "an empty axis has no elements")
+    raise IndexError(
+        f"indexing: index {value} of an array of shape {shape} given; index {value} is out of "
+        f"bounds for axis {axis} with size {n}; {need}; say what holds outside with x.at[index] "
+        "and mode='clip', 'fill' or 'drop'.")
+
+
+def _extent(index: Any) -> tuple[int, int] | None:
+    """The smallest and largest of an index array, where reading them costs next to nothing.
+
+    None for one that is traced, has no elements, or lives on an accelerator: its values would have
+    to be waited for. What was found of an array stays on it: arrays do not change.
+    """
+    if type(index) is lib.ArrayImpl:
+        try:
+            return index._extent
+        except AttributeError:
+            found = index._extent = (
+                _extent_of(lib.to_numpy(index))
+                if index.platform() == "cpu" and index.is_fully_addressable else None)
+            return found
+    if isinstance(index, Tracer):
+        value = index.concrete()
+        return None if value is None else _extent(value)
+    return _extent_of(index) if isinstance(index, np.ndarray) else None
+
+
+def _extent_of(value: np.ndarray) -> tuple[int, int] | None:
+    if value.size > 64:
+        return int(value.min()), int(value.max())
+    numbers = value.ravel().tolist()        # NumPy's reductions take ten times as long
+    return (int(min(numbers)), int(max(numbers))) if numbers else None
 
 
 def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
@@ -296,36 +358,52 @@ def _consumed(entry: Any) -> int:
     return entry.ndim if dtype is not None and dtype == np.bool_ else 1
 
 
-def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, tokens: list, operands: list
-               ) -> tuple[int, bool]:
-    """Arrays, masks, NumPy scalars; refuses the rest."""
+def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, tokens: list,
+               operands: list) -> tuple[int, tuple[int, int, bool] | None]:
+    """Arrays, masks, NumPy scalars; refuses the rest.
+
+    Returns the next axis, and what is known to be outside of which axis, and whether also if the
+    index arrays together name no element; or None.
+    """
     if hasattr(entry, "__olympus_array__"):
         entry = entry.__olympus_array__()
     if isinstance(entry, (bool, np.bool_)):
         tokens.append(("B", (int(entry),)))
-        return axis, False
+        return axis, None
     aval = _index_aval(entry)
     kind = dtypes.scalar_kind(aval.dtype)
     if kind == "b":
-        return _add_mask(entry, aval, shape, axis, tokens, operands), False
+        return _add_mask(entry, shape, axis, tokens, operands), None
     if kind not in "iu":
-        raise TypeError(f"indexing: an index {aval} given; Indexer must have integer or boolean "
-                        "type; convert it with astype(int).")
+        raise errors.IndexTypeError(f"indexing: an index {aval} given; Indexer must have integer "
+                                    "or boolean type; convert it with astype(int).")
+    outside = None
     if isinstance(entry, (int, np.integer)) or not hasattr(entry, "shape"):
-        value, bad = int(entry), False
+        value = int(entry)
         if axis < len(shape):
-            value, bad = _clamp(value, shape[axis], wrap)
+            inside = _inside(value, shape[axis], wrap)
+            if inside is None:
+                outside = value, axis, True
+                inside = maximum(0, minimum(value, shape[axis] - 1))
+            value = inside
         tokens.append(("I",))
         operands.append(value)
-        return axis + 1, bad
-    if isinstance(entry, np.ndarray):
-        if axis < len(shape) and entry.dtype != aval.dtype:     # narrowing must not wrap around
-            entry = np.clip(entry, -shape[axis] - 1 if kind == "i" else 0, shape[axis])
-        if axis >= len(shape) or not exceeds(shape[axis], 2**31 - 2):
-            entry = entry.astype(aval.dtype, copy=False)
+        return axis + 1, outside
+    if axis < len(shape) and type(shape[axis]) is int:
+        on_host = isinstance(entry, np.ndarray)
+        extent = _extent(entry) if strict or on_host else None
+        if extent is not None:
+            least, most = -shape[axis] if wrap else 0, shape[axis] - 1
+            if extent[0] < least or extent[1] > most:
+                outside = (extent[0] if extent[0] < least else extent[1]), axis, False
+                if on_host and entry.dtype != aval.dtype:       # narrowing must not wrap around
+                    entry = np.clip(entry, least - 1 if kind == "i" else 0, most + 1)
+    if isinstance(entry, np.ndarray) and (
+            axis >= len(shape) or not exceeds(shape[axis], 2**31 - 2)):
+        entry = entry.astype(aval.dtype, copy=False)
     tokens.append(("A", aval.shape))
     operands.append(entry)
-    return axis + 1, False
+    return axis + 1, outside
 
 
 def _from_sequence(entry: Any) -> Any:
@@ -333,14 +411,19 @@ def _from_sequence(entry: Any) -> Any:
     try:
         found = from_sequence("indexing", entry)
     except OverflowError:       # ints beyond the default dtype
-        found = np.asarray(entry, np.int64)
+        found = np.clip(np.asarray(entry, object), -2**63, 2**63 - 1).astype(np.int64)
+    except TypeError as error:
+        raise errors.IndexTypeError(str(error)) from None
+    except ValueError as error:
+        raise errors.IndexValueError(str(error)) from None
     return found if found.size else np.zeros(found.shape, np.int32)
 
 
 def _index_aval(entry: Any) -> Any:
     if isinstance(entry, str):
-        raise TypeError(f"indexing: the string {entry!r} given; integers, slices, arrays, None or "
-                        "... are required; index a dict or tuple of arrays by name instead.")
+        raise errors.IndexTypeError(
+            f"indexing: the string {entry!r} given; integers, slices, arrays, None or ... are "
+            "required; index a dict or tuple of arrays by name instead.")
     try:
         return typeof(entry)
     except TypeError:
@@ -348,11 +431,12 @@ def _index_aval(entry: Any) -> Any:
     try:
         return typeof(operator.index(entry))
     except TypeError:
-        raise TypeError(f"indexing: an index of type {type(entry).__name__} given; integers, "
-                        "slices, arrays, None or ... are required.") from None
+        raise errors.IndexTypeError(
+            f"indexing: an index of type {type(entry).__name__} given; integers, slices, arrays, "
+            "None or ... are required.") from None
 
 
-def _add_mask(entry: Any, aval: Any, shape: Shape, axis: int, tokens: list, operands: list) -> int:
+def _add_mask(entry: Any, shape: Shape, axis: int, tokens: list, operands: list) -> int:
     """A boolean array: the integer arrays of the places where it is true."""
     if isinstance(entry, Tracer):
         value = entry.concrete()
@@ -360,21 +444,30 @@ def _add_mask(entry: Any, aval: Any, shape: Shape, axis: int, tokens: list, oper
             raise errors.NonConcreteBooleanIndexError(
                 f"indexing: a mask that is {describe(entry)} given; array boolean indices must be "
                 "concrete, because the number of true elements decides the result's shape; use "
-                "olympus.numpy.where(mask, x, y), or nonzero(mask, size=...).")
+                "olympus.numpy.where(mask, x, fill), the argument where=mask of a reduction, or "
+                "x[nonzero(mask, size=...)]; x.at[mask].set(y) takes such a mask if y is a scalar "
+                "or broadcasts along the masked axes.")
         entry = value
     mask = np.asarray(entry)
     if not mask.ndim:
         tokens.append(("B", (int(mask),)))
         return axis
-    stop = axis + mask.ndim
-    if stop <= len(shape) and any(m not in (0, n) for m, n in zip(mask.shape, shape[axis:stop])):
-        raise IndexError(
-            f"indexing: a mask bool{list(mask.shape)} given for axes of sizes "
-            f"{list(shape[axis:stop])} at index {axis}; boolean index did not match shape of "
-            "indexed array; equal sizes are required.")
+    stop = check_mask(mask.shape, shape, axis)
     for places in np.nonzero(mask):
         tokens.append(("A", places.shape))
         operands.append(places.astype(np.int32 if mask.size < 2**31 else np.int64))
+    return stop
+
+
+def check_mask(mask: Shape, shape: Shape, axis: int) -> int:
+    """The axis behind those that a mask indexes; IndexError where its sizes are not theirs."""
+    stop = axis + len(mask)
+    if stop <= len(shape) and any(m not in (0, n)
+                                  for m, n in zip(mask, shape[axis:stop], strict=True)):
+        raise IndexError(
+            f"indexing: a mask bool{list(mask)} given for axes of sizes {list(shape[axis:stop])} "
+            f"at index {axis}; boolean index did not match shape of indexed array; equal sizes "
+            "are required.")
     return stop
 
 

@@ -3,8 +3,9 @@
 Called eagerly, each index pattern is one compiled program whose operands are the array, the ints
 and the index arrays. While staging, ints are still ints, and become static slices.
 
-Outside of the bounds: reads take the nearest element unless `mode` says "fill"; writes are dropped
-unless it says "clip".
+Outside of the bounds is an IndexError where it can be known: for ints, and for index arrays that
+the host can read. Where it cannot (traced indices, arrays on accelerators) and no `mode` is given,
+reads take the nearest element and writes are dropped. A `mode` holds everywhere.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from ..types.shape import (
 from . import promote
 from .creation import asarray, is_sequence
 from .index_plan import Component, Plan, halves, parse, refuse_empty
+from .masks import Layout, Masked, masked_index
 
 __all__ = ["concrete", "getitem", "nonzero", "put_along_axis", "read", "take", "take_along_axis",
            "write"]
@@ -77,9 +79,10 @@ def _how(mode: Any, unique: bool, is_sorted: bool, fill: Any, wrap: bool, op: st
 def getitem(self: Any, index: Any) -> Any:
     """`x[index]`: NumPy's basic and advanced indexing.
 
-    Integers outside of the bounds read the nearest element; `x.at[index].get(mode="fill")` reads a
-    fill value instead. Raises TypeError for float indices, IndexError for too many, and
-    NonConcreteBooleanIndexError for traced masks.
+    Traced integers outside of the bounds read the nearest element, and its derivative is that
+    element's; `x.at[index].get(mode="fill")` reads a fill value instead. Raises IndexError for
+    known integers outside of the bounds, and for too many; a TypeError that is one too for float
+    indices; NonConcreteBooleanIndexError for traced masks.
     """
     plan, operands, _ = parse(self.aval.shape, index)
     if plan.empty is not None:
@@ -92,15 +95,16 @@ def getitem(self: Any, index: Any) -> Any:
 def read(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None,
          unique_indices: bool = False, indices_are_sorted: bool = False,
          wrap_negative_indices: bool = True) -> Any:
-    """`x[index]` with the options of `x.at[index].get`."""
+    """`x[index]` with the options of `x.at[index].get`; a fill value alone says mode "fill"."""
     x = promote.array_args("indexing", x)[0]
-    mode = CLIP if mode is None else GatherScatterMode.from_any(mode)
+    strict = mode is None and fill_value is None
+    mode = CLIP if strict else GatherScatterMode.from_any(mode)
     if mode is ONE_HOT:
         mode, fill_value = FILL, 0
-    plan, operands, outside = parse(typeof(x).shape, index, wrap_negative_indices)
-    if plan.empty is not None:
+    plan, operands, outside = parse(typeof(x).shape, index, wrap_negative_indices, strict)
+    if plan.empty is not None and mode is not FILL:
         refuse_empty(plan, typeof(x).shape)
-    if mode is FILL and outside:
+    if mode is FILL and (outside or plan.empty is not None):
         # One integer that is outside decides for the whole result.
         fill = lax_indexing._default_fill(x.dtype) if fill_value is None else fill_value
         return creation.full(plan.out_shape, fill, x.dtype)
@@ -276,43 +280,66 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
           wrap_negative_indices: bool = True) -> Any:
     """A copy of `x` with `values` combined into `x[index]`: set, add, subtract, multiply, min, max.
 
-    Raises ValueError where the values do not broadcast to the shape of `x[index]`, TypeError where
-    they are no array; warns where the dtype of `x` cannot hold theirs.
+    Raises IndexError for integers known to be outside of the bounds unless `mode` is given,
+    ValueError where the values do not broadcast to the shape of `x[index]`, TypeError where they
+    are no array; warns where the dtype of `x` cannot hold theirs.
     """
+    strict = mode is None
     mode = GatherScatterMode.from_any(mode)
     mode = FILL if mode is ONE_HOT else mode
     name = f"at[...].{op}"
     x = promote.array_args(name, x)[0]
     values = promote.operand(name, asarray(values) if is_sequence(values) else values, 1)
-    plan, operands, outside = parse(x.shape, index, wrap_negative_indices)
-    if plan.empty is not None and outside:
-        refuse_empty(plan, x.shape)
-    values = _fit_values(op, x, values, plan)
+    how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
+    masked = masked_index(x.shape, index)
+    if masked is not None and masked.layout.takes(typeof(values).shape):
+        out = _write_at_mask(name, x, masked, values, how, strict)
+        return constrain(name, out, out_sharding)
+    plan, operands, outside = parse(x.shape, index, wrap_negative_indices, strict)
+    values = _fit_values(name, x, values, plan.out_shape)
     if outside and mode is FILL:
         return constrain(name, x, out_sharding)
-    how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
     out = _write(x, values, *operands, plan=plan, how=how)
     return constrain(name, out, out_sharding)
 
 
-def _fit_values(op: str, x: Any, values: Any, plan: Plan) -> Any:
+def _write_at_mask(name: str, x: Any, masked: Masked, values: Any, how: How, strict: bool) -> Any:
+    plan, operands, outside = parse(x.shape, masked.index, how.wrap, strict)
+    values = _fit_values(name, x, values, masked.layout.values_shape(plan.out_shape))
+    if (outside and how.mode is FILL) or plan.empty is not None:
+        return x
+    return _choose(x, values, masked.mask, *operands, plan=plan, how=how, layout=masked.layout)
+
+
+@fused(static=("plan", "how", "layout"))
+def _choose(x: Any, values: Any, mask: Any, *operands: Any, plan: Plan, how: How, layout: Layout
+            ) -> Any:
+    """The region with values combined into it where the mask holds, written back."""
+    region = _slice(x, *operands, plan=plan, wrap=how.wrap)
+    new = _ELEMENTWISE[how.op](region, layout.spread(values, region.shape))
+    new = select_n(layout.over(mask, region.shape), region, new)
+    how = _how(how.mode, True, False, None, how.wrap, "set")
+    return _write(x, new, *operands, plan=plan, how=how)
+
+
+def _fit_values(name: str, x: Any, values: Any, to_fit: tuple[int, ...]) -> Any:
     """An operand at the dtype of `x`; its shape is checked, not changed."""
     given = typeof(values).shape
-    fits = len(given) <= len(plan.out_shape) and all(
-        n in (1, m) for n, m in zip(given[::-1], plan.out_shape[::-1]))
+    fits = len(given) <= len(to_fit) and all(
+        n in (1, m) for n, m in zip(given[::-1], to_fit[::-1]))
     if not fits:
-        raise ValueError(f"at[...].{op}: values {typeof(values)} given for an index of shape "
-                         f"{plan.out_shape}; values that broadcast to it are required; reshape "
+        raise ValueError(f"{name}: values {typeof(values)} given for an index of shape "
+                         f"{to_fit}; values that broadcast to it are required; reshape "
                          "them.")
     aval, to = typeof(values), typeof(x)
     if aval.dtype == to.dtype:
         return promote.plain(values)
     if dtypes.is_extended(to.dtype) or dtypes.is_extended(aval.dtype):
-        raise TypeError(f"at[...].{op}: values {aval} given for an array {to}; equal dtypes are "
+        raise TypeError(f"{name}: values {aval} given for an array {to}; equal dtypes are "
                         "required of keys.")
     joined, _ = dtypes.promote_many(((to.dtype, to.weak_type), (aval.dtype, aval.weak_type)))
     if joined != to.dtype:
-        source.warn(f"at[...].{op}: scatter inputs have incompatible types: values {aval} cannot "
+        source.warn(f"{name}: scatter inputs have incompatible types: values {aval} cannot "
                     f"be cast to the array's {dtypes.long_name(to.dtype)} safely; cast them with "
                     "astype.", FutureWarning)
     return promote.convert(values, to.dtype, to.weak_type)
@@ -587,7 +614,7 @@ def _nonzero(a: Any, *fill: Any, size: int) -> list[Any]:
     mask = a if dtypes.is_bool(a.dtype) else ne(a, np.zeros(a.shape, a.dtype))
     ranks = cumulative.cumsum(promote.convert(shape.reshape(mask, (total,)), dtype), 0)
     # Element k of the result lies behind the k-th step of the ranks: count the ranks up to k.
-    steps = write("add", creation.full((size,), 0, dtype), ranks, 1)
+    steps = write("add", creation.full((size,), 0, dtype), ranks, 1, mode="drop")
     flat = cumulative.cumsum(steps, 0)
     count = promote.broadcast_to(slicing.index_in_dim(ranks, total - 1, 0, False), (size,))
     here = lt(creation.iota(dtype, size), count)

@@ -559,7 +559,7 @@ def _repeat_to(a: Any, repeats: Any, *, total: int, axis: int) -> Any:
     repeats = promote.convert(repeats, np.dtype(np.int32))
     ends = cumulative.cumsum(repeats, 0)
     inner = slicing.slice_in_dim(ends, 0, max(0, a.shape[axis] - 1), axis=0)
-    steps = write("add", creation.full((total,), 0, np.int32), inner, 1)
+    steps = write("add", creation.full((total,), 0, np.int32), inner, 1, mode="drop")
     return take(a, cumulative.cumsum(steps, 0), axis, mode="clip")
 
 
@@ -624,12 +624,12 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
 def _delete_traced(arr: Any, places: Any, *, axis: int) -> Any:
     """Each place that remains moves behind the deleted ones before it."""
     n = arr.shape[axis]
-    gone = write("set", creation.full((n,), 0, np.int32), places, 1)
+    gone = write("set", creation.full((n,), 0, np.int32), places, 1, mode="drop")
     left = n - places.shape[0]
     behind = cumulative.cumsum(1 - gone, 0) - 1
     target = behind * (1 - gone) + gone * n
     source = write("set", creation.full((left,), 0, np.int32), target,
-                   creation.broadcasted_iota(np.int32, (n,), 0))
+                   creation.broadcasted_iota(np.int32, (n,), 0), mode="drop")
     return take(arr, source, axis, mode="clip")
 
 

@@ -185,7 +185,8 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
         inplace: bool = True) -> Array:
     """A copy of `a` with values at places of the flattened array; values repeat as needed.
 
-    `mode` is "clip", "wrap" or None (places outside are dropped). `inplace=False` must be given.
+    `mode` is "clip", "wrap" or None: places known to be outside are an IndexError, traced ones are
+    dropped. `inplace=False` must be given.
     """
     _refuse_inplace("put", inplace)
     a, ind, v = array_args("put", a, ind, v)

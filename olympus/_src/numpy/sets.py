@@ -145,7 +145,7 @@ def _members(rows: Any, order: Any, group: Any, *fill: Any, size: int) -> tuple[
         values = promote.broadcast_to(fill[0] if fill else creation.full((), 0, rows.dtype),
                                       (size, width))
         return counts, inverse, counts, values
-    counts = write("add", counts, group, 1)
+    counts = write("add", counts, group, 1, mode="drop")
     used = counts > 0
     starts = cumulative.cumsum(counts, 0) - counts
     first = where(used, take(order, starts, 0, mode="clip"), order[0])

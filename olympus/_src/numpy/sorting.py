@@ -424,11 +424,11 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     x = promote.convert(x, dtypes.default_int()) if dtypes.is_bool(x.dtype) else x
     x = where(x < 0, 0, x)
     if weights is None:
-        out = write("add", creation.full((length,), 0, dtypes.default_int()), x, 1)
+        out = write("add", creation.full((length,), 0, dtypes.default_int()), x, 1, mode="drop")
         return constrain("bincount", out, out_sharding)
     weights = to_array(array_args("bincount", weights)[0])
     if weights.shape != x.shape:
         raise ValueError(f"bincount: x {typeof(x)} and weights {typeof(weights)} given; shape of "
                          "weights must match shape of input.")
-    out = write("add", creation.full((length,), 0, weights.dtype), x, weights)
+    out = write("add", creation.full((length,), 0, weights.dtype), x, weights, mode="drop")
     return constrain("bincount", out, out_sharding)

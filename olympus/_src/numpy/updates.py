@@ -13,9 +13,12 @@ import numpy as np
 from ..lax import creation
 from ..lax.sharding import constrain
 from ..loops.while_loop import while_loop
+from ..types.shape import prod
 from .conditions import where
 from .indexing import read, write
+from .masks import masked_index
 from .promote import array_args, convert
+from .reductions import argmax
 from .ufuncs import divide, power
 
 __all__ = ["at", "setitem"]
@@ -40,8 +43,10 @@ class _IndexUpdateRef:
     """`x.at[index]`: its methods read there or return an array that is changed there.
 
     Of all: `mode` says what happens outside of the bounds ("drop" or "clip" for writes, "clip" or
-    "fill" for reads); `indices_are_sorted` and `unique_indices` are promises that can make it
-    faster; `wrap_negative_indices` says whether negative indices count from the end.
+    "fill" for reads). Without it, integers that are known to be outside are an IndexError; traced
+    ones drop the write and read the nearest element. `indices_are_sorted` and `unique_indices` are
+    promises that can make it faster; `wrap_negative_indices` says whether negative indices count
+    from the end. Writes take a traced mask where the values do not count its true elements.
     """
 
     __slots__ = ("array", "index")
@@ -283,6 +288,11 @@ class _IndexUpdateRef:
         options = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
                    "wrap_negative_indices": wrap_negative_indices}
         x = array_args("at[...].apply", self.array)[0]
+        masked = masked_index(x.shape, self.index)
+        if masked is not None:
+            region = read(x, masked.index, mode="clip", **options)
+            new = _applied(func, region, masked.layout.over(masked.mask, region.shape))
+            return write("set", x, masked.index, new, mode=mode, **options)
         values = read(x, self.index, **options)
         if unique_indices:
             return write("set", x, self.index, func(values), mode=mode, **options)
@@ -296,6 +306,18 @@ class _IndexUpdateRef:
         left = read(times, self.index, **options)
         values, _ = while_loop(lambda state: (state[1] > 0).any(), again, (values, left))
         return write("set", x, self.index, values, mode=mode, **options)
+
+
+def _applied(func: Callable[[Any], Any], region: Any, mask: Any) -> Any:
+    """`func` of the elements where the mask holds, the others as they are.
+
+    For the others `func` gets the first that is chosen: it may be undefined for theirs, and a
+    gradient would be NaN.
+    """
+    if not prod(region.shape):
+        return region
+    first = region.ravel()[argmax(mask)]
+    return where(mask, convert(func(where(mask, region, first)), region.dtype), region)
 
 
 def at(self: Any) -> _IndexUpdateHelper:
