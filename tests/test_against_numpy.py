@@ -366,3 +366,59 @@ def test_the_sweep_notices_a_wrong_dtype_and_a_missing_error() -> None:
     assert tool.difference(tool.Case("", lambda o: np.float32(1) if o is onp else np.float64(1)))
     assert tool.difference(tool.Case("", lambda o: o is onp or o.zeros(-1)))
     assert not tool.difference(tool.Case("", lambda o: o.zeros(3)))
+
+
+KEYWORDS: list[tuple[str, Call]] = [
+    ("array", lambda o: o.array([1, 2], subok=True, ndmax=1, like=None)),
+    ("asarray", lambda o: o.asarray([1, 2], like=None)),
+    ("zeros", lambda o: o.zeros((2, 3), float, "C", like=None)),
+    ("ones", lambda o: o.ones(3, int, order="C")), ("full", lambda o: o.full(3, 2, int, "C")),
+    ("eye", lambda o: o.eye(2, 3, 1, float, "C", like=None)),
+    ("copy", lambda o: o.copy(X, "K") if o is np else o.copy(X, "K", True)),
+    ("identity", lambda o: o.identity(2, like=None)), ("arange", lambda o: o.arange(3, like=None)),
+    ("zeros_like", lambda o: o.zeros_like(M, order="K", subok=False)),
+    ("ones_like", lambda o: o.ones_like(M, order="A", subok=True)),
+    ("full_like", lambda o: o.full_like(M, 3, order="C", subok=True)),
+    ("empty_like", lambda o: 0 * o.empty_like(INTS, order="K", subok=False)),
+    ("frombuffer", lambda o: o.frombuffer(b"abcd", "uint8", like=None)),
+    ("nanvar", lambda o: o.nanvar(EDGES, correction=1)),
+    ("nanstd", lambda o: o.nanstd(M, axis=0, correction=0.5)),
+    ("concatenate", lambda o: o.concatenate([M, M], 1, out=None, casting="safe", dtype=float)),
+    ("concat", lambda o: o.concat([INTS, INTS], axis=0, dtype=float, casting="safe", out=None)),
+    ("stack", lambda o: o.stack([X, X], casting="same_kind")),
+    ("vstack", lambda o: o.vstack([X, X], casting="no", dtype=float)),
+    ("hstack", lambda o: o.hstack([X, X], casting="equiv", dtype=float)),
+    ("broadcast_to", lambda o: o.broadcast_to(X, (2, 6), True)),
+    ("broadcast_arrays", lambda o: o.broadcast_arrays(M, M[0], subok=True)),
+    ("isin", lambda o: o.isin(INTS, [2, 3] if o is np else np.array([2, 3]), kind="sort")),
+    ("partition", lambda o: o.partition(X[::-1], 2, kind="introselect")[2]),
+    ("argpartition", lambda o: o.argpartition(X[::-1], 0, kind="introselect", order=None)[0]),
+    ("unravel_index", lambda o: o.unravel_index(np.arange(24), (2, 3, 4), order="F")),
+    ("cumulative_sum", lambda o: o.cumulative_sum(X, out=None)),
+    ("dot", lambda o: o.dot(M, M[0], out=None)), ("clip", lambda o: o.clip(X, a_min=1, a_max=3)),
+]
+
+
+@pytest.mark.parametrize("call", [c for _, c in KEYWORDS], ids=[name for name, _ in KEYWORDS])
+def test_keywords_are_numpys(call: Call) -> None:
+    check(call(onp), call(np))
+
+
+@pytest.mark.parametrize(("call", "error", "text"), [
+    (lambda: onp.zeros(3, order="F"), ValueError, "zeros: order 'F' given; programs see no"),
+    (lambda: onp.array([[1]], ndmax=1), ValueError, "at most ndmax = 1"),
+    (lambda: onp.ones(3, like=X), TypeError, "ones: like of type ndarray"),
+    (lambda: onp.concatenate([X], dtype="int32", casting="safe"), TypeError, "casting 'safe'"),
+    (lambda: onp.clip(X, 1, a_min=2), ValueError, "they mean the same"),
+    (lambda: onp.clip(X, 1, out=X), TypeError, "clip: the argument out is given"),
+    (lambda: onp.dot(X, X, out=X), TypeError, "dot: the argument out is given"),
+    (lambda: onp.concat([X], out=X), TypeError, "the argument out is given"),
+    (lambda: onp.cumulative_prod(X, out=X), TypeError, "the argument out is given"),
+    (lambda: onp.partition(X, 1, kind="other"), ValueError, "'introselect' is required"),
+    (lambda: onp.isin(X, X, kind="other"), ValueError, "isin: kind 'other' given"),
+    (lambda: onp.unravel_index(1, (2, 3), order="K"), ValueError, "'C' or 'F' is required"),
+], ids=["order", "ndmax", "like", "casting", "a_min", "clip-out", "dot-out", "concat-out",
+        "cumulative-out", "partition", "isin", "unravel_index"])
+def test_keywords_that_arrays_cannot_honour(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()

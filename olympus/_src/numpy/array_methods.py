@@ -243,29 +243,6 @@ def _clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
     return limit(self, min, max)
 
 
-def _dot(self: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None,
-         out: None = None) -> Any:
-    """The sums of products with `b`: see `olympus.numpy.dot`.
-
-    Args:
-      b: array [..., k, m] or [k], or a scalar.
-      precision: of the products on accelerators; see `lax.Precision`.
-      preferred_element_type: dtype to accumulate in and to return.
-      out: must be None; arrays cannot be written to.
-
-    Returns:
-      An array of the promoted dtype.
-
-    Raises TypeError for sizes that differ.
-
-    >>> import olympus.numpy as onp
-    >>> print(onp.array([1, 2]).dot(onp.array([3, 4])))
-    11
-    """
-    refuse_option("dot", out=out)
-    return products.dot(self, b, precision=precision, preferred_element_type=preferred_element_type)
-
-
 def _conjugate(self: Any) -> Any:
     """The complex conjugate; real numbers themselves.
 
@@ -439,7 +416,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "conj": _conjugate, "conjugate": _conjugate,
     "copy": _copy, "cumprod": reductions.cumprod,
     "cumsum": reductions.cumsum, "diagonal": products.diagonal,
-    "dot": _dot, "flatten": _flatten,
+    "dot": products.dot, "flatten": _flatten,
     "max": reductions.max, "mean": statistics.mean,
     "min": reductions.min, "nonzero": nonzero,
     "prod": reductions.prod, "ptp": statistics.ptp,

@@ -16,7 +16,15 @@ from ..types import dtypes
 from ..types.shape import broadcast_shapes, sequence
 from .elementary import isnan, scalar
 from .logic import as_bool
-from .promote import array_args, broadcast_to, choose, convert, promote, to_array
+from .promote import (
+    array_args,
+    broadcast_to,
+    choose,
+    convert,
+    promote,
+    refuse_option,
+    to_array,
+)
 from .ufuncs import maximum, minimum
 
 __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
@@ -107,9 +115,10 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
     return to_array(found)
 
 
-@fused(numbers=True)
+@fused(static=("out",), numbers=True)
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
-         max: ArrayLike | None = None) -> Array:
+         max: ArrayLike | None = None, *, a_min: ArrayLike | None = None,
+         a_max: ArrayLike | None = None, out: None = None) -> Array:
     """`arr` limited to [min, max]; None is no limit. NaN stays; `max` wins where it is below `min`.
 
     Raises ValueError for complex operands.
@@ -118,6 +127,11 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
     >>> jnp.clip(jnp.arange(4), 1, 2)
     Array([1, 1, 2, 2], dtype=int32)
     """
+    refuse_option("clip", out=out)
+    if (min is not None and a_min is not None) or (max is not None and a_max is not None):
+        raise ValueError("clip: min and a_min, or max and a_max given; they mean the same; pass "
+                         "one of them.")
+    min, max = a_min if min is None else min, a_max if max is None else max
     if arr is not None:
         (arr,) = array_args("clip", arr)
         min, max = _saturated(min, arr), _saturated(max, arr)

@@ -69,7 +69,8 @@ ArrayImpl = lib.ArrayImpl
 
 def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True,
           order: str | None = "K", ndmin: int = 0, device: DeviceLike = None,
-          out_sharding: ShardingLike = None) -> Array:
+          out_sharding: ShardingLike = None, subok: bool = False, ndmax: int = 64,
+          like: Any = None) -> Array:
     """An array of nested lists of numbers and arrays, of one array, or of a scalar.
 
     Without `dtype`, Python numbers give int32, float32 or complex64 (64-bit ones with x64 on); a
@@ -83,9 +84,12 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
     >>> jnp.array([[1, 2.5]])
     Array([[1. , 2.5]], dtype=float32)
     """
-    check_order("array", order)
+    _check_layout("array", order, like)
     dtype = None if dtype is None else dtypes.requested_dtype("array", dtype, True)
     x = _to_array(object, dtype, copy, device if isinstance(device, lib.Device) else None)
+    if ndmax != 64 and x.ndim > static_int(ndmax, "array", "ndmax"):
+        raise ValueError(f"array: data of {x.ndim} dimensions given; at most ndmax = {ndmax} are "
+                         "allowed.")
     missing = static_int(ndmin, "array", "ndmin") - x.ndim
     if missing > 64:
         raise ValueError(f"array: ndmin {ndmin} given; at most 64 dimensions are possible.")
@@ -94,13 +98,14 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
 
 
 def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
-            copy: bool | None = None, device: DeviceLike = None, out_sharding: ShardingLike = None
-           ) -> Array:
+            copy: bool | None = None, device: DeviceLike = None, out_sharding: ShardingLike = None,
+            like: Any = None) -> Array:
     """`array`, which copies only where it has to."""
-    return array(a, dtype, copy=copy, order=order, device=device, out_sharding=out_sharding)
+    return array(a, dtype, copy=copy, order=order, device=device, out_sharding=out_sharding,
+                 like=like)
 
 
-def copy(a: ArrayLike, order: str | None = None) -> Array:
+def copy(a: ArrayLike, order: str | None = None, subok: bool = False) -> Array:
     """A copy of the array."""
     return array(a, copy=True, order=order)
 
@@ -110,6 +115,14 @@ def check_order(name: str, order: str | None) -> None:
     if order not in (None, "K", "C", "A"):
         raise ValueError(f"{name}: order {order!r} given; programs see no memory order; leave it "
                          "out.")
+
+
+def _check_layout(name: str, order: str | None, like: Any) -> None:
+    """NumPy's options of making arrays: a memory order, and whose arrays are to be made."""
+    check_order(name, order)
+    if like is not None and not isinstance(like, Array):
+        raise TypeError(f"{name}: like of type {type(like).__name__} given; None or an array of "
+                        "olympus is required; convert the result.")
 
 
 def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
@@ -300,8 +313,9 @@ dtypes.set_scalar_constructor(scalar_constructor)
 
 
 def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeLike = float,
-               count: int = -1, offset: int = 0) -> Array:
+               count: int = -1, offset: int = 0, *, like: Any = None) -> Array:
     """A vector of the bytes of a buffer read as `dtype`."""
+    _check_layout("frombuffer", None, like)
     dtype = np.dtype(dtypes.as_dtype(dtype))
     count = static_int(count, "frombuffer", "count")
     offset = static_int(offset, "frombuffer", "offset")
@@ -322,35 +336,40 @@ def _place(name: str, x: Any, device: Any, out_sharding: Any) -> Any:
     return constrain(name, x if device is None else device_put(x, device), out_sharding)
 
 
-def zeros(shape: int | Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
-          out_sharding: ShardingLike = None) -> Array:
+def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
+          device: DeviceLike = None, out_sharding: ShardingLike = None, like: Any = None) -> Array:
     """An array of zeros, float32 unless given.
 
     >>> import olympus.numpy as jnp
     >>> jnp.zeros(2)
     Array([0., 0.], dtype=float32)
     """
+    _check_layout("zeros", order, like)
     return _filled("zeros", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
-def ones(shape: int | Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
-         out_sharding: ShardingLike = None) -> Array:
+def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
+         device: DeviceLike = None, out_sharding: ShardingLike = None, like: Any = None) -> Array:
     """An array of ones, float32 unless given."""
+    _check_layout("ones", order, like)
     return _filled("ones", shape, 1, float if dtype is None else dtype, device, out_sharding)
 
 
-def empty(shape: int | Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None,
-          out_sharding: ShardingLike = None) -> Array:
+def empty(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
+          device: DeviceLike = None, out_sharding: ShardingLike = None, like: Any = None) -> Array:
     """An array whose elements do not matter: zeros, since memory is always set."""
+    _check_layout("empty", order, like)
     return _filled("empty", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
-def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
-         device: DeviceLike = None, out_sharding: ShardingLike = None) -> Array:
+def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None,
+         order: str = "C", *, device: DeviceLike = None, out_sharding: ShardingLike = None,
+         like: Any = None) -> Array:
     """An array filled with a value that broadcasts to its shape.
 
     Without `dtype`, a Python number gives a weakly typed array.
     """
+    _check_layout("full", order, like)
     return _filled("full", shape, fill_value, dtype, device, out_sharding)
 
 
@@ -402,34 +421,40 @@ def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: An
 
 def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
                shape: int | Shape | None = None, *, device: DeviceLike = None,
-               out_sharding: ShardingLike = None) -> Array:
+               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
     """Zeros of the shape and dtype of another array."""
+    check_order("zeros_like", order)
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
 def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
-              out_sharding: ShardingLike = None) -> Array:
+              out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
     """Ones of the shape and dtype of another array."""
+    check_order("ones_like", order)
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
 def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
-               shape: int | Shape | None = None, *, device: DeviceLike = None) -> Array:
+               shape: int | Shape | None = None, *, device: DeviceLike = None, order: str = "K",
+               subok: bool = True) -> Array:
     """Zeros of the shape and dtype of another array, whose elements do not matter."""
+    check_order("empty_like", order)
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 
 def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
-              out_sharding: ShardingLike = None) -> Array:
+              out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
     """`fill_value` in the shape and dtype of another array."""
+    check_order("full_like", order)
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *,
-        device: DeviceLike = None) -> Array:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, order: str = "C",
+        *, device: DeviceLike = None, like: Any = None) -> Array:
     """float32[N, M] (M = N unless given) with ones on diagonal `k`."""
+    _check_layout("eye", order, like)
     dtype = dtypes.requested_dtype("eye", float if dtype is None else dtype)
     return _place("eye", _eye(N, M, k, dtype), device, None)
 
@@ -448,16 +473,16 @@ def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
     return convert(eq(*_shifted("eye", (n, m), k)), dtype)
 
 
-def identity(n: int, dtype: DTypeLike | None = None) -> Array:
+def identity(n: int, dtype: DTypeLike | None = None, *, like: Any = None) -> Array:
     """float32[n, n] with ones on the diagonal."""
-    return eye(n, dtype=dtype)
+    return eye(n, dtype=dtype, like=like)
 
 
 # Ranges ------------------------------------------------------------------------------------------
 
 def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | None = None,
            dtype: DTypeLike | None = None, *, device: DeviceLike = None,
-           out_sharding: ShardingLike = None) -> Array:
+           out_sharding: ShardingLike = None, like: Any = None) -> Array:
     """The numbers from `start` (0 if only one argument is given) up to, not including, `stop`.
 
     All bounds must be concrete. Raises TypeError for traced values, ValueError for complex ones.
@@ -466,6 +491,7 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
     >>> jnp.arange(2, 5)
     Array([2, 3, 4], dtype=int32)
     """
+    _check_layout("arange", None, like)
     if any(isinstance(x, SymbolicDim) for x in (start, stop, step)):
         return _place("arange", _symbolic_range(start, stop, step, dtype), device, out_sharding)
     bounds = [_concrete("arange", x) for x in (start, stop, step) if x is not None]

@@ -63,16 +63,21 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
     return arrays
 
 
-def _joined(name: str, arrays: Any, dtype: Any) -> list[Any]:
-    """Arrays at one dtype: their promotion, or the given one."""
+def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> list[Any]:
+    """Arrays at one dtype: their promotion, or the given one if `casting` allows it."""
     if dtype is None:
         return promote.promote_dtypes(name, *arrays)
-    dtype = dtypes.requested_dtype(name, dtype)
-    return [promote.convert(x, dtype) for x in array_args(name, *arrays)]
+    dtype, arrays = dtypes.requested_dtype(name, dtype), array_args(name, *arrays)
+    for x in arrays:
+        if casting not in ("unsafe", "same_kind") and not dtypes.can_cast(x.dtype, dtype, casting):
+            raise TypeError(f"{name}: {typeof(x)} and dtype {dtypes.long_name(dtype)} given; a "
+                            f"conversion that casting {casting!r} allows is required.")
+    return [promote.convert(x, dtype) for x in arrays]
 
 
 def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
-                dtype: DTypeLike | None = None) -> Array:
+                dtype: DTypeLike | None = None, *, out: None = None,
+                casting: str = "same_kind") -> Array:
     """Arrays joined along an axis that they have.
 
     Args:
@@ -90,7 +95,8 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     >>> print(onp.concatenate([onp.ones(2), onp.zeros(1)]))
     [1. 1. 0.]
     """
-    arrays = _joined("concatenate", _sequence("concatenate", arrays), dtype)
+    refuse_option("concatenate", out=out)
+    arrays = _joined("concatenate", _sequence("concatenate", arrays), dtype, casting)
     if axis is None:
         arrays, axis = [lax_shape.reshape(to_array(x), (prod(x.shape),)) for x in arrays], 0
     if not arrays[0].shape:
@@ -100,7 +106,8 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     return to_array(slicing.concatenate(arrays, axis))
 
 
-def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = None,
+           dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along an axis: `concatenate` under its name in the array API standard.
 
     Args:
@@ -116,11 +123,11 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
     >>> print(onp.concat([onp.ones((1, 2)), onp.zeros((1, 2))], axis=1))
     [[1. 1. 0. 0.]]
     """
-    return concatenate(arrays, axis)
+    return concatenate(arrays, axis, dtype, out=out, casting=casting)
 
 
 def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = None,
-          dtype: DTypeLike | None = None) -> Array:
+          dtype: DTypeLike | None = None, *, casting: str = "same_kind") -> Array:
     """Arrays of one shape joined along a new axis.
 
     Args:
@@ -140,7 +147,7 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
      [2 4]]
     """
     refuse_option("stack", out=out)
-    arrays = _joined("stack", _sequence("stack", arrays), dtype)
+    arrays = _joined("stack", _sequence("stack", arrays), dtype, casting)
     if any(x.shape != arrays[0].shape for x in arrays):
         shapes = ", ".join(str(typeof(x)) for x in arrays[:8])
         raise ValueError(f"stack: {shapes} given; All input arrays must have the same shape; "
@@ -177,7 +184,8 @@ def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
     return tuple([slicing.index_in_dim(x, i, axis, keepdims=False) for i in range(count)])
 
 
-def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
+def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
+           casting: str = "same_kind") -> Array:
     """Arrays joined along axis 0, vectors as rows.
 
     Args:
@@ -193,10 +201,11 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
      [3 4]
      [5 6]]
     """
-    return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype)
+    return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype, casting=casting)
 
 
-def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
+def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
+           casting: str = "same_kind") -> Array:
     """Arrays joined along axis 1, or along axis 0 if the first is a vector or scalar.
 
     Args:
@@ -212,7 +221,7 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
      [2 4]]
     """
     arrays = [atleast_1d(x) for x in _sequence("hstack", tup)]
-    return concatenate(arrays, 0 if len(arrays[0].shape) == 1 else 1, dtype)
+    return concatenate(arrays, 0 if len(arrays[0].shape) == 1 else 1, dtype, casting=casting)
 
 
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:

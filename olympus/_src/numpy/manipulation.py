@@ -402,9 +402,9 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 # Broadcasting ------------------------------------------------------------------------------------
 
-@fused(static=("shape", "out_sharding"), inline=True)
-def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: ShardingLike = None
-                ) -> Array:
+@fused(static=("shape", "subok", "out_sharding"), inline=True)
+def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
+                 out_sharding: ShardingLike = None) -> Array:
     """The array repeated along new axes in front and along axes of size 1.
 
     Args:
@@ -433,7 +433,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Sharding
     return constrain("broadcast_to", out, out_sharding)
 
 
-def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> list[Array]:
     """The arrays, each broadcast to their common shape; dtypes stay.
 
     Args:

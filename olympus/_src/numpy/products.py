@@ -50,10 +50,10 @@ def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
     return broadcast_to(x, x.shape), broadcast_to(y, y.shape)
 
 
-@fused(static=("precision", "preferred_element_type", "out_sharding"), inline=True)
+@fused(static=("precision", "preferred_element_type", "out_sharding", "out"), inline=True)
 def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
-        preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
-       ) -> Array:
+        preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None,
+        out: None = None) -> Array:
     """The sum over the last axis of `a` and the last but one of `b` (its only axis, if a vector).
 
     With a scalar it is the product. For batches of matrices use `matmul`: here their axes are not
@@ -65,6 +65,7 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
       precision: of the products on accelerators; see `lax.Precision`.
       preferred_element_type: dtype to accumulate in and to return.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       An array with the axes left of `a`, then those left of `b`, of the promoted dtype.
@@ -75,6 +76,7 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     >>> print(onp.dot(onp.array([1, 2]), onp.array([[3, 4], [5, 6]])))
     [13 16]
     """
+    refuse_option("dot", out=out)
     x, y = _operands("dot", a, b)
     if not x.shape or not y.shape:
         found = multiply(x, y)

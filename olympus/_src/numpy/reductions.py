@@ -802,9 +802,9 @@ def _cumulative_api(name: str, product: bool, x: Any, axis: Any, dtype: Any, ini
     return slicing.concatenate([first, found], axis)
 
 
-@fused(static=("axis", "dtype", "include_initial"))
+@fused(static=("axis", "dtype", "include_initial", "out"))
 def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
-                   include_initial: bool = False) -> Array:
+                   include_initial: bool = False, out: None = None) -> Array:
     """Running sums along an axis, as the array API standard has them.
 
     Args:
@@ -822,12 +822,13 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
     >>> onp.cumulative_sum(onp.array([1, 2, 3], onp.int8), include_initial=True)
     Array([0, 1, 3, 6], dtype=int32)
     """
+    refuse_option("cumulative_sum", out=out)
     return _cumulative_api("cumulative_sum", False, x, axis, dtype, include_initial)
 
 
-@fused(static=("axis", "dtype", "include_initial"))
+@fused(static=("axis", "dtype", "include_initial", "out"))
 def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,
-                    include_initial: bool = False) -> Array:
+                    include_initial: bool = False, out: None = None) -> Array:
     """Running products along an axis, as the array API standard has them.
 
     Args:
@@ -845,4 +846,5 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
     >>> onp.cumulative_prod(onp.array([1, 2, 3], onp.int8), include_initial=True)
     Array([1, 1, 2, 6], dtype=int32)
     """
+    refuse_option("cumulative_prod", out=out)
     return _cumulative_api("cumulative_prod", True, x, axis, dtype, include_initial)

@@ -352,7 +352,7 @@ def _wide(places: Any) -> Any:
     return to_array(promote.convert(places, dtype) if narrow else places)
 
 
-def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
+def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Array, ...]:
     """Places in the flattened array as places per axis; those outside are brought inside.
 
     >>> import olympus.numpy as onp
@@ -364,10 +364,13 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
         raise TypeError(f"unravel_index: indices {typeof(indices)} given; an integer dtype is "
                         "required.")
     indices, sizes = _wide(indices), canonical_shape(shape, "unravel_index")
+    if order not in ("C", "F"):
+        raise ValueError(f"unravel_index: order {order!r} given; 'C' or 'F' is required.")
     total = prod(sizes)
     indices = where(indices < 0, indices + total, indices).clip(0, max(0, total - 1))
-    return tuple([indices // max(1, prod(sizes[axis + 1:])) % max(1, n)
-                  for axis, n in enumerate(sizes)])
+    return tuple([
+        indices // max(1, prod(sizes[axis + 1:] if order == "C" else sizes[:axis])) % max(1, n)
+        for axis, n in enumerate(sizes)])
 
 
 def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,

@@ -267,7 +267,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
 
 
 def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
-         invert: bool = False, *, method: str = "auto") -> Array:
+         invert: bool = False, *, method: str = "auto", kind: str | None = None) -> Array:
     """Whether each element is among the test elements. NaN is among none.
 
     Args:
@@ -288,6 +288,8 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
     [[False  True]
      [ True False]]
     """
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"isin: kind {kind!r} given; None, 'sort' or 'table' is required.")
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(f"isin: method {method!r} given; 'auto', 'compare_all', 'binary_search' "
                          "or 'sort' is required.")

@@ -189,7 +189,8 @@ def sort_complex(a: ArrayLike) -> Array:
     return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)))
 
 
-def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1) -> Array:
+def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
+              kind: str = "introselect", order: None = None) -> Array:
     """The array with the k-th smallest element at place k, none larger before, none smaller after.
 
     The order within both parts is not specified (here it is ascending: the array is sorted).
@@ -208,10 +209,11 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1) -> 
     >>> print(onp.partition(onp.array([7, 1, 5, 3]), 1)[:2])
     [1 3]
     """
-    return sort(*_parted("partition", a, kth, axis))
+    return sort(*_parted("partition", a, kth, axis, kind, order))
 
 
-def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1) -> Array:
+def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
+                 kind: str = "introselect", order: None = None) -> Array:
     """The places that partition an array: see `partition`.
 
     Args:
@@ -228,10 +230,14 @@ def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1) 
     >>> print(onp.argpartition(onp.array([7, 1, 5, 3]), 1)[:2])
     [1 3]
     """
-    return argsort(*_parted("argpartition", a, kth, axis))
+    return argsort(*_parted("argpartition", a, kth, axis, kind, order))
 
 
-def _parted(name: str, a: Any, kth: int | Sequence[int], axis: int | None) -> tuple[Any, int]:
+def _parted(name: str, a: Any, kth: int | Sequence[int], axis: int | None, kind: str, order: None
+            ) -> tuple[Any, int]:
+    if kind != "introselect":
+        raise ValueError(f"{name}: kind {kind!r} given; 'introselect' is required.")
+    refuse_option(name, order=order)
     a, axis, _ = _sortable(name, a, axis, None, None, True)
     for k in kth if isinstance(kth, Sequence) else (kth,):
         canonical_axis(k, a.shape[axis], f"{name}: kth")

@@ -243,10 +243,10 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     return mean(x, axis, dtype, out, keepdims, where=mask)
 
 
-@fused(static=("axis", "dtype", "out", "ddof", "keepdims"))
+@fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
 def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
-           mean: ArrayLike | None = None) -> Array:
+           mean: ArrayLike | None = None, *, correction: int | float | None = None) -> Array:
     """The variance over axes of the elements that are not NaN.
 
     Args:
@@ -262,13 +262,14 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     1.0
     """
     x, mask = _with_nan_mask("nanvar", a, where)
-    return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
+    return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean,
+               correction=correction)
 
 
-@fused(static=("axis", "dtype", "out", "ddof", "keepdims"))
+@fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
 def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
            ddof: int = 0, keepdims: bool = False, where: ArrayLike | None = None,
-           mean: ArrayLike | None = None) -> Array:
+           mean: ArrayLike | None = None, *, correction: int | float | None = None) -> Array:
     """The standard deviation over axes of the elements that are not NaN.
 
     Args:
@@ -284,7 +285,8 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     2.0
     """
     x, mask = _with_nan_mask("nanstd", a, where)
-    return std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
+    return std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean,
+               correction=correction)
 
 
 def _spread_weights(name: str, w: Any, x: Any, axis: Any, axes: Axes) -> Any:
