@@ -168,46 +168,93 @@ def _one(name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str |
 
 
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The discrete Fourier transform along an axis.
+    """The discrete Fourier transform along an axis: the sums of a[j] exp(-2πi jk/n) over j.
 
     Args:
       a: array of any numeric or boolean dtype.
-      n: the number of points: the axis is cut, or filled up with zeros; default: its size.
+      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
       axis: the axis.
       norm: where the factor 1/n is: "backward" (default) has it in the inverse, "forward" here,
         "ortho" has 1/sqrt(n) in both.
 
     Returns:
-      The transform, complex64 or complex128, with n elements along the axis.
+      The transform, complex64 or complex128, with n elements along the axis. 16-bit floats are
+      computed in float32.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.fft.fft(jnp.array([1., 0., 0., 0.]))
+    Raises ValueError for no points.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fft.fft(onp.array([1., 0., 0., 0.]))
     Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
     return _one("fft", FftType.FFT, a, n, axis, norm)
 
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `fft`, whose arguments it takes."""
+    """The inverse of `fft`: the sums of a[k] exp(2πi jk/n) over k, divided by n.
+
+    Args:
+      a: array of any numeric or boolean dtype.
+      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
+      axis: the axis.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      complex64 or complex128, with n elements along the axis.
+
+    Raises ValueError for no points.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fft.ifft(onp.array([4., 0., 0., 0.])))
+    [1.+0.j 1.+0.j 1.+0.j 1.+0.j]
+    """
     return _one("ifft", FftType.IFFT, a, n, axis, norm)
 
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The first n//2 + 1 terms of the `fft` of real numbers; the others are their conjugates.
 
-    Arguments as of `fft`; TypeError for complex numbers.
+    Args:
+      a: array of real numbers or booleans.
+      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
+      axis: the axis.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      complex64 or complex128, with n//2 + 1 elements along the axis.
+
+    Raises TypeError for complex numbers, ValueError for no points.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fft.rfft(onp.array([1., 2., 1., 2.])))
+    [ 6.+0.j  0.+0.j -2.+0.j]
     """
     return _one("rfft", FftType.RFFT, a, n, axis, norm)
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The real series of `n` numbers whose `rfft` is `a`.
+    """The real series whose `rfft` is `a`.
 
-    Arguments as of `fft`; `n` is the size of the result, 2*(m - 1) for m terms by default, which
-    is even: give it for an odd size.
+    The imaginary parts of the first term, and of the last for an even n, have no effect.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.fft.irfft(jnp.fft.rfft(jnp.array([1., 2., 3.])), 3)
+    Args:
+      a: array of any numeric or boolean dtype: m terms along the axis.
+      n: the size of the result, 2*(m - 1) by default, which is even: give it for an odd one. The
+        terms
+        are cut, or filled up with zeros, to n//2 + 1.
+      axis: the axis.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      float32 or float64, with n elements along the axis.
+
+    Raises ValueError for no points.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fft.irfft(onp.fft.rfft(onp.array([1., 2., 3.])), 3)
     Array([1., 2., 3.], dtype=float32)
     """
     return _one("irfft", FftType.IRFFT, a, n, axis, norm)
@@ -221,9 +268,23 @@ def _swapped(norm: str | None) -> str | None:
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The real `fft` of a series of `n` numbers with Hermitian symmetry, of which `a` is half.
+    """The real `fft` of a series with Hermitian symmetry, a[-j] = conj(a[j]), of which `a` is half.
 
-    Arguments as of `irfft`.
+    Args:
+      a: array of any numeric or boolean dtype: m elements along the axis.
+      n: the size of the result, 2*(m - 1) by default.
+      axis: the axis.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      float32 or float64, with n elements along the axis.
+
+    Raises ValueError for no points.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fft.hfft(onp.array([1., 2., 3.])))
+    [ 8. -2.  0. -2.]
     """
     (x,) = array_args("hfft", a)
     x = convert_element_type(x, dtypes.to_complex_dtype(typeof(x).dtype))
@@ -233,7 +294,21 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: half of a Hermitian series from its real spectrum.
 
-    Arguments as of `rfft`.
+    Args:
+      a: array of real numbers or booleans.
+      n: the number of points: the axis is cut, or filled up with zeros; its size by default.
+      axis: the axis.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      complex64 or complex128, with n//2 + 1 elements along the axis.
+
+    Raises TypeError for complex numbers, ValueError for no points.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fft.ihfft(onp.array([8., -2., 0., -2.])).real
+    Array([1., 2., 3.], dtype=float32)
     """
     return conj(_one("ihfft", FftType.RFFT, a, n, axis, _swapped(norm)))
 
@@ -242,37 +317,97 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
          norm: str | None = None) -> Array:
-    """The discrete Fourier transform over several axes.
+    """The discrete Fourier transform over several axes, any number of them.
 
     Args:
       a: array of any numeric or boolean dtype.
-      s: the number of points along each of `axes`; default: their sizes.
-      axes: different axes; default: the last `len(s)`, or all.
-      norm: as of `fft`.
+      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
+      axes: different axes; by default the last `len(s)`, or all.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      complex64 or complex128.
+
+    Raises ValueError for axes named twice, other numbers of sizes and for no points.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fft.fftn(onp.ones((2, 2))))
+    [[4.+0.j 0.+0.j]
+     [0.+0.j 0.+0.j]]
     """
     return _transform("fftn", FftType.FFT, a, s, axes, norm)
 
 
 def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None) -> Array:
-    """The inverse of `fftn`, whose arguments it takes."""
+    """The inverse of `fftn`.
+
+    Args:
+      a: array of any numeric or boolean dtype.
+      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
+      axes: different axes; by default the last `len(s)`, or all.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      complex64 or complex128.
+
+    Raises ValueError for axes named twice, other numbers of sizes and for no points.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fft.ifftn(onp.array([[4., 0.], [0., 0.]])))
+    [[1.+0.j 1.+0.j]
+     [1.+0.j 1.+0.j]]
+    """
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
 def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None) -> Array:
-    """The half of the `fftn` of real numbers that determines the rest: the last axis is halved.
+    """The half of the `fftn` of real numbers that determines the rest.
 
-    Arguments as of `fftn`; TypeError for complex numbers.
+    Args:
+      a: array of real numbers or booleans.
+      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
+      axes: different axes; by default the last `len(s)`, or all.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      complex64 or complex128, with n//2 + 1 elements along the last of the axes.
+
+    Raises TypeError for complex numbers; ValueError for axes named twice, other numbers of sizes
+    and for
+    no points.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fft.rfftn(onp.ones((2, 4))).shape
+    (2, 3)
     """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
 def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
            norm: str | None = None) -> Array:
-    """The real array whose `rfftn` is `a`; `s` are the sizes of the result.
+    """The real array whose `rfftn` is `a`.
 
-    Arguments as of `fftn`; the last size is 2*(m - 1) for m terms by default.
+    Args:
+      a: array of any numeric or boolean dtype, halved along the last of the axes.
+      s: the sizes of the result along the axes; the last is 2*(m - 1) for m terms by default.
+      axes: different axes; by default the last `len(s)`, or all.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      float32 or float64.
+
+    Raises ValueError for axes named twice, other numbers of sizes and for no points.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fft.irfftn(onp.array([[4., 0.], [0., 0.]])))
+    [[1. 1.]
+     [1. 1.]]
     """
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm)
 
@@ -287,25 +422,98 @@ def _pair(name: str, axes: Any) -> Any:
 
 def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
          norm: str | None = None) -> Array:
-    """`fftn` over two axes, the last ones by default."""
+    """The discrete Fourier transform over two axes, the last ones by default.
+
+    Args:
+      a: array of any numeric or boolean dtype.
+      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
+      axes: two different axes.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      complex64 or complex128.
+
+    Raises ValueError for axes named twice, other numbers of sizes and for no points.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fft.fft2(onp.ones((2, 2))))
+    [[4.+0.j 0.+0.j]
+     [0.+0.j 0.+0.j]]
+    """
     return _transform("fft2", FftType.FFT, a, s, _pair("fft2", axes), norm)
 
 
 def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: str | None = None) -> Array:
-    """`ifftn` over two axes, the last ones by default."""
+    """The inverse of `fft2`.
+
+    Args:
+      a: array of any numeric or boolean dtype.
+      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
+      axes: two different axes.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      complex64 or complex128.
+
+    Raises ValueError for axes named twice, other numbers of sizes and for no points.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fft.ifft2(onp.array([[4., 0.], [0., 0.]])))
+    [[1.+0.j 1.+0.j]
+     [1.+0.j 1.+0.j]]
+    """
     return _transform("ifft2", FftType.IFFT, a, s, _pair("ifft2", axes), norm)
 
 
 def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
           norm: str | None = None) -> Array:
-    """`rfftn` over two axes, the last ones by default."""
+    """The half of the `fft2` of real numbers that determines the rest.
+
+    Args:
+      a: array of real numbers or booleans.
+      s: the number of points along each axis, cut or filled up with zeros; their sizes by default.
+      axes: two different axes.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      complex64 or complex128, with n//2 + 1 elements along the last of the axes.
+
+    Raises TypeError for complex numbers; ValueError for axes named twice, other numbers of sizes
+    and for
+    no points.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fft.rfft2(onp.ones((2, 4))).shape
+    (2, 3)
+    """
     return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm)
 
 
 def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
            norm: str | None = None) -> Array:
-    """`irfftn` over two axes, the last ones by default."""
+    """The real array whose `rfft2` is `a`.
+
+    Args:
+      a: array of any numeric or boolean dtype, halved along the last of the axes.
+      s: the sizes of the result along the axes; the last is 2*(m - 1) for m terms by default.
+      axes: two different axes.
+      norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
+        direction, "ortho" its root in both.
+
+    Returns:
+      float32 or float64.
+
+    Raises ValueError for axes named twice, other numbers of sizes and for no points.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fft.irfft2(onp.array([[4., 0.], [0., 0.]])))
+    [[1. 1.]
+     [1. 1.]]
+    """
     return _transform("irfft2", FftType.IRFFT, a, s, _pair("irfft2", axes), norm)
 
 
@@ -318,11 +526,16 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
     Args:
       n: number of points.
       d: the distance of two points, a scalar; may be traced.
-      dtype: of the result; default: float.
-      device: where the result is put.
+      dtype: a floating or complex dtype for the result; float by default.
+      device: a device or sharding to put the result on.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.fft.fftfreq(4, 0.5)
+    Returns:
+      A vector of n numbers, in cycles per unit of `d`.
+
+    Raises TypeError for a complex `d` and for other dtypes.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fft.fftfreq(4, 0.5)
     Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
     n = canonical_dim(n, "fftfreq")
@@ -334,7 +547,23 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
              device: DeviceLike = None) -> Array:
-    """The frequencies of the terms of an `rfft` of `n` points; arguments as of `fftfreq`."""
+    """The frequencies of the terms of an `rfft` of `n` points, none of them negative.
+
+    Args:
+      n: number of points.
+      d: the distance of two points, a scalar; may be traced.
+      dtype: a floating or complex dtype for the result; float by default.
+      device: a device or sharding to put the result on.
+
+    Returns:
+      A vector of n//2 + 1 numbers, in cycles per unit of `d`.
+
+    Raises TypeError for a complex `d` and for other dtypes.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fft.rfftfreq(4, 0.5)
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     n = canonical_dim(n, "rfftfreq")
     return _frequencies("rfftfreq", iota(np.int32, n // 2 + 1), n, d, dtype, device)
 
@@ -361,17 +590,36 @@ def _frequencies(name: str, steps: Any, n: int, d: Any, dtype: Any, device: Any)
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """The zero frequency moved to the middle along `axes`: an int, several, or None for all.
+    """The zero frequency moved to the middle.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.fft.fftshift(jnp.arange(5))
+    Args:
+      x: array in the order of `fft`.
+      axes: an int, or several; all if None.
+
+    Returns:
+      An array of the shape and dtype of `x`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fft.fftshift(onp.arange(5))
     Array([3, 4, 0, 1, 2], dtype=int32)
     """
     return _rolled("fftshift", x, axes, lambda n: n // 2)
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """The inverse of `fftshift`."""
+    """The zero frequency moved from the middle to the front: the inverse of `fftshift`.
+
+    Args:
+      x: array.
+      axes: an int, or several; all if None.
+
+    Returns:
+      An array of the shape and dtype of `x`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.fft.ifftshift(onp.array([3, 4, 0, 1, 2]))
+    Array([0, 1, 2, 3, 4], dtype=int32)
+    """
     return _rolled("ifftshift", x, axes, lambda n: -(n // 2))
 
 

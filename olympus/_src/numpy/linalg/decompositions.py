@@ -99,7 +99,20 @@ def eig(a: ArrayLike) -> EigResult:
 
 
 def eigvals(a: ArrayLike) -> Array:
-    """The eigenvalues [..., n] of general matrices a[..., n, n]: complex, in no order."""
+    """The eigenvalues of general matrices.
+
+    Args:
+      a: [..., n, n]; integers become floats.
+
+    Returns:
+      [..., n], complex whatever a's dtype (NumPy's are real where all are), in no order.
+
+    Raises ValueError unless the matrices are square.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.eigvals(onp.array([[0., 1.], [-1., 0.]])))
+    [0.+1.j 0.-1.j]
+    """
     return lax_eig.eig(_matrices("eigvals", a), compute_left_eigenvectors=False,
                        compute_right_eigenvectors=False)[0]
 
@@ -126,7 +139,20 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The eigenvalues [..., n] of symmetric or Hermitian a[..., n, n], ascending; see `eigh`."""
+    """The eigenvalues of symmetric or Hermitian matrices.
+
+    Args:
+      a: [..., n, n]; integers become floats.
+      UPLO: which triangle is read: "L" (unless given) or "U".
+      symmetrize_input: take (a + aᴴ)/2 instead of reading one triangle.
+
+    Returns:
+      [..., n], real and ascending.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.round(onp.linalg.eigvalsh(onp.array([[2., 1.], [1., 2.]])), 4))
+    [1. 3.]
+    """
     lower = _triangle("eigvalsh", UPLO)
     return lax_eigh.eigh(_matrices("eigvalsh", a), lower=lower,
                          symmetrize_input=symmetrize_input)[1]
@@ -181,7 +207,18 @@ def _hermitian_svd(x: Any) -> tuple[Any, Any, Any]:
 
 @fused
 def svdvals(x: ArrayLike, /) -> Array:
-    """The singular values [..., min(m, n)] of x[..., m, n], descending."""
+    """The singular values of matrices.
+
+    Args:
+      x: [..., m, n]; integers become floats.
+
+    Returns:
+      [..., min(m, n)], real and descending.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.svdvals(onp.array([[3., 0.], [0., 4.]])))
+    [4. 3.]
+    """
     return lax_svd.svd(_matrices("svdvals", x), compute_uv=False)
 
 

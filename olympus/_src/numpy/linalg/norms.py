@@ -32,17 +32,28 @@ def norm(x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...
          keepdims: bool = False) -> Array:
     """The norm of vectors or matrices.
 
+    The gradient of the default is not finite at zero.
+
     Args:
-      ord: vectors: a number, inf or -inf (2 unless given). Matrices: "fro" (unless given), "nuc"
-        (the sum of the singular values), 2, -2 (the largest, the smallest), 1, -1, inf or -inf.
+      x: array; integers become floats.
+      ord: vectors: a number p, for (sum |x|**p)**(1/p), inf or -inf; 0 counts what is not zero (2
+        unless given). Matrices: "fro" (unless given), "nuc" (the sum of the singular values), 2, -2
+        (the largest, the smallest), 1, -1 (the largest, the smallest column sum), inf or -inf (row
+        sum).
       axis: an axis for vectors, a pair for matrices; None takes a vector or matrix as it is, and
         without `ord` all elements of any array.
+      keepdims: whether reduced axes stay, with size 1.
+
+    Returns:
+      Real: `x` without the axes.
 
     Raises ValueError for other ranks and orders.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.linalg.norm(jnp.array([3., 4.]))
+    >>> import olympus.numpy as onp
+    >>> onp.linalg.norm(onp.array([3., 4.]))
     Array(5., dtype=float32)
+    >>> print(onp.linalg.norm(onp.array([[3., 4.], [0., 5.]]), axis=1))
+    [5. 5.]
     """
     (a,) = array_args("norm", x)
     a = inexact(a)
@@ -129,7 +140,21 @@ def _spectral(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
 @fused(static=("axis", "keepdims", "ord"))
 def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
                 keepdims: bool = False, ord: int | str = 2) -> Array:
-    """The norm of vectors along one axis, or of all elements over several (all if None)."""
+    """The norm of vectors along an axis, or of all elements over several.
+
+    Args:
+      x: array; integers become floats.
+      axis: the axis, or a tuple of axes, which count as one; all of them if None.
+      keepdims: whether reduced axes stay, with size 1.
+      ord: a number p, for (sum |x|**p)**(1/p), inf or -inf; 0 counts what is not zero.
+
+    Returns:
+      Real: `x` without the axes.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.vector_norm(onp.array([[3., 4.], [1., -2.]]), axis=1, ord=1))
+    [7. 3.]
+    """
     (a,) = array_args("vector_norm", x)
     a = inexact(a)
     return _vector(a, ord, canonical_axes(axis, len(a.shape), "vector_norm"), keepdims)
@@ -137,10 +162,20 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
 
 @fused(static=("keepdims", "ord"))
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
-    """The norm of matrices x[..., n, m]: `ord` as in `norm`.
+    """The norm of matrices in the last two axes.
 
-    >>> import olympus.numpy as jnp
-    >>> print(jnp.linalg.matrix_norm(jnp.ones((2, 8))))
+    Args:
+      x: [..., n, m]; integers become floats.
+      keepdims: whether reduced axes stay, with size 1.
+      ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf: as in `norm`.
+
+    Returns:
+      Real [...].
+
+    Raises ValueError for rank below 2 and for other orders.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.matrix_norm(onp.ones((2, 8))))
     4.0
     """
     (a,) = array_args("matrix_norm", x)
@@ -151,7 +186,20 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """x[..., n, m] -> [..., m, n]."""
+    """The last two axes exchanged. Complex numbers are not conjugated.
+
+    Args:
+      x: array [..., m, n].
+
+    Returns:
+      An array [..., n, m].
+
+    Raises ValueError for rank below 2.
+
+    >>> import olympus.numpy as onp
+    >>> onp.linalg.matrix_transpose(onp.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
     (a,) = array_args("matrix_transpose", x)
     n = len(a.shape)
     if n < 2:
@@ -160,24 +208,85 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """x[..., n, m] -> [..., k]: a diagonal of the last two axes."""
+    """A diagonal of matrices in the last two axes (`olympus.numpy.diagonal` takes the first ones).
+
+    Args:
+      x: array [..., n, m].
+      offset: which diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+      An array [..., k].
+
+    Raises ValueError for rank below 2.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.diagonal(onp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]])))
+    [[1 4]
+     [5 8]]
+    """
     return products.diagonal(x, offset, -2, -1)
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """x[..., n, m] -> [...]: the sum of a diagonal of the last two axes."""
+    """The sum of a diagonal of matrices in the last two axes.
+
+    Args:
+      x: array [..., n, m].
+      offset: which diagonal: 0 is the main one, positive ones lie above it.
+      dtype: of the result; by default that of `sum`: small integers become int32 or uint32.
+
+    Returns:
+      An array [...].
+
+    Raises ValueError for rank below 2.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.trace(onp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]])))
+    [ 5 13]
+    """
     return products.trace(x, offset, -2, -1, dtype)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
-    """`olympus.numpy.matmul`."""
+    """The matrix product x1 @ x2; leading axes broadcast: `olympus.numpy.matmul`.
+
+    Args:
+      x1: array [..., n, k] or [k].
+      x2: array [..., k, m] or [k].
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+
+    Returns:
+      An array [..., n, m] of the promoted dtype.
+
+    Raises ValueError for scalars, TypeError for sizes that do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.matmul(onp.array([[1, 2]]), onp.array([[3], [4]])))
+    [[11]]
+    """
     return products.matmul(x1, x2, precision=precision,
                            preferred_element_type=preferred_element_type)
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1[n], x2[m] -> [n, m]: all products. Raises ValueError for other ranks."""
+    """All products of an element of `x1` and one of `x2`, vectors both.
+
+    Args:
+      x1: array [n].
+      x2: array [m].
+
+    Returns:
+      [n, m] of the promoted dtype.
+
+    Raises ValueError for other ranks, which `olympus.numpy.outer` flattens.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.outer(onp.array([1, 2]), onp.array([3, 4, 5])))
+    [[ 3  4  5]
+     [ 6  8 10]]
+    """
     x, y = array_args("outer", x1, x2)
     if len(x.shape) != 1 or len(y.shape) != 1:
         raise ValueError(f"outer: {x.aval} and {y.aval} given; vectors are required.")
@@ -185,7 +294,21 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """The cross product of vectors of 3 numbers along an axis."""
+    """The cross product of vectors of 3 numbers along an axis; the others broadcast.
+
+    Args:
+      x1, x2: arrays with 3 elements along the axis.
+      axis: the axis.
+
+    Returns:
+      An array of the promoted dtype.
+
+    Raises ValueError for other sizes, also for vectors of 2, which `olympus.numpy.cross` takes.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.cross(onp.array([0, 1, 0]), onp.array([0, 0, 1])))
+    [1 0 0]
+    """
     x, y = array_args("cross", x1, x2)
     for z in (x, y):
         canonical_axis(axis, len(z.shape), "cross")
@@ -198,7 +321,25 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
               axes: int | tuple[Sequence[int], Sequence[int]] = 2, precision: PrecisionLike = None,
               preferred_element_type: DTypeLike | None = None, out_sharding: ShardingLike = None
              ) -> Array:
-    """`olympus.numpy.tensordot`."""
+    """The sum of products over pairs of axes: `olympus.numpy.tensordot`.
+
+    Args:
+      x1, x2: arrays.
+      axes: a number n: the last n axes of `x1` with the first n of `x2`; or a pair of lists of
+        axes.
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array with the axes left of `x1`, then those left of `x2`, of the promoted dtype.
+
+    Raises TypeError for sizes and for numbers of axes that do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> onp.linalg.tensordot(onp.ones((2, 3, 4)), onp.ones((3, 4, 5))).shape
+    (2, 5)
+    """
     return products.tensordot(x1, x2, axes, precision=precision,
                               preferred_element_type=preferred_element_type,
                               out_sharding=out_sharding)
@@ -206,6 +347,22 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None) -> Array:
-    """`olympus.numpy.vecdot`."""
+    """The inner product of vectors along an axis, with the first conjugated; the rest broadcasts.
+
+    Args:
+      x1, x2: arrays with as many elements along the axis.
+      axis: the axis in both.
+      precision: of the products on accelerators; see `lax.Precision`.
+      preferred_element_type: dtype to accumulate in and to return.
+
+    Returns:
+      An array without the axis, of the promoted dtype.
+
+    Raises ValueError for scalars, TypeError for sizes that differ.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.vecdot(onp.array([1j, 2]), onp.array([1j, 3])))
+    (7+0j)
+    """
     return products.vecdot(x1, x2, axis=axis, precision=precision,
                            preferred_element_type=preferred_element_type)

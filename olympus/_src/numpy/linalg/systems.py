@@ -103,12 +103,18 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 @fused
 def inv(a: ArrayLike) -> Array:
-    """The inverse of matrices [..., n, n]; infinite or NaN where one is singular.
+    """The inverse of matrices. To solve a system use `solve`, which is faster and more accurate.
 
-    To solve a system use `solve`, which is faster and more accurate.
+    Args:
+      a: [..., n, n]; integers become floats.
 
-    >>> import olympus.numpy as jnp
-    >>> print(jnp.linalg.inv(jnp.array([[2., 0.], [0., 4.]])))
+    Returns:
+      [..., n, n]; infinite or NaN where a matrix is singular, for which NumPy raises.
+
+    Raises ValueError unless the matrices are square.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.inv(onp.array([[2., 0.], [0., 4.]])))
     [[0.5  0.  ]
      [0.   0.25]]
     """
@@ -118,12 +124,23 @@ def inv(a: ArrayLike) -> Array:
 
 @fused(static=("axes",))
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
-    """x in tensordot(a, x, x.ndim) = b.
+    """The x for which tensordot(a, x, x.ndim) is b.
 
     Args:
-      a: [*b.shape, *x.shape], with as many elements in b.shape as in x.shape.
+      a: [*b.shape, *x.shape], with as many elements in b.shape as in x.shape; integers become
+        floats.
       b: array of any shape.
       axes: axes of `a` to move to the end first.
+
+    Returns:
+      x, of the promoted dtype; infinite or NaN where there is no single one.
+
+    Raises ValueError for shapes that do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> a = 2 * onp.eye(4).reshape(2, 2, 4)
+    >>> print(onp.linalg.tensorsolve(a, onp.array([[2., 4.], [6., 8.]])))
+    [1. 2. 3. 4.]
     """
     a, b = promote_dtypes("tensorsolve", *array_args("tensorsolve", a, b), inexact=True)
     n, shape = len(b.shape), a.shape
@@ -140,9 +157,20 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
 
 @fused(static=("ind",))
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """The inverse of tensordot(a, ·, ind) as an array [*a.shape[ind:], *a.shape[:ind]].
+    """The inverse of tensordot(a, ·) over the last axes, as an array.
 
-    Raises ValueError unless ind > 0 and the first `ind` axes have as many elements as the others.
+    Args:
+      a: array whose first `ind` axes have as many elements as the others; integers become floats.
+      ind: how many axes of `a` are those of its results, at least 1.
+
+    Returns:
+      [*a.shape[ind:], *a.shape[:ind]]: tensordot(tensorinv(a, ind), b, ind) is `tensorsolve`(a, b).
+
+    Raises ValueError for an `ind` that is not positive and for numbers of elements that differ.
+
+    >>> import olympus.numpy as onp
+    >>> onp.linalg.tensorinv(onp.eye(6).reshape(2, 3, 6), ind=2).shape
+    (6, 2, 3)
     """
     a, ind = inexact(array_args("tensorinv", a)[0]), static_int(ind, "tensorinv", "ind")
     if ind <= 0:
@@ -159,12 +187,22 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 @fused
 def det(a: ArrayLike) -> Array:
-    """The determinant of matrices [..., n, n].
+    """The determinant of matrices.
 
+    Up to 3 by 3 it is expanded, so that small whole numbers stay exact; larger ones are factored by
+    LU.
     Its derivative is the matrix of cofactors, of singular matrices too.
 
-    >>> import olympus.numpy as jnp
-    >>> print(jnp.linalg.det(jnp.array([[1., 2.], [3., 4.]])))
+    Args:
+      a: [..., n, n]; integers become floats.
+
+    Returns:
+      [...], 1 for n = 0.
+
+    Raises ValueError unless the matrices are square.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.det(onp.array([[1., 2.], [3., 4.]])))
     -2.0
     """
     a = _square("det", a)
@@ -329,12 +367,17 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     """The triangular L with L Lᴴ = a, or Lᴴ if `upper`.
 
     Args:
-      a: [..., n, n], symmetric (Hermitian) and positive definite; NaN where it is not.
+      a: [..., n, n], symmetric (Hermitian) and positive definite; integers become floats.
       upper: return the upper triangular factor.
       symmetrize_input: factor (a + aᴴ)/2; else only the lower triangle is read.
 
-    >>> import olympus.numpy as jnp
-    >>> print(jnp.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]])))
+    Returns:
+      [..., n, n]; NaN where a matrix is not positive definite, for which NumPy raises.
+
+    Raises ValueError unless the matrices are square.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.cholesky(onp.array([[4., 2.], [2., 5.]])))
     [[2. 0.]
      [1. 2.]]
     """
@@ -348,12 +391,17 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Factor a = Q R: orthonormal columns and an upper triangle.
 
     Args:
-      a: [..., m, n]; k = min(m, n).
+      a: [..., m, n]; integers become floats. k = min(m, n).
       mode: "reduced" (or "full"): Q[..., m, k] and R[..., k, n]. "complete": Q[..., m, m] and
         R[..., m, n]. "r": R[..., k, n] alone. "raw": LAPACK's reflectors, transposed, and taus.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.linalg.qr(jnp.ones((3, 2))).R.shape
+    Returns:
+      A named tuple (Q, R), or R. The diagonal of R may be negative.
+
+    Raises ValueError for rank below 2 and for another mode.
+
+    >>> import olympus.numpy as onp
+    >>> onp.linalg.qr(onp.ones((3, 2))).R.shape
     (2, 2)
     """
     a = inexact(array_args("qr", a)[0])
@@ -373,10 +421,19 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
 @fused(static=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """a[..., k, k] multiplied by itself n times, in O(log n) products; negative n: the inverse's.
+    """The n-th power of square matrices, in O(log n) products; negative ones are of the inverse.
 
-    >>> import olympus.numpy as jnp
-    >>> print(jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5))
+    Args:
+      a: [..., k, k]; integers stay integers for n >= 0, and wrap around.
+      n: an int; 0 gives the unit matrix.
+
+    Returns:
+      [..., k, k].
+
+    Raises TypeError for matrices that are not square and for an `n` that is no int.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linalg.matrix_power(onp.array([[1, 1], [0, 1]]), 5))
     [[1 5]
      [0 1]]
     """
@@ -410,10 +467,15 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
 
     Args:
       arrays: matrices; the first and the last may be vectors.
-      precision: see `olympus.lax.Precision`.
+      precision: of the products on accelerators; see `lax.Precision`.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.linalg.multi_dot([jnp.ones((2, 9)), jnp.ones((9, 1)), jnp.ones((1, 5))]).shape
+    Returns:
+      A matrix of the promoted dtype, without the axes that a vector lacks.
+
+    Raises ValueError for fewer than two arrays, other ranks, and sizes that do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> onp.linalg.multi_dot([onp.ones((2, 9)), onp.ones((9, 1)), onp.ones((1, 5))]).shape
     (2, 5)
     """
     xs = array_args("multi_dot", *sequence(arrays, "multi_dot", "arrays"))
