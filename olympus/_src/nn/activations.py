@@ -315,7 +315,6 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
       alpha: minus the limit at -∞.
 
     Returns:
-
       An array of the shape of x. Barron, "Continuously differentiable exponential linear units"
       (2017).
 

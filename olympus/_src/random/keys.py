@@ -434,7 +434,6 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
 
     Args:
       seed: an integer, or a scalar array of one; the higher words are dropped with x64 off.
-
       impl: the generator's name; None is the default one, "threefry2x32".
 
     Returns:
