@@ -190,6 +190,11 @@ class Shard:
       device: the device.
       sharding, global_shape: of the whole array.
       data: the part, an array of one device.
+
+    >>> import olympus
+    >>> x = olympus.numpy.arange(3)
+    >>> x.addressable_shards[0].data
+    Array([0, 1, 2], dtype=int32)
     """
 
     __slots__ = ("device", "_sharding", "_shape", "data")

@@ -99,6 +99,12 @@ def client(backend: str | None = None) -> Any:
 def devices(backend: str | None = None) -> list[Device]:
     """All devices of a backend.
 
+    Args:
+      backend: its platform's name; None is the default backend.
+
+    Returns:
+      A list, of all processes' devices.
+
     >>> import olympus
     >>> olympus.devices("cpu")[0].platform
     'cpu'
@@ -108,7 +114,20 @@ def devices(backend: str | None = None) -> list[Device]:
 
 def local_devices(process_index: int | None = None, backend: str | None = None,
                   host_id: int | None = None) -> list[Device]:
-    """The devices of one process (this one by default)."""
+    """The devices of one process, this one by default.
+
+    Args:
+      process_index: the process; None is this one.
+      backend: its platform's name; None is the default backend.
+      host_id: another name of `process_index`.
+
+    Returns:
+      A list of devices. ValueError for a process that is not there.
+
+    >>> import olympus
+    >>> olympus.local_devices() == olympus.devices()            # of a single process
+    True
+    """
     wanted = process_index if process_index is not None else host_id
     owner = client(backend)
     if wanted is None:
@@ -121,22 +140,66 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices a backend has in all processes."""
+    """How many devices a backend has in all processes.
+
+    Args:
+      backend: its platform's name; None is the default backend.
+
+    Returns:
+      An int. On CPU it is `config.olympus_num_cpu_devices`, or one.
+
+    >>> import olympus
+    >>> olympus.device_count() == len(olympus.devices())
+    True
+    """
     return int(client(backend).device_count())
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices of a backend belong to this process."""
+    """How many devices of a backend belong to this process.
+
+    Args:
+      backend: its platform's name; None is the default backend.
+
+    Returns:
+      An int, at most `device_count(backend)`.
+
+    >>> import olympus
+    >>> olympus.local_device_count() == len(olympus.local_devices())
+    True
+    """
     return int(client(backend).local_device_count())
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process among `process_count()`."""
+    """The number of this process among `process_count()`.
+
+    Args:
+      backend: its platform's name; None is the default backend.
+
+    Returns:
+      An int from 0.
+
+    >>> import olympus
+    >>> olympus.process_index()
+    0
+    """
     return int(client(backend).process_index())
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes share the backend."""
+    """How many processes share the backend: 1 unless the program runs distributed.
+
+    Args:
+      backend: its platform's name; None is the default backend.
+
+    Returns:
+      An int.
+
+    >>> import olympus
+    >>> olympus.process_count()
+    1
+    """
     return max((d.process_index for d in client(backend).devices()), default=0) + 1
 
 
@@ -144,7 +207,15 @@ host_count = process_count
 
 
 def default_backend() -> str:
-    """The platform name of the default backend: 'cpu', 'gpu' or 'tpu'."""
+    """The platform name of the default backend: 'cpu', 'gpu' or 'tpu'.
+
+    Returns:
+      A str; `olympus_platforms` and what is installed decide.
+
+    >>> import olympus
+    >>> olympus.default_backend() == olympus.devices()[0].platform
+    True
+    """
     name: str = client().platform
     return _ALIASES.get(name, name)
 

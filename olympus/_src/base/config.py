@@ -371,6 +371,12 @@ trace_key: Callable[[], tuple[Any, ...]] = lib.trace_context
 def disable_jit(disable: bool = True) -> Override:
     """Context manager under which jitted functions and control flow run as plain Python.
 
+    Args:
+      disable: False turns jit on again within.
+
+    Returns:
+      A context manager, for this thread.
+
     >>> with disable_jit():
     ...     config.olympus_disable_jit
     True

@@ -136,7 +136,13 @@ Recompute = _Verdict("Recompute")
 
 
 class Offloadable(NamedTuple):
-    """A policy's answer: keep the value in the memory space `dst`, and bring it back to `src`."""
+    """A policy's answer: keep the value in the memory space `dst`, and bring it back to `src`.
+
+    >>> import olympus
+    >>> from olympus.ad_checkpoint import Offloadable
+    >>> Offloadable(olympus.memory.Space.Device, olympus.memory.Space.Host).dst
+    <Space.Host: 'pinned_host'>
+    """
 
     src: Space
     dst: Space
@@ -277,6 +283,9 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
         `checkpoint_policies`.
       static_argnums, static_argnames: arguments that are not arrays.
 
+    Returns:
+      A function with the same arguments and result.
+
     >>> import olympus, olympus.numpy as onp
     >>> f = olympus.checkpoint(lambda x: onp.sin(onp.sin(x)))
     >>> print(f"{olympus.grad(f)(1.0):.4f}")
@@ -370,7 +379,23 @@ name_p = Name("name")
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """`x`, with a name for the policies `save_only_these_names` and its like."""
+    """`x`, with a name for the policies `save_only_these_names` and its like.
+
+    Args:
+      x: a pytree of arrays.
+      name: any str; several values may have one.
+
+    Returns:
+      The same values.
+
+    >>> import olympus
+    >>> from olympus.ad_checkpoint import checkpoint_name
+    >>> keep = olympus.checkpoint_policies.save_only_these_names("wave")
+    >>> wave = lambda x: checkpoint_name(olympus.numpy.sin(x), "wave") ** 2
+    >>> f = olympus.checkpoint(wave, policy=keep)
+    >>> print(f"{olympus.grad(f)(1.0):.4f}")
+    0.9093
+    """
     if not isinstance(name, str):
         raise TypeError(f"checkpoint_name: name is {name!r}; a str is required.")
     return tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
@@ -380,7 +405,17 @@ Policy = Callable[..., Any]     # a bool, Saveable, Recompute or an Offloadable
 
 
 class checkpoint_policies:
-    """Policies for `checkpoint`: what to keep for reverse mode."""
+    """Policies for `checkpoint`: what to keep for reverse mode.
+
+    Each is `(primitive, *avals, **params) -> bool`, or is made by a function of names, such as
+    `save_only_these_names`, which `ad_checkpoint.checkpoint_name` gives.
+
+    >>> import olympus
+    >>> keep_dots = olympus.checkpoint_policies.dots_saveable
+    >>> f = olympus.checkpoint(lambda x: olympus.numpy.sin(x @ x), policy=keep_dots)
+    >>> olympus.grad(lambda x: f(x).sum())(olympus.numpy.eye(2)).shape
+    (2, 2)
+    """
 
     @staticmethod
     def everything_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:

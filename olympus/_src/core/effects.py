@@ -175,7 +175,12 @@ def add_pending(token: Any, ordered: bool) -> None:
 
 
 def effects_barrier() -> None:
-    """Wait until the side effects of all started programs have happened."""
+    """Wait until the side effects of all started programs, such as `debug.print`, have happened.
+
+    >>> import olympus
+    >>> olympus.debug.print("x is {}", 2); olympus.effects_barrier()
+    x is 2
+    """
     with _lock:
         tokens, _pending[:], _last_ordered[:] = list(_pending), [], []
     try:

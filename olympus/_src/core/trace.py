@@ -324,6 +324,12 @@ FOREIGN_AVALS: dict[type, Callable[[Any], Any]] = {SymbolicDim: lambda _: scalar
 def typeof(x: Any) -> Any:
     """The aval of any value that operations take.
 
+    Args:
+      x: array, traced value, NumPy array or Python number.
+
+    Returns:
+      A `ShapedArray`: shape, dtype, weak type, and how it is cut where types say so.
+
     >>> import olympus
     >>> olympus.typeof(1.0)
     ShapedArray(float32[], weak_type=True)

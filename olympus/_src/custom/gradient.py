@@ -251,6 +251,9 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
       fun_transpose: `fun_transpose(residual_args, out cotangent) -> linear_args cotangent`.
       residual_args, linear_args: pytrees of arrays.
 
+    Returns:
+      What `fun` returns.
+
     >>> import olympus
     >>> def scale(c, x):
     ...     return olympus.custom_derivatives.linear_call(

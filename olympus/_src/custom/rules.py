@@ -49,7 +49,16 @@ __all__ = ["Batched", "Call", "CustomCall", "CustomFunction", "Rule", "Ruled", "
 
 
 class SymbolicZero:
-    """A tangent or cotangent known to be zero, as rules with `symbolic_zeros=True` see it."""
+    """A tangent or cotangent known to be zero, as rules with `symbolic_zeros=True` see it.
+
+    Args:
+      aval: the shape and dtype of the zero.
+
+    >>> import olympus
+    >>> from olympus.custom_derivatives import zero_from_primal
+    >>> zero_from_primal(olympus.numpy.ones(3), symbolic_zeros=True)
+    SymbolicZero(float32[3])
+    """
 
     __slots__ = ("aval",)
 
@@ -71,7 +80,21 @@ class SymbolicZero:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value: an array, or with `symbolic_zeros` a `SymbolicZero`."""
+    """The zero tangent of a value.
+
+    Args:
+      val: array or number.
+      symbolic_zeros: whether to return a record without numbers.
+
+    Returns:
+      An array of the value's shape and the dtype of its tangents (float0 of integers), or a
+      `SymbolicZero`.
+
+    >>> import olympus
+    >>> from olympus.custom_derivatives import zero_from_primal
+    >>> zero_from_primal(olympus.numpy.ones(3)), zero_from_primal(1).dtype
+    (Array([0., 0., 0.], dtype=float32), dtype([('float0', 'V')]))
+    """
     aval = typeof(val).to_tangent_aval()
     return SymbolicZero(aval) if symbolic_zeros else zeros_of(aval)
 

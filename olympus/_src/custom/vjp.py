@@ -58,7 +58,16 @@ __all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p",
 
 @dataclasses.dataclass(slots=True)
 class CustomVJPPrimal:
-    """What `fwd` gets for each array with `symbolic_zeros=True`: is its cotangent wanted?"""
+    """What `fwd` gets for each array with `symbolic_zeros=True`: is its cotangent wanted?
+
+    Args:
+      value: the argument.
+      perturbed: whether it depends on what is differentiated by.
+
+    >>> from olympus.custom_derivatives import CustomVJPPrimal
+    >>> CustomVJPPrimal(2.0, perturbed=False).value
+    2.0
+    """
 
     value: Any
     perturbed: bool
@@ -66,6 +75,12 @@ class CustomVJPPrimal:
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """The tree that `fwd` gets with `symbolic_zeros=True`, with plain values for its records.
+
+    Args:
+      tree: a pytree of `CustomVJPPrimal`.
+
+    Returns:
+      A pytree of the same structure.
 
     >>> custom_vjp_primal_tree_values([CustomVJPPrimal(1.0, True)])
     [1.0]

@@ -474,6 +474,12 @@ custom_vmap_call_p = CustomVmapCall("custom_vmap_call")
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     """Decorator: under vmap the function runs for one element after the other, in a loop.
 
+    Args:
+      f: a function of pytrees of arrays.
+
+    Returns:
+      A function with the same arguments and result.
+
     >>> import olympus, olympus.numpy as onp
     >>> f = olympus.custom_batching.sequential_vmap(lambda x: onp.sum(x))
     >>> print(olympus.vmap(f)(onp.ones((2, 3))))

@@ -320,6 +320,9 @@ def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, 
         "expand_dims" and "broadcast_all" call it once, with a leading axis of size 1 or repeated on
         arguments that are not mapped.
 
+    Returns:
+      A pytree of arrays as `result_shape_dtypes` say.
+
     >>> import numpy, olympus
     >>> f = olympus.jit(lambda x: olympus.pure_callback(lambda v: numpy.sqrt(v), x, x))
     >>> print(f(9.0))
@@ -365,6 +368,11 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
 
     Returns:
       None; without `callback`, this function with the given options.
+
+    >>> import olympus
+    >>> f = olympus.jit(lambda x: olympus.debug.callback(lambda v: print("x is", v), x))
+    >>> f(2.0); olympus.effects_barrier()
+    x is 2.0
     """
     if callback is None:
         return with_options("debug.callback", debug_callback, args, kwargs, ordered=ordered,

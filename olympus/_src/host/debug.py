@@ -85,7 +85,20 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
 def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
         skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any
         ) -> Callable[..., None] | None:
-    """`print` to the logger "olympus", at the level INFO; the arguments are the same."""
+    """Log values from a program, to the logger "olympus" at the level INFO.
+
+    Args:
+      fmt: a format string for `str.format`, as `print` takes it.
+      *args, **kwargs: pytrees for the placeholders of `fmt`.
+      ordered, partitioned: as of `callback`.
+      skip_format_check: whether to trace without trying `fmt`.
+
+    Returns:
+      None; without `fmt`, this function with the given options.
+
+    >>> import olympus
+    >>> olympus.debug.log("x is {x}", x=olympus.numpy.arange(2))     # seen where logging shows INFO
+    """
     return print(fmt, *args, ordered=ordered, partitioned=partitioned,
                  skip_format_check=skip_format_check, _use_logging=_use_logging, **kwargs)
 

@@ -9,7 +9,12 @@ __all__ = ["AccuracyLike", "AccuracyMode", "Tolerance", "accuracy_attributes", "
 
 
 class AccuracyMode(enum.Enum):
-    """Which implementation of a function: the platform's default, or the most exact one."""
+    """Which implementation of a function: the platform's default, or the most exact one.
+
+    >>> from olympus import lax
+    >>> lax.exp(1.0, accuracy=lax.AccuracyMode.HIGHEST)
+    Array(2.7182817, dtype=float32, weak_type=True)
+    """
 
     HIGHEST = 1
     DEFAULT = 2
@@ -18,7 +23,15 @@ class AccuracyMode(enum.Enum):
 class Tolerance:
     """The largest error that a caller accepts: absolute, relative, or in units of the last place.
 
+    Args:
+      atol, rtol: absolute and relative bound.
+      ulps: in units of the last place.
+
     Raises ValueError if a bound is negative or all are zero.
+
+    >>> from olympus import lax
+    >>> lax.exp(1.0, accuracy=lax.Tolerance(ulps=2))
+    Array(2.7182817, dtype=float32, weak_type=True)
     """
 
     __slots__ = ("atol", "rtol", "ulps")

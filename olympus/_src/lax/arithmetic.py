@@ -436,7 +436,12 @@ class Round(Elementwise):
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves go: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2)."""
+    """Where halves go: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2).
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.round(onp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN))
+    [0. 2.]
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1

@@ -34,6 +34,10 @@ class ConvDimensionNumbers(NamedTuple):
     """Which axis of lhs, rhs and result is which: (batch, feature, spatial...) indices.
 
     For rhs: (output feature, input feature, spatial...).
+
+    >>> from olympus import lax
+    >>> lax.conv_dimension_numbers((1, 3, 8, 8), (5, 3, 3, 3), ("NCHW", "OIHW", "NHWC")).out_spec
+    (0, 3, 1, 2)
     """
 
     lhs_spec: tuple[int, ...]

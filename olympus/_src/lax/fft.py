@@ -35,7 +35,12 @@ MAX_AXES = 3
 
 
 class FftType(enum.IntEnum):
-    """Which transform `fft` computes."""
+    """Which transform `fft` computes.
+
+    >>> from olympus import lax, numpy as onp
+    >>> print(lax.fft(onp.ones(4), lax.FftType.RFFT, (4,)))
+    [4.+0.j 0.+0.j 0.+0.j]
+    """
 
     FFT = 0
     IFFT = 1

@@ -57,6 +57,11 @@ class GatherDimensionNumbers(NamedTuple):
       start_index_map: per component of an index vector, the operand axis that it is a place on.
       operand_batching_dims: operand axes paired with axes of the indices.
       start_indices_batching_dims: the axes of the indices that those are paired with.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x, places = onp.array([10, 20, 30]), onp.array([[2], [0]])
+    >>> print(lax.gather(x, places, lax.GatherDimensionNumbers((), (0,), (0,)), (1,)))
+    [30 10]
     """
 
     offset_dims: Dims
@@ -75,6 +80,11 @@ class ScatterDimensionNumbers(NamedTuple):
       scatter_dims_to_operand_dims: per component of an index vector, the operand axis it is on.
       operand_batching_dims: operand axes paired with axes of the indices.
       scatter_indices_batching_dims: the axes of the indices that those are paired with.
+
+    >>> from olympus import lax, numpy as onp
+    >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> print(lax.scatter(onp.zeros(3), onp.array([[1]]), onp.array([5.]), points))
+    [0. 5. 0.]
     """
 
     update_window_dims: Dims
@@ -90,6 +100,12 @@ class GatherScatterMode(enum.Enum):
     CLIP moves the window inside. FILL_OR_DROP reads a fill value, and drops what is written.
     PROMISE_IN_BOUNDS: the caller promises that it does not happen; the result is undefined if so.
     ONE_HOT reads 0, as the product with rows of zeros and a one would, and drops what is written.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x, places = onp.array([10, 20, 30]), onp.array([[9]])
+    >>> points = lax.GatherDimensionNumbers((), (0,), (0,))
+    >>> print(lax.gather(x, places, points, (1,), mode=lax.GatherScatterMode.CLIP))
+    [30]
     """
 
     CLIP = 1

@@ -18,6 +18,12 @@ class Precision(enum.Enum):
     """How much work to spend on the exactness of a product of float32s.
 
     DEFAULT is the fastest on the platform, HIGHEST is full float32; on CPU all are float32.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.ones((2, 2))
+    >>> print(lax.dot(x, x, precision=lax.Precision.HIGHEST))
+    [[2. 2.]
+     [2. 2.]]
     """
 
     DEFAULT = 0
@@ -32,7 +38,19 @@ class Precision(enum.Enum):
 
 
 class DotAlgorithm(NamedTuple):
-    """An explicit recipe: the types that operands are rounded to and that sums are kept in."""
+    """An explicit recipe: the types that operands are rounded to and that sums are kept in.
+
+    Args:
+      lhs_precision_type, rhs_precision_type, accumulation_type: dtypes.
+      lhs_component_count, rhs_component_count: into how many parts operands are split.
+      num_primitive_operations: how many products of parts are added.
+      allow_imprecise_accumulation: whether sums may be kept in fewer bits for a while.
+
+    >>> from olympus import lax, numpy as onp
+    >>> recipe = lax.DotAlgorithm("float32", "float32", "float32")
+    >>> print(lax.dot(onp.ones(3), onp.ones(3), precision=recipe))
+    3.0
+    """
 
     lhs_precision_type: Any
     rhs_precision_type: Any
@@ -44,7 +62,13 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """Named dot algorithms: the types of lhs, rhs and accumulator, then the number of passes."""
+    """Named dot algorithms: the types of lhs, rhs and accumulator, then the number of passes.
+
+    >>> from olympus import lax, numpy as onp
+    >>> preset = lax.DotAlgorithmPreset.F32_F32_F32
+    >>> print(lax.dot(onp.ones(3), onp.ones(3), precision=preset))
+    3.0
+    """
 
     DEFAULT = enum.auto()
     ANY_F8_ANY_F8_F32 = enum.auto()

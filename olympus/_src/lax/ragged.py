@@ -41,6 +41,11 @@ class RaggedDotDimensionNumbers:
       lhs_ragged_dimensions: the one axis of lhs that groups split.
       rhs_group_dimensions: the axis of rhs with one entry per group, where the ragged axis is
         neither contracting nor batch; else none.
+
+    >>> from olympus import lax
+    >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+    >>> numbers.lhs_ragged_dimensions
+    (0,)
     """
 
     __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")

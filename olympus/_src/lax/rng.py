@@ -35,7 +35,13 @@ _UNIFORM = tuple(map(dtypes.as_dtype, ("bfloat16", "float16", "float32", "float6
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """How `rng_bit_generator` makes bits; DEFAULT is the platform's fastest."""
+    """How `rng_bit_generator` makes bits; DEFAULT is the platform's fastest.
+
+    >>> from olympus import lax, numpy as onp
+    >>> state = onp.zeros(4, "uint32")
+    >>> lax.rng_bit_generator(state, (2,), algorithm=lax.RandomAlgorithm.RNG_THREE_FRY)[1].shape
+    (2,)
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1

@@ -201,6 +201,9 @@ def reshard(xs: T, out_shardings: PyTree) -> T:
         (`olympus.set_mesh`, `use_abstract_mesh`), or a pytree of those that is a prefix of the
         structure of `xs`.
 
+    Returns:
+      A pytree like `xs`.
+
     Cotangents go back to where the values were. ValueError for a specification without a mesh, for
     one of axes that are not explicit, and where an array's shape does not fit.
 
@@ -280,6 +283,9 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *,
       out_sharding: where results are, as `reshard` takes it; if None, it is an argument of the
         function that is returned, by this name.
 
+    Returns:
+      A function with the same arguments, or a decorator.
+
     >>> import olympus
     >>> from olympus.sharding import AxisType, PartitionSpec as P, auto_axes
     >>> mesh = olympus.make_mesh((1,), ("x",), (AxisType.Explicit,))
@@ -319,7 +325,17 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
       in_sharding: where the positional arguments are within, as `reshard` takes it; if None, it is
         an argument of the function that is returned, by this name.
 
+    Returns:
+      A function with the same arguments, whose results are spread as XLA decides; or a decorator.
+
     ValueError without a mesh around.
+
+    >>> from olympus.sharding import PartitionSpec as P, explicit_axes
+    >>> import olympus
+    >>> f = explicit_axes(lambda x: print(olympus.typeof(x)), in_sharding=P("x"))
+    >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
+    ...     f(olympus.numpy.ones(4))
+    float32[4@x]
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)

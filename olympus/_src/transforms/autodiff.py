@@ -168,6 +168,13 @@ def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = Fa
     Arguments are those of `grad`. The result is `(value, gradient)`, with `has_aux`
     `((value, aux), gradient)`.
 
+    Args:
+      fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as of `grad`.
+
+    Returns:
+      A function of the arguments of `fun`; it costs a few evaluations of `fun`, however many the
+      arguments.
+
     >>> import olympus
     >>> olympus.value_and_grad(lambda x: x * x)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))

@@ -45,6 +45,9 @@ def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
       may_alias: whether results may share memory with `x`; the default is that they may, for arrays
         that are on the device already.
 
+    Returns:
+      A pytree of arrays of the structure of `x`.
+
     Within a compiled program, the program runs on the devices named; the values may be in the
     memories "device" and "pinned_host" of those.
     TypeError for leaves that are not arrays, ValueError for what is not a device, for shapes that
@@ -154,6 +157,12 @@ def _in_memory(x: Any, memory: str | None) -> Any:
 def device_get(x: PyTree) -> PyTree:
     """The arrays of a pytree as NumPy arrays; waits for them. Other leaves stay as they are.
 
+    Args:
+      x: a pytree.
+
+    Returns:
+      The same structure; several copies run at once.
+
     >>> import olympus, olympus.numpy as onp
     >>> olympus.device_get({"a": onp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
@@ -167,6 +176,12 @@ def device_get(x: PyTree) -> PyTree:
 def block_until_ready(x: T) -> T:
     """Wait until the arrays of a pytree are computed, and return it; errors of theirs come here.
 
+    Args:
+      x: a pytree; leaves that are not arrays are ignored.
+
+    Returns:
+      The same pytree.
+
     >>> import olympus, olympus.numpy as onp
     >>> olympus.block_until_ready(onp.arange(2))
     Array([0, 1], dtype=int32)
@@ -179,7 +194,19 @@ def block_until_ready(x: T) -> T:
 
 @api_boundary
 def copy_to_host_async(x: T) -> T:
-    """Start copying the arrays of a pytree to the host, and return it."""
+    """Start copying the arrays of a pytree to the host, so that reading them later need not wait.
+
+    Args:
+      x: a pytree; leaves that are not arrays are ignored.
+
+    Returns:
+      The same pytree.
+
+    >>> import olympus
+    >>> x = olympus.copy_to_host_async(olympus.numpy.arange(2))
+    >>> x.tolist()
+    [0, 1]
+    """
     for array in _arrays(x):
         lib.copy_to_host_async(array)
     return x
@@ -201,6 +228,9 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
       axis_types: as `Mesh` takes them.
       devices: what to take them from, in this order; all devices of the default backend if None.
 
+    Returns:
+      A `Mesh`.
+
     ValueError if there are not enough.
 
     >>> import olympus
@@ -218,7 +248,19 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """All arrays of a platform that are not deleted yet, those kept by Olympus itself included."""
+    """All arrays of a platform that are not deleted yet, those kept by Olympus itself included.
+
+    Args:
+      platform: its name; None is the default backend's.
+
+    Returns:
+      A list of arrays, to look for what holds memory.
+
+    >>> import olympus
+    >>> x = olympus.numpy.arange(3)
+    >>> any(y is x for y in olympus.live_arrays())
+    True
+    """
     return list(client(platform).live_arrays())
 
 

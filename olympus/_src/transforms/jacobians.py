@@ -73,6 +73,13 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     Arguments and result are those of `jacfwd`; with `allow_int`, the part that belongs to integer
     arguments has dtype float0.
 
+    Args:
+      fun, argnums, has_aux, holomorphic: as of `jacfwd`.
+      allow_int: whether arguments may be integers.
+
+    Returns:
+      A function of the same arguments; its cost is that of as many gradients as `fun` has outputs.
+
     >>> import olympus, olympus.numpy as onp
     >>> olympus.jacrev(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],
@@ -91,6 +98,16 @@ def hessian(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = Fals
 
     The result has the structure of the function's result, with that of the argument at each leaf,
     twice.
+
+    Args:
+      fun: a function of pytrees of arrays with real results.
+      argnums: which argument to differentiate by, an int or a sequence of them.
+      has_aux: whether `fun` returns a pair, of which only the first is differentiated.
+      holomorphic: whether `fun` is a holomorphic function of complex numbers.
+
+    Returns:
+      A function of the same arguments; for shapes s of the result and n of the argument, arrays of
+      shape s + n + n.
 
     >>> import olympus, olympus.numpy as onp
     >>> olympus.hessian(lambda x: x[0] * x[1])(onp.array([1.0, 2.0]))

@@ -152,6 +152,12 @@ def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> P
 def named_scope(name: str) -> Any:
     """Context manager and decorator: operations traced inside carry `name`, shown by profilers.
 
+    Args:
+      name: the scope's name; scopes nest.
+
+    Returns:
+      A context manager that is a decorator, too.
+
     TypeError unless `name` is a string.
 
     >>> import olympus
@@ -180,6 +186,13 @@ def _scope(name: str) -> Iterator[None]:
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
     """The function with its operations under a scope of its name (or another name).
+
+    Args:
+      fun: the function.
+      name: the scope's name; None is the function's.
+
+    Returns:
+      A function with the same arguments and result.
 
     >>> import olympus
     >>> olympus.named_call(lambda x: x + 1, name="increment")(1)

@@ -293,6 +293,13 @@ class Token:
 class ShapeDtypeStruct:
     """Shape and dtype of an array that need not exist: an argument for tracing and lowering.
 
+    Args:
+      shape: ints.
+      dtype: a dtype or its name.
+      sharding: where the array would be; None for anywhere.
+      weak_type: whether its dtype gives way to others, as a Python number's.
+      vma, is_ref: mesh axes along which it varies; whether it is a mutable reference.
+
     >>> import olympus
     >>> olympus.ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)

@@ -40,11 +40,25 @@ iinfo = ml_dtypes.iinfo
 
 
 class extended(np.generic):
-    """Abstract scalar type of every dtype that NumPy does not know."""
+    """Abstract scalar type of every dtype that NumPy does not know.
+
+    It is for `issubdtype` and is never an element's type itself.
+
+    >>> import olympus
+    >>> from olympus import dtypes
+    >>> dtypes.issubdtype(olympus.random.key(0).dtype, dtypes.extended)
+    True
+    """
 
 
 class prng_key(extended):
-    """Abstract scalar type of typed random keys."""
+    """Abstract scalar type of typed random keys.
+
+    >>> import olympus
+    >>> from olympus import dtypes
+    >>> dtypes.issubdtype(olympus.random.key(0).dtype, dtypes.prng_key)
+    True
+    """
 
 
 class ExtendedDType:
@@ -173,9 +187,19 @@ def canonical_dtype(dtype: Any) -> Any:
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """`canonical_dtype` for the public API, where extended dtypes are refused unless allowed.
+    """The dtype that arrays asked for with `dtype` have: 64-bit ones are narrowed while x64 is off.
 
-    Raises ValueError for an extended dtype such as `key<fry>` without `allow_extended_dtype`.
+    Args:
+      dtype: a dtype, a scalar type, or a name.
+      allow_extended_dtype: whether dtypes that NumPy does not know, such as `key<fry>`, pass; they
+        are a ValueError otherwise.
+
+    Returns:
+      A `numpy.dtype`, or the extended dtype.
+
+    >>> from olympus import dtypes
+    >>> dtypes.canonicalize_dtype("float64"), dtypes.canonicalize_dtype(int)
+    (dtype('float32'), dtype('int32'))
     """
     found = canonical_dtype(dtype)
     if not allow_extended_dtype and isinstance(found, ExtendedDType):
@@ -217,7 +241,18 @@ def default_float() -> np.dtype:
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python scalar type (bool, int, float or complex) of an array, scalar or dtype."""
+    """The Python scalar type (bool, int, float or complex) of an array, scalar or dtype.
+
+    Args:
+      x: array, number, dtype or name.
+
+    Returns:
+      A type. TypeError for dtypes that are not numeric.
+
+    >>> from olympus import dtypes
+    >>> dtypes.scalar_type_of("bfloat16"), dtypes.scalar_type_of(True)
+    (<class 'float'>, <class 'bool'>)
+    """
     kind = scalar_kind(_typed(x)[0])
     if kind not in _PYTHON_OF_KIND:
         raise TypeError(f"scalar_type_of: dtype {long_name(_typed(x)[0])} given; a numeric or "
@@ -296,6 +331,12 @@ def is_float0(dtype: Any) -> bool:
 def itemsize_bits(dtype: Any) -> int:
     """Bits of one element: 4 for int4, 32 for float32. Raises ValueError for extended and float0.
 
+    Args:
+      dtype: a dtype, a scalar type, or a name.
+
+    Returns:
+      An int; 8 for bool.
+
     >>> itemsize_bits("float32")
     32
     """
@@ -310,6 +351,12 @@ def itemsize_bits(dtype: Any) -> int:
 
 def issubdtype(a: Any, b: Any) -> bool:
     """Whether dtype or abstract type `a` is `b` or below it; `np.issubdtype` with every dtype.
+
+    Args:
+      a, b: dtypes, scalar types, abstract ones among them, or names.
+
+    Returns:
+      A bool.
 
     >>> import numpy as np
     >>> issubdtype("bfloat16", np.floating), issubdtype("int32", np.inexact)
@@ -561,6 +608,13 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
     Operands are arrays, scalars, dtypes or their names; `int`, `float` and `complex` count as
     weakly typed. Raises ValueError without operands, TypePromotionError where there is no join.
+
+    Args:
+      *args: the operands.
+      return_weak_type_flag: whether to return the pair.
+
+    Returns:
+      A dtype, narrowed to 32 bits while x64 is off, or a pair of it and a bool.
 
     >>> import numpy as np
     >>> result_type(1, np.float16), result_type("int8", "uint8"), result_type(1.0)

@@ -32,6 +32,10 @@ class AxisType(enum.Enum):
     """Who decides how values are spread over an axis of a mesh.
 
     Auto: XLA does. Explicit: their types say it. Manual: the program is that of one device.
+
+    >>> import olympus
+    >>> olympus.make_mesh((1,), ("x",), (olympus.sharding.AxisType.Explicit,)).axis_types
+    (Explicit,)
     """
 
     Auto = enum.auto()
@@ -274,12 +278,24 @@ def current_mesh() -> Mesh | None:
 
 
 def get_mesh() -> Mesh:
-    """The current mesh, set by `set_mesh` or `with mesh:`; one without axes if there is none."""
+    """The current mesh, set by `set_mesh` or `with mesh:`; one without axes if there is none.
+
+    Returns:
+      A `Mesh`.
+
+    >>> import olympus
+    >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
+    ...     olympus.sharding.get_mesh().axis_names
+    ('x',)
+    """
     return current_mesh() or Mesh(np.empty((), object), ())
 
 
 def get_abstract_mesh() -> AbstractMesh:
     """The current mesh without its devices; one without axes if there is none.
+
+    Returns:
+      An `AbstractMesh`.
 
     >>> import olympus
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):

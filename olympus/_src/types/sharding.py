@@ -288,7 +288,20 @@ def _in_types(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedShardi
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
-    """The sharding of an array on one device."""
+    """The sharding of an array on one device.
+
+    Args:
+      device: the device.
+      memory_kind: the kind of its memory; the default one if None.
+
+    Returns:
+      A `SingleDeviceSharding`, which `device_put` takes.
+
+    >>> import olympus
+    >>> sharding = olympus.sharding.make_single_device_sharding(olympus.devices()[0])
+    >>> olympus.device_put(1.0, sharding).sharding == sharding
+    True
+    """
     check_memory_kind("make_single_device_sharding", device, memory_kind)
     return lib.single_device_sharding(device, memory_kind)
 

@@ -110,6 +110,13 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     """The leaves of `tree`, dicts in key order, and its structure; `is_leaf(subtree)` stops above a
     node.
 
+    Args:
+      tree: any pytree.
+      is_leaf: a predicate of subtrees; None is no further leaves.
+
+    Returns:
+      (leaves, treedef), from which `tree_unflatten(treedef, leaves)` makes the tree again.
+
     ValueError for a dict whose keys cannot be sorted, RecursionError for a tree that contains
     itself.
 
@@ -125,6 +132,13 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of `tree`, in the order of `tree_flatten`.
 
+    Args:
+      tree: any pytree; None and empty containers have no leaves.
+      is_leaf: `is_leaf(subtree)` stops above a node.
+
+    Returns:
+      A list.
+
     >>> tree_leaves([1, (2, 3), ()])
     [1, 2, 3]
     """
@@ -136,6 +150,13 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of `tree`: what is left without its leaves.
+
+    Args:
+      tree: any pytree.
+      is_leaf: `is_leaf(subtree)` stops above a node.
+
+    Returns:
+      A `PyTreeDef`, hashable and comparable.
 
     >>> tree_structure({"a": 1, "b": [2, 3]})
     PyTreeDef({'a': *, 'b': [*, *]})
@@ -149,6 +170,13 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     """The tree of structure `treedef` with these leaves; ValueError unless there are
     `treedef.num_leaves` of them.
+
+    Args:
+      treedef: a structure, as `tree_flatten` returns it.
+      leaves: an iterable of any values.
+
+    Returns:
+      A pytree.
 
     >>> tree_unflatten(tree_structure([0, {"k": 0}]), "xy")
     ['x', {'k': 'y'}]
@@ -203,6 +231,15 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 
     With further trees, of the same structure or deeper where `tree` has a leaf, `f` also takes
     their subtrees there. ValueError with the key path where the structures differ.
+
+    Args:
+      f: a function of as many values as there are trees.
+      tree: the pytree whose structure counts.
+      *rest: further trees.
+      is_leaf: `is_leaf(subtree)` stops above a node of `tree`.
+
+    Returns:
+      A pytree of the structure of `tree`.
 
     >>> tree_map(lambda x, y: x + y, [1, {"k": 2}], [10, {"k": 20}])
     [11, {'k': 22}]
@@ -267,6 +304,14 @@ def tree_flatten_with_path(
 
     With `is_leaf_takes_path` the predicate is called `is_leaf(path, subtree)`.
 
+    Args:
+      tree: any pytree.
+      is_leaf: a predicate of subtrees, or of their paths and them.
+      is_leaf_takes_path: which of both.
+
+    Returns:
+      (pairs, treedef); paths are tuples of keys, which `keystr` prints.
+
     >>> tree_flatten_with_path([1, {"k": 2}])[0]
     [((SequenceKey(idx=0),), 1), ((SequenceKey(idx=1), DictKey(key='k')), 2)]
     """
@@ -277,6 +322,12 @@ def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[PathLeaf]:
     """`(key path, leaf)` of every leaf; see `tree_flatten_with_path`.
+
+    Args:
+      tree, is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
+
+    Returns:
+      A list of pairs.
 
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"k": (1, 2)})]
     [("['k'][0]", 1), ("['k'][1]", 2)]
@@ -292,6 +343,15 @@ def tree_map_with_path(
     is_leaf_takes_path: bool = False,
 ) -> Any:
     """Like `tree_map`, with `f(path, leaf, *subtrees of rest)`.
+
+    Args:
+      f: a function of a key path and as many values as there are trees.
+      tree: the pytree whose structure counts.
+      *rest: further trees.
+      is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
+
+    Returns:
+      A pytree of the structure of `tree`.
 
     >>> tree_map_with_path(lambda path, x: keystr(path) + "=" + str(x), {"k": [1, 2]})
     {'k': ["['k'][0]=1", "['k'][1]=2"]}
@@ -310,6 +370,15 @@ def tree_reduce(
 ) -> Any:
     """`functools.reduce` over the leaves, from `initializer` where it is given; TypeError for no
     leaf and none given.
+
+    Args:
+      function: of the value so far and a leaf.
+      tree: any pytree.
+      initializer: what comes before the first leaf.
+      is_leaf: `is_leaf(subtree)` stops above a node.
+
+    Returns:
+      The last value of `function`.
 
     >>> tree_reduce(lambda x, y: x - y, [10, (3, 2)])
     5
@@ -336,6 +405,15 @@ def tree_reduce_associative(
     `identity` is the result for a tree without leaves; TypeError for such a tree when it is not
     given.
 
+    Args:
+      operation: an associative function of two values.
+      tree: any pytree.
+      identity: the result without leaves.
+      is_leaf: `is_leaf(subtree)` stops above a node.
+
+    Returns:
+      One value.
+
     >>> tree_reduce_associative(lambda x, y: (x, y), [1, 2, 3])
     (1, (2, 3))
     """
@@ -360,6 +438,13 @@ def _combine(operation: Callable[[Any, Any], Any], leaves: list[Any]) -> Any:
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """Whether every leaf is true; True for a tree without leaves.
 
+    Args:
+      tree: a pytree of values with a truth.
+      is_leaf: `is_leaf(subtree)` stops above a node.
+
+    Returns:
+      A bool.
+
     >>> tree_all([True, {"k": 1}]), tree_all([0])
     (True, False)
     """
@@ -368,6 +453,13 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """Whether every element is a leaf, in itself or by `is_leaf`. None is a node.
+
+    Args:
+      iterable: any values.
+      is_leaf: makes leaves of nodes for which it holds.
+
+    Returns:
+      A bool; True of no values.
 
     >>> all_leaves([1, "a"]), all_leaves([1, None])
     (True, False)
@@ -380,6 +472,12 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures one level down.
 
+    Args:
+      treedef: a structure.
+
+    Returns:
+      A list of structures, none of a leaf.
+
     >>> treedef_children(tree_structure([1, (2,)]))
     [PyTreeDef(*), PyTreeDef((*,))]
     """
@@ -389,6 +487,12 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether the structure is a single leaf or a node without children.
 
+    Args:
+      treedef: a structure.
+
+    Returns:
+      A bool.
+
     >>> treedef_is_leaf(tree_structure(1)), treedef_is_leaf(tree_structure([1]))
     (True, False)
     """
@@ -397,6 +501,12 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of these structures.
+
+    Args:
+      treedefs: an iterable of structures.
+
+    Returns:
+      A `PyTreeDef`.
 
     >>> treedef_tuple([tree_structure(1), tree_structure([1])])
     PyTreeDef((*, [*]))
@@ -416,6 +526,13 @@ def tree_transpose(
 
     With None the inner structure is that of the first inner tree. ValueError unless the tree is
     exactly outer of inner.
+
+    Args:
+      outer_treedef, inner_treedef: the structures outside and inside.
+      pytree_to_transpose: the tree, of outer structure with trees of inner structure as leaves.
+
+    Returns:
+      A tree of inner structure with trees of outer structure as leaves.
 
     >>> tree_transpose(tree_structure([0, 0]), tree_structure((0, 0, 0)), [(1, 2, 3), (4, 5, 6)])
     ([1, 4], [2, 5], [3, 6])
@@ -474,6 +591,14 @@ def _broadcast(what: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     """`prefix_tree` spread over the structure of `full_tree`: each leaf repeated over the subtree
     at its place.
+
+    Args:
+      prefix_tree: a pytree that ends where `full_tree` may go on.
+      full_tree: the pytree with the structure.
+      is_leaf: `is_leaf(subtree)` stops above a node of either.
+
+    Returns:
+      A pytree of the structure of `full_tree`.
 
     ValueError with the key path where it is no prefix.
 

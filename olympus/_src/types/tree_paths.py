@@ -45,6 +45,14 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
     """The key path as text: as Python would index, or with `simple` the bare names, joined by
     `separator`.
 
+    Args:
+      keys: a key path, as `tree_flatten_with_path` gives it.
+      simple: whether to leave out brackets, quotes and dots.
+      separator: what to put between keys.
+
+    Returns:
+      A str.
+
     >>> path = (SequenceKey(1), DictKey("k"), GetAttrKey("name"))
     >>> keystr(path), keystr(path, simple=True, separator="/")
     ("[1]['k'].name", '1/k/name')
@@ -78,6 +86,12 @@ def _not_a_node(what: str, tree: Any) -> ValueError:
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     """`(children, aux)` of the outermost node of `tree`; ValueError for a leaf.
 
+    Args:
+      tree: a node.
+
+    Returns:
+      Its children, and what else is needed to build it again.
+
     >>> flatten_one_level({"b": [1], "a": 2})
     ((2, [1]), ('a', 'b'))
     """
@@ -89,6 +103,12 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
     """`((key, child) pairs, aux)` of the outermost node of `tree`; ValueError for a leaf.
+
+    Args:
+      tree: a node.
+
+    Returns:
+      Its children, each with its key, and what else is needed to build it again.
 
     >>> flatten_one_level_with_keys([5])
     (((SequenceKey(idx=0), 5),), None)

@@ -79,6 +79,12 @@ registered_field_names: dict[type, tuple[str, ...]] = {}
 def is_tree_node(typ: type) -> bool:
     """Whether values of class `typ` are containers (nodes), not leaves.
 
+    Args:
+      typ: a class.
+
+    Returns:
+      A bool; True of classes that are registered, of named tuples and of None's.
+
     >>> is_tree_node(list), is_tree_node(int)
     (True, False)
     """
@@ -133,6 +139,22 @@ def register_pytree_node(
     children)` rebuilds the value and must accept any objects as children.
     `flatten_with_keys_func(value)` gives `((key, child) pairs, aux)`; without it the keys are
     `FlattenedIndexKey`. ValueError for a class registered before.
+
+    Args:
+      nodetype: the class.
+      flatten_func, unflatten_func, flatten_with_keys_func: as above.
+
+    Returns:
+      None.
+
+    >>> from olympus import tree_util
+    >>> class Pair:
+    ...     def __init__(self, low, high):
+    ...         self.low, self.high = low, high
+    >>> tree_util.register_pytree_node(
+    ...     Pair, lambda p: ((p.low, p.high), None), lambda aux, children: Pair(*children))
+    >>> tree_util.tree_leaves([Pair(1, 2), 3])
+    [1, 2, 3]
     """
     _register(
         "register_pytree_node", nodetype, flatten_func, unflatten_func, flatten_with_keys_func
@@ -149,6 +171,23 @@ def register_pytree_with_keys(
 
     `flatten_with_keys(value)` gives `((key, child) pairs, aux)`. `flatten_func`, the same without
     keys, is only faster.
+
+    Args:
+      nodetype: the class.
+      flatten_with_keys, unflatten_func, flatten_func: as above.
+
+    Returns:
+      None.
+
+    >>> from olympus import tree_util
+    >>> class Point:
+    ...     def __init__(self, x, y):
+    ...         self.x, self.y = x, y
+    >>> def with_keys(p):
+    ...     return ((tree_util.GetAttrKey("x"), p.x), (tree_util.GetAttrKey("y"), p.y)), None
+    >>> tree_util.register_pytree_with_keys(Point, with_keys, lambda _, children: Point(*children))
+    >>> [tree_util.keystr(path) for path, _ in tree_util.tree_leaves_with_path(Point(1, 2))]
+    ['.x', '.y']
     """
 
     def without_keys(value: Any) -> tuple[Iterable[Any], Hashable]:
@@ -170,6 +209,12 @@ def _require_methods(what: str, cls: type, names: Sequence[str]) -> None:
 def register_pytree_node_class(cls: Typ) -> Typ:
     """Class decorator: a node by its own `tree_flatten(self)` and classmethod `tree_unflatten(aux,
     children)`.
+
+    Args:
+      cls: the class.
+
+    Returns:
+      The class.
 
     >>> @register_pytree_node_class
     ... class Span:
@@ -195,6 +240,25 @@ def register_pytree_with_keys_class(cls: Typ) -> Typ:
     `tree_unflatten(aux, children)`.
 
     A method `tree_flatten`, where there is one, is used when no keys are asked for.
+
+    Args:
+      cls: the class.
+
+    Returns:
+      The class.
+
+    >>> from olympus import tree_util
+    >>> @tree_util.register_pytree_with_keys_class
+    ... class Box:
+    ...     def __init__(self, content):
+    ...         self.content = content
+    ...     def tree_flatten_with_keys(self):
+    ...         return ((tree_util.GetAttrKey("content"), self.content),), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(*children)
+    >>> [tree_util.keystr(path) for path, _ in tree_util.tree_leaves_with_path(Box([1, 2]))]
+    ['.content[0]', '.content[1]']
     """
     what = "register_pytree_with_keys_class"
     _require_class(what, cls)
@@ -208,6 +272,12 @@ def register_pytree_with_keys_class(cls: Typ) -> Typ:
 def register_static(cls: Typ) -> Typ:
     """Class decorator: values are nodes without children, wholly structure; they need `==` and
     `hash`.
+
+    Args:
+      cls: the class.
+
+    Returns:
+      The class.
 
     >>> @register_static
     ... class Mode(str):
@@ -227,6 +297,12 @@ def register_static(cls: Typ) -> Typ:
 
 def static(**kwargs: Any) -> Any:
     """A `dataclasses.field(**kwargs)` that `register_dataclass` takes as metadata instead of data.
+
+    Args:
+      **kwargs: as of `dataclasses.field`.
+
+    Returns:
+      A field, to be written after `name: type =`.
 
     >>> static().metadata["static"]
     True
@@ -248,6 +324,13 @@ def register_dataclass(
     `drop_fields` are left to their defaults when a value is rebuilt. Without them every `init`
     field is data, but for those made by `field(metadata=dict(static=True))`. ValueError where the
     lists are not exactly the dataclass's `init` fields.
+
+    Args:
+      nodetype: the class.
+      data_fields, meta_fields, drop_fields: names of fields, each in one of them.
+
+    Returns:
+      The class.
 
     >>> import dataclasses
     >>> @register_dataclass
@@ -354,6 +437,10 @@ class Partial(functools.partial[Any]):
 
     So a function closed over arrays passes through transformations as an argument. A `partial`
     given as `func` is kept whole, with its arguments as structure.
+
+    Args:
+      func: a callable, compared by equality when programs are looked up.
+      *args, **kw: pytrees, which come before the arguments of a call.
 
     >>> scale = Partial(max, 1, 5)
     >>> tree_flatten(scale)[0], scale(3)

@@ -27,7 +27,13 @@ __all__ = ["EigImplementation", "eig", "eig_p"]
 
 
 class EigImplementation(enum.Enum):
-    """Libraries that `eig` may call. The CPU has LAPACK."""
+    """Libraries that `eig` may call. The CPU has LAPACK.
+
+    >>> from olympus import lax, numpy as onp
+    >>> w = lax.linalg.eig(onp.eye(2), implementation=lax.linalg.EigImplementation.LAPACK)[0]
+    >>> print(w)
+    [1.+0.j 1.+0.j]
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"

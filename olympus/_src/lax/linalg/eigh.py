@@ -35,7 +35,13 @@ __all__ = ["EighImplementation", "eigh", "eigh_p"]
 
 
 class EighImplementation(enum.Enum):
-    """Algorithms of `eigh`. The CPU has QR: LAPACK's divide and conquer after a reduction."""
+    """Algorithms of `eigh`. The CPU has QR: LAPACK's divide and conquer after a reduction.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.diag(onp.array([3., 1.]))
+    >>> print(lax.linalg.eigh(x, implementation=lax.linalg.EighImplementation.QR)[1])
+    [1. 3.]
+    """
 
     QR = "qr"
     JACOBI = "jacobi"

@@ -36,7 +36,13 @@ __all__ = ["SvdAlgorithm", "svd", "svd_p"]
 
 
 class SvdAlgorithm(enum.Enum):
-    """Algorithms of `svd`. The CPU has DEFAULT (divide and conquer) and QR."""
+    """Algorithms of `svd`. The CPU has DEFAULT (divide and conquer) and QR.
+
+    >>> from olympus import lax, numpy as onp
+    >>> x = onp.diag(onp.array([1., 3.]))
+    >>> print(lax.linalg.svd(x, compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR))
+    [3. 1.]
+    """
 
     DEFAULT = "default"
     QR = "QR"
