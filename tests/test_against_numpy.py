@@ -38,6 +38,13 @@ SORTS: list[tuple[str, Call]] = [
     ("lexsort with a complex key", lambda o: o.lexsort((X, HALF_NAN))),
     ("unique of complex numbers with NaN", lambda o: o.unique(HALF_NAN, True, True, True)),
     ("unique rows", lambda o: o.unique(ROWS_NAN, axis=0, return_counts=True)),
+    *[(f"{f} of complex numbers with NaN in one part", lambda o, f=f: getattr(o, f)(
+        HALF_NAN.reshape(2, 3), axis=0)) for f in (
+            "max", "min", "argmax", "argmin", "nanargmax", "nanargmin")],
+    ("maximum of complex numbers with NaN", lambda o: o.maximum(HALF_NAN, HALF_NAN[::-1])),
+    ("minimum of complex numbers with NaN", lambda o: o.minimum(HALF_NAN, HALF_NAN[:1])),
+    ("argmax of the flattened complex array", lambda o: o.argmax(HALF_NAN[1::2].reshape(1, 3))),
+    ("partition of nothing", lambda o: o.partition(X[:0], 0)),
     ("argpartition of several places", lambda o: o.partition(X[::-1], (1, 3))[1:4:2]),
     ("partition of the flattened array", lambda o: o.partition(M, 2, axis=None)[2]),
     ("bincount has default integers", lambda o: o.bincount(np.array([1, 1, 3], np.uint8))),
@@ -93,6 +100,7 @@ PLACES: list[tuple[str, Call]] = [
     ("roll of all elements by several shifts", lambda o: o.roll(M, (1, 1))),
     ("roll by no shift", lambda o: o.roll(X, [])),
     ("reshape to an array", lambda o: o.reshape(X, np.array([2, -1]))),
+    ("meshgrid of matrices and a scalar", lambda o: o.meshgrid(M, 2.0)),
     ("tensordot over fewer than no axes", lambda o: o.tensordot(M, M, axes=-1)),
 ]
 COMPLEX = np.array([0j, -0j, complex(INF, 1), complex(INF, INF), 1 + 2j, 1 - 3j])
@@ -116,6 +124,7 @@ EMPTY_PADS: list[tuple[str, Call]] = [
 NORMS: list[tuple[str, Call]] = [
     *[(f"norm {k} of no numbers", lambda o, k=k: o.linalg.norm(X[:0], k))
       for k in (None, 0, 1, 2, 3, -3, INF)],
+    ("vector_norm of no order", lambda o: o.linalg.vector_norm(M, axis=0, ord=None)),
     *[(f"norm {k} of an empty matrix", lambda o, k=k: o.linalg.norm(M[:0], k))
       for k in (None, "nuc", 1, -1, 2, INF)],
 ]
@@ -335,6 +344,8 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: onp.linalg.norm(X[:0], -INF), ValueError, "the smallest of no elements"),
     (lambda: onp.linalg.norm(M[:0], -2), ValueError, "the smallest of no elements"),
     (lambda: onp.linalg.norm(M[:, :0], -1), ValueError, "the smallest of no elements"),
+    (lambda: onp.vsplit(X, 2), ValueError, "vsplit: float64.6. given; at least 2 axes"),
+    (lambda: onp.dsplit(M, 3), ValueError, "dsplit: float64.2,3. given; at least 3 axes"),
     (lambda: onp.average(M, axis=1, weights=X), ValueError, "sizes of the axes"),
 ]
 

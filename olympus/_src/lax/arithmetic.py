@@ -296,11 +296,11 @@ class Extremum(Elementwise):
         return b.op(self.op, b.expand(xs))
 
     def complex_choice(self, x: Any, y: Any) -> Any:
-        """The operand that comes first by real, then imaginary part."""
+        """The operand that comes first by real, then imaginary part, or is the first NaN."""
         xr, yr = real(x), real(y)
         first = bitwise_or(self.before(xr, yr),
                            bitwise_and(eq(xr, yr), self.before(imag(x), imag(y))))
-        return select(first, x, y)
+        return select(bitwise_or(ne(x, x), bitwise_and(eq(y, y), first)), x, y)
 
 
 def _share(t: Any, z: Any, x: Any, y: Any) -> Any:

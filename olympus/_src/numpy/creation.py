@@ -649,10 +649,8 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
     if not copy:
         raise ValueError("meshgrid: copy=False given; arrays are never views; leave it out.")
     xs = array_args("meshgrid", *xi)
-    xs = [lax_shape.reshape(_lead(x, (1,)), (1,)) if not x.shape else x for x in xs]
-    if any(x.ndim != 1 for x in xs):
-        raise ValueError(f"meshgrid: {', '.join(str(x.aval) for x in xs)} given; vectors are "
-                         "required.")
+    xs = [x if x.ndim == 1 else lax_shape.reshape(_lead(x, x.shape), (prod(x.shape),))
+          for x in xs]
     axes = list(range(len(xs)))
     if indexing == "xy" and len(xs) >= 2:
         axes[:2] = [1, 0]

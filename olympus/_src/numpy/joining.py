@@ -387,7 +387,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     >>> [x.shape for x in onp.vsplit(onp.ones((4, 3)), 2)]
     [(2, 3), (2, 3)]
     """
-    return _split("vsplit", ary, indices_or_sections, 0)
+    return _split("vsplit", ary, indices_or_sections, 0, 2)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
@@ -425,11 +425,13 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     >>> [x.shape for x in onp.dsplit(onp.ones((1, 2, 6)), 3)]
     [(1, 2, 2), (1, 2, 2), (1, 2, 2)]
     """
-    return _split("dsplit", ary, indices_or_sections, 2)
+    return _split("dsplit", ary, indices_or_sections, 2, 3)
 
 
-def _split(name: str, ary: Any, parts: Any, axis: int) -> list[Any]:
+def _split(name: str, ary: Any, parts: Any, axis: int, least: int = 1) -> list[Any]:
     ary = array_args(name, ary)[0]
+    if ary.ndim < least:
+        raise ValueError(f"{name}: {ary.aval} given; at least {least} axes are required.")
     axis = canonical_axis(axis, len(ary.shape), name)
     n = ary.shape[axis]
     if isinstance(parts, Tracer):

@@ -18,7 +18,7 @@ from ..lax import arithmetic, cumulative, reduce, slicing
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import mul, real
-from ..lax.comparison import ne
+from ..lax.comparison import eq, ne
 from ..lax.families import add
 from ..transforms.fused import fused
 from ..types import dtypes
@@ -395,8 +395,14 @@ def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 
 @fused(static=("axis", "keepdims", "largest"))
 def _position(x: Any, *, axis: int | None, keepdims: bool, largest: bool) -> Any:
-    op = reduce.argmax if largest else reduce.argmin
     ndim = len(x.shape)
+    if dtypes.is_complex(x.dtype):
+        extreme = _extremum(x, None, None, axes=tuple(range(ndim)) if axis is None else (axis,),
+                            keepdims=True, largest=largest)
+        x = choose(broadcast_to(ne(extreme, extreme), x.shape), ne(x, x),
+                   eq(x, broadcast_to(extreme, x.shape)))
+        largest = True      # of booleans: the first that is the extremum
+    op = reduce.argmax if largest else reduce.argmin
     if axis is None:
         found = op(lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)), 0,
                    dtypes.default_int())

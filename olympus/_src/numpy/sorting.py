@@ -17,7 +17,14 @@ from ..lax.comparison import ne
 from ..lax.sharding import constrain
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import bit_length, canonical_axis, canonical_dim, entries, static_int
+from ..types.shape import (
+    bit_length,
+    canonical_axis,
+    canonical_dim,
+    definitely_equal,
+    entries,
+    static_int,
+)
 from ..types.sharding import ShardingLike
 from . import promote
 from .conditions import where
@@ -239,8 +246,9 @@ def _parted(name: str, a: Any, kth: int | Sequence[int], axis: int | None, kind:
         raise ValueError(f"{name}: kind {kind!r} given; 'introselect' is required.")
     refuse_option(name, order=order)
     a, axis, _ = _sortable(name, a, axis, None, None, True)
-    for k in kth if isinstance(kth, Sequence) else (kth,):
-        canonical_axis(k, a.shape[axis], f"{name}: kth")
+    if not definitely_equal(a.shape[axis], 0):
+        for k in kth if isinstance(kth, Sequence) else (kth,):
+            canonical_axis(k, a.shape[axis], f"{name}: kth")
     return a, axis
 
 

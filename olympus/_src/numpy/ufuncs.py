@@ -87,23 +87,9 @@ class _Lexicographic:
             bits.bitwise_and(ne(xr, yr), self.prim.bind(xr, yr)))
 
 
-class _LexicographicExtremum(_Lexicographic):
-    """The larger or smaller of two complex numbers; NaN if the first or both are NaN."""
-
-    __slots__ = ()
-
-    def bind(self, x: Any, y: Any) -> Any:
-        shape = broadcast_shapes(x.shape, y.shape)
-        x, y = broadcast_to(x, shape), broadcast_to(y, shape)
-        first = bits.bitwise_or(super().bind(x, y), ne(x, x))
-        return choose(first, x, y)
-
-
 _ADD_BOOL, _MUL_BOOL = ("b", or_p), ("b", and_p)
 _LT, _LE = ("c", _Lexicographic(lt_p)), ("c", _Lexicographic(le_p))
 _GT, _GE = ("c", _Lexicographic(gt_p)), ("c", _Lexicographic(ge_p))
-_MAX = ("c", _LexicographicExtremum(gt_p))
-_MIN = ("c", _LexicographicExtremum(lt_p))
 
 
 # Arithmetic --------------------------------------------------------------------------------------
@@ -580,7 +566,7 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> onp.maximum(onp.array([1., onp.nan, 3.]), 2.)
     Array([ 2., nan,  3.], dtype=float32)
     """
-    return binary(max_p, x, y, _MAX)
+    return binary(max_p, x, y)
 
 
 @eager_binary
@@ -599,7 +585,7 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> onp.minimum(onp.array([1., onp.nan, 3.]), 2.)
     Array([ 1., nan,  2.], dtype=float32)
     """
-    return binary(min_p, x, y, _MIN)
+    return binary(min_p, x, y)
 
 
 def _of_known(name: str, larger: Any, order: Any, x1: Any, x2: Any) -> Any:

@@ -157,7 +157,8 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
     """
     (a,) = array_args("vector_norm", x)
     a = inexact(a)
-    return _vector(a, ord, canonical_axes(axis, len(a.shape), "vector_norm"), keepdims)
+    axes = canonical_axes(axis, len(a.shape), "vector_norm")
+    return _vector(a, 2 if ord is None else ord, axes, keepdims)
 
 
 @fused(static=("keepdims", "ord"))
