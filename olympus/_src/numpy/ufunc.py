@@ -145,7 +145,11 @@ class ufunc(Generic[R_co], metaclass=_Functions):
 
     def _carried(self, method: str, x: Any) -> Any:
         """The operand in the dtype that the function of two of its elements has, and keeps."""
-        dtype = eval_shape(self, *[typeof(x).update(shape=(), weak_type=False)] * 2).dtype
+        loops = self.loops
+        if loops and loops.ins == "xx" and dtypes.scalar_kind(x.dtype) in loops.kinds:
+            dtype = BOOL if loops.outs == "?" else x.dtype
+        else:
+            dtype = eval_shape(self, *[typeof(x).update(shape=(), weak_type=False)] * 2).dtype
         if dtype == BOOL and self._associates:
             return as_bool(x)
         if not dtypes.can_cast(x.dtype, dtype, "same_kind"):
@@ -264,28 +268,14 @@ class ufunc(Generic[R_co], metaclass=_Functions):
                                       "inplace=False and use the result.")
         x = to_array(array_args(name, a)[0])
         operands = array_args(name, *([] if b is None else [b]))
-        made = eval_shape(self, *[typeof(y).update(shape=()) for y in (x, *operands)])
         own = self._own["at"]
-        if own is not None and made.dtype == x.dtype:
+        if own is not None and (self.loops is None or dtypes.result_type(x, *operands) == x.dtype):
             return own(x, indices, *operands)
         if not operands:
             return x.at[indices].apply(lambda v: convert(self(v), x.dtype))
-        return self._applied_in_turn(x, indices, *operands)
-
-    def _applied_in_turn(self, x: Any, indices: Any, b: Any) -> Any:
-        """The binary function applied at one place after the other."""
-        flat = lax_shape.reshape(x, (prod(x.shape),))
-        every = lax_creation.iota(dtypes.default_int(), prod(x.shape))
-        places = getitem(lax_shape.reshape(every, x.shape), indices)
-        values = to_array(broadcast_to(b, places.shape))
-
-        def step(flat: Any, place_and_value: Any) -> tuple[Any, None]:
-            place, value = place_and_value
-            new = convert(self(flat[place], value), flat.dtype)
-            return write("set", flat, place, new), None
-
-        flat, _ = scan(step, convert(flat, x.dtype), (places.ravel(), values.ravel()))
-        return lax_shape.reshape(flat, x.shape)
+        places = getitem(lax_shape.reshape(
+            lax_creation.iota(dtypes.default_int(), prod(x.shape)), x.shape), indices)
+        return _applied_in_turn(x, places, *operands, function=self)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """The function of all pairs of an element of `A` and one of `B`: [*A.shape, *B.shape].
@@ -422,6 +412,19 @@ def _accumulated(x: Any, *, function: Any, axis: int) -> Any:
     first = slicing.slice_in_dim(x, 0, 1)
     rest = scan(step, lax_shape.squeeze(first, (0,)), slicing.slice_in_dim(x, 1, x.shape[0]))[1]
     return lax_shape.move_axis(slicing.concatenate([first, rest], 0), 0, axis)
+
+
+@fused(static=("function",))
+def _applied_in_turn(x: Any, places: Any, b: Any, *, function: Any) -> Any:
+    """The function applied at one place of the flattened array after the other."""
+    values = to_array(broadcast_to(b, places.shape))
+    flat = [lax_shape.reshape(z, (prod(z.shape),)) for z in (x, places, values)]
+
+    def step(out: Any, place_and_value: Any) -> tuple[Any, None]:
+        place, value = place_and_value
+        return write("set", out, place, convert(function(out[place], value), out.dtype)), None
+
+    return lax_shape.reshape(scan(step, flat[0], flat[1:])[0], x.shape)
 
 
 @fused(static=("function", "axis"))
