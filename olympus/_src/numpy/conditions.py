@@ -64,9 +64,22 @@ def choose_where(condition: Any, x: Any, y: Any) -> Any:
 @fused
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
           ) -> Array:
-    """Per element, the choice of the first condition that holds, else the default.
+    """Of each place, the choice whose condition is the first that holds there.
 
-    Raises ValueError if there are no conditions or not as many choices.
+    Args:
+      condlist: arrays, true where not 0, that broadcast.
+      choicelist: as many arrays, which broadcast with them.
+      default: for the places where no condition holds.
+
+    Returns:
+      An array of the broadcast shape and of the dtype that choices and default promote to. All
+      choices are computed; derivatives pass to the chosen ones alone. No conditions, or not as many
+      as choices, are a ValueError.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.arange(5)
+    >>> onp.select([x < 2, x > 3], [x, 10 * x], default=-1)
+    Array([ 0,  1, -1, -1, 40], dtype=int32)
     """
     condlist = sequence(condlist, "select", "condlist")
     choicelist = sequence(choicelist, "select", "choicelist")
@@ -84,12 +97,23 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
 
 def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist: Sequence[Any],
               *args: Any, **kw: Any) -> Array:
-    """Per element, the function (or constant) whose condition is the last that holds.
+    """Of each place, the function whose condition is the last that holds there.
 
-    Every function is called with the whole array, since sizes must not depend on values. A further
-    entry of `funclist` is the default; without it that is 0. The dtype is that of `x`.
+    Args:
+      x: array, the functions' argument.
+      condlist: arrays of booleans of the shape of `x`, or one of them.
+      funclist: a function or constant per condition, and perhaps one for where none holds, else 0.
+      *args, **kw: passed on to the functions.
 
-    Raises ValueError unless there are as many functions as conditions, or one more.
+    Returns:
+      An array of the shape and dtype of `x`. Unlike in NumPy every function is called with all of
+      `x`, since sizes must not depend on values, so they should not raise anywhere. Other numbers
+      of functions are a ValueError.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.array([-2., 0., 3.])
+    >>> onp.piecewise(x, [x < 0, x > 0], [lambda v: -v, lambda v: v ** 2, 7.])
+    Array([2., 7., 9.], dtype=float32)
     """
     (x,) = array_args("piecewise", x)
     if hasattr(condlist, "ndim") and condlist.ndim < 2 and condlist.ndim == x.ndim:
@@ -119,12 +143,21 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
          max: ArrayLike | None = None, *, a_min: ArrayLike | None = None,
          a_max: ArrayLike | None = None, out: None = None) -> Array:
-    """`arr` limited to [min, max]; None is no limit. NaN stays; `max` wins where it is below `min`.
+    """Numbers limited to an interval: below `min` it is `min`, above `max` it is `max`.
 
-    Raises ValueError for complex operands.
+    Args:
+      arr: array or number; complex ones are a ValueError.
+      min, max: the limits, which broadcast; None is no limit. Python ints that the dtype of `arr`
+        does not hold limit nothing.
+      a_min, a_max: NumPy's older names of `min` and `max`.
+      out: None: arrays cannot be written to.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.clip(jnp.arange(4), 1, 2)
+    Returns:
+      An array of the broadcast shape and promoted dtype; NaN stays, `max` wins where it is below
+      `min`. The derivative is 1 within, 0 outside, 1/2 at a limit.
+
+    >>> import olympus.numpy as onp
+    >>> onp.clip(onp.arange(4), 1, 2)
     Array([1, 1, 2, 2], dtype=int32)
     """
     refuse_option("clip", out=out)
@@ -168,9 +201,20 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 @fused(static=("copy",), numbers=True)
 def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
                posinf: ArrayLike | None = None, neginf: ArrayLike | None = None) -> Array:
-    """NaN and infinities replaced, by 0 and the largest finite numbers unless given.
+    """NaN and infinities replaced by numbers.
 
-    `copy` is ignored: arrays are never changed in place.
+    Args:
+      x: array or number of any dtype; of complex numbers both parts are replaced.
+      copy: ignored: arrays are never changed in place.
+      nan: for NaN.
+      posinf, neginf: for infinities; the largest and the smallest number of the dtype unless given.
+
+    Returns:
+      An array of the same shape and dtype; no derivative passes through what was replaced.
+
+    >>> import olympus.numpy as onp
+    >>> onp.nan_to_num(onp.array([onp.nan, onp.inf, 1.]), posinf=9.)
+    Array([0., 9., 1.], dtype=float32)
     """
     (x,) = array_args("nan_to_num", x)
     if not dtypes.is_inexact(x.dtype):

@@ -30,22 +30,55 @@ isdtype = dtypes.isdtype
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
-    """Whether a dtype or abstract type is another or below it, bfloat16 and the like included."""
+    """Whether a dtype or abstract type is another one or below it.
+
+    Args:
+      arg1, arg2: dtypes, their names, or abstract types such as `onp.floating`.
+
+    Returns:
+      A Python bool; unlike NumPy's it knows bfloat16, the 8-bit floats, int4 and the dtypes of
+      keys.
+
+    >>> import olympus.numpy as onp
+    >>> onp.issubdtype("bfloat16", onp.floating), onp.issubdtype("int32", "int64")
+    (True, False)
+    """
     return dtypes.issubdtype(arg1, arg2)
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
-    """The dtype that two dtypes promote to; `int`, `float` and `complex` count as weak.
+    """The dtype in which two dtypes meet.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.promote_types("int32", "float16")
-    dtype('float16')
+    Args:
+      a, b: dtypes or their names; Python's `int`, `float` and `complex` are weak, as their numbers
+        are.
+
+    Returns:
+      A NumPy dtype. A float wins over any integer at its own width, where NumPy widens to hold the
+      integers: int32 with float16 is float64 there. Where two dtypes have no common one,
+      `TypePromotionError`, a ValueError, says so.
+
+    >>> import olympus.numpy as onp
+    >>> onp.promote_types("int32", "float16"), onp.promote_types("int8", int)
+    (dtype('float16'), dtype('int8'))
     """
     return dtypes.result_type(a, b)
 
 
 def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
-    """The dtype that arrays, scalars and dtypes promote to."""
+    """The dtype of an operation of all these operands, without computing it.
+
+    Args:
+      *args: arrays, numbers, dtypes or their names, at least one; Python's numbers are weak: they
+        take the dtype of the arrays beside them, if it is of their kind or a later one.
+
+    Returns:
+      A NumPy dtype, of 32 bits at most unless x64 is enabled.
+
+    >>> import olympus.numpy as onp
+    >>> onp.result_type(onp.ones(2, "float16"), 2, 3.), onp.result_type("int8", 1.)
+    (dtype('float16'), dtype('float32'))
+    """
     return dtypes.result_type(*args)
 
 
@@ -56,24 +89,69 @@ def _aval(a: Any) -> Any:
 
 
 def shape(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> tuple[int, ...]:
-    """The shape of an array or scalar."""
+    """The shape of an array or number.
+
+    Args:
+      a: an array, a traced one too, a number, a nested list, or anything with a shape and a dtype.
+
+    Returns:
+      A tuple of ints, known when tracing.
+
+    >>> import olympus.numpy as onp
+    >>> onp.shape([[1, 2, 3]]), onp.shape(0.5)
+    ((1, 3), ())
+    """
     return _aval(a).shape
 
 
 def ndim(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> int:
-    """The number of axes of an array or scalar."""
+    """The number of axes of an array or number.
+
+    Args:
+      a: an array, a traced one too, a number, a nested list, or anything with a shape and a dtype.
+
+    Returns:
+      A Python int, known when tracing; 0 of numbers.
+
+    >>> import olympus.numpy as onp
+    >>> onp.ndim(onp.ones((2, 3))), onp.ndim(0.5)
+    (2, 0)
+    """
     return _aval(a).ndim
 
 
 def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[int] | None = None
         ) -> int:
-    """The number of elements, along some axes if given."""
+    """The number of elements, or the size along axes.
+
+    Args:
+      a: an array, a traced one too, a number, a nested list, or anything with a shape and a dtype.
+      axis: an int, or several; None is all axes.
+
+    Returns:
+      A Python int, known when tracing; 1 of numbers.
+
+    >>> import olympus.numpy as onp
+    >>> onp.size(onp.ones((2, 3))), onp.size(onp.ones((2, 3)), axis=1)
+    (6, 3)
+    """
     aval = _aval(a)
     return prod([aval.shape[i] for i in canonical_axes(axis, aval.ndim, "size")])
 
 
 def iterable(y: ArrayLike) -> bool:
-    """Whether a value can be iterated over."""
+    """Whether a value can be iterated over: an array with axes, a list, not a number.
+
+    Args:
+      y: any object.
+
+    Returns:
+      A Python bool.
+
+    >>> import olympus.numpy as onp
+    >>> onp.iterable(onp.arange(3)), onp.iterable(3)
+    (True, False)
+    """
     try:
         iter(y)
     except TypeError:

@@ -124,14 +124,22 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
     Args:
       subscripts: labels per operand and of the result; without `->` the labels that occur once,
         sorted. Or operands and lists of ints in turn.
+      *operands: arrays, as many as there are lists of labels.
+      out: None: arrays cannot be written to.
       optimize: how the order is found: "auto", "optimal", "greedy", a path, True or False.
       precision, preferred_element_type: as in `lax.dot_general`.
+      out_sharding: how the result is laid out over devices.
 
-    Raises ValueError where labels do not fit the shapes.
+    Returns:
+      An array with one axis per label of the result, of the promoted dtype. Labels that do not fit
+      the shapes are a ValueError. Unlike in NumPy an order of contraction is looked for by default,
+      and the diagonal is no view.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.))
+    >>> import olympus.numpy as onp
+    >>> onp.einsum("ij,j->i", onp.ones((2, 3)), onp.arange(3.))
     Array([3., 3.], dtype=float32)
+    >>> onp.einsum("ii", onp.arange(9).reshape(3, 3))
+    Array(12, dtype=int32)
     """
     refuse_option("einsum", out=out)
     inputs, output, arrays = _parse(subscripts, operands)
@@ -260,7 +268,22 @@ def _drop_ones(p: str, x: Any, q: str, y: Any) -> tuple[str, Any, str, Any]:
 def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
                 optimize: bool | str | list[tuple[int, ...]] = "auto"
                ) -> tuple[list[str | tuple[int, ...]], str]:
-    """The order of contractions that `einsum` would take, and opt_einsum's report on its cost."""
+    """The order of contractions that `einsum` would take.
+
+    Args:
+      subscripts, *operands: as of `einsum`; only the operands' shapes count.
+      optimize: how the order is found: "auto", "optimal", "greedy", a path, True or False.
+
+    Returns:
+      A list of "einsum_path" and the operands' positions per step, which `einsum` takes as
+      `optimize` without its first item, and a report on the cost as text.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.ones((9, 9))
+    >>> path, report = onp.einsum_path("ij,jk,kl->il", x[:2], x, x[:, :2])
+    >>> path
+    ['einsum_path', (0, 1), (0, 1)]
+    """
     inputs, output, arrays = _parse(subscripts, operands)
     equation = ",".join(inputs) + "->" + output
     if isinstance(optimize, bool):

@@ -37,10 +37,20 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "is
 @fused(static=("equal_nan",))
 def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
             equal_nan: bool = False) -> Array:
-    """Whether `|a - b| <= atol + rtol * |b|` per element; infinities are close to themselves.
+    """Whether numbers agree within a tolerance: `|a - b| <= atol + rtol * |b|`, in which b counts
+    as right.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.isclose(jnp.array([1., 2.]), jnp.array([1.000001, 2.1]))
+    Args:
+      a, b: arrays or numbers that broadcast, of any dtype.
+      rtol: the tolerance relative to `b`.
+      atol: the absolute one, for what should be 0.
+      equal_nan: whether NaN is close to NaN; a bool, known when tracing.
+
+    Returns:
+      bool of the broadcast shape; infinities are close to themselves only.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isclose(onp.array([1., 2.]), onp.array([1.000001, 2.1]))
     Array([ True, False], dtype=bool)
     """
     a, b = promote("isclose", a, b)
@@ -75,7 +85,20 @@ def _all(x: Any) -> Any:
 @fused(static=("equal_nan",))
 def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
              equal_nan: bool = False) -> Array:
-    """Whether all elements are close: bool[]. See `isclose`."""
+    """Whether all elements are close, as `isclose` tells.
+
+    Args:
+      a, b: arrays or numbers that broadcast, of any dtype.
+      rtol, atol: the relative and the absolute tolerance.
+      equal_nan: whether NaN is close to NaN; a bool, known when tracing.
+
+    Returns:
+      bool[], an array where NumPy has a Python bool, so that it can be traced; True of no elements.
+
+    >>> import olympus.numpy as onp
+    >>> onp.allclose(onp.array([1e10, 1e-9]), onp.array([1.000001e10, 1e-8]))
+    Array(True, dtype=bool)
+    """
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -89,7 +112,19 @@ def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
-    """Whether shapes and all elements are equal: bool[]. Takes lists too."""
+    """Whether two arrays have one shape and equal elements.
+
+    Args:
+      a1, a2: arrays, numbers or nested lists.
+      equal_nan: whether NaN equals NaN; a bool, known when tracing.
+
+    Returns:
+      bool[], False where the shapes differ; nothing broadcasts, unlike by `array_equiv`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.array_equal(onp.arange(3), [0, 1, 2]), onp.array_equal(onp.zeros(2), 0.)
+    (Array(True, dtype=bool), Array(False, dtype=bool))
+    """
     a, b = asarray(a1), asarray(a2)
     if a.shape != b.shape:
         return asarray(False)
@@ -97,7 +132,18 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Whether all elements are equal after broadcasting: bool[]; False if shapes do not fit."""
+    """Whether two arrays have equal elements once they are broadcast.
+
+    Args:
+      a1, a2: arrays, numbers or nested lists.
+
+    Returns:
+      bool[], False where the shapes do not broadcast.
+
+    >>> import olympus.numpy as onp
+    >>> onp.array_equiv(onp.zeros((2, 2)), 0), onp.array_equiv(onp.zeros(2), onp.zeros(3))
+    (Array(True, dtype=bool), Array(False, dtype=bool))
+    """
     a, b = asarray(a1), asarray(a2)
     try:
         shape = broadcast_shapes(a.shape, b.shape)
@@ -152,7 +198,18 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 
 @fused
 def isreal(x: ArrayLike) -> Array:
-    """Whether the imaginary part is 0: bool[...]."""
+    """Whether imaginary parts are 0.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      bool of that shape; True of real dtypes. For the dtype itself see `isrealobj`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isreal(onp.array([1 + 0j, 1j]))
+    Array([ True, False], dtype=bool)
+    """
     (x,) = array_args("isreal", x)
     if not dtypes.is_complex(x.dtype):
         return to_array(broadcast_to(literal(True, BOOL), x.shape))
@@ -161,7 +218,18 @@ def isreal(x: ArrayLike) -> Array:
 
 @fused
 def iscomplex(x: ArrayLike) -> Array:
-    """Whether the imaginary part is not 0: bool[...]."""
+    """Whether imaginary parts are not 0.
+
+    Args:
+      x: array or number of any dtype and shape.
+
+    Returns:
+      bool of that shape; False of real dtypes. For the dtype itself see `iscomplexobj`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.iscomplex(onp.array([1 + 0j, 1j]))
+    Array([False,  True], dtype=bool)
+    """
     (x,) = array_args("iscomplex", x)
     if not dtypes.is_complex(x.dtype):
         return to_array(broadcast_to(literal(False, BOOL), x.shape))
@@ -169,7 +237,18 @@ def iscomplex(x: ArrayLike) -> Array:
 
 
 def iscomplexobj(x: object) -> bool:
-    """Whether the dtype is complex, whatever the values: of an array, a number, a list, a dtype."""
+    """Whether a dtype is complex, whatever the values.
+
+    Args:
+      x: an array, a traced one too, a number, a list, or a dtype itself.
+
+    Returns:
+      A Python bool, known when tracing.
+
+    >>> import olympus.numpy as onp
+    >>> onp.iscomplexobj(onp.array([1 + 0j])), onp.iscomplexobj([1., 2.])
+    (True, False)
+    """
     if isinstance(x, (type, np.dtype)):
         return dtypes.issubdtype(x, np.complexfloating)
     if hasattr(x, "aval"):
@@ -178,12 +257,35 @@ def iscomplexobj(x: object) -> bool:
 
 
 def isrealobj(x: object) -> bool:
-    """Whether the dtype is not complex, whatever the values."""
+    """Whether a dtype is not complex, whatever the values.
+
+    Args:
+      x: an array, a traced one too, a number, a list, or a dtype itself.
+
+    Returns:
+      A Python bool, known when tracing.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isrealobj(onp.array([1 + 0j])), onp.isrealobj("complex64")
+    (False, True)
+    """
     return not iscomplexobj(x)
 
 
 def isscalar(element: object) -> bool:
-    """Whether a value is a Python or NumPy number, or an array of rank 0."""
+    """Whether a value is one number rather than an array with axes.
+
+    Args:
+      element: any object.
+
+    Returns:
+      A Python bool: True of Python's and NumPy's numbers and, unlike in NumPy, of arrays of rank 0,
+      as what NumPy returns as a number is such an array here. Text is none.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isscalar(3.), onp.isscalar(onp.sum(onp.ones(2))), onp.isscalar([3.])
+    (True, True, False)
+    """
     if type(element) in SCALAR_TYPES or isinstance(element, np.generic):
         return True
     return hasattr(element, "aval") and getattr(element.aval, "shape", None) == ()

@@ -559,8 +559,8 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
         then by imaginary part.
 
     Returns:
-      An array of the broadcast shape and promoted dtype; 0 is larger than -0. Where both are equal,
-      each gets half of the derivative.
+      An array of the broadcast shape and promoted dtype. Where both are equal, each gets half of
+      the derivative.
 
     >>> import olympus.numpy as onp
     >>> onp.maximum(onp.array([1., onp.nan, 3.]), 2.)
@@ -578,8 +578,8 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
         then by imaginary part.
 
     Returns:
-      An array of the broadcast shape and promoted dtype; -0 is smaller than 0. Where both are
-      equal, each gets half of the derivative.
+      An array of the broadcast shape and promoted dtype. Where both are equal, each gets half of
+      the derivative.
 
     >>> import olympus.numpy as onp
     >>> onp.minimum(onp.array([1., onp.nan, 3.]), 2.)

@@ -36,15 +36,16 @@ def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
 
 def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
               signature: str | None = None) -> Callable[..., Any]:
-    """A function of small arrays made to broadcast over all further leading axes.
+    """A function of small arrays made to broadcast over all further leading axes, by vmap.
 
     Args:
-      pyfunc: the function.
+      pyfunc: the function; it is traced, once for all elements, unlike by NumPy's loop.
       excluded: positions and names of arguments that are passed on as they are.
       signature: the small arrays' axes, as "(n),(n)->()"; scalars by default.
 
-    The result raises ValueError where axes of one name differ in size, or the rest of the shapes
-    do not broadcast.
+    Returns:
+      A function. It raises ValueError where axes of one name differ in size, or the rest of the
+      shapes do not broadcast.
 
     >>> import olympus.numpy as onp
     >>> dots = onp.vectorize(onp.dot, signature="(n),(n)->()")
@@ -159,7 +160,22 @@ def _check_results(found: Any, outs: list[Dims], sizes: dict[str, int]) -> None:
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any,
                      **kwargs: Any) -> Array:
-    """A function of vectors applied along an axis; its results take the axis's place."""
+    """A function of vectors applied to every vector along an axis, by vmap.
+
+    Args:
+      func1d: from a vector, and the further arguments, to an array or number; it is traced once.
+      axis: an int.
+      arr: array of at least one axis.
+      *args, **kwargs: passed on to the function as they are.
+
+    Returns:
+      An array in which the axes of the function's result take the place of `axis`.
+
+    >>> import olympus.numpy as onp
+    >>> onp.apply_along_axis(lambda v: v[::2] + v[-1], 1, onp.arange(6).reshape(2, 3))
+    Array([[ 2,  4],
+           [ 8, 10]], dtype=int32)
+    """
     arr = to_array(array_args("apply_along_axis", arr)[0])
     ndim = len(arr.shape)
     axis = canonical_axis(axis, ndim, "apply_along_axis")
@@ -175,7 +191,20 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
 
 
 def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
-    """`func(a, axis)` applied along each axis in turn; axes that it removes stay with size 1."""
+    """`func(a, axis)` applied along each axis in turn, each time to the last result.
+
+    Args:
+      func: a reduction, with or without keepdims; another rank of its result is a ValueError.
+      a: array.
+      axes: an int, or several.
+
+    Returns:
+      An array of the rank of `a`: axes that the function removes stay with size 1.
+
+    >>> import olympus.numpy as onp
+    >>> onp.apply_over_axes(onp.sum, onp.ones((2, 3, 4)), [0, 2]).shape
+    (1, 3, 1)
+    """
     a = to_array(array_args("apply_over_axes", a)[0])
     for axis in entries(axes):
         axis = canonical_axis(axis, len(a.shape), "apply_over_axes")

@@ -398,11 +398,19 @@ _KINDS: Final = {
 
 
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
-    """Whether `dtype` is of `kind`: a dtype, a kind of the array API standard, or a tuple of them.
+    """Whether a dtype is of a kind, as the array API standard names kinds.
 
-    Raises ValueError for an unknown kind, TypeError for an abstract type such as `np.floating`.
+    Args:
+      dtype: a dtype or its name.
+      kind: a dtype, or one of "bool", "signed integer", "unsigned integer", "integral", "real
+        floating", "complex floating" and "numeric", or a tuple of these.
 
-    >>> isdtype("bfloat16", "real floating"), isdtype("int8", ("bool", "unsigned integer"))
+    Returns:
+      A Python bool. Unknown kinds are a ValueError, abstract types such as `np.floating` a
+      TypeError.
+
+    >>> import olympus.numpy as onp
+    >>> onp.isdtype("bfloat16", "real floating"), onp.isdtype("int8", ("bool", "unsigned integer"))
     (True, False)
     """
     found = _any_dtype(dtype)
@@ -428,7 +436,21 @@ _CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
-    """Whether NumPy's casting rule allows the conversion."""
+    """Whether a casting rule allows the conversion of one dtype to another.
+
+    Args:
+      from_: a dtype or its name; of an array pass the dtype, since its values do not count.
+      to: a dtype or its name.
+      casting: "no", "equiv", "safe" (no value is lost), "same_kind" (float64 to float32 too) or
+        "unsafe" (always); others are a ValueError.
+
+    Returns:
+      A Python bool.
+
+    >>> import olympus.numpy as onp
+    >>> onp.can_cast("int8", "float16"), onp.can_cast("float32", "int32", "same_kind")
+    (True, False)
+    """
     if not isinstance(casting, str) or casting not in _CASTINGS:
         raise ValueError(f"can_cast: casting {casting!r} given; one of {', '.join(_CASTINGS)} is "
                          "required.")
