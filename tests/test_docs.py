@@ -4,14 +4,19 @@ A page is one session from top to bottom: a name made in one ```python block is 
 """
 
 import doctest
+import functools
 import importlib
+import inspect
 import pkgutil
 import re
+import types
 from pathlib import Path
 
+import api_index
 import pytest
 
 import olympus
+from olympus._src.base.config import Option
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -54,3 +59,66 @@ def docstrings():
 @pytest.mark.parametrize("test", list(docstrings()))
 def test_docstring(test):
     run(test)
+
+
+# Docstrings of the public modules ----------------------------------------------------------------
+
+# How many names of a module still lack something: lower a number when it falls, raise none.
+HOLES = {"olympus.numpy": 203, "olympus.numpy.fft": 0, "olympus.numpy.linalg": 0}
+MODULES = ["ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "dtypes",
+           "flatten_util", "lax", "lax.linalg", "nn", "nn.initializers", "random", "sharding",
+           "tree", "tree_util"]
+OF_JAXLIB = "a class of jaxlib, written in C++ without an example"
+OF_ML_DTYPES = "a class of ml_dtypes"
+TYPE_ALIAS = "an alias for annotations"
+BY_HAND = "reads commands from the terminal: an example would wait for them"
+EXCEPTIONS = {
+    "olympus.Array": OF_JAXLIB, "olympus.Device": OF_JAXLIB,
+    "olympus.debug.breakpoint": BY_HAND,
+    "olympus.dtypes.bfloat16": OF_ML_DTYPES, "olympus.dtypes.iinfo": OF_ML_DTYPES,
+    "olympus.lax.DotDimensionNumbers": TYPE_ALIAS,
+    "olympus.sharding.Sharding": OF_JAXLIB, "olympus.sharding.SingleDeviceSharding": OF_JAXLIB,
+    "olympus.tree_util.DictKey": OF_JAXLIB, "olympus.tree_util.FlattenedIndexKey": OF_JAXLIB,
+    "olympus.tree_util.GetAttrKey": OF_JAXLIB, "olympus.tree_util.KeyPath": TYPE_ALIAS,
+    "olympus.tree_util.PyTreeDef": OF_JAXLIB, "olympus.tree_util.SequenceKey": OF_JAXLIB,
+}
+
+
+def lacking(value):
+    """What the docstring of a function or a class does not have: Args, Returns, an example."""
+    text = inspect.getdoc(value) or ""
+    lacks = [] if ">>>" in text else ["an example"]
+    if not inspect.isclass(value):
+        signature = inspect.signature(value)
+        if signature.parameters and "Args:" not in text:
+            lacks.append("Args")
+        if signature.return_annotation not in (None, "None") and "Returns:" not in text:
+            lacks.append("Returns")
+    return lacks
+
+
+def holes(module):
+    """{name: what its docstring lacks}. Errors say all by themselves, options by their `doc`."""
+    found = {name: getattr(module, name) for name in sorted(module.__all__)}
+    return {name: lacks for name, value in found.items()
+            if callable(value) and not isinstance(value, Option | functools.partial)
+            and not (inspect.isclass(value) and issubclass(value, BaseException))
+            and f"{module.__name__}.{name}" not in EXCEPTIONS and (lacks := lacking(value))}
+
+
+@pytest.mark.parametrize("name", ["olympus", *(f"olympus.{m}" for m in MODULES), *HOLES])
+def test_public_names_say_what_they_take_and_give_with_an_example(name):
+    found = holes(importlib.import_module(name))
+    assert len(found) <= HOLES.get(name, 0), found
+
+
+def test_exceptions_are_of_names_that_exist_and_still_lack_something():
+    for path in EXCEPTIONS:
+        module, _, name = path.rpartition(".")
+        value = getattr(importlib.import_module(module), name)
+        assert isinstance(value, types.GenericAlias) or lacking(value), path
+
+
+def test_the_index_of_the_api_is_current():
+    """If not: PYTHONPATH=. python tools/api_index.py"""
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == api_index.page()

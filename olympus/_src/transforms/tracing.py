@@ -208,6 +208,9 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
     Those that depend on traced values do what they do outside.
 
+    Returns:
+      A context manager that is a decorator, too.
+
     >>> import olympus, olympus.numpy as onp
     >>> @olympus.jit
     ... def f(x):

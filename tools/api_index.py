@@ -1,0 +1,82 @@
+"""docs/api.md: every public name, its signature and the first sentence of its docstring.
+
+    PYTHONPATH=. python tools/api_index.py          writes docs/api.md
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import olympus
+
+PAGE = Path(__file__).parent.parent / "docs" / "api.md"
+HEAD = """# Index of the API
+
+Every public name by module, with its signature and what it is. Written by `tools/api_index.py`
+from the modules; `help(name)` shows the rest. Left out are modules, which have sections of their
+own, primitives (`…_p`) and values that are not called, such as `pi`.
+"""
+CLASS = re.compile(r"<class '(?:\w+\.)*(\w+)'>")
+MEMBER = re.compile(r"<(\w+\.\w+): [^<>]*>")
+OBJECT = re.compile(r"<[^<>]*>")
+
+
+def modules() -> Iterator[ModuleType]:
+    """The public modules that have names of their own, in the order of their names."""
+    found = ["olympus", *(m.name for m in pkgutil.walk_packages(olympus.__path__, "olympus."))]
+    for name in sorted(found):
+        if not name.startswith("olympus._src"):
+            module = importlib.import_module(name)
+            if getattr(module, "__all__", ()):
+                yield module
+
+
+def names(module: ModuleType) -> list[tuple[str, Any]]:
+    """(name, value) of what a module offers to be called, primitives left out."""
+    return [(name, value) for name in sorted(module.__all__)
+            if callable(value := getattr(module, name)) and not name.endswith("_p")]
+
+
+def signature(value: Any) -> str:
+    """The parameters as they are called, without annotations; nothing for what has none."""
+    if inspect.isclass(value) and issubclass(value, (BaseException, tuple)):
+        return ""
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return ""
+    bare = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    text = str(found.replace(parameters=bare, return_annotation=found.empty))
+    return OBJECT.sub("…", MEMBER.sub(r"\1", CLASS.sub(r"\1", text)))
+
+
+def summary(value: Any) -> str:
+    """The first paragraph of the docstring, on one line; an option's own words."""
+    value = value.func if isinstance(value, functools.partial) else value
+    text = getattr(value, "doc", None) if not inspect.isclass(value) else None
+    text = text if isinstance(text, str) else inspect.getdoc(value) or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def page() -> str:
+    """The text of docs/api.md."""
+    parts = [HEAD]
+    for module in modules():
+        rows = [f"- `{name}{signature(value)}`: {summary(value)}".rstrip(": ")
+                for name, value in names(module)]
+        if rows:
+            head = [f"## {module.__name__}", "", summary(module), ""]
+            parts.append("\n".join([*head, *rows, ""]))
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
