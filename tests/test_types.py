@@ -58,7 +58,7 @@ ANY = {
     "lax.psum_scatter_start": "passed on to psum_scatter",
     "lax.linalg.qdwh": "three arrays, or an int among them", "lax.linalg.schur": USER,
     "numpy.apply_along_axis": USER, "numpy.apply_over_axes": USER, "numpy.fromfunction": USER,
-    "numpy.frompyfunc": USER, "numpy.mask_indices": USER, "numpy.piecewise": USER,
+    "numpy.mask_indices": USER, "numpy.piecewise": USER,
     "numpy.vectorize": USER, "numpy.pad": USER, "numpy.polyfit": "as unique",
     "numpy.array": "whatever NumPy makes an array of", "numpy.asarray": "as array",
     "numpy.einsum": "JAX's private parameter",

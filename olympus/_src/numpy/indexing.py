@@ -537,9 +537,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
     [[1. 0. 0.]
      [0. 0. 1.]]
     """
-    if inplace:
-        raise ValueError("put_along_axis: inplace=True given; arrays are immutable; pass "
-                         "inplace=False and use the result.")
+    promote.refuse_inplace("put_along_axis", inplace)
     arr, indices, values = promote.array_args("put_along_axis", arr, indices, values)
     if axis is None:
         flat = put_along_axis(shape.reshape(arr, (prod(arr.shape),)), indices, values, 0, False,

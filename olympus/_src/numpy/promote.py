@@ -30,7 +30,8 @@ from ..types.shape import SymbolicDim, broadcast_shapes
 
 __all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "choose",
            "convert", "inexact", "literal_for", "operand", "promote", "promote_dtypes",
-           "promote_inexact", "refuse_option", "scalar_plan", "to_array", "unary", "unary_inexact"]
+           "promote_inexact", "refuse_inplace", "refuse_option", "scalar_plan", "to_array",
+           "unary", "unary_inexact"]
 
 BOOL = dtypes.as_dtype(bool)
 _WIDE = make_aval((), dtypes.as_dtype("int64"), True)   # of Python ints, where int64 is no dtype
@@ -442,3 +443,10 @@ def refuse_option(name: str, **options: Any) -> None:
         if value is not None:
             raise TypeError(f"{name}: the argument {option} is given; arrays cannot be written to, "
                             "so only None is accepted; use the result, or olympus.numpy.where.")
+
+
+def refuse_inplace(name: str, inplace: bool) -> None:
+    """Raise ValueError for a call that would write into its argument."""
+    if inplace:
+        raise ValueError(f"{name}: inplace=True given; arrays are immutable; pass inplace=False "
+                         "and use the result.")

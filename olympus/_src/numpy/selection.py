@@ -37,7 +37,7 @@ from .indexing import concrete, nonzero, take, write
 from .joining import stack
 from .logic import as_bool
 from .manipulation import broadcast_arrays, broadcast_to, ravel, reshape
-from .promote import array_args, refuse_option, to_array
+from .promote import array_args, refuse_inplace, refuse_option, to_array
 
 __all__ = ["argwhere", "choose", "compress", "copyto", "extract", "fill_diagonal", "flatnonzero",
            "mask_indices", "place", "put", "putmask", "ravel_multi_index", "trim_zeros",
@@ -165,7 +165,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
     `inplace=False` must be given: arrays cannot be changed.
     """
-    _refuse_inplace("place", inplace)
+    refuse_inplace("place", inplace)
     arr, mask, vals = array_args("place", arr, mask, vals)
     if prod(arr.shape) != prod(mask.shape):
         raise ValueError(f"place: arr {typeof(arr)} and mask {typeof(mask)} given; equal sizes are "
@@ -188,7 +188,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     `mode` is "clip", "wrap" or None: places known to be outside are an IndexError, traced ones are
     dropped. `inplace=False` must be given.
     """
-    _refuse_inplace("put", inplace)
+    refuse_inplace("put", inplace)
     a, ind, v = array_args("put", a, ind, v)
     ind, v, total = _wide(ravel(ind)), ravel(v), prod(a.shape)
     if not ind.shape[0] or not v.shape[0]:
@@ -220,7 +220,7 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
     >>> print(onp.copyto(onp.zeros(3), 7, where=onp.arange(3) > 0, inplace=False))
     [0. 7. 7.]
     """
-    _refuse_inplace("copyto", inplace)
+    refuse_inplace("copyto", inplace)
     if isinstance(src, (list, tuple)):
         src = asarray(src)
     dst, src, mask = array_args("copyto", dst, src, where)
@@ -250,7 +250,7 @@ def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool =
     >>> print(onp.putmask(x, x > 1, onp.array([10, 20]), inplace=False))
     [ 0  1 10 20]
     """
-    _refuse_inplace("putmask", inplace)
+    refuse_inplace("putmask", inplace)
     a, mask, values = array_args("putmask", a, mask, values)
     if mask.shape != a.shape:
         raise ValueError(f"putmask: {typeof(a)} and mask {typeof(mask)} given; equal shapes are "
@@ -284,7 +284,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
     [[4 0 0]
      [0 5 0]]
     """
-    _refuse_inplace("fill_diagonal", inplace)
+    refuse_inplace("fill_diagonal", inplace)
     return _fill_diagonal(a, val, wrap=bool(wrap))
 
 
@@ -305,12 +305,6 @@ def _fill_diagonal(a: Any, val: Any, *, wrap: bool) -> Any:
     values = val if definitely_equal(val.shape[0], 1) else take(
         val, mod(np.arange(count), val.shape[0]), 0, mode="clip")
     return reshape(write("set", ravel(a), slice(0, end, step), values), a.shape)
-
-
-def _refuse_inplace(name: str, inplace: bool) -> None:
-    if inplace:
-        raise ValueError(f"{name}: inplace=True given; arrays are immutable; pass inplace=False "
-                         "and use the result.")
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None

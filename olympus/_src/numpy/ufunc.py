@@ -30,7 +30,16 @@ from ..types.shape import canonical_axes, canonical_axis, definitely_equal, prod
 from .indexing import getitem, take, write
 from .logic import as_bool
 from .options import Loops, check_arity, mask_arg, with_options
-from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option, to_array
+from .promote import (
+    BOOL,
+    array_args,
+    broadcast_to,
+    choose,
+    convert,
+    refuse_inplace,
+    refuse_option,
+    to_array,
+)
 from .vectorize import vectorize
 
 __all__ = ["frompyfunc", "reduced_at", "ufunc"]
@@ -263,9 +272,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         if (b is None) != (self.nin == 1):
             raise ValueError(f"{name}: the function has {self.nin} operands; the second one is "
                              f"{'not given' if b is None else 'given'}.")
-        if inplace:
-            raise NotImplementedError(f"{name}: inplace=True given; arrays are immutable; pass "
-                                      "inplace=False and use the result.")
+        refuse_inplace(name, inplace)
         x = to_array(array_args(name, a)[0])
         operands = array_args(name, *([] if b is None else [b]))
         own = self._own["at"]
