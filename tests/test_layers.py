@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 UNWANTED = ("jax", "scipy", "jaxlib.mlir", "opt_einsum", "hypothesis", "pytest")
-MODULE_CAP = 280  # modules of ours and jaxlib's that `import olympus` loads; NumPy's not counted
+MODULE_CAP = 290  # modules of ours and jaxlib's that `import olympus` loads; NumPy's not counted
 
 
 def python(code, **env):

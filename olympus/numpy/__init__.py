@@ -30,10 +30,12 @@ from .._src.numpy.correlation import (
     convolve, corrcoef, correlate, cov
 )
 from .._src.numpy.creation import (
-    arange, array, asarray, copy, diag, diag_indices, diag_indices_from, diagflat, empty,
-    empty_like, eye, frombuffer, fromfunction, full, full_like, geomspace, identity, indices,
-    ix_, linspace, logspace, meshgrid, ones, ones_like, tri, tril, tril_indices,
-    tril_indices_from, triu, triu_indices, triu_indices_from, vander, zeros, zeros_like
+    array, asarray, copy, empty, empty_like, frombuffer, full, full_like, ones, ones_like, zeros,
+    zeros_like
+)
+from .._src.numpy.diagonals import (
+    diag, diag_indices, diag_indices_from, diagflat, eye, identity, tri, tril, tril_indices,
+    tril_indices_from, triu, triu_indices, triu_indices_from, vander
 )
 from .._src.numpy.domains import (
     real_if_close
@@ -51,7 +53,8 @@ from .._src.numpy.files import (
     fromfile, fromiter, fromstring, genfromtxt, load, loadtxt
 )
 from .._src.numpy.grids import (
-    c_, mgrid, ogrid, r_
+    arange, c_, fromfunction, geomspace, indices, ix_, linspace, logspace, meshgrid, mgrid, ogrid,
+    r_
 )
 from .._src.numpy.histograms import (
     histogram, histogram2d, histogram_bin_edges, histogramdd

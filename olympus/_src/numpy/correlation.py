@@ -20,7 +20,7 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import definitely_equal, floor_div, less
 from . import reductions
-from .creation import diag
+from .diagonals import diag
 from .products import matmul
 from .promote import array_args, broadcast_to, choose, convert, promote_dtypes, to_array
 from .ufuncs import conjugate, real

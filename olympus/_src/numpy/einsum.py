@@ -20,7 +20,7 @@ from ..types import dtypes
 from ..types.shape import definitely_equal
 from ..types.sharding import ShardingLike
 from . import reductions
-from .creation import diagonal_of
+from .diagonals import diagonal_of
 from .promote import BOOL, array_args, broadcast_to, convert, promote_dtypes, refuse_option
 
 __all__ = ["einsum", "einsum_path"]

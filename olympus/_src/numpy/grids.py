@@ -1,21 +1,271 @@
-"""Grids and rows written as slices: mgrid, ogrid, r_ and c_."""
+"""Ranges of numbers and the grids that they span; both written as slices: mgrid, ogrid, r_, c_."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array
+from ..backend.array import array_from_numpy
+from ..base.errors import ConcretizationTypeError
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..core.ir import Literal
+from ..core.trace import Tracer, describe, literal
+from ..lax import arithmetic, slicing, transcendental
+from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
+from ..lax.arithmetic import div, floor, mul, sub
+from ..lax.bits import bitwise_and
+from ..lax.comparison import lt
+from ..lax.families import add
+from ..lax.transcendental import exp, log
+from ..transforms.fused import fused
 from ..types import dtypes
-from .creation import arange, asarray, linspace, meshgrid
+from ..types.shape import (
+    SymbolicDim,
+    broadcast_shapes,
+    canonical_axis,
+    canonical_shape,
+    definitely_equal,
+    prod,
+    static_int,
+    strided_size,
+)
+from ..types.sharding import DeviceLike, ShardingLike
+from .creation import asarray, check_layout, full_like, placed, zeros
 from .indexing import concrete
 from .joining import concatenate, stack
-from .promote import convert, to_array
+from .promote import BOOL, array_args, convert, promote, to_array
 
-__all__ = ["c_", "mgrid", "ogrid", "r_"]
+__all__ = [
+    "arange", "c_", "fromfunction", "geomspace", "indices", "ix_", "linspace", "logspace",
+    "meshgrid", "mgrid", "ogrid", "r_",
+]
 
+
+# Ranges ------------------------------------------------------------------------------------------
+
+def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | None = None,
+           dtype: DTypeLike | None = None, *, device: DeviceLike = None,
+           out_sharding: ShardingLike = None, like: Any = None) -> Array:
+    """The numbers from `start` (0 if only one argument is given) up to, not including, `stop`.
+
+    All bounds must be concrete. Raises TypeError for traced values, ValueError for complex ones.
+
+    >>> import olympus.numpy as jnp
+    >>> jnp.arange(2, 5)
+    Array([2, 3, 4], dtype=int32)
+    """
+    check_layout("arange", None, like)
+    if any(isinstance(x, SymbolicDim) for x in (start, stop, step)):
+        return placed("arange", _symbolic_range(start, stop, step, dtype), device, out_sharding)
+    bounds = [_concrete("arange", x) for x in (start, stop, step) if x is not None]
+    if start is None:
+        raise TypeError("arange: start is None; a number is required.")
+    if any(isinstance(x, complex) for x in bounds):
+        raise ValueError("arange: complex bounds given; real numbers are required.")
+    dtype = (dtypes.result_type(int, *[x for x in (start, stop, step) if x is not None])
+             if dtype is None else dtypes.requested_dtype("arange", dtype))
+    first, last = (0, bounds[0]) if stop is None else (bounds[0], bounds[1])
+    by = 1 if step is None else bounds[-1]
+    if by == 0:
+        raise ValueError("arange: step 0 given; another number is required.")
+    try:
+        count = max(0, math.ceil((last - first) / by))
+    except (ValueError, OverflowError):
+        raise ValueError(f"arange: bounds {first} and {last}, step {by} given; finite numbers are "
+                         "required.") from None
+    if dtypes.is_bool(dtype) and count > 2:
+        raise TypeError(f"arange: dtype bool given for {count} numbers; a numeric dtype is "
+                        "required; compare the numbers with something.")
+    if first == 0 and by == 1 and dtypes.is_numeric(dtype):
+        return placed("arange", lax_creation.iota(dtype, count), device, out_sharding)
+    wide = np.float64 if isinstance(first + by, float) else np.int64
+    values = first + np.arange(count, dtype=wide) * by
+    return placed("arange", array_from_numpy(values.astype(dtype)), device, out_sharding)
+
+
+def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
+    """`arange` where a bound is a symbolic dimension, and none is a float."""
+    first, last = (0, start) if stop is None else (start, stop)
+    by = static_int(1 if step is None else step, "arange", "step")
+    if by == 0:
+        raise ValueError("arange: step 0 given; another number is required.")
+    dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("arange", dtype)
+    found = lax_creation.iota(dtype, strided_size(first, last, by))
+    return found if by == 1 and definitely_equal(first, 0) else found * by + first
+
+
+def _concrete(name: str, x: Any) -> Any:
+    """A bound as a Python number."""
+    if isinstance(x, Tracer):
+        raise ConcretizationTypeError(
+            f"{name}: {describe(x)} given; the number of elements must be known while tracing; "
+            "mark the argument static, or use lax.iota with a fixed size.")
+    value = np.asarray(x)
+    if value.ndim or value.dtype.kind not in "biufcV":
+        raise TypeError(f"{name}: {x!r} given; a number is required.")
+    return value.item() if value.dtype.kind != "V" else float(value)
+
+
+def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+             retstep: bool = False, dtype: DTypeLike | None = None, axis: int = 0, *,
+             device: DeviceLike = None) -> Array:
+    """`num` numbers from `start` to `stop`, evenly spaced; both may be arrays, also traced.
+
+    Args:
+      endpoint: whether `stop` is the last number.
+      retstep: whether to return the spacing too.
+      axis: the result's axis along which the numbers lie.
+      device: a device or sharding to put the numbers on.
+    """
+    dtype = None if dtype is None else dtypes.requested_dtype("linspace", dtype)
+    found, step = _linspace(start, stop, num, endpoint, dtype, axis)
+    found = placed("linspace", found, device, None)
+    return (found, step) if retstep else found
+
+
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
+              ) -> tuple[Any, Any]:
+    num = static_int(num, "linspace", "num")
+    if num < 0:
+        raise ValueError(f"linspace: num {num} given; it is not negative.")
+    first, last = promote("linspace", start, stop, inexact=True)
+    computed = first.dtype
+    dtype = computed if dtype is None else dtype
+    first, last = (_strong(x) for x in (first, last))
+    shape = broadcast_shapes(first.shape, last.shape)
+    first, last = (_lead(x, shape) for x in (first, last))
+    divisions = num - 1 if endpoint else num
+    gap = sub(last, first)
+    step = (div(gap, literal(divisions, gap.dtype)) if divisions > 0
+            else full_like(gap, np.nan))
+    real = dtypes.to_real_dtype(computed)
+    weights = convert(lax_creation.broadcasted_iota(real, (num, *shape), 0), computed)
+    if divisions > 0:
+        weights = div(weights, literal(divisions, computed))
+    found = add(mul(_lead(first, (num, *shape)), sub(literal(1, computed), weights)),
+                mul(_lead(last, (num, *shape)), weights))
+    if endpoint and num > 1:
+        found = slicing.concatenate([slicing.slice_in_dim(found, 0, num - 1),
+                                     lax_shape.expand_dims(last, (0,))], 0)
+    elif num == 1:
+        found = lax_shape.expand_dims(first, (0,))
+    if dtypes.is_integer(dtype) and dtypes.is_floating(computed):
+        found = floor(found)
+    found = lax_shape.move_axis(convert(found, dtype), 0, canonical_axis(axis, len(shape) + 1))
+    return found, step
+
+
+def _strong(x: Any) -> Any:
+    return convert(x, x.dtype, False)
+
+
+def _lead(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` broadcast to a shape that its own ends; literals become arrays."""
+    if x.shape == shape and type(x) is not Literal:
+        return x
+    offset = len(shape) - len(x.shape)
+    return lax_shape.broadcast_in_dim_p.bind(
+        x, shape=shape, broadcast_dimensions=tuple(range(offset, len(shape))), sharding=None)
+
+
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+             base: ArrayLike = 10.0, dtype: DTypeLike | None = None, axis: int = 0) -> Array:
+    """`base` to the powers `linspace(start, stop)`."""
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    found = transcendental.pow(*promote("logspace", base, exponents, inexact=True))
+    found = _strong(found)
+    return found if dtype is None else convert(found, dtypes.requested_dtype("logspace", dtype))
+
+
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
+              dtype: DTypeLike | None = None, axis: int = 0) -> Array:
+    """`num` numbers from `start` to `stop` with a constant ratio."""
+    first, last = (_strong(x) for x in promote("geomspace", start, stop, inexact=True))
+    if dtypes.is_complex(first.dtype):
+        sign: Any = arithmetic.sign(first)
+    else:
+        zero = literal(0, first.dtype)
+        both = bitwise_and(lt(first, zero), lt(last, zero))
+        sign = sub(literal(1, first.dtype),
+                   mul(literal(2, first.dtype), convert(both, first.dtype)))
+    steps = linspace(log(div(first, sign)), log(div(last, sign)), num, endpoint)
+    found = mul(exp(steps), _lead(sign, steps.shape))
+    ends = [lax_shape.expand_dims(_lead(x, steps.shape[1:]), (0,)) for x in (first, last)]
+    if num > 0:
+        tail = 1 if endpoint and num > 1 else 0
+        parts = [ends[0], slicing.slice_in_dim(found, 1, max(num - tail, 1))]
+        found = slicing.concatenate([*parts, ends[1]] if tail else parts, 0)
+    found = lax_shape.move_axis(found, 0, canonical_axis(axis, found.ndim))
+    return found if dtype is None else convert(found, dtypes.requested_dtype("geomspace", dtype))
+
+
+# Grids -------------------------------------------------------------------------------------------
+
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
+             indexing: str = "xy") -> list[Array]:
+    """Coordinate arrays of the grid that vectors span; "xy" exchanges the first two axes."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing {indexing!r} given; 'xy' or 'ij' is required.")
+    if not copy:
+        raise ValueError("meshgrid: copy=False given; arrays are never views; leave it out.")
+    xs = array_args("meshgrid", *xi)
+    xs = [x if x.ndim == 1 else lax_shape.reshape(to_array(x), (prod(x.shape),)) for x in xs]
+    axes = list(range(len(xs)))
+    if indexing == "xy" and len(xs) >= 2:
+        axes[:2] = [1, 0]
+    shape = tuple([xs[axes.index(i)].shape[0] for i in range(len(xs))])
+    found = []
+    for x, axis in zip(xs, axes):
+        size = tuple([n if i == axis else 1 for i, n in enumerate(shape)]) if sparse else shape
+        found.append(lax_shape.broadcast_in_dim(x, size, (axis,)))
+    return found
+
+
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
+            sparse: bool = False) -> Array | tuple[Array, ...]:
+    """The index of every element of a grid: int32[ndim, *dimensions]; a tuple if `sparse`."""
+    shape = canonical_shape(dimensions, "indices")
+    dtype = dtypes.requested_dtype("indices", int if dtype is None else dtype)
+    if sparse:
+        return tuple([lax_creation.broadcasted_iota(
+            dtype, tuple([n if i == axis else 1 for i, n in enumerate(shape)]), axis)
+            for axis in range(len(shape))])
+    if not shape:
+        return zeros((0,), dtype)
+    return slicing.concatenate(
+        [lax_shape.expand_dims(lax_creation.broadcasted_iota(dtype, shape, axis), (0,))
+         for axis in range(len(shape))], 0)
+
+
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
+    """Vectors reshaped so that indexing with all of them picks the rectangle they span.
+
+    A boolean vector, which must not be traced, stands for the places where it is true.
+    """
+    xs = array_args("ix_", *[asarray(a) if isinstance(a, (list, tuple)) else a for a in args])
+    xs = [asarray(np.flatnonzero(np.asarray(x))) if x.dtype == BOOL else x for x in xs]
+    for x in xs:
+        if len(x.shape) != 1:
+            raise ValueError(f"ix_: {x.aval} given; vectors are required.")
+    return tuple([lax_shape.reshape(x, (1,) * i + x.shape + (1,) * (len(xs) - i - 1))
+                  for i, x in enumerate(xs)])
+
+
+def fromfunction(function: Callable[..., Any], shape: int | Shape, *, dtype: DTypeLike = float,
+                 **kwargs: Any) -> Array:
+    """`function` called once with the coordinate arrays of a grid (unlike JAX's, not vmapped)."""
+    shape = canonical_shape(shape, "fromfunction")
+    return function(*indices(shape, dtype, sparse=False), **kwargs)
+
+
+# Slices ------------------------------------------------------------------------------------------
 
 def _number(name: str, x: Any) -> Any:
     """A bound or step of a slice as a number; ConcretizationTypeError for traced ones."""

@@ -30,7 +30,8 @@ from ..types.shape import (
 )
 from .conditions import where
 from .correlation import convolve
-from .creation import asarray, eye, vander
+from .creation import asarray
+from .diagonals import eye, vander
 from .indexing import concrete, take
 from .linalg.decompositions import eigvals, lstsq
 from .linalg.systems import inv

@@ -24,7 +24,7 @@ from ..types.shape import (
 from ..types.shape import prod as size_of
 from ..types.sharding import ShardingLike
 from . import reductions
-from .creation import diagonal_of
+from .diagonals import diagonal_of
 from .eager import as_ufunc
 from .options import CORE, core_options
 from .promote import array_args, broadcast_to, convert, promote_dtypes, refuse_option, to_array

@@ -1,0 +1,215 @@
+"""Triangles and diagonals of matrices, and the matrices that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
+from ..core.trace import literal
+from ..lax import creation as lax_creation
+from ..lax import shape as lax_shape
+from ..lax import slicing
+from ..lax.arithmetic import integer_pow
+from ..lax.comparison import eq, ge
+from ..lax.families import add
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import canonical_dim, canonical_shape, maximum, minimum, prod, static_int
+from ..types.sharding import DeviceLike
+from .creation import asarray, aval_like, check_layout, full, placed
+from .promote import array_args, broadcast_to, choose, convert, to_array
+
+__all__ = [
+    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal_of", "eye", "identity",
+    "tri", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices",
+    "triu_indices_from", "vander",
+]
+
+
+def _shifted(name: str, shape: tuple[int, int], k: int) -> tuple[Any, Any]:
+    """int32[n, m], twice: row + k, and column; they are equal on diagonal `k`.
+
+    A diagonal outside of the matrix is moved next to it, so that no sum is beyond int32.
+    """
+    low, high = [n if type(n) is int else 2**30 for n in shape]
+    k = max(-low, min(static_int(k, name, "k"), high))
+    rows = lax_creation.broadcasted_iota("int32", shape, 0)
+    columns = lax_creation.broadcasted_iota("int32", shape, 1)
+    return add(rows, literal(k, rows.dtype)), columns
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, order: str = "C",
+        *, device: DeviceLike = None, like: Any = None) -> Array:
+    """float32[N, M] (M = N unless given) with ones on diagonal `k`."""
+    check_layout("eye", order, like)
+    dtype = dtypes.requested_dtype("eye", float if dtype is None else dtype)
+    return placed("eye", _eye(N, M, k, dtype), device, None)
+
+
+def _one_dim(given: Any) -> int:
+    """A number of rows or columns, as an int or the one entry of a shape."""
+    shape = canonical_shape(given, "eye")
+    if len(shape) != 1:
+        raise TypeError(f"eye: N or M {given} given; an int is required.")
+    return shape[0]
+
+
+@fused(static=("N", "M", "k", "dtype"))
+def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
+    n, m = [_one_dim(d) for d in (N, N if M is None else M)]
+    return convert(eq(*_shifted("eye", (n, m), k)), dtype)
+
+
+def identity(n: int, dtype: DTypeLike | None = None, *, like: Any = None) -> Array:
+    """float32[n, n] with ones on the diagonal."""
+    return eye(n, dtype=dtype, like=like)
+
+
+@fused(static=("N", "M", "k", "dtype"))
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
+    """float32[N, M] with ones on diagonal `k` and below."""
+    shape = canonical_shape((N, N if M is None else M), "tri")
+    return convert(ge(*_shifted("tri", shape, k)),  # type: ignore[arg-type]
+                   dtypes.requested_dtype("tri", float if dtype is None else dtype))
+
+
+def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
+    (x,) = array_args(name, m)
+    if len(x.shape) < 2:
+        raise ValueError(f"{name}: {x.aval} given; at least two axes are required.")
+    k = static_int(k, name, "k")
+    mask = broadcast_to(ge(*_shifted(name, x.shape[-2:], k if lower else k - 1)), x.shape)
+    zero = full(x.shape, 0, x.dtype)
+    return choose(mask, x, zero) if lower else choose(mask, zero, x)
+
+
+@fused(static=("k",))
+def tril(m: ArrayLike, k: int = 0) -> Array:
+    """The matrices m[..., n, m] with zeros above diagonal `k`."""
+    return _triangle("tril", m, k, True)
+
+
+@fused(static=("k",))
+def triu(m: ArrayLike, k: int = 0) -> Array:
+    """The matrices m[..., n, m] with zeros below diagonal `k`."""
+    return _triangle("triu", m, k, False)
+
+
+def _index_pair(pair: Sequence[np.ndarray]) -> tuple[Any, ...]:
+    return tuple([asarray(i) for i in pair])
+
+
+def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int | None]:
+    """Rows, diagonal and columns as ints. ValueError for more elements than an array can have."""
+    found = (canonical_dim(n, name), static_int(k, name, "k"),
+             None if m is None else canonical_dim(m, name))
+    if any(abs(i or 0) >= 2**31 for i in found):
+        raise ValueError(f"{name}: n {n}, k {k}, m {m} given; numbers below 2**31 are required.")
+    return found
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Row and column indices of the lower triangle of an n by m matrix."""
+    n, k, m = _sizes("tril_indices", n, k, m)
+    return _index_pair(np.tril_indices(n, k, m))  # type: ignore[return-value]
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """Row and column indices of the upper triangle of an n by m matrix."""
+    n, k, m = _sizes("triu_indices", n, k, m)
+    return _index_pair(np.triu_indices(n, k, m))  # type: ignore[return-value]
+
+
+def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
+    shape = aval_like(name, arr).shape
+    if len(shape) != 2:
+        raise ValueError(f"{name}: an array of shape {shape} given; a matrix is required.")
+    return shape
+
+
+def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
+    """`tril_indices` of the shape of a matrix."""
+    n, m = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
+    """`triu_indices` of the shape of a matrix."""
+    n, m = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(n, k, m)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """`ndim` index vectors of the main diagonal of an array whose axes have size `n`."""
+    n, ndim = canonical_dim(n, "diag_indices"), canonical_dim(ndim, "diag_indices")
+    if ndim > 64:
+        raise ValueError(f"diag_indices: ndim {ndim} given; at most 64 is possible.")
+    return (lax_creation.iota(dtypes.default_int(), n),) * ndim
+
+
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
+    """`diag_indices` of an array with at least two axes of one size."""
+    shape = aval_like("diag_indices_from", arr).shape
+    if len(shape) < 2 or len(set(shape)) != 1:
+        raise ValueError(f"diag_indices_from: shape {shape} given; at least two axes, of one size, "
+                         "are required.")
+    return diag_indices(shape[0], len(shape))
+
+
+@fused(static=("k",))
+def diag(v: ArrayLike, k: int = 0) -> Array:
+    """The matrix with vector `v` on diagonal `k`, or diagonal `k` of matrix `v`."""
+    (x,) = array_args("diag", v)
+    if len(x.shape) == 2:
+        return diagonal_of(x, static_int(k, "diag", "k"), 0, 1)
+    if len(x.shape) != 1:
+        raise ValueError(f"diag: {x.aval} given; a vector or a matrix is required.")
+    k = static_int(k, "diag", "k")
+    n = x.shape[0] + abs(k)
+    padded = slicing.pad(x, literal(0, x.dtype), [(max(0, k), max(0, -k), 0)])
+    columns = lax_shape.broadcast_in_dim(padded, (n, n), (1,))
+    return choose(eq(*_shifted("diag", (n, n), k)), columns, full((n, n), 0, x.dtype))
+
+
+@fused(static=("k",))
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
+    """The matrix with all elements of `v`, in row-major order, on diagonal `k`."""
+    (x,) = array_args("diagflat", v)
+    return diag(lax_shape.reshape(to_array(x), (prod(x.shape),)), k)
+
+
+def diagonal_of(x: Any, offset: int, axis1: int, axis2: int) -> Any:
+    """Diagonal `offset` over two axes, as the last axis: one slice of the flattened pair.
+
+    In row-major order the elements of a diagonal lie `columns + 1` apart.
+    """
+    axes = [i for i in range(x.ndim) if i not in (axis1, axis2)]
+    x = lax_shape.transpose(x, (*axes, axis1, axis2))
+    n, m = x.shape[-2:]
+    top, left = max(0, -offset), max(0, offset)
+    size = maximum(0, minimum(n - top, m - left))
+    batch = x.shape[:-2]
+    if size == 0:
+        return full((*batch, 0), 0, x.dtype)
+    x = slicing.slice(x, (0,) * len(batch) + (top, left), (*batch, top + size, left + size))
+    flat = lax_shape.reshape(x, (*batch, size * size))
+    return slicing.slice_in_dim(flat, 0, size * size, size + 1, len(batch))
+
+
+@fused(static=("N", "increasing",))
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
+    """x[n] -> [n, N]: the powers N-1 … 0 (0 … N-1 if increasing) of each element."""
+    (x,) = array_args("vander", x)
+    if len(x.shape) != 1:
+        raise ValueError(f"vander: {x.aval} given; a vector is required.")
+    columns = x.shape[0] if N is None else static_int(N, "vander", "N")
+    if not 0 <= columns < 2**31:
+        raise ValueError(f"vander: N {columns} given; a number in [0, 2**31) is required.")
+    powers = range(columns) if increasing else range(columns - 1, -1, -1)
+    if not columns:
+        return full((x.shape[0], 0), 0, x.dtype)
+    return slicing.concatenate([lax_shape.expand_dims(integer_pow(x, p), (1,))
+                                for p in powers], 1)
