@@ -43,12 +43,27 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
     Without `dtype`, Python numbers give int32, float32 or complex64 (64-bit ones with x64 on); a
     single Python number stays weakly typed. 64-bit NumPy data is narrowed unless x64 is on.
 
+    Args:
+      object: the data. NumPy arrays, buffers and other array types are read as one array.
+      dtype: of the result; that which holds all of the data by default.
+      copy: whether the result must have memory of its own. The default copies.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      ndmin: how many axes there are at least; those missing are put in front.
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      subok: has no effect, since arrays have no subclasses.
+      ndmax: how many axes there may be at most.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      An array.
+
     Raises TypeError for what is not numeric and for Python's complex numbers at a real dtype
     (arrays lose their imaginary part with a warning), ValueError for ragged lists, None and NaN at
     an integer dtype, OverflowError for Python numbers outside an integer dtype.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.array([[1, 2.5]])
+    >>> import olympus.numpy as onp
+    >>> onp.array([[1, 2.5]])
     Array([[1. , 2.5]], dtype=float32)
     """
     check_layout("array", order, like)
@@ -67,13 +82,47 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
 def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
             copy: bool | None = None, device: DeviceLike = None, out_sharding: ShardingLike = None,
             like: Any = None) -> Array:
-    """`array`, which copies only where it has to."""
+    """The same as `array`, but copied only where it has to be: arrays that fit are returned
+    themselves.
+
+    Args:
+      a: nested lists of numbers and arrays, an array, or a scalar.
+      dtype: of the result; that which holds all of the data by default.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      copy: whether the result must have memory of its own.
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      An array.
+
+    Raises as `array` does.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.asarray([1, 2, 3])
+    >>> onp.asarray(x) is x
+    True
+    """
     return array(a, dtype, copy=copy, order=order, device=device, out_sharding=out_sharding,
                  like=like)
 
 
 def copy(a: ArrayLike, order: str | None = None, subok: bool = False) -> Array:
-    """A copy of the array."""
+    """A copy of the array, in memory of its own.
+
+    Args:
+      a: array.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      subok: has no effect, since arrays have no subclasses.
+
+    Returns:
+      An array of the shape and dtype of `a`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.copy(onp.arange(3)))
+    [0 1 2]
+    """
     return array(a, copy=True, order=order)
 
 
@@ -281,7 +330,24 @@ dtypes.set_scalar_constructor(scalar_constructor)
 
 def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeLike = float,
                count: int = -1, offset: int = 0, *, like: Any = None) -> Array:
-    """A vector of the bytes of a buffer read as `dtype`."""
+    r"""A vector of the bytes of a buffer read as a dtype; the bytes are copied.
+
+    Args:
+      buffer: bytes or what has the buffer protocol.
+      dtype: of the elements; 64-bit ones are narrowed afterwards unless x64 is on.
+      count: how many elements are read; all if negative.
+      offset: how many bytes are skipped first.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      A vector.
+
+    Raises ValueError for bytes that do not hold so many elements, TypeError for what is no buffer.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.frombuffer(b"\x01\x00\x02\x00", onp.int16))
+    [1 2]
+    """
     check_layout("frombuffer", None, like)
     dtype = np.dtype(dtypes.as_dtype(dtype))
     count = static_int(count, "frombuffer", "count")
@@ -305,10 +371,23 @@ def placed(name: str, x: Any, device: Any, out_sharding: Any) -> Any:
 
 def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
           device: DeviceLike = None, out_sharding: ShardingLike = None, like: Any = None) -> Array:
-    """An array of zeros, float32 unless given.
+    """An array of zeros.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.zeros(2)
+    Args:
+      shape: an int or ints.
+      dtype: of the result; float32 (float64 with x64) by default.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      An array of that shape.
+
+    Raises ValueError for negative sizes, TypeError for traced ones.
+
+    >>> import olympus.numpy as onp
+    >>> onp.zeros(2)
     Array([0., 0.], dtype=float32)
     """
     check_layout("zeros", order, like)
@@ -317,14 +396,49 @@ def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", 
 
 def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
          device: DeviceLike = None, out_sharding: ShardingLike = None, like: Any = None) -> Array:
-    """An array of ones, float32 unless given."""
+    """An array of ones.
+
+    Args:
+      shape: an int or ints.
+      dtype: of the result; float32 (float64 with x64) by default.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      An array of that shape.
+
+    Raises ValueError for negative sizes, TypeError for traced ones.
+
+    >>> import olympus.numpy as onp
+    >>> onp.ones((2, 2), onp.int32)
+    Array([[1, 1],
+           [1, 1]], dtype=int32)
+    """
     check_layout("ones", order, like)
     return _filled("ones", shape, 1, float if dtype is None else dtype, device, out_sharding)
 
 
 def empty(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
           device: DeviceLike = None, out_sharding: ShardingLike = None, like: Any = None) -> Array:
-    """An array whose elements do not matter: zeros, since memory is always set."""
+    """An array whose elements do not matter: zeros, since memory is always set.
+
+    Args:
+      shape: an int or ints.
+      dtype: of the result; float32 (float64 with x64) by default.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      An array of that shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.empty(2)
+    Array([0., 0.], dtype=float32)
+    """
     check_layout("empty", order, like)
     return _filled("empty", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
@@ -334,7 +448,24 @@ def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = No
          like: Any = None) -> Array:
     """An array filled with a value that broadcasts to its shape.
 
-    Without `dtype`, a Python number gives a weakly typed array.
+    Args:
+      shape: an int or ints.
+      fill_value: number or array, which may be traced.
+      dtype: of the result; that of the value by default, weakly typed for a Python number.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      An array of that shape.
+
+    Raises ValueError where the value does not broadcast to the shape.
+
+    >>> import olympus.numpy as onp
+    >>> onp.full((2, 2), onp.array([1, 2]))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
     """
     check_layout("full", order, like)
     return _filled("full", shape, fill_value, dtype, device, out_sharding)
@@ -389,7 +520,23 @@ def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: An
 def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
                shape: int | Shape | None = None, *, device: DeviceLike = None,
                out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
-    """Zeros of the shape and dtype of another array."""
+    """Zeros of the shape and dtype of another array.
+
+    Args:
+      a: array, or what has a shape and a dtype; its values are not read.
+      dtype, shape: those of the result where they are to differ.
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      subok: has no effect, since arrays have no subclasses.
+
+    Returns:
+      An array, cut over devices as `a` is.
+
+    >>> import olympus.numpy as onp
+    >>> onp.zeros_like(onp.array([1, 2], onp.int8))
+    Array([0, 0], dtype=int8)
+    """
     check_order("zeros_like", order)
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
@@ -397,7 +544,23 @@ def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
 def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
-    """Ones of the shape and dtype of another array."""
+    """Ones of the shape and dtype of another array.
+
+    Args:
+      a: array, or what has a shape and a dtype; its values are not read.
+      dtype, shape: those of the result where they are to differ.
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      subok: has no effect, since arrays have no subclasses.
+
+    Returns:
+      An array, cut over devices as `a` is.
+
+    >>> import olympus.numpy as onp
+    >>> onp.ones_like(onp.array([1.5, 2.5]))
+    Array([1., 1.], dtype=float32)
+    """
     check_order("ones_like", order)
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
@@ -405,7 +568,22 @@ def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
 def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
                shape: int | Shape | None = None, *, device: DeviceLike = None, order: str = "K",
                subok: bool = True) -> Array:
-    """Zeros of the shape and dtype of another array, whose elements do not matter."""
+    """Zeros of the shape and dtype of another array, whose elements do not matter.
+
+    Args:
+      prototype: array, or what has a shape and a dtype; its values are not read.
+      dtype, shape: those of the result where they are to differ.
+      device: a device or sharding to put the result on.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      subok: has no effect, since arrays have no subclasses.
+
+    Returns:
+      An array, cut over devices as `prototype` is.
+
+    >>> import olympus.numpy as onp
+    >>> onp.empty_like(onp.array([1, 2])).shape
+    (2,)
+    """
     check_order("empty_like", order)
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
@@ -413,6 +591,23 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
 def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
-    """`fill_value` in the shape and dtype of another array."""
+    """An array filled with a value, of the shape and dtype of another.
+
+    Args:
+      a: array, or what has a shape and a dtype; its values are not read.
+      fill_value: number or array that broadcasts to the shape; converted to the dtype.
+      dtype, shape: those of the result where they are to differ.
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      subok: has no effect, since arrays have no subclasses.
+
+    Returns:
+      An array, cut over devices as `a` is.
+
+    >>> import olympus.numpy as onp
+    >>> onp.full_like(onp.array([1, 2]), 7)
+    Array([7, 7], dtype=int32)
+    """
     check_order("full_like", order)
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)

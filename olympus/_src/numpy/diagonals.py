@@ -43,7 +43,25 @@ def _shifted(name: str, shape: tuple[int, int], k: int) -> tuple[Any, Any]:
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, order: str = "C",
         *, device: DeviceLike = None, like: Any = None) -> Array:
-    """float32[N, M] (M = N unless given) with ones on diagonal `k`."""
+    """A matrix with ones on a diagonal and zeros elsewhere.
+
+    Args:
+      N: number of rows.
+      M: number of columns; as many unless given.
+      k: which diagonal: 0 is the main one, positive ones lie above it.
+      dtype: of the result; float32 (float64 with x64) by default.
+      order: None, "K", "C" or "A", since programs see no memory order.
+      device: a device or sharding to put the result on.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      [N, M].
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.eye(2, 3, k=1))
+    [[0. 1. 0.]
+     [0. 0. 1.]]
+    """
     check_layout("eye", order, like)
     dtype = dtypes.requested_dtype("eye", float if dtype is None else dtype)
     return placed("eye", _eye(N, M, k, dtype), device, None)
@@ -64,13 +82,42 @@ def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
 
 
 def identity(n: int, dtype: DTypeLike | None = None, *, like: Any = None) -> Array:
-    """float32[n, n] with ones on the diagonal."""
+    """The unit matrix.
+
+    Args:
+      n: number of rows and columns.
+      dtype: of the result; float32 (float64 with x64) by default.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      [n, n].
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.identity(2))
+    [[1. 0.]
+     [0. 1.]]
+    """
     return eye(n, dtype=dtype, like=like)
 
 
 @fused(static=("N", "M", "k", "dtype"))
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """float32[N, M] with ones on diagonal `k` and below."""
+    """A matrix with ones on a diagonal and below, zeros above.
+
+    Args:
+      N: number of rows.
+      M: number of columns; as many unless given.
+      k: which diagonal: 0 is the main one, positive ones lie above it.
+      dtype: of the result; float32 (float64 with x64) by default.
+
+    Returns:
+      [N, M].
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.tri(2, 3))
+    [[1. 0. 0.]
+     [1. 1. 0.]]
+    """
     shape = canonical_shape((N, N if M is None else M), "tri")
     return convert(ge(*_shifted("tri", shape, k)),  # type: ignore[arg-type]
                    dtypes.requested_dtype("tri", float if dtype is None else dtype))
@@ -88,13 +135,43 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
 
 @fused(static=("k",))
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """The matrices m[..., n, m] with zeros above diagonal `k`."""
+    """The lower triangles of matrices: zeros above a diagonal.
+
+    Args:
+      m: array [..., n, m].
+      k: the last diagonal that is kept: 0 is the main one, positive ones lie above it.
+
+    Returns:
+      An array of the shape and dtype of `m`.
+
+    Raises ValueError for rank below 2 (NumPy takes a vector as the rows of a matrix).
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.tril(onp.array([[1, 2], [3, 4]])))
+    [[1 0]
+     [3 4]]
+    """
     return _triangle("tril", m, k, True)
 
 
 @fused(static=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """The matrices m[..., n, m] with zeros below diagonal `k`."""
+    """The upper triangles of matrices: zeros below a diagonal.
+
+    Args:
+      m: array [..., n, m].
+      k: the first diagonal that is kept: 0 is the main one, positive ones lie above it.
+
+    Returns:
+      An array of the shape and dtype of `m`.
+
+    Raises ValueError for rank below 2 (NumPy takes a vector as the rows of a matrix).
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.triu(onp.array([[1, 2], [3, 4]])))
+    [[1 2]
+     [0 4]]
+    """
     return _triangle("triu", m, k, False)
 
 
@@ -112,13 +189,41 @@ def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int | None]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Row and column indices of the lower triangle of an n by m matrix."""
+    """The places of the lower triangle of a matrix, in row-major order.
+
+    Args:
+      n: number of rows.
+      k: the last diagonal of the triangle.
+      m: number of columns; as many unless given. All are static ints.
+
+    Returns:
+      (rows, columns), two vectors of int32 (int64 with x64).
+
+    >>> import olympus.numpy as onp
+    >>> rows, columns = onp.tril_indices(2)
+    >>> print(rows, columns)
+    [0 1 1] [0 0 1]
+    """
     n, k, m = _sizes("tril_indices", n, k, m)
     return _index_pair(np.tril_indices(n, k, m))  # type: ignore[return-value]
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Row and column indices of the upper triangle of an n by m matrix."""
+    """The places of the upper triangle of a matrix, in row-major order.
+
+    Args:
+      n: number of rows.
+      k: the first diagonal of the triangle.
+      m: number of columns; as many unless given. All are static ints.
+
+    Returns:
+      (rows, columns), two vectors of int32 (int64 with x64).
+
+    >>> import olympus.numpy as onp
+    >>> rows, columns = onp.triu_indices(3, k=1)
+    >>> print(rows, columns)
+    [0 0 1] [1 2 2]
+    """
     n, k, m = _sizes("triu_indices", n, k, m)
     return _index_pair(np.triu_indices(n, k, m))  # type: ignore[return-value]
 
@@ -131,19 +236,62 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
-    """`tril_indices` of the shape of a matrix."""
+    """The places of the lower triangle of a matrix of the shape of another.
+
+    Args:
+      arr: matrix, or what has a shape and a dtype; its values are not read.
+      k: the last diagonal of the triangle.
+
+    Returns:
+      (rows, columns), two vectors of int32 (int64 with x64).
+
+    Raises ValueError for other ranks.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.array([[1, 2], [3, 4]])
+    >>> print(x[onp.tril_indices_from(x)])
+    [1 3 4]
+    """
     n, m = _matrix_shape("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
 def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
-    """`triu_indices` of the shape of a matrix."""
+    """The places of the upper triangle of a matrix of the shape of another.
+
+    Args:
+      arr: matrix, or what has a shape and a dtype; its values are not read.
+      k: the first diagonal of the triangle.
+
+    Returns:
+      (rows, columns), two vectors of int32 (int64 with x64).
+
+    Raises ValueError for other ranks.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.array([[1, 2], [3, 4]])
+    >>> print(x[onp.triu_indices_from(x)])
+    [1 2 4]
+    """
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """`ndim` index vectors of the main diagonal of an array whose axes have size `n`."""
+    """The places of the main diagonal of an array whose axes have one size.
+
+    Args:
+      n: the size of the axes.
+      ndim: the number of axes.
+
+    Returns:
+      A tuple of `ndim` vectors 0 … n-1, int32 (int64 with x64).
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.zeros((2, 2)).at[onp.diag_indices(2)].set(1.0))
+    [[1. 0.]
+     [0. 1.]]
+    """
     n, ndim = canonical_dim(n, "diag_indices"), canonical_dim(ndim, "diag_indices")
     if ndim > 64:
         raise ValueError(f"diag_indices: ndim {ndim} given; at most 64 is possible.")
@@ -151,7 +299,21 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """`diag_indices` of an array with at least two axes of one size."""
+    """The places of the main diagonal of an array.
+
+    Args:
+      arr: array of at least two axes, all of one size; its values are not read.
+
+    Returns:
+      A tuple of vectors, one per axis, int32 (int64 with x64).
+
+    Raises ValueError for other shapes.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.array([[1, 2], [3, 4]])
+    >>> print(x[onp.diag_indices_from(x)])
+    [1 4]
+    """
     shape = aval_like("diag_indices_from", arr).shape
     if len(shape) < 2 or len(set(shape)) != 1:
         raise ValueError(f"diag_indices_from: shape {shape} given; at least two axes, of one size, "
@@ -161,7 +323,24 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
 @fused(static=("k",))
 def diag(v: ArrayLike, k: int = 0) -> Array:
-    """The matrix with vector `v` on diagonal `k`, or diagonal `k` of matrix `v`."""
+    """The matrix with a vector on a diagonal, or the diagonal of a matrix.
+
+    Args:
+      v: vector or matrix.
+      k: which diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+      [n + |k|, n + |k|] for a vector [n], a vector for a matrix; of the dtype of `v`.
+
+    Raises ValueError for other ranks.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.diag(onp.array([1, 2])))
+    [[1 0]
+     [0 2]]
+    >>> print(onp.diag(onp.array([[1, 2], [3, 4]])))
+    [1 4]
+    """
     (x,) = array_args("diag", v)
     if len(x.shape) == 2:
         return diagonal_of(x, static_int(k, "diag", "k"), 0, 1)
@@ -176,7 +355,20 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 @fused(static=("k",))
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """The matrix with all elements of `v`, in row-major order, on diagonal `k`."""
+    """The matrix with all elements of an array, in row-major order, on a diagonal.
+
+    Args:
+      v: array of n elements.
+      k: which diagonal: 0 is the main one, positive ones lie above it.
+
+    Returns:
+      [n + |k|, n + |k|] of the dtype of `v`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.diagflat(onp.array([[1], [2]])))
+    [[1 0]
+     [0 2]]
+    """
     (x,) = array_args("diagflat", v)
     return diag(lax_shape.reshape(to_array(x), (prod(x.shape),)), k)
 
@@ -201,7 +393,24 @@ def diagonal_of(x: Any, offset: int, axis1: int, axis2: int) -> Any:
 
 @fused(static=("N", "increasing",))
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
-    """x[n] -> [n, N]: the powers N-1 … 0 (0 … N-1 if increasing) of each element."""
+    """The matrix of Vandermonde: the powers of each element as a row.
+
+    Args:
+      x: vector [n].
+      N: number of powers; n unless given.
+      increasing: whether the powers are 0 … N-1 instead of N-1 … 0.
+
+    Returns:
+      [n, N] of the dtype of `x`.
+
+    Raises ValueError for other ranks.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.vander(onp.array([1, 2, 3])))
+    [[1 1 1]
+     [4 2 1]
+     [9 3 1]]
+    """
     (x,) = array_args("vander", x)
     if len(x.shape) != 1:
         raise ValueError(f"vander: {x.aval} given; a vector is required.")

@@ -52,11 +52,30 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
            out_sharding: ShardingLike = None, like: Any = None) -> Array:
     """The numbers from `start` (0 if only one argument is given) up to, not including, `stop`.
 
-    All bounds must be concrete. Raises TypeError for traced values, ValueError for complex ones.
+    All bounds must be concrete, because they decide the shape. Under jit use `lax.iota`, or mark
+    them
+    static.
 
-    >>> import olympus.numpy as jnp
-    >>> jnp.arange(2, 5)
+    Args:
+      start, stop, step: real numbers.
+      dtype: of the result; that of the bounds by default, at least int32 (int64 with x64).
+      device: a device or sharding to put the result on.
+      out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
+      like: None or an array of olympus; it has no effect.
+
+    Returns:
+      A vector of ceil((stop - start) / step) numbers, start + i * step. For floats `linspace` is
+      the
+      safer choice: rounding decides whether the last one is below `stop`.
+
+    Raises ConcretizationTypeError for traced bounds, ValueError for complex ones and for a step of
+    0.
+
+    >>> import olympus.numpy as onp
+    >>> onp.arange(2, 5)
     Array([2, 3, 4], dtype=int32)
+    >>> print(onp.arange(0, 1, 0.25))
+    [0.   0.25 0.5  0.75]
     """
     check_layout("arange", None, like)
     if any(isinstance(x, SymbolicDim) for x in (start, stop, step)):
@@ -113,13 +132,26 @@ def _concrete(name: str, x: Any) -> Any:
 def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
              retstep: bool = False, dtype: DTypeLike | None = None, axis: int = 0, *,
              device: DeviceLike = None) -> Array:
-    """`num` numbers from `start` to `stop`, evenly spaced; both may be arrays, also traced.
+    """Numbers from `start` to `stop`, evenly spaced; both may be arrays, also traced.
 
     Args:
+      start, stop: numbers or arrays that broadcast.
+      num: how many, a static int.
       endpoint: whether `stop` is the last number.
       retstep: whether to return the spacing too.
+      dtype: of the result; inexact by default. Integers are rounded down.
       axis: the result's axis along which the numbers lie.
-      device: a device or sharding to put the numbers on.
+      device: a device or sharding to put the result on.
+
+    Returns:
+      An array with an axis more than the bounds; with `retstep` the pair of it and the spacing, NaN
+      if there is none.
+
+    Raises ValueError for a negative `num`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.linspace(0, 1, 5))
+    [0.   0.25 0.5  0.75 1.  ]
     """
     dtype = None if dtype is None else dtypes.requested_dtype("linspace", dtype)
     found, step = _linspace(start, stop, num, endpoint, dtype, axis)
@@ -176,7 +208,23 @@ def _lead(x: Any, shape: tuple[int, ...]) -> Any:
 @fused(static=("num", "endpoint", "dtype", "axis"))
 def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
              base: ArrayLike = 10.0, dtype: DTypeLike | None = None, axis: int = 0) -> Array:
-    """`base` to the powers `linspace(start, stop)`."""
+    """Powers whose exponents are evenly spaced: base**linspace(start, stop).
+
+    Args:
+      start, stop: the exponents of the ends, numbers or arrays that broadcast.
+      num: how many, a static int.
+      endpoint: whether base**stop is the last number.
+      base: number or array.
+      dtype: of the result; inexact by default.
+      axis: the result's axis along which the numbers lie.
+
+    Returns:
+      An array with an axis more than the bounds.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.logspace(0, 2, 3))
+    [  1.  10. 100.]
+    """
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     found = transcendental.pow(*promote("logspace", base, exponents, inexact=True))
     found = _strong(found)
@@ -186,7 +234,23 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
 @fused(static=("num", "endpoint", "dtype", "axis"))
 def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
               dtype: DTypeLike | None = None, axis: int = 0) -> Array:
-    """`num` numbers from `start` to `stop` with a constant ratio."""
+    """Numbers from `start` to `stop` with a constant ratio.
+
+    Args:
+      start, stop: numbers or arrays that broadcast, not 0; real ones of one sign, or NaN lies
+        between.
+      num: how many, a static int.
+      endpoint: whether `stop` is the last number; both ends are exact.
+      dtype: of the result; inexact by default.
+      axis: the result's axis along which the numbers lie.
+
+    Returns:
+      An array with an axis more than the bounds.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.geomspace(1, 8, 4))
+    [1. 2. 4. 8.]
+    """
     first, last = (_strong(x) for x in promote("geomspace", start, stop, inexact=True))
     if dtypes.is_complex(first.dtype):
         sign: Any = arithmetic.sign(first)
@@ -210,7 +274,29 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
 
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
              indexing: str = "xy") -> list[Array]:
-    """Coordinate arrays of the grid that vectors span; "xy" exchanges the first two axes."""
+    """Coordinate arrays of the grid that vectors span.
+
+    Args:
+      xi: vectors or scalars.
+      copy: must be True: arrays are never views.
+      sparse: whether each has size 1 along the other axes, so that they broadcast to the grid.
+      indexing: "xy" exchanges the first two axes, so that the first vector runs along the columns;
+        "ij" keeps their order.
+
+    Returns:
+      A list of arrays (NumPy: a tuple), one per vector.
+
+    Raises ValueError for other ranks, another `indexing` and `copy=False`.
+
+    >>> import olympus.numpy as onp
+    >>> x, y = onp.meshgrid(onp.array([1, 2, 3]), onp.array([4, 5]))
+    >>> print(x)
+    [[1 2 3]
+     [1 2 3]]
+    >>> print(y)
+    [[4 4 4]
+     [5 5 5]]
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing {indexing!r} given; 'xy' or 'ij' is required.")
     if not copy:
@@ -230,7 +316,22 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
 
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
             sparse: bool = False) -> Array | tuple[Array, ...]:
-    """The index of every element of a grid: int32[ndim, *dimensions]; a tuple if `sparse`."""
+    """The index of every element of a grid, one array per axis.
+
+    Args:
+      dimensions: the sizes of the grid.
+      dtype: of the result; int32 (int64 with x64) by default.
+      sparse: whether to return arrays of size 1 along all other axes instead.
+
+    Returns:
+      [ndim, *dimensions]; a tuple of ndim arrays if `sparse`.
+
+    >>> import olympus.numpy as onp
+    >>> rows, columns = onp.indices((2, 3))
+    >>> print(rows * 10 + columns)
+    [[ 0  1  2]
+     [10 11 12]]
+    """
     shape = canonical_shape(dimensions, "indices")
     dtype = dtypes.requested_dtype("indices", int if dtype is None else dtype)
     if sparse:
@@ -247,7 +348,21 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors reshaped so that indexing with all of them picks the rectangle they span.
 
-    A boolean vector, which must not be traced, stands for the places where it is true.
+    Args:
+      args: vectors of integers; a boolean one, which must not be traced, stands for the places
+        where
+        it is true.
+
+    Returns:
+      A tuple of arrays, the i-th along axis i.
+
+    Raises ValueError for other ranks.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.arange(12).reshape(3, 4)
+    >>> print(x[onp.ix_(onp.array([0, 2]), onp.array([1, 3]))])
+    [[ 1  3]
+     [ 9 11]]
     """
     xs = array_args("ix_", *[asarray(a) if isinstance(a, (list, tuple)) else a for a in args])
     xs = [asarray(np.flatnonzero(np.asarray(x))) if x.dtype == BOOL else x for x in xs]
@@ -260,7 +375,23 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
 def fromfunction(function: Callable[..., Any], shape: int | Shape, *, dtype: DTypeLike = float,
                  **kwargs: Any) -> Array:
-    """`function` called once with the coordinate arrays of a grid (unlike JAX's, not vmapped)."""
+    """A function of the coordinates of a grid, called once with all of them (unlike JAX's, not
+    vmapped).
+
+    Args:
+      function: takes one array per axis.
+      shape: the sizes of the grid.
+      dtype: of the coordinates; float by default.
+      kwargs: are passed on to the function.
+
+    Returns:
+      What the function returns.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
+    [[ 0  1  2]
+     [10 11 12]]
+    """
     shape = canonical_shape(shape, "fromfunction")
     return function(*indices(shape, dtype, sparse=False), **kwargs)
 

@@ -85,6 +85,9 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
         0.
       axis: the axis; None joins the flattened arrays.
       dtype: of the result; the promotion of theirs by default.
+      out: must be None; arrays cannot be written to.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
+        rules.
 
     Returns:
       An array whose size along the axis is the sum of theirs.
@@ -113,9 +116,13 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = 
     Args:
       arrays: a sequence of arrays that agree on all other axes.
       axis: the axis; None joins the flattened arrays.
+      out: must be None; arrays cannot be written to.
+      dtype: of the result; the promotion of theirs by default.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
+        rules.
 
     Returns:
-      An array of the promoted dtype whose size along the axis is the sum of theirs.
+      An array whose size along the axis is the sum of theirs.
 
     Raises ValueError for no arrays or scalars, TypeError where ranks or sizes differ.
 
@@ -135,6 +142,8 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
       axis: the place of the new axis in the result.
       out: must be None; arrays cannot be written to.
       dtype: of the result; the promotion of theirs by default.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
+        rules.
 
     Returns:
       An array with one axis more, whose size is the number of arrays.
@@ -191,6 +200,8 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
     Args:
       tup: a sequence of arrays, or an array: its slices along axis 0.
       dtype: of the result; the promotion of theirs by default.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
+        rules.
 
     Returns:
       An array of at least two axes.
@@ -211,6 +222,8 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
     Args:
       tup: a sequence of arrays, or an array: its slices along axis 0.
       dtype: of the result; the promotion of theirs by default.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
+        rules.
 
     Returns:
       An array of at least one axis.

@@ -410,6 +410,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
     Args:
       array: array or number.
       shape: an int or ints, the shape of the result.
+      subok: has no effect, since arrays have no subclasses.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
     Returns:
@@ -438,6 +439,7 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> list[Array]:
 
     Args:
       args: arrays or numbers.
+      subok: has no effect, since arrays have no subclasses.
 
     Returns:
       A list of arrays (NumPy: a tuple).

@@ -818,6 +818,7 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
       axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default that of `sum`, so small integers widen.
       include_initial: whether a 0 comes first, so that the axis grows by one.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the shape of `x`, but for the axis that `include_initial` makes longer.
@@ -842,6 +843,7 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
       axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default that of `prod`, so small integers widen.
       include_initial: whether a 1 comes first, so that the axis grows by one.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       An array of the shape of `x`, but for the axis that `include_initial` makes longer.

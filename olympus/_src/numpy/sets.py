@@ -277,6 +277,7 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
       invert: whether to return the opposite.
       method: "auto", "compare_all", "binary_search" or "sort". "compare_all" compares all pairs,
         "auto" does where there are few; the others sort the test elements.
+      kind: None, "sort" or "table", NumPy's; has no effect.
 
     Returns:
       bool of the shape of `element`.

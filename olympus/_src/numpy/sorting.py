@@ -206,6 +206,8 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
       a: array of numbers or booleans.
       kth: an int or several, each in [-n, n).
       axis: the axis; None partitions the flattened array.
+      kind: must be "introselect", NumPy's only one.
+      order: must be None: arrays have no fields.
 
     Returns:
       An array of the shape and dtype of `a`.
@@ -227,6 +229,8 @@ def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
       a: array of numbers or booleans.
       kth: an int or several, each in [-n, n).
       axis: the axis; None takes the flattened array.
+      kind: must be "introselect", NumPy's only one.
+      order: must be None: arrays have no fields.
 
     Returns:
       int32 (int64 with x64) of the shape of `a`.

@@ -251,7 +251,7 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
     Args:
       a: array of numbers or booleans.
-      axis, dtype, out, ddof, keepdims, where, mean: as of `var`.
+      axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
 
     Returns:
       `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements are
@@ -274,7 +274,7 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
     Args:
       a: array of numbers or booleans.
-      axis, dtype, out, ddof, keepdims, where, mean: as of `var`.
+      axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
 
     Returns:
       `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements are
