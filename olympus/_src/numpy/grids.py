@@ -277,7 +277,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
     """Coordinate arrays of the grid that vectors span.
 
     Args:
-      xi: vectors or scalars.
+      xi: vectors; arrays of other ranks are flattened.
       copy: must be True: arrays are never views.
       sparse: whether each has size 1 along the other axes, so that they broadcast to the grid.
       indexing: "xy" exchanges the first two axes, so that the first vector runs along the columns;
@@ -286,7 +286,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
     Returns:
       A list of arrays (NumPy: a tuple), one per vector.
 
-    Raises ValueError for other ranks, another `indexing` and `copy=False`.
+    Raises ValueError for another `indexing` and `copy=False`.
 
     >>> import olympus.numpy as onp
     >>> x, y = onp.meshgrid(onp.array([1, 2, 3]), onp.array([4, 5]))
