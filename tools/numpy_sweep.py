@@ -39,7 +39,8 @@ class Case(NamedTuple):
 EXPLAINED: dict[str, str] = {
     r"(float64|complex128) .* found (float32|complex64)|found float(32|16)|found complex64":
         "promotion: small integers, booleans and float32 beside integers become float32, as in JAX",
-    r"(poly\w*|roots): (\w*Error|nothing)":
+    r"(poly\w*|roots): (\w+ expected, found (Value|Type)Error|nothing where NumPy raises TypeError|"
+    r"ValueError where NumPy raises nothing: \w+: \w+\[2,3\])":
         "polynomials: one error for all ranks but 1; NumPy meets other ones by accident",
     r"polyfit.*deg": "a degree that is no integer is refused, not truncated",
     r"polyfit.*int32": "ranks are default integers",

@@ -221,7 +221,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
       p: coefficients [n], highest power first.
       m: a static int, not negative.
 
-    Returns coefficients [max(n - m, 0)]; integers stay integers.
+    Returns coefficients [max(n - m, 0)]; small integers become default ones.
 
     >>> import olympus.numpy as onp
     >>> print(onp.polyder(onp.array([1, 1, 1, 1])))
@@ -232,8 +232,8 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     n = _count("polyder", p)
     if not m:
         return p
-    if dtypes.is_bool(p.dtype):
-        p = convert(p, dtypes.default_int())
+    if not dtypes.is_inexact(p.dtype):     # as NumPy, whose factors are default integers
+        p = convert(p, dtypes.promote_types(p.dtype, dtypes.default_int())[0])
     if m >= n:
         return p[:0]
     # x**k becomes k (k-1) … (k-m+1) x**(k-m); integers wrap as they would step by step.
@@ -431,6 +431,11 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
     if cov and cov != "unscaled" and not full and not less(order, x.shape[0]):
         raise ValueError(f"polyfit: {x.shape[0]} points for degree {deg} given; more than "
                          f"{order} are required to scale the covariances; pass cov='unscaled'.")
+    # Points that are real stay so beside complex values, and with them the covariances.
+    own = array_args("polyfit", given[0], *given[2:])
+    if dtypes.is_complex(y.dtype):
+        x, *rest = [v if dtypes.is_complex(g.dtype) else arithmetic.real(v)
+                    for v, g in zip([x, *rest], own)]
     if rcond is None:
         rcond = x.shape[0] * float(dtypes.finfo(x.dtype).eps)
     else:
