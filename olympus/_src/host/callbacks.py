@@ -345,6 +345,18 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
         for each, in any structure.
       *args, **kwargs: pytrees of arrays for the callback.
       ordered: keep the order of ordered callbacks within a program; not under vmap.
+
+    Returns:
+      A pytree of arrays as `result_shape_dtypes` say.
+
+    >>> import olympus
+    >>> from olympus.experimental import io_callback
+    >>> seen = []
+    >>> def keep(v):
+    ...     seen.append(float(v))
+    ...     return v
+    >>> olympus.jit(lambda x: io_callback(keep, x, x) + 1)(1.0), seen
+    (Array(2., dtype=float32), [1.0])
     """
     return _call(io_callback_p, callback, _as_structs(result_shape_dtypes), args, kwargs,
                  sharding=sharding, ordered=ordered)

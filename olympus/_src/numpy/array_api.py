@@ -77,6 +77,12 @@ _EXCHANGED = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uin
 def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Whether arrays of a dtype are exchanged through DLPack by other libraries too.
 
+    Args:
+      dtype: a dtype or its name.
+
+    Returns:
+      A bool.
+
     >>> is_supported_dtype("bfloat16"), is_supported_dtype("int4")
     (True, False)
     """
@@ -108,7 +114,21 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
 
 
 def dlpack_array(external_array: Any, device: DeviceLike = None, copy: bool | None = None) -> Array:
-    """`olympus.numpy.from_dlpack` with positional arguments."""
+    """An array that shares the memory of another library's, where that is possible.
+
+    Args:
+      external_array: an array with the methods `__dlpack__` and `__dlpack_device__`.
+      device: where the result is; None is where the array is.
+      copy: True always copies; False never does, ValueError where it must; None where it must.
+
+    Returns:
+      An array of the same shape and dtype.
+
+    >>> import numpy as np
+    >>> from olympus import dlpack
+    >>> dlpack.from_dlpack(np.arange(3, dtype=np.int32))
+    Array([0, 1, 2], dtype=int32)
+    """
     x, target = external_array, _one_device(device)
     if isinstance(x, Tracer) or not hasattr(x, "__dlpack__") or not hasattr(
             x, "__dlpack_device__"):

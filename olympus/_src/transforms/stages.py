@@ -33,7 +33,12 @@ CompilerOptions = dict[str, str | bool | int | float]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """What `jit` returns: a function that can also be traced and lowered without being called."""
+    """What `jit` returns: a function that can also be traced and lowered without being called.
+
+    >>> import olympus
+    >>> isinstance(olympus.jit(lambda x: x), olympus.stages.Wrapped)
+    True
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile if need be, and run."""
@@ -50,7 +55,14 @@ class Wrapped(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class ArgInfo:
-    """Type of one argument, and whether it is donated."""
+    """Type of one argument, and whether it is donated.
+
+    >>> import olympus
+    >>> lowered = olympus.jit(lambda x: x + 1).lower(olympus.ShapeDtypeStruct((2,), "float32"))
+    >>> (info,), keywords = lowered.args_info
+    >>> info.shape, info.donated
+    ((2,), False)
+    """
 
     _aval: Any
     donated: bool
@@ -116,7 +128,12 @@ class Stage:
                         "it; use olympus.export to move programs between processes.")
 
 class Traced(Stage):
-    """A function traced for given types: the program, not lowered yet."""
+    """A function traced for given types: the program, not lowered yet.
+
+    >>> import olympus
+    >>> olympus.jit(lambda x: x + 1).trace(1.0).olympuspr
+    { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }
+    """
 
     __slots__ = ("fun_name", "_placement")
 
@@ -161,7 +178,13 @@ class Traced(Stage):
         return self.lower().compile()(*args, **kwargs)
 
 class Lowered(Stage):
-    """A traced function as a verified StableHLO module."""
+    """A traced function as a verified StableHLO module.
+
+    >>> import olympus
+    >>> lowered = olympus.jit(lambda x: x + 1).lower(1.0)
+    >>> "stablehlo.add" in lowered.as_text()
+    True
+    """
 
     __slots__ = ("_module", "_context", "_kept", "_placement")
 
@@ -220,7 +243,13 @@ def _unknown_dialect(what: str, dialect: Any) -> ValueError:
     return ValueError(f"{what}: dialect {dialect!r} given; 'stablehlo' or 'hlo' is required.")
 
 class Compiled(Stage):
-    """A compiled function of one signature: call it with arguments of exactly those types."""
+    """A compiled function of one signature: call it with arguments of exactly those types.
+
+    >>> import olympus
+    >>> compiled = olympus.jit(lambda x: x + 1).lower(1.0).compile()
+    >>> print(compiled(2.0))
+    3.0
+    """
 
     __slots__ = ("_executable", "_cpp")
 

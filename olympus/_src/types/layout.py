@@ -67,7 +67,13 @@ class Layout:
 
 
 class Format:
-    """How an array lies on devices: its layout (None: the default one) and its sharding."""
+    """How an array lies on devices: its layout (None: the default one) and its sharding.
+
+    >>> import olympus
+    >>> x = olympus.numpy.ones((2, 3))
+    >>> x.format.layout.major_to_minor
+    (0, 1)
+    """
 
     __slots__ = ("layout", "sharding")
 

@@ -6,7 +6,13 @@ __all__ = ["Space"]
 
 
 class Space(enum.Enum):
-    """The memory of the device, or that of the host which the device reads directly."""
+    """The memory of the device, or that of the host which the device reads directly.
+
+    >>> import olympus
+    >>> x = olympus.device_put(olympus.numpy.ones(2), olympus.memory.Space.Host)
+    >>> x.sharding.memory_kind
+    'pinned_host'
+    """
 
     Device = "device"
     Host = "pinned_host"

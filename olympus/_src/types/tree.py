@@ -107,12 +107,11 @@ _FIRST_RULES = (
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves of `tree`, dicts in key order, and its structure; `is_leaf(subtree)` stops above a
-    node.
+    """The leaves of `tree`, dicts in key order, and its structure.
 
     Args:
       tree: any pytree.
-      is_leaf: a predicate of subtrees; None is no further leaves.
+      is_leaf: `is_leaf(subtree)` stops above a node.
 
     Returns:
       (leaves, treedef), from which `tree_unflatten(treedef, leaves)` makes the tree again.
@@ -168,8 +167,9 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of structure `treedef` with these leaves; ValueError unless there are
-    `treedef.num_leaves` of them.
+    """The tree of structure `treedef` with these leaves.
+
+    ValueError unless there are `treedef.num_leaves` of them.
 
     Args:
       treedef: a structure, as `tree_flatten` returns it.
@@ -368,8 +368,9 @@ def tree_reduce(
     initializer: Any = _UNSPECIFIED,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """`functools.reduce` over the leaves, from `initializer` where it is given; TypeError for no
-    leaf and none given.
+    """`functools.reduce` over the leaves, from `initializer` where it is given.
+
+    TypeError for a tree without leaves where it is not.
 
     Args:
       function: of the value so far and a leaf.
@@ -521,8 +522,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def tree_transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
 ) -> Any:
-    """A tree of trees turned inside out: outer structure of inner ones to inner structure of outer
-    ones.
+    """A tree of trees turned inside out: outer of inner structure becomes inner of outer structure.
 
     With None the inner structure is that of the first inner tree. ValueError unless the tree is
     exactly outer of inner.
@@ -589,8 +589,7 @@ def _broadcast(what: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> 
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """`prefix_tree` spread over the structure of `full_tree`: each leaf repeated over the subtree
-    at its place.
+    """`prefix_tree` spread over the structure of `full_tree`: each leaf repeated over its subtree.
 
     Args:
       prefix_tree: a pytree that ends where `full_tree` may go on.

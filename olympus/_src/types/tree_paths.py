@@ -42,8 +42,7 @@ def _key_name(key: Any) -> str:
 
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
-    """The key path as text: as Python would index, or with `simple` the bare names, joined by
-    `separator`.
+    """The key path as text: as Python would index, or with `simple` the bare names.
 
     Args:
       keys: a key path, as `tree_flatten_with_path` gives it.

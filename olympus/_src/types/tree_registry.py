@@ -207,8 +207,10 @@ def _require_methods(what: str, cls: type, names: Sequence[str]) -> None:
 
 
 def register_pytree_node_class(cls: Typ) -> Typ:
-    """Class decorator: a node by its own `tree_flatten(self)` and classmethod `tree_unflatten(aux,
-    children)`.
+    """Class decorator: a node by its own methods `tree_flatten` and `tree_unflatten`.
+
+    `tree_flatten(self)` gives `(children, aux)`; the classmethod `tree_unflatten(aux, children)`
+    makes the value again.
 
     Args:
       cls: the class.
@@ -236,8 +238,10 @@ def register_pytree_node_class(cls: Typ) -> Typ:
 
 
 def register_pytree_with_keys_class(cls: Typ) -> Typ:
-    """Class decorator: a node by its own `tree_flatten_with_keys(self)` and classmethod
-    `tree_unflatten(aux, children)`.
+    """Class decorator: a node by its own `tree_flatten_with_keys` and `tree_unflatten`.
+
+    `tree_flatten_with_keys(self)` gives `((key, child) pairs, aux)`; the classmethod
+    `tree_unflatten(aux, children)` makes the value again.
 
     A method `tree_flatten`, where there is one, is used when no keys are asked for.
 
@@ -270,8 +274,7 @@ def register_pytree_with_keys_class(cls: Typ) -> Typ:
 
 
 def register_static(cls: Typ) -> Typ:
-    """Class decorator: values are nodes without children, wholly structure; they need `==` and
-    `hash`.
+    """Class decorator: values are nodes without children, wholly structure, with `==` and `hash`.
 
     Args:
       cls: the class.
@@ -317,8 +320,7 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> Typ:
-    """Make a dataclass, or a class built by keyword arguments, a node; returns it (usable as a
-    decorator).
+    """Make a dataclass, or a class built by keyword arguments, a node; also as a decorator.
 
     `data_fields` are the children, `meta_fields` the static part (hashable, compared by ==),
     `drop_fields` are left to their defaults when a value is rebuilt. Without them every `init`
@@ -432,8 +434,7 @@ class _Static:
 
 
 class Partial(functools.partial[Any]):
-    """`functools.partial` that is a pytree: the bound arguments are children, the function is
-    structure.
+    """`functools.partial` that is a pytree: bound arguments are children, the function structure.
 
     So a function closed over arrays passes through transformations as an argument. A `partial`
     given as `func` is kept whole, with its arguments as structure.
