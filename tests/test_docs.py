@@ -68,7 +68,7 @@ HOLES = {"olympus.api_util": 6, "olympus.core": 11, "olympus.extend.core": 18,
          "olympus.extend.linear_util": 4, "olympus.interpreters.ad": 15,
          "olympus.interpreters.batching": 5, "olympus.interpreters.mlir": 21,
          "olympus.interpreters.partial_eval": 5, "olympus.interpreters.xla": 2,
-         "olympus.numpy": 176, "olympus.numpy.emath": 9}
+         "olympus.numpy": 142, "olympus.numpy.emath": 9}
 OF_JAXLIB = "from jaxlib, written in C++ without an example"
 OF_ML_DTYPES = "a class of ml_dtypes"
 BY_HAND = "reads commands from the terminal: an example would wait for them"
