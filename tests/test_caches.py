@@ -629,6 +629,7 @@ CACHES = {
     ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",
     ("numpy/einsum.py", "_labels"): "subscripts, avals | process | 1024",
     ("numpy/index_plan.py", "_plans"): "shape, kinds of entries | process | 16384",
+    ("numpy/masks.py", "_layout"): "places of axes | process | 1024",
     ("numpy/indexing.py", "_hows"): "options by type and text | process | 1024",
     # what there is once
     ("backend/devices.py", "_warned"): "none | process | one",

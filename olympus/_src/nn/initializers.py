@@ -90,8 +90,12 @@ def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
 
 def _initializer(make: Callable[..., Any], default: Any) -> Initializer:
     """`make(key, shape, dtype)` with its default dtype and the sharding refused."""
+    if default is not None:
+        dtypes.requested_dtype("initializer", default)     # warns or refuses where it is asked
+
     def init(key: Any, shape: Any, dtype: Any = default, out_sharding: Any = None) -> Any:
         dtype = (dtypes.default_float() if dtype is None
+                 else dtypes.canonical_dtype(dtype) if dtype is default
                  else dtypes.requested_dtype("initializer", dtype))
         drawn = make(key, canonical_shape(shape, "initializer"), dtype)
         return constrain("initializer", drawn, out_sharding)

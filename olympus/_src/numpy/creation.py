@@ -349,6 +349,7 @@ def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeL
     [1 2]
     """
     check_layout("frombuffer", None, like)
+    dtypes.requested_dtype("frombuffer", dtype)     # warns; the bytes are read at their own width
     dtype = np.dtype(dtypes.as_dtype(dtype))
     count = static_int(count, "frombuffer", "count")
     offset = static_int(offset, "frombuffer", "offset")

@@ -17,7 +17,9 @@ __all__ = ["fromfile", "fromiter", "fromstring", "genfromtxt", "load", "loadtxt"
 _BFLOAT16 = dtypes.as_dtype("bfloat16")
 
 
-def _host_dtype(dtype: Any) -> np.dtype:
+def _host_dtype(name: str, dtype: Any) -> np.dtype:
+    """The dtype to read at; that the array will be narrower is warned of."""
+    dtypes.requested_dtype(name, dtype)
     return np.dtype(dtypes.as_dtype(dtype))
 
 
@@ -68,7 +70,7 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
 
 def _fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0
               ) -> np.ndarray:
-    return np.fromfile(file, _host_dtype(dtype), count, sep, offset)
+    return np.fromfile(file, _host_dtype("fromfile", dtype), count, sep, offset)
 
 
 def fromiter(*args: Any, **kwargs: Any) -> Array:
@@ -103,7 +105,8 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     >>> print(onp.fromstring("1, 2, 3", int, sep=","))
     [1 2 3]
     """
-    found = by_numpy("fromstring", np.fromstring, string, _host_dtype(dtype), count, sep=sep)
+    found = by_numpy("fromstring", np.fromstring, string, _host_dtype("fromstring", dtype),
+                     count, sep=sep)
     return asarray(found)
 
 
@@ -121,7 +124,7 @@ def loadtxt(fname: Any, dtype: DTypeLike = float, **options: Any) -> Array:
     [[1. 2.]
      [3. 4.]]
     """
-    return asarray(by_numpy("loadtxt", np.loadtxt, fname, _host_dtype(dtype), **options))
+    return asarray(by_numpy("loadtxt", np.loadtxt, fname, _host_dtype("loadtxt", dtype), **options))
 
 
 def genfromtxt(fname: Any, dtype: DTypeLike = float, **options: Any) -> Array:
@@ -137,4 +140,5 @@ def genfromtxt(fname: Any, dtype: DTypeLike = float, **options: Any) -> Array:
     [[ 1.  2.]
      [ 3. nan]]
     """
-    return asarray(by_numpy("genfromtxt", np.genfromtxt, fname, _host_dtype(dtype), **options))
+    dtype = _host_dtype("genfromtxt", dtype)
+    return asarray(by_numpy("genfromtxt", np.genfromtxt, fname, dtype, **options))

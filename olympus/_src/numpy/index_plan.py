@@ -306,10 +306,13 @@ def _extent(index: Any) -> tuple[int, int] | None:
         try:
             return index._extent
         except AttributeError:
-            found = index._extent = (
-                _extent_of(lib.to_numpy(index))
-                if index.platform() == "cpu" and index.is_fully_addressable else None)
-            return found
+            pass
+        try:        # `is_fully_addressable` takes longer than all of this
+            found = _extent_of(np.asarray(index)) if index.platform() == "cpu" else None
+        except RuntimeError:    # other processes have a part of it, or it was deleted
+            return None
+        index._extent = found
+        return found
     if isinstance(index, Tracer):
         value = index.concrete()
         return None if value is None else _extent(value)

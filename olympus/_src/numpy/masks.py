@@ -14,17 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.util import memoize
 from ..lax import shape
-from .index_plan import check_mask, entries_of
-from .promote import array_args, broadcast_to
+from .index_plan import check_mask
+from .promote import BOOL, array_args, broadcast_to
 
 __all__ = ["Layout", "Masked", "masked_index"]
 
 Shape = tuple[int, ...]
 
 
-class Layout(NamedTuple):
+class Layout:
     """Where a mask's axes lie in a region, the array indexed with whole axes in the mask's place.
+
+    One object per layout, compared by identity: calls of compiled functions take it as static.
 
     Attributes:
       place: the axis of the region where the mask's axes begin.
@@ -34,11 +37,11 @@ class Layout(NamedTuple):
       empty: whether the mask has no elements, so that nothing is chosen.
     """
 
-    place: int
-    axes: int
-    counted: int
-    rank: int
-    empty: bool
+    __slots__ = ("place", "axes", "counted", "rank", "empty")
+
+    def __init__(self, place: int, axes: int, counted: int, rank: int, empty: bool) -> None:
+        self.place, self.axes, self.counted, self.rank = place, axes, counted, rank
+        self.empty = empty
 
     def takes(self, values: Shape) -> bool:
         """Whether values of that shape broadcast along the axis that counts the true elements."""
@@ -66,6 +69,11 @@ class Layout(NamedTuple):
         return broadcast_to(shape.reshape(mask, (*mask.shape, *[1] * after)), region)
 
 
+@memoize(1024)
+def _layout(place: int, axes: int, counted: int, rank: int, empty: bool) -> Layout:
+    return Layout(place, axes, counted, rank, empty)
+
+
 class Masked(NamedTuple):
     """An index with one mask, beside integers, slices, None and Ellipsis only.
 
@@ -85,10 +93,17 @@ def masked_index(of: Shape, index: Any) -> Masked | None:
 
     Raises IndexError for a mask whose sizes are not those of its axes.
     """
-    if type(index) is not tuple and not hasattr(index, "dtype") and not isinstance(index, list):
-        return None     # hot: an int or a slice
-    entries = entries_of(index)
+    if type(index) is not tuple:
+        if not _is_mask(index) or index.ndim > len(of):
+            return None     # hot
+        check_mask(index.shape, of, 0)
+        layout = _layout(0, index.ndim, 0, len(of) - index.ndim + 1,
+                         index.shape != of[:index.ndim])
+        return Masked((Ellipsis,), index, layout)
+    entries = index
     masks = [i for i, e in enumerate(entries) if _is_mask(e)]
+    if not masks:
+        return None     # hot
     if len(masks) != 1 or sum(e is Ellipsis for e in entries) > 1:
         return None
     if not all(i == masks[0] or _is_basic(e) for i, e in enumerate(entries)):
@@ -105,14 +120,13 @@ def masked_index(of: Shape, index: Any) -> Masked | None:
     place = start - sum(i < at for i in integers) + sum(e is None for e in before)
     rank = len(of) - len(integers) - mask.ndim + 1 + sum(e is None for e in entries)
     apart = max([at, *integers]) - min([at, *integers]) > len(integers)
-    layout = Layout(place, mask.ndim, 0 if apart else place, rank,
-                    mask.shape != of[start:start + mask.ndim])
+    layout = _layout(place, mask.ndim, 0 if apart else place, rank,
+                     mask.shape != of[start:start + mask.ndim])
     return Masked((*before, *[slice(None)] * mask.ndim, *entries[at + 1:]), mask, layout)
 
 
 def _is_mask(entry: Any) -> bool:
-    dtype = getattr(entry, "dtype", None)
-    return dtype is not None and hasattr(entry, "shape") and dtype == np.bool_
+    return getattr(entry, "dtype", None) == BOOL and hasattr(entry, "shape")
 
 
 def _is_integer(entry: Any) -> bool:
@@ -123,7 +137,8 @@ def _is_basic(entry: Any) -> bool:
     """Whether an entry other than the mask names no more than one place of one axis, or a slice."""
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return True
-    return not isinstance(entry, (bool, np.bool_)) and getattr(entry, "shape", ()) == ()
+    return not isinstance(entry, (bool, np.bool_, list, tuple, range)) and (
+        getattr(entry, "shape", ()) == ())
 
 
 def _axes(entry: Any) -> int:

@@ -1,0 +1,126 @@
+"""Dtypes that users ask for, and the modes of promotion, in every public function that has them."""
+
+import inspect
+import warnings
+
+import bad_input as tool
+import ml_dtypes
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+
+PARAMETERS = {"dtype", "new_dtype", "index_dtype", "preferred_element_type", "out_dtype"}
+NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
+# What a dtype is only asked about, or bytes that are read at it.
+NO_REQUEST = {"numpy.isdtype", "numpy.dtype"}
+
+
+def asking():
+    """(function, its legal call, parameter) for every parameter that names a dtype."""
+    for name, fun in tool.functions():
+        if not name.startswith("olympus.") and name not in NO_REQUEST:
+            for parameter in PARAMETERS & set(tool.signature(fun).parameters):
+                yield name, tool.legal_call(name, fun), parameter
+
+
+def traced(call, parameter, dtype):
+    """The dtypes of the results, and the warnings of a request; None where it is refused."""
+    bound = inspect.BoundArguments(tool.signature(call.fun), {**call.arguments, parameter: dtype})
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            out = olympus.eval_shape(lambda: tool.leaves(call.fun(*bound.args, **bound.kwargs)))
+        except (TypeError, ValueError):
+            return None
+    asked = [w for w in seen if "explicitly requested" in str(w.message)]
+    return [x.dtype for x in out], [(w.filename, "enable_x64" in str(w.message)) for w in asked]
+
+
+def test_a_64_bit_dtype_that_is_asked_for_warns_at_the_users_line():
+    wrong, taken = [], set()
+    for name, call, parameter in asking():
+        for wide, narrow in NARROW.items():
+            own = traced(call, parameter, narrow)
+            if own is None:
+                continue
+            taken.add(name)
+            for spelling in (wide, np.dtype(wide), np.dtype(wide).type, getattr(onp, wide)):
+                found = traced(call, parameter, spelling)
+                if found != (own[0], [(__file__, True)]) and not (
+                        name == "numpy.frombuffer" and found is None):
+                    wrong.append((name, parameter, spelling, found))
+    assert not wrong
+    assert len(taken) > 180
+
+
+def test_every_spelling_of_a_dtype_is_the_same_request():
+    wrong = []
+    for name, call, parameter in asking():
+        for dtype in ("float32", "int32", "bfloat16", "uint8"):
+            canonical = np.dtype(getattr(ml_dtypes, dtype, dtype))
+            own = traced(call, parameter, canonical)
+            for spelling in (dtype, canonical.type, getattr(onp, dtype)):
+                if traced(call, parameter, spelling) != own or (own and own[1]):
+                    wrong.append((name, parameter, spelling))
+    assert not wrong
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, d: x.astype(d), lambda x, d: x.sum(dtype=d), lambda x, d: x.mean(dtype=d),
+    lambda x, d: x.cumsum(dtype=d), lambda x, d: x.prod(dtype=d),
+    lambda x, d: onp.full_like(x, 1, d), lambda x, d: x[None].trace(dtype=d),
+    lambda x, d: x.view(d), lambda x, d: onp.array([1.0], d),
+    lambda x, d: onp.loadtxt(["1 2"], d), lambda x, d: onp.genfromtxt(["1 2"], d),
+    lambda x, d: onp.fromiter([1.0], d), lambda x, d: onp.float64(1) if d == "float64" else
+    onp.complex128(1),
+], ids=["astype", "sum", "mean", "cumsum", "prod", "full_like", "trace", "view", "array", "loadtxt",
+        "genfromtxt", "fromiter", "scalar type"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_methods_and_readers_warn_too(call, dtype):
+    with pytest.warns(UserWarning, match="explicitly requested.*enable_x64") as seen:
+        assert call(onp.arange(4.0), dtype).dtype == NARROW[dtype]
+    assert {w.filename for w in seen} == {__file__} and len(seen) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kind in (float, int, complex):      # a kind, not a width
+            onp.zeros(2, kind)
+
+
+# Operands that are not promoted: indices, counts, what is converted to another operand's dtype.
+UNPROMOTED = {
+    "compress", "extract", "full_like", "insert", "ldexp", "nanpercentile", "nanquantile",
+    "percentile", "quantile", "place", "put", "put_along_axis", "putmask", "repeat", "resize",
+    "take", "take_along_axis", "logical_and", "logical_or", "logical_xor"}
+
+
+def pairs():
+    """(name, call, two of its array parameters) of every function of `numpy` that has two."""
+    for name, fun in tool.functions():
+        call = tool.legal_call(name, fun)
+        if name.startswith("numpy.") and call is not None:
+            arrays = [k for k, v in call.arguments.items() if isinstance(v, np.ndarray)]
+            if len(arrays) == 2:
+                yield name, call, arrays
+
+
+def test_strict_promotion_holds_in_every_function_of_two_arrays():
+    mixed, promoted = [], 0
+    for name, call, (a, b) in pairs():
+        for kinds in (("f4", "i4"), ("i4", "f4")):
+            args = {**call.arguments, a: call.arguments[a].astype(kinds[0]),
+                    b: call.arguments[b].astype(kinds[1])}
+            run = tool.Call(name, call.fun, args).run
+            try:
+                run()
+            except (TypeError, ValueError):
+                continue        # it does not mix them in any mode
+            try:
+                with olympus.numpy_dtype_promotion("strict"):
+                    run()
+                mixed.append(name.rpartition(".")[2])
+            except ValueError as error:
+                promoted += "dtype promotion" in str(error)
+    assert set(mixed) <= UNPROMOTED
+    assert promoted > 120
