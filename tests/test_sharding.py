@@ -210,6 +210,17 @@ def test_copies_have_memory_of_their_own():
     assert x.astype("float32") is x
 
 
+def test_what_a_program_spreads_over_a_mesh_of_one_device_is_committed_to_it():
+    """Else the next operation forgot the mesh: "nothing names its devices"."""
+    sharding = NamedSharding(EXPLICIT, P("x"))
+    x = olympus.reshard(olympus.numpy.ones((4, 2)), sharding)
+    assert x.committed and (x.T + 1).sharding.spec == P(None, "x")
+    auto = NamedSharding(Mesh([DEVICE], "x"), P("x"))
+    f = olympus.jit(lambda x: lax.with_sharding_constraint(x, auto))
+    assert f(olympus.numpy.ones(4)).committed
+    assert not olympus.jit(lambda x: x + 1)(np.ones(2)).committed
+
+
 def test_shardings_of_one_device():
     sharding = make_single_device_sharding(DEVICE)
     x = olympus.device_put(np.arange(4.0), sharding)

@@ -35,7 +35,7 @@ class Interface(NamedTuple):
     def place(self, placement: Any) -> Any:
         """Where the program runs, given where its arguments are."""
         devices, committed = placement.devices, placement.committed
-        if not self.devices or devices == self.devices:
+        if not self.devices or (committed and devices == self.devices):
             return placement
         if committed and set(devices) != set(self.devices):
             raise ValueError(f"jit: an argument of {self.name} is committed to {devices}, and "
