@@ -1,5 +1,10 @@
 """Arrays to and from other libraries: DLPack, NumPy's protocols, buffers, pickles."""
 
+import array
+import copy
+import operator
+import pickle
+
 import numpy as np
 import pytest
 
@@ -126,9 +131,9 @@ def test_dlpack_of_every_version_copy_and_device():
     x = onp.arange(3.0)
     assert x.__dlpack_device__() == (1, 0)
     for version in (None, (0, 8), (1, 0), (2, 0)):
-        for copy in (None, True, False):
+        for copied in (None, True, False):
             for device in (None, (1, 0)):
-                name = repr(x.__dlpack__(max_version=version, copy=copy, dl_device=device))
+                name = repr(x.__dlpack__(max_version=version, copy=copied, dl_device=device))
                 assert ("versioned" in name) == (version is not None and version[0] > 0)
     with pytest.raises(BufferError, match=r"\(2, 0\)"):
         x.__dlpack__(dl_device=(2, 0))
@@ -159,3 +164,153 @@ def test_the_module_says_what_it_can_do():
             assert len(info.dtypes(kind=("bool", "unsigned integer"))) == 4 + x64
     with pytest.raises(ValueError, match="2020"):
         onp.ones(1).__array_namespace__(api_version="2020.01")
+
+
+# NumPy's protocols -------------------------------------------------------------------------------
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+class Interface:
+    """A library's array of `__array_interface__` alone, as of PIL's images."""
+
+    __array_interface__ = X.__array_interface__
+
+
+class Converts:
+    """An array of `__array__` alone."""
+
+    def __array__(self, dtype=None, copy=None):
+        return X
+
+
+@pytest.mark.parametrize("made", [
+    Interface, Converts, lambda: Exported(X), lambda: memoryview(X), lambda: Exported(onp.array(X)),
+    lambda: array.array("f", X[0]), lambda: bytearray(b"olympus"), lambda: [Converts(), X]],
+    ids=["interface", "array", "dlpack", "memoryview", "ours", "array.array", "bytearray", "list"])
+def test_asarray_reads_what_others_export(made):
+    given = made()
+    out = onp.asarray(given)
+    expected = np.asarray(given._array if isinstance(given, Exported) else given)
+    assert type(out) is type(onp.ones(1)) and out.dtype == expected.dtype
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_asarray_without_a_copy_shares_or_refuses():
+    x = aligned((4, 4))
+    shared = onp.asarray(x, copy=False)
+    assert shared.unsafe_buffer_pointer() == x.ctypes.data
+    assert onp.asarray(shared, copy=False) is shared
+    assert onp.asarray(x).unsafe_buffer_pointer() != x.ctypes.data
+    for given, dtype in ((x.T, None), (x, "int32"), (shared, "int32"), (x.astype("int64"), None)):
+        with pytest.raises(ValueError, match="copy=False"):
+            onp.asarray(given, dtype, copy=False)
+
+
+def test_numpy_reads_the_memory_itself():
+    x = onp.asarray(X)
+    read = np.asarray(x)
+    assert read.ctypes.data == x.unsafe_buffer_pointer() == np.asarray(x, copy=False).ctypes.data
+    assert not read.flags.writeable and memoryview(x).readonly and memoryview(x).shape == (2, 3)
+    assert np.array(x).flags.writeable and np.asarray(x, "float64").dtype == "float64"
+    assert bytes(x) == X.tobytes()
+    with pytest.raises(ValueError, match="copy"):
+        np.asarray(x, "int32", copy=False)
+
+
+@pytest.mark.parametrize("op", [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+    operator.pow, operator.matmul, operator.eq, operator.lt, operator.ge], ids=lambda f: f.__name__)
+def test_numpy_operands_on_either_side(op):
+    x = X[:, :2] + 1
+    for left, right in ((x, onp.asarray(x)), (onp.asarray(x), x)):
+        out = op(left, right)
+        assert type(out) is type(onp.ones(1))
+        np.testing.assert_allclose(out, op(x, x), rtol=1e-6)
+    if op is not operator.matmul:
+        for scalar in (np.float32(2), np.int8(2), np.asarray(2.0)):
+            assert type(op(scalar, onp.asarray(x))) is type(op(onp.asarray(x), scalar)) is type(
+                onp.ones(1))
+            np.testing.assert_allclose(op(scalar, onp.asarray(x)), op(scalar, x), rtol=1e-6)
+
+
+def test_numpy_arrays_take_ours_as_values_indices_and_operands_in_place():
+    x, n, kept = onp.asarray(X), X.copy(), X.copy()
+    n[0], n[1, onp.asarray(2)] = x[1], onp.asarray(7.0)
+    np.testing.assert_array_equal(n, [[3, 4, 5], [3, 4, 7]])
+    np.testing.assert_array_equal(np.arange(10)[onp.asarray([1, 2])], [1, 2])
+    np.testing.assert_array_equal(X[x > 2], X[X > 2])
+    assert [1, 2, 3][onp.asarray(1)] == 2 and list(range(onp.asarray(2))) == [0, 1]
+    m = kept
+    m += x      # gives a new array, as every operator with one of ours; NumPy's is as it was
+    np.testing.assert_array_equal(m, 2 * X)
+    np.testing.assert_array_equal(kept, X)
+    np.testing.assert_array_equal(np.add(X, x, out=kept), 2 * X)
+    np.testing.assert_array_equal(np.stack([x, X]), [X, X])
+    assert np.linalg.norm(x) == np.linalg.norm(X) and np.shape(x) == (2, 3)
+
+
+def test_numpys_testing_takes_ours():
+    x = onp.asarray(X)
+    for check in (np.testing.assert_allclose, np.testing.assert_array_equal,
+                  np.testing.assert_almost_equal, np.testing.assert_array_almost_equal):
+        check(x, X)
+        with pytest.raises(AssertionError):
+            check(x, X + 1)
+    np.testing.assert_array_less(x, X + 1)
+    np.testing.assert_equal({"a": [x]}, {"a": [X]})
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "bfloat16", "int4", "complex64"])
+def test_pickles_and_copies(dtype):
+    x = onp.asarray(X).astype(dtype)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        back = pickle.loads(pickle.dumps({"x": x}, protocol))["x"]
+        assert (back.dtype, back.weak_type) == (x.dtype, False)
+        np.testing.assert_array_equal(back, x)
+    for back in (copy.copy(x), copy.deepcopy([x])[0]):
+        assert back.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+        np.testing.assert_array_equal(back, x)
+    assert pickle.loads(pickle.dumps(onp.asarray(2.0))).weak_type
+
+
+# Other libraries, where they are installed (extra `interop`) --------------------------------------
+
+def test_torch_tensors_go_both_ways():
+    torch = pytest.importorskip("torch")
+    for t in (torch.arange(6.0).reshape(2, 3).T, torch.ones(3, dtype=torch.bool),
+              torch.arange(64, dtype=torch.bfloat16).reshape(8, 8).T[::2]):
+        for convert in (onp.asarray, onp.from_dlpack):
+            out = convert(t)
+            np.testing.assert_array_equal(np.asarray(out, "float32"), t.float().numpy())
+            back = torch.from_dlpack(out)
+            assert back.dtype == t.dtype and torch.equal(back, t)
+    with pytest.raises(BufferError, match="detach"):
+        onp.from_dlpack(torch.ones(2, requires_grad=True))
+
+
+def test_pandas_takes_arrays_and_gives_them():
+    pandas = pytest.importorskip("pandas")
+    x = onp.asarray(X)
+    frame = pandas.DataFrame({"a": x[0], "b": onp.arange(3)})
+    assert frame.dtypes.tolist() == ["float32", "int32"]
+    np.testing.assert_array_equal(pandas.DataFrame(x), X)
+    np.testing.assert_array_equal(onp.asarray(frame["a"]), X[0])
+    np.testing.assert_array_equal(onp.asarray(frame), np.asarray(frame))
+    np.testing.assert_array_equal(frame["a"] + x[1], X[0] + X[1])
+
+
+def test_matplotlib_draws_arrays():
+    figure = pytest.importorskip("matplotlib.figure")
+    axes = figure.Figure().subplots()
+    x = onp.asarray(X)
+    np.testing.assert_array_equal(axes.plot(x[0], x[1])[0].get_ydata(), X[1])
+    assert axes.imshow(x).get_array().shape == (2, 3)
+    assert axes.hist(x.ravel())[0].sum() == 6 and len(axes.bar(onp.arange(3), x[0])) == 3
+    axes.axhline(x[0, 1])
+
+
+def test_images_become_arrays():
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    np.testing.assert_array_equal(onp.asarray(image.fromarray(pixels)), pixels)

@@ -61,6 +61,7 @@ ANY = {
     "numpy.mask_indices": USER, "numpy.piecewise": USER,
     "numpy.vectorize": USER, "numpy.pad": USER, "numpy.polyfit": "as unique",
     "numpy.array": "whatever NumPy makes an array of", "numpy.asarray": "as array",
+    "numpy.from_dlpack": "whatever has __dlpack__",
     "numpy.einsum": "JAX's private parameter",
     "numpy.unique": "an array, or several by its options", "numpy.where": "as unique",
     "numpy.linalg.qr": "as unique", "numpy.linalg.svd": "as unique",

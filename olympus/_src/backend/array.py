@@ -20,7 +20,7 @@ from ..types.tree_registry import register_dispatch_node
 from . import devices, exchange
 
 __all__ = ["Array", "HOLDERS", "Shard", "array_from_numpy", "put_parts", "register_holder",
-           "stored"]
+           "share_numpy", "stored"]
 
 Array = lib.Array
 ArrayImpl = lib.ArrayImpl
@@ -58,6 +58,23 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
         raise errors.ResourceExhaustedError(
             f"array: {value.nbytes} bytes given; they do not fit on {target}; a smaller array is "
             "required.") from None
+
+
+def share_numpy(name: str, value: np.ndarray, device: Any = None) -> Any:
+    """A NumPy array's memory as an array, or ValueError where that would take a copy."""
+    shared = array_from_numpy(value, False, device, copy=False)
+    if value.size and (shared.dtype != value.dtype
+                       or lib.unsafe_buffer_pointer(shared) != value.ctypes.data):
+        if shared.dtype != value.dtype:
+            why = "64-bit dtypes become narrower unless x64 is on"
+        elif not value.flags.c_contiguous:
+            why = "only row-major data is shared"
+        else:
+            why = "only data at addresses that are multiples of 64, in a CPU's memory, is shared"
+        raise ValueError(f"{name}: an array of dtype {value.dtype}, shape {value.shape}, strides "
+                         f"{value.strides} at {value.ctypes.data:#x} and copy=False given; {why}; "
+                         "leave copy unset.")
+    return shared
 
 
 def put_parts(x: Any, sharding: Any) -> Any:

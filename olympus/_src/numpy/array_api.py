@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import devices
-from ..backend.array import array_from_numpy
+from ..backend.array import array_from_numpy, share_numpy
 from ..backend.exchange import CPU, CUDA, PINNED, ROCM
 from ..base import lib
 from ..base.typing import Array, Device, DTypeLike
@@ -173,21 +173,9 @@ def _from_host(x: Any, target: Any, copy: bool | None) -> Any:
         value = np.from_dlpack(x)
     except (RuntimeError, BufferError):     # bfloat16 and its like; whoever refuses does so again
         return _imported(x.__dlpack__(), where, copy)
-    out = array_from_numpy(value, False, where, copy=bool(copy))
-    if copy is False and value.size and (
-            out.dtype != value.dtype or lib.unsafe_buffer_pointer(out) != value.ctypes.data):
-        raise ValueError(f"from_dlpack: an array of dtype {value.dtype}, shape {value.shape}, "
-                         f"strides {value.strides} at {value.ctypes.data:#x} and copy=False given; "
-                         f"{_shareable(value)}; leave copy unset.")
-    return out
-
-
-def _shareable(value: np.ndarray) -> str:
-    if dtypes.canonicalize_dtype(value.dtype) != value.dtype:
-        return "64-bit dtypes become narrower unless x64 is on"
-    if not value.flags.c_contiguous:
-        return "only row-major data is shared"
-    return "only data at addresses that are multiples of 64 is shared"
+    if copy is False:
+        return share_numpy("from_dlpack", value, where)
+    return array_from_numpy(value, False, where, copy=bool(copy))
 
 
 def _from_gpu(x: Any, index: int, copy: bool | None) -> Any:

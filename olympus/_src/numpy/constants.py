@@ -23,10 +23,43 @@ inf: float = np.inf
 nan: float = np.nan
 newaxis: None = None
 dtype = np.dtype
-finfo = dtypes.finfo
 iinfo = dtypes.iinfo
 can_cast = dtypes.can_cast
 isdtype = dtypes.isdtype
+
+
+class finfo:
+    """Limits of a floating-point dtype, or of a complex one's parts; of an array, its dtype's.
+
+    `eps`, `epsneg`, `max`, `min`, `resolution`, `smallest_normal`, `smallest_subnormal` and `tiny`
+    are Python's floats, so they are weakly typed as operands; NumPy's are scalars of the dtype.
+    `dtype` and the numbers of bits (`bits`, `iexp`, `machep`, `maxexp`, `minexp`, `negep`, `nexp`,
+    `nmant`, `precision`) are NumPy's.
+
+    >>> import olympus.numpy as onp
+    >>> onp.finfo(onp.bfloat16).eps
+    0.0078125
+    """
+
+    dtype: np.dtype
+
+    def __init__(self, dtype: DTypeLike | ArrayLike) -> None:
+        given = dtype if isinstance(dtype, (type, str)) else getattr(dtype, "dtype", dtype)
+        self._numpy = dtypes.finfo(dtypes.as_dtype(given))
+        self.dtype = np.dtype(self._numpy.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = getattr(self._numpy, name)
+        return value if isinstance(value, int) else float(value)
+
+    def __repr__(self) -> str:
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+                f"dtype={self.dtype})")
+
+    def __str__(self) -> str:
+        return str(self._numpy)
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:

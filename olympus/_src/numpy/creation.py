@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.array import HOLDERS, array_from_numpy
+from ..backend.array import HOLDERS, array_from_numpy, share_numpy
 from ..base import lib
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
 from ..core import tags
@@ -22,6 +22,7 @@ from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.shape import canonical_shape, static_int
 from ..types.sharding import DeviceLike, ShardingLike
+from .array_api import dlpack_array
 from .promote import BOOL, convert, operand, plain, to_array, warn_complex
 
 __all__ = [
@@ -154,8 +155,10 @@ def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
     if x is None:
         raise ValueError("array: None given; numbers or arrays are required; use nan for missing "
                          "numbers.")
+    if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "__dlpack__"):
+        return _from_array(dlpack_array(x, device, True if copy is None else copy), dtype, copy)
     if isinstance(x, (np.ndarray, np.generic)) or _is_numpy_data(x):
-        return _from_numpy(np.asarray(x), dtype, device)
+        return _from_numpy(np.asarray(x), dtype, device, copy)
     if is_sequence(x):
         return _from_list(x, dtype, device)
     for base in (bool, int, float, complex):
@@ -238,13 +241,25 @@ def _drops_imaginary(name: str, given: Any, value: Any, dtype: Any) -> bool:
 
 def _from_array(x: Any, dtype: Any, copy: bool | None) -> Any:
     if dtype is not None and (x.dtype != dtype or x.aval.weak_type):
+        if copy is False and x.dtype != dtype:
+            raise _needs_copy(x.dtype, dtype)
         x = convert(arithmetic.real(x) if _drops_imaginary("array", x, x, dtype) else x, dtype)
     elif copy and type(x) is ArrayImpl:
         return lib.copied(x)
     return x
 
 
-def _from_numpy(x: Any, dtype: Any, device: Any) -> Any:
+def _needs_copy(given: Any, dtype: Any) -> ValueError:
+    return ValueError(f"array: dtype {given} as {dtype} and copy=False given; a conversion copies; "
+                      "leave copy unset.")
+
+
+def _from_numpy(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
+    if copy is False:
+        if dtype is not None and x.dtype != dtype:
+            raise _needs_copy(x.dtype, dtype)
+        typeof(x)
+        return share_numpy("array", x, device)
     if dtype is None:
         typeof(x)       # raises for object, string and datetime arrays
         return array_from_numpy(np.asarray(x), False, device)

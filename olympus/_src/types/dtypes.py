@@ -439,7 +439,7 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     """Whether a casting rule allows the conversion of one dtype to another.
 
     Args:
-      from_: a dtype or its name; of an array pass the dtype, since its values do not count.
+      from_: a dtype or its name, or an array, of which only the dtype counts.
       to: a dtype or its name.
       casting: "no", "equiv", "safe" (no value is lost), "same_kind" (float64 to float32 too) or
         "unsafe" (always); others are a ValueError.
@@ -454,7 +454,8 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     if not isinstance(casting, str) or casting not in _CASTINGS:
         raise ValueError(f"can_cast: casting {casting!r} given; one of {', '.join(_CASTINGS)} is "
                          "required.")
-    return np.can_cast(as_dtype(from_), as_dtype(to), casting)
+    given = from_ if isinstance(from_, (type, str)) else getattr(from_, "dtype", from_)
+    return np.can_cast(as_dtype(given), as_dtype(to), casting)
 
 
 # --- related dtypes ---------------------------------------------------------------------------

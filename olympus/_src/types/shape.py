@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import AxisError
 
 from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation
 from ..base.util import memoize
@@ -147,7 +148,8 @@ def _not_static(d: Any, what: str, noun: str) -> str:
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """An axis counted from the front: `-1 -> ndim - 1`.
 
-    Raises TypeError for what is no int, ValueError for an axis outside `[-ndim, ndim)`.
+    Raises TypeError for what is no int, NumPy's AxisError, which is a ValueError and an IndexError,
+    for an axis outside `[-ndim, ndim)`.
 
     >>> canonical_axis(-1, 3)
     2
@@ -155,8 +157,8 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     if type(axis) is not int:
         axis = static_int(axis, what, "axis")
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{what}: axis {axis} is out of bounds for array of dimension {ndim}; "
-                         f"an int in [{-ndim}, {ndim}) is required.")
+        raise AxisError(f"{what}: axis {axis} is out of bounds for array of dimension {ndim}; "
+                        f"an int in [{-ndim}, {ndim}) is required.")
     return axis + ndim if axis < 0 else axis
 
 
