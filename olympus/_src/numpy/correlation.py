@@ -70,6 +70,9 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
       precision: of the products, as in `lax.dot_general`.
       preferred_element_type: the dtype in which they are summed.
 
+    Returns:
+      A vector of the promoted dtype, of the size that `mode` gives.
+
     Raises ValueError for vectors without elements, for higher ranks and for another mode.
 
     >>> import olympus.numpy as onp
@@ -93,6 +96,9 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
       mode: which shifts: "valid", "same" or "full", as in `convolve`.
       precision: of the products, as in `lax.dot_general`.
       preferred_element_type: the dtype in which they are summed.
+
+    Returns:
+      A vector of the promoted dtype, of the size that `mode` gives.
 
     Raises ValueError for vectors without elements, for higher ranks and for another mode.
 
@@ -164,7 +170,8 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
       aweights: [n], how much each observation counts.
       dtype: of the result.
 
-    Returns float[k, k], or a scalar of one variable.
+    Returns:
+      float[k, k], or a scalar of one variable.
 
     Raises ValueError for ranks above 2 and for weights below 0, which is seen only where they are
     not traced, RuntimeError for weights of the wrong size, TypeError for weights of another kind.
@@ -224,8 +231,9 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
       rowvar: whether rows are variables; if not, columns are.
       dtype: of the result.
 
-    Returns float[k, k] within [-1, 1] (complex numbers in both parts), or a scalar of one variable;
-    NaN of variables that do not vary.
+    Returns:
+      float[k, k] within [-1, 1] (complex numbers in both parts), or a scalar of one variable; NaN
+      of variables that do not vary.
 
     >>> import olympus.numpy as onp
     >>> print(onp.corrcoef(onp.array([[0., 1., 2.], [2., 1., 0.]])))

@@ -56,7 +56,8 @@ def sqrt(x: ArrayLike) -> Array:
     Args:
       x: numbers of any dtype.
 
-    Returns complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
+    Returns:
+      complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.sqrt(onp.array([4., 9.])), onp.emath.sqrt(-4.))
@@ -71,7 +72,8 @@ def log(x: ArrayLike) -> Array:
     Args:
       x: numbers of any dtype.
 
-    Returns complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
+    Returns:
+      complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.log(-1.).imag == onp.pi)
@@ -86,7 +88,8 @@ def log10(x: ArrayLike) -> Array:
     Args:
       x: numbers of any dtype.
 
-    Returns complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
+    Returns:
+      complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.log10(-100.).dtype)
@@ -101,7 +104,8 @@ def log2(x: ArrayLike) -> Array:
     Args:
       x: numbers of any dtype.
 
-    Returns complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
+    Returns:
+      complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.log2(-8.).real)
@@ -117,6 +121,9 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
       n: the base.
       x: numbers that broadcast with it.
 
+    Returns:
+      Of the broadcast shape, real where all values are.
+
     >>> import olympus.numpy as onp
     >>> print(onp.emath.logn(2., 8.))
     3.0
@@ -131,7 +138,8 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
       x: numbers of any dtype.
       p: exponents that broadcast with them.
 
-    Returns complex numbers where an element of `x` is negative, or `x` is traced.
+    Returns:
+      complex numbers where an element of `x` is negative, or `x` is traced.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.power(2, -1), onp.emath.power(-4., 0.5).imag)
@@ -151,7 +159,8 @@ def arccos(x: ArrayLike) -> Array:
     Args:
       x: numbers of any dtype.
 
-    Returns complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
+    Returns:
+      complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.arccos(onp.array([1., 2.])).dtype)
@@ -166,7 +175,8 @@ def arcsin(x: ArrayLike) -> Array:
     Args:
       x: numbers of any dtype.
 
-    Returns complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
+    Returns:
+      complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.arcsin(onp.array([0., 1.])).dtype)
@@ -181,7 +191,8 @@ def arctanh(x: ArrayLike) -> Array:
     Args:
       x: numbers of any dtype.
 
-    Returns complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
+    Returns:
+      complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.arctanh(onp.array([0., 2.])).dtype)
@@ -196,6 +207,9 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     Args:
       a: numbers of any dtype. Complex ones must not be traced: their values decide the dtype.
       tol: how close: in units of the dtype's precision if above 1, else absolutely.
+
+    Returns:
+      An array of the shape of `a`, of its dtype or the real one.
 
     >>> import olympus.numpy as onp
     >>> print(onp.real_if_close(onp.array([1 + 0j, 2])))

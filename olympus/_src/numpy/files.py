@@ -30,8 +30,9 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
       file: a path, or a binary file that is open.
       args, kwargs: those of `numpy.load`: mmap_mode, allow_pickle …
 
-    Returns an array, narrowed to 32 bits unless x64 is on. NumPy stores bfloat16 as two bytes of no
-    type, which are read as bfloat16 again. The arrays in the mapping are NumPy's.
+    Returns:
+      An array, narrowed to 32 bits unless x64 is on. NumPy stores bfloat16 as two bytes of no type,
+      which are read as bfloat16 again. The arrays in the mapping are NumPy's.
 
     >>> import io
     >>> import olympus.numpy as onp
@@ -57,6 +58,9 @@ def fromfile(*args: Any, **kwargs: Any) -> Array:
       sep: what stands between numbers written as text; without it the file is binary.
       offset: bytes to skip, of a binary file.
 
+    Returns:
+      A vector.
+
     >>> import tempfile
     >>> import numpy as np
     >>> import olympus.numpy as onp
@@ -81,6 +85,9 @@ def fromiter(*args: Any, **kwargs: Any) -> Array:
       dtype: of the result.
       count: how many to read; all if -1.
 
+    Returns:
+      A vector of the given dtype.
+
     >>> import olympus.numpy as onp
     >>> print(onp.fromiter((x * x for x in range(4)), int))
     [0 1 4 9]
@@ -101,6 +108,9 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
       count: how many to read; all if -1.
       sep: what stands between them.
 
+    Returns:
+      A vector of the given dtype.
+
     >>> import olympus.numpy as onp
     >>> print(onp.fromstring("1, 2, 3", int, sep=","))
     [1 2 3]
@@ -119,6 +129,10 @@ def loadtxt(fname: Any, dtype: DTypeLike = float, **options: Any) -> Array:
       options: the others of `numpy.loadtxt`: comments, delimiter, converters, skiprows, usecols,
         unpack, ndmin, encoding, max_rows and quotechar.
 
+    Returns:
+      A matrix, or a vector for one line or column, a scalar for one number; with `unpack`
+      transposed.
+
     >>> import olympus.numpy as onp
     >>> print(onp.loadtxt(["1 2", "3 4"]))
     [[1. 2.]
@@ -134,6 +148,9 @@ def genfromtxt(fname: Any, dtype: DTypeLike = float, **options: Any) -> Array:
       fname: a path, a file that is open, or an iterable of lines.
       dtype: one dtype for all numbers; there are no records.
       options: the others of `numpy.genfromtxt`: delimiter, missing_values, filling_values …
+
+    Returns:
+      A matrix, or a vector for one line or column; NaN where a number is missing.
 
     >>> import olympus.numpy as onp
     >>> print(onp.genfromtxt(["1,2", "3,"], delimiter=","))

@@ -29,6 +29,9 @@ def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None,
     Args:
       a, dtype, order, device, copy: as of `asarray`.
 
+    Returns:
+      An array.
+
     >>> import olympus.numpy as onp
     >>> print(onp.asanyarray([1, 2]))
     [1 2]
@@ -42,6 +45,9 @@ def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     Args:
       a: data as of `asarray`.
       dtype: of the result.
+
+    Returns:
+      An array.
 
     >>> import olympus.numpy as onp
     >>> print(onp.ascontiguousarray(2.5))
@@ -57,6 +63,9 @@ def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> Array:
       a: data as of `asarray`.
       dtype: of the result.
 
+    Returns:
+      An array.
+
     >>> import olympus.numpy as onp
     >>> print(onp.asfortranarray([[1, 2]]))
     [[1 2]]
@@ -69,6 +78,9 @@ def isfortran(a: ArrayLike) -> bool:
 
     Args:
       a: an array.
+
+    Returns:
+      False.
 
     >>> import olympus.numpy as onp
     >>> onp.isfortran(onp.ones((2, 3)))
@@ -84,6 +96,9 @@ def asarray_chkfinite(a: Any, dtype: DTypeLike | None = None, order: str | None 
     Args:
       a: data as of `asarray`; of traced data the values are not looked at.
       dtype, order: as of `asarray`.
+
+    Returns:
+      An array.
 
     Raises ValueError for NaN and infinities.
 
@@ -113,6 +128,9 @@ def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence
       dtype: of the result.
       requirements: any of C_CONTIGUOUS, ALIGNED, OWNDATA and ENSUREARRAY, or their first letters,
         which all arrays fulfil; F_CONTIGUOUS and WRITEABLE, which none does, are refused.
+
+    Returns:
+      An array.
 
     Raises ValueError for those and for other requirements.
 

@@ -63,6 +63,9 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
       x: where to evaluate.
       unroll: how many steps of the loop to write out.
 
+    Returns:
+      The values, of the broadcast shape and the promoted dtype.
+
     >>> import olympus.numpy as onp
     >>> onp.polyval(onp.array([1., 0., 2.]), 3.)
     Array(11., dtype=float32)
@@ -103,7 +106,8 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     Args:
       a1, a2: coefficients [n] and [m], highest power first; a scalar is a constant.
 
-    Returns coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
+    Returns:
+      Coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
 
     >>> import olympus.numpy as onp
     >>> print(onp.polyadd(onp.array([1, 2]), onp.array([9, 5, 4])))
@@ -119,7 +123,8 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     Args:
       a1, a2: coefficients [n] and [m], highest power first; a scalar is a constant.
 
-    Returns coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
+    Returns:
+      Coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
 
     >>> import olympus.numpy as onp
     >>> print(onp.polysub(onp.array([1, 2]), onp.array([9, 5, 4])))
@@ -143,7 +148,8 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
       trim_leading_zeros: whether to drop leading zeros of both first, as NumPy does. That decides
         the result's shape, so it cannot be traced.
 
-    Returns coefficients [n + m - 1], of the dtype of both promoted.
+    Returns:
+      Coefficients [n + m - 1], of the dtype of both promoted.
 
     >>> import olympus.numpy as onp
     >>> print(onp.polymul(onp.array([1, 2]), onp.array([1, 0, 3])))
@@ -165,7 +171,8 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       trim_leading_zeros: whether to drop leading zeros of the remainder, as NumPy does, and what
         is as small as rounding errors. That decides its shape, so it cannot be traced.
 
-    Returns (quotient float[max(n - m + 1, 1)], remainder float[n]).
+    Returns:
+      (quotient float[max(n - m + 1, 1)], remainder float[n]).
 
     Raises ValueError for no coefficients.
 
@@ -221,7 +228,8 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
       p: coefficients [n], highest power first.
       m: a static int, not negative.
 
-    Returns coefficients [max(n - m, 0)]; small integers become default ones.
+    Returns:
+      Coefficients [max(n - m, 0)]; small integers become default ones.
 
     >>> import olympus.numpy as onp
     >>> print(onp.polyder(onp.array([1, 1, 1, 1])))
@@ -259,7 +267,8 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
       k: the constants of integration, zero unless given: one for all, or [m], in the order in
         which they enter.
 
-    Returns float[n + m].
+    Returns:
+      float[n + m].
 
     >>> import olympus.numpy as onp
     >>> print(onp.polyint(onp.array([6., 2.]), k=5))
@@ -292,8 +301,9 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     Args:
       seq_of_zeros: [n], or [n, n]: a matrix, whose characteristic polynomial it is.
 
-    Returns coefficients [n + 1], highest power first; those of complex zeros are complex, also
-    where the zeros come in conjugate pairs (NumPy looks at the values).
+    Returns:
+      Coefficients [n + 1], highest power first; those of complex zeros are complex, also where the
+      zeros come in conjugate pairs (NumPy looks at the values).
 
     >>> import olympus.numpy as onp
     >>> print(onp.poly(onp.array([1., 2.])))
@@ -330,8 +340,9 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         shape, so that `p` must not be traced. Without it the n - 1 results are the zeros,
         then NaN for as many as there are leading zeros.
 
-    Returns complex64 (complex128 of 64-bit numbers), also where all zeros are real (NumPy looks at
-    the values).
+    Returns:
+      complex64 (complex128 of 64-bit numbers), also where all zeros are real (NumPy looks at the
+      values).
 
     Raises ValueError for other ranks.
 

@@ -48,6 +48,9 @@ def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int
       precision: digits of floats; the print option of that name unless given.
       suppress_small: whether tiny numbers are printed as 0; the option "suppress" unless given.
 
+    Returns:
+      Text.
+
     Where NumPy writes `array`, this writes `Array`; empty arrays show their shape.
 
     >>> import olympus.numpy as onp
@@ -65,6 +68,9 @@ def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | 
     Args:
       a: an array; a traced one is described by its type.
       max_line_width, precision, suppress_small: as in `array_repr`.
+
+    Returns:
+      Text.
 
     >>> import olympus.numpy as onp
     >>> print(onp.array_str(onp.arange(4)))
@@ -86,6 +92,9 @@ def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int
       options: the others of `numpy.array2string`: formatter, threshold, edgeitems, sign, floatmode,
         suffix and legacy.
 
+    Returns:
+      Text.
+
     >>> import olympus.numpy as onp
     >>> print(onp.array2string(onp.arange(4), separator=", "))
     [0, 1, 2, 3]
@@ -106,6 +115,9 @@ def format_float_positional(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
       x: a scalar, which must not be traced.
       args, kwargs: those of `numpy.format_float_positional`: precision, unique, fractional, trim …
 
+    Returns:
+      Text.
+
     >>> import olympus.numpy as onp
     >>> onp.format_float_positional(onp.float32(0.1))
     '0.1'
@@ -120,6 +132,9 @@ def format_float_scientific(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
     Args:
       x: a scalar, which must not be traced.
       args, kwargs: those of `numpy.format_float_scientific`: precision, unique, trim, exp_digits …
+
+    Returns:
+      Text.
 
     >>> import olympus.numpy as onp
     >>> onp.format_float_scientific(onp.float32(1234))

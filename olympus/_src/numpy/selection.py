@@ -48,10 +48,22 @@ _INT32 = dtypes.as_dtype("int32")
 
 def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None, /, *,
           size: int | None = None, fill_value: ArrayLike | None = None) -> Any:
-    """Elements of `x` where the condition holds, of `y` elsewhere; all three broadcast.
+    """Elements of `x` where the condition holds, of `y` elsewhere.
 
-    With the condition alone this is `nonzero`, which takes `size` and `fill_value`. Raises
-    ValueError where only one of `x` and `y` is given.
+    Both are computed everywhere: a gradient can be NaN if the branch that is not taken is infinite,
+    so
+    make its argument safe first.
+
+    Args:
+      condition: array; what is not zero holds.
+      x, y: arrays or numbers that broadcast with it and each other. Without both this is
+        `nonzero(condition)`.
+      size, fill_value: of `nonzero`, where the condition is given alone.
+
+    Returns:
+      An array of the promoted dtype of `x` and `y`; or a tuple of vectors of places.
+
+    Raises ValueError where only one of `x` and `y` is given.
 
     >>> import olympus.numpy as onp
     >>> print(onp.where(onp.arange(4) < 2, 1.0, 0.0))
@@ -70,13 +82,22 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
 
 def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None,
            mode: str = "raise") -> Array:
-    """Of each place, the array of `choices` that the integer there names.
+    """Of each place, the element of that one of several arrays which an integer there names.
 
     Args:
       a: integers, broadcast with the choices.
       choices: a sequence of arrays (or an array, along its first axis).
-      out: must be None.
+      out: must be None; arrays cannot be written to.
       mode: "wrap" or "clip" for integers outside; "raise" needs a concrete `a`.
+
+    Returns:
+      An array of the promoted dtype of the choices.
+
+    Raises ValueError for integers outside with "raise", and for no choices.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.choose(onp.array([0, 1, 0]), [onp.array([1, 2, 3]), onp.array([10, 20, 30])]))
+    [ 1 20  3]
     """
     refuse_option("choose", out=out)
     a = array_args("choose", a)[0]
@@ -107,13 +128,44 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None,
                 fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> Array:
-    """The places of elements that are not zero in the flattened array."""
+    """The places of the elements that are not zero in the flattened array.
+
+    Args:
+      a: array.
+      size: the number of places to return; required where `a` is traced.
+      fill_value: the place named where there are fewer; 0 by default.
+
+    Returns:
+      A vector, int32 (int64 with x64).
+
+    Raises ConcretizationTypeError for a traced array without `size`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.flatnonzero(onp.array([[7, 0], [0, 9]])))
+    [0 3]
+    """
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None,
              fill_value: ArrayLike | None = None) -> Array:
-    """The places of elements that are not zero as rows [n, ndim]."""
+    """The places of the elements that are not zero, one row for each.
+
+    Args:
+      a: array.
+      size: the number of rows to return; required where `a` is traced.
+      fill_value: the place named where there are fewer; 0 by default.
+
+    Returns:
+      [n, ndim], int32 (int64 with x64), in row-major order.
+
+    Raises ConcretizationTypeError for a traced array without `size`.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.argwhere(onp.array([[7, 0], [0, 9]])))
+    [[0 0]
+     [1 1]]
+    """
     a = array_args("argwhere", a)[0]
     if not a.shape:
         count = len(nonzero(ravel(a), size=size, fill_value=fill_value)[0])
@@ -123,10 +175,26 @@ def argwhere(a: ArrayLike, *, size: int | None = None,
 
 def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
              size: int | None = None, fill_value: ArrayLike = 0, out: None = None) -> Array:
-    """The elements along an axis (of the flattened array if None) where the condition holds.
+    """The elements along an axis where the condition holds.
 
-    `size`, at most that of the axis, fixes how many there are; where there are fewer the rest is
-    `fill_value`.
+    Args:
+      condition: a vector; where it ends before the axis, it does not hold.
+      a: array.
+      axis: the axis; the flattened array if None.
+      size: how many elements to return, at most that of the axis; required where the condition is
+        traced.
+      fill_value: what is returned where there are fewer.
+      out: must be None; arrays cannot be written to.
+
+    Returns:
+      An array of the dtype of `a`.
+
+    Raises ConcretizationTypeError for a traced condition without `size`, ValueError where the
+    condition holds beyond the end.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.compress(onp.array([True, False, True]), onp.array([5, 6, 7])))
+    [5 7]
     """
     refuse_option("compress", out=out)
     if isinstance(condition, (list, tuple)):
@@ -156,14 +224,45 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
             fill_value: ArrayLike = 0) -> Array:
-    """The elements where the condition holds, as a vector."""
+    """The elements where the condition holds, as a vector.
+
+    Args:
+      condition: array, flattened.
+      arr: array of as many elements, flattened.
+      size: how many elements to return; required where the condition is traced.
+      fill_value: what is returned where there are fewer.
+
+    Returns:
+      A vector of the dtype of `arr`.
+
+    Raises ConcretizationTypeError for a traced condition without `size`.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.array([[1, 5], [6, 2]])
+    >>> print(onp.extract(x > 3, x))
+    [5 6]
+    """
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of `arr` whose k-th element under the mask is `vals[k % len(vals)]`.
 
-    `inplace=False` must be given: arrays cannot be changed.
+    Args:
+      arr: array; places count in row-major order.
+      mask: a condition of as many elements; it may be traced.
+      vals: array of at least one element, flattened.
+      inplace: must be False, because arrays cannot be changed.
+
+    Returns:
+      An array of the shape and dtype of `arr`.
+
+    Raises ValueError for `inplace`, other sizes and no values.
+
+    >>> import olympus.numpy as onp
+    >>> x = onp.arange(5)
+    >>> print(onp.place(x, x > 1, onp.array([70, 80]), inplace=False))
+    [ 0  1 70 80 70]
     """
     refuse_inplace("place", inplace)
     arr, mask, vals = array_args("place", arr, mask, vals)
@@ -183,10 +282,24 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
 def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
         inplace: bool = True) -> Array:
-    """A copy of `a` with values at places of the flattened array; values repeat as needed.
+    """A copy of `a` with values at places of the flattened array.
 
-    `mode` is "clip", "wrap" or None: places known to be outside are an IndexError, traced ones are
-    dropped. `inplace=False` must be given.
+    Args:
+      a: array.
+      ind: integers, flattened.
+      v: array, flattened and repeated as needed; converted to the dtype of `a`.
+      mode: "clip", "wrap" or None: places known to be outside are an IndexError, traced ones are
+        dropped.
+      inplace: must be False, because arrays cannot be changed.
+
+    Returns:
+      An array of the shape and dtype of `a`.
+
+    Raises ValueError for `inplace` and for another mode.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.put(onp.zeros(4), onp.array([0, 2]), 1.0, inplace=False))
+    [1. 0. 1. 0.]
     """
     refuse_inplace("put", inplace)
     a, ind, v = array_args("put", a, ind, v)
@@ -205,7 +318,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
 
 def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: ArrayLike = True, *,
            inplace: bool = True) -> Array:
-    """`src` in the shape and dtype of `dst`; where the condition does not hold, `dst` itself.
+    """A copy of `dst` with `src` where the condition holds.
 
     Args:
       dst: an array.
@@ -213,6 +326,9 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
       casting: which conversions of dtypes are allowed, as of `can_cast`.
       where: a condition that broadcasts to the shape of `dst`.
       inplace: must be False, because arrays cannot be changed.
+
+    Returns:
+      An array of the shape and dtype of `dst`.
 
     Raises TypeError for dtypes that `casting` does not allow.
 
@@ -237,13 +353,16 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
 def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of `a` whose i-th element is `values[i % len(values)]` where the mask holds.
 
+    `place` counts the places under the mask instead.
+
     Args:
       a: an array; places count in row-major order.
       mask: a condition of its shape.
       values: what is written, converted to the dtype of `a`; none change nothing.
       inplace: must be False, because arrays cannot be changed.
 
-    `place` counts the places under the mask instead.
+    Returns:
+      An array of the shape and dtype of `a`.
 
     >>> import olympus.numpy as onp
     >>> x = onp.arange(4)
@@ -276,6 +395,9 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
         values change nothing.
       wrap: whether the diagonal of a matrix with more rows than columns begins anew below.
       inplace: must be False, because arrays cannot be changed.
+
+    Returns:
+      An array of the shape and dtype of `a`.
 
     Raises ValueError for fewer than two axes, and for sizes that differ among more.
 
@@ -316,6 +438,9 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
       trim: "f" cuts at the front, "b" at the back, "fb" at both.
       axis: the axis or axes to cut along; all unless given.
 
+    Returns:
+      An array of the dtype of `filt`.
+
     Raises ValueError for another `trim`.
 
     >>> import olympus.numpy as onp
@@ -347,11 +472,23 @@ def _wide(places: Any) -> Any:
 
 
 def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Array, ...]:
-    """Places in the flattened array as places per axis; those outside are brought inside.
+    """Places in the flattened array as places per axis.
+
+    Args:
+      indices: integers of any shape; negative ones count from the end. Those outside are brought
+        inside (NumPy raises).
+      shape: the array's shape.
+      order: "C" (last axis fastest) or "F".
+
+    Returns:
+      A tuple of integer arrays of the shape of `indices`, one per axis.
+
+    Raises TypeError for indices that are not integers.
 
     >>> import olympus.numpy as onp
-    >>> [int(i) for i in onp.unravel_index(5, (2, 3))]
-    [1, 2]
+    >>> rows, columns = onp.unravel_index(onp.array([1, 5]), (2, 3))
+    >>> print(rows, columns)
+    [0 1] [1 2]
     """
     indices = to_array(array_args("unravel_index", indices)[0])
     if dtypes.scalar_kind(indices.dtype) not in "iu":
@@ -377,7 +514,8 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
       k: its second argument.
       size: how many places to return, required where the result of `mask_func` is traced.
 
-    Returns (rows, columns), two vectors of integers.
+    Returns:
+      (rows, columns), two vectors of integers.
 
     >>> import olympus.numpy as onp
     >>> rows, columns = onp.mask_indices(3, onp.triu, 1)
@@ -393,7 +531,7 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
 
 def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
                       order: str = "C", dtype: DTypeLike | None = None) -> Array:
-    """Places per axis as places in the flattened array.
+    """Places per axis as places in the flattened array: the inverse of `unravel_index`.
 
     Args:
       multi_index: a sequence of integer arrays that broadcast, one per axis.
@@ -401,6 +539,17 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
       mode: "wrap" or "clip" for places outside; "raise" needs concrete places.
       order: "C" (last axis fastest) or "F".
       dtype: of the result; that of the places, but at least default integers, if not given.
+
+    Returns:
+      Integers of the broadcast shape.
+
+    Raises ValueError for places outside with "raise" and for other numbers of index arrays,
+    TypeError
+    for indices that are not integers.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.ravel_multi_index((onp.array([0, 1]), onp.array([1, 2])), (2, 3)))
+    [1 5]
     """
     dims = canonical_shape(dims, "ravel_multi_index")
     multi_index = sequence(multi_index, "ravel_multi_index", "multi_index")

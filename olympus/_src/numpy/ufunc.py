@@ -477,6 +477,15 @@ def frompyfunc(func: Callable[..., Array], /, nin: int, nout: int, *,
 
     Unlike NumPy's it returns arrays of the dtype that the function does, and is compiled.
 
+    Args:
+      func: takes `nin` scalars, returns one or a tuple of `nout`.
+      nin: number of operands.
+      nout: number of results.
+      identity: what `reduce` gives of no elements.
+
+    Returns:
+      A `ufunc`: called with arrays, it broadcasts them.
+
     >>> import olympus.numpy as onp
     >>> power = onp.frompyfunc(lambda x, y: x ** y, nin=2, nout=1)
     >>> print(power.outer(onp.arange(1, 4), onp.arange(3)))

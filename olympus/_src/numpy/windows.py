@@ -41,7 +41,8 @@ def bartlett(M: int) -> Array:
     Args:
       M: the number of weights, a static int; below 1 the result has none.
 
-    Returns float32[M] (float64 with x64 on).
+    Returns:
+      float32[M] (float64 with x64 on).
 
     >>> import olympus.numpy as onp
     >>> print(onp.bartlett(5))
@@ -57,7 +58,8 @@ def blackman(M: int) -> Array:
     Args:
       M: the number of weights, a static int; below 1 the result has none.
 
-    Returns float32[M] (float64 with x64 on).
+    Returns:
+      float32[M] (float64 with x64 on).
 
     >>> import olympus.numpy as onp
     >>> print(onp.blackman(5).round(2))
@@ -72,7 +74,8 @@ def hamming(M: int) -> Array:
     Args:
       M: the number of weights, a static int; below 1 the result has none.
 
-    Returns float32[M] (float64 with x64 on).
+    Returns:
+      float32[M] (float64 with x64 on).
 
     >>> import olympus.numpy as onp
     >>> print(onp.hamming(3))
@@ -87,7 +90,8 @@ def hanning(M: int) -> Array:
     Args:
       M: the number of weights, a static int; below 1 the result has none.
 
-    Returns float32[M] (float64 with x64 on).
+    Returns:
+      float32[M] (float64 with x64 on).
 
     >>> import olympus.numpy as onp
     >>> print(onp.hanning(5))
@@ -104,7 +108,8 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
       M: the number of weights, a static int; below 1 the result has none.
       beta: a scalar, which may be traced: how narrow the window is; 0 is a rectangle.
 
-    Returns float32[M] (float64 with x64 on). Large `beta` do not overflow, as they do in NumPy.
+    Returns:
+      float32[M] (float64 with x64 on). Large `beta` do not overflow, as they do in NumPy.
 
     >>> import olympus.numpy as onp
     >>> print(onp.kaiser(5, 0.0))
