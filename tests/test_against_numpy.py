@@ -279,6 +279,13 @@ STRICT: list[tuple[str, Call]] = [
     ("array_equiv", lambda o: o.array_equiv(M, M[0])),
     ("pad by mean", lambda o: o.pad(INTS, 1, "mean")),
     ("gradient", lambda o: o.gradient(M, 2.0, axis=1)), ("polyval", lambda o: o.polyval(X, M)),
+    ("convolve", lambda o: o.convolve(X, BINS)), ("cov", lambda o: o.cov(M, M[0])),
+    ("corrcoef", lambda o: o.corrcoef(M)), ("polydiv", lambda o: o.polydiv(X[1:], BINS)[0]),
+    ("polyfit", lambda o: o.polyfit(X, X ** 2, 1, cov=True)),
+    ("interp", lambda o: o.interp(M, BINS[::-1], X[:3], left=-1.0)),
+    ("histogram of integers", lambda o: o.histogram(INTS, 3)),
+    ("histogramdd of integers", lambda o: o.histogramdd(INTS, 2, density=True)),
+    ("unwrap of integers", lambda o: o.unwrap(INTS, period=4)),
 ]
 
 

@@ -175,6 +175,11 @@ def _weights(name: str, weights: Any, x: Any) -> Any:
     return ravel(weights)
 
 
+def _beside(x: Any, edges: Any) -> Any:
+    """Integers at the dtype of edges that are not the user's, which strict promotion wants."""
+    return x if dtypes.is_inexact(x.dtype) else convert(x, edges.dtype)
+
+
 @fused(static=("density",))
 def _histogram(x: Any, edges: Any, weights: Any, *, density: bool) -> Any:
     dtype = dtypes.default_int() if weights is None else weights.dtype
@@ -186,7 +191,7 @@ def _histogram(x: Any, edges: Any, weights: Any, *, density: bool) -> Any:
 def _equal_histogram(x: Any, limits: Any, weights: Any, *, count: int, density: bool
                      ) -> tuple[Any, Any]:
     edges = _equal_bins(x, limits, count)
-    return _histogram(x, edges, weights, density=density), edges
+    return _histogram(_beside(x, edges), edges, weights, density=density), edges
 
 
 def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = None,
@@ -281,13 +286,16 @@ def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: Any, d
 @fused(static=("counts", "density"))
 def _cells(x: Any, edges: Any, limits: Any, weights: Any, *, counts: tuple[int, ...],
            density: bool) -> tuple[Any, list[Any]]:
-    edges = [_equal_bins(x[:, i], limits[i], n) if e is None else e
-             for i, (e, n) in enumerate(zip(edges, counts))]
+    columns = [x[:, i] for i in range(len(counts))]
+    for i, n in enumerate(counts):
+        if edges[i] is None:
+            edges[i] = _equal_bins(columns[i], limits[i], n)
+            columns[i] = _beside(columns[i], edges[i])
     sizes = [e.shape[0] - 1 for e in edges]
     flat: Any = 0
     outside: Any = False
     for i, (e, n) in enumerate(zip(edges, sizes)):
-        place = _place(x[:, i], e)
+        place = _place(columns[i], e)
         flat, outside = flat * n + place, outside | (place == n)
     dtype = dtypes.default_float() if weights is None else dtypes.to_inexact_dtype(weights.dtype)
     flat = where(outside, prod(sizes), flat)

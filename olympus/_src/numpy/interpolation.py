@@ -185,9 +185,11 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
     least = add(remainder(sub(step, low), spread(size)), low)
     up = bitwise_and(eq(least, low), gt(step, spread(literal(0, step.dtype))))
     least = choose(bitwise_and(up, spread(tie)), spread(high), least)
+    jump = arithmetic.abs(step)
     if discont is None:
-        discont = div(inexact(size), literal(2, inexact(size).dtype))
-    limit, jump = promote_dtypes("unwrap", discont, arithmetic.abs(step))
+        jump, half = inexact(jump), inexact(size)
+        discont = div(half, literal(2, half.dtype))
+    limit, jump = promote_dtypes("unwrap", discont, jump)
     stays = lt(jump, spread(limit))
     change = choose(stays, literal(0, step.dtype), sub(least, step))
     first = slicing.slice_in_dim(wide, 0, 1, axis=axis)
