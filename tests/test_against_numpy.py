@@ -114,6 +114,7 @@ FLOATS: list[tuple[str, Call]] = [
     ("spacing in float32", lambda o: o.spacing(TINY.astype(np.float32))),
     ("ldexp by exponents beyond int32",
      lambda o: o.ldexp(np.array([1.0, -2, 3], np.float32), np.array([2**31, 2**33, -2**40]))),
+    ("multiply of NaN by a boolean", lambda o: o.multiply(ZEROS[:, None], np.array([True, False]))),
     ("floor_divide by zeros", lambda o: o.floor_divide(ZEROS[:, None], np.array([0.0, -0.0]))),
     ("divmod by zeros", lambda o: o.divmod(ZEROS[:, None], np.array([0.0, -0.0]))),
 ]

@@ -49,6 +49,9 @@ class ConvertElementType(Primitive):
             return b.compare("NE", x, b.full(old, 0), compare, new)
         if kind == "c" and not dtypes.is_complex(new.dtype):
             x = b.op("stablehlo.real", [x], None, old.update(dtype=dtypes.to_real_dtype(old.dtype)))
+        if kind == "b" and dtypes.is_inexact(new.dtype):
+            # XLA makes a choice of 0 of a product with a converted boolean: NaN * False is NaN.
+            x = b.convert(x, old.update(dtype=np.dtype("uint8")))
         return b.convert(x, new)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
