@@ -373,6 +373,7 @@ FAMILIES: tuple[type[Exception], ...] = (TypeError, ValueError, IndexError, Over
 # Options that make Olympus do as NumPy does: shapes by values, half of a matrix read.
 FIXED: dict[str, dict[str, Any]] = {
     **{n: {"trim_leading_zeros": True} for n in ("polydiv", "polymul")},
+    "linalg.lstsq": {"numpy_resid": True},
     **{f"linalg.{n}": {"symmetrize_input": False} for n in ("cholesky", "eigh", "eigvalsh")},
 }
 
