@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax
+from olympus import errors, lax
 from olympus.errors import NonConcreteBooleanIndexError
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
@@ -443,3 +443,32 @@ def test_wide_indices_outside_of_a_small_axis_do_not_wrap_around():
     np.testing.assert_array_equal(x.at[far].add(1, mode="drop"), [0, 2, 2, 3, 4])
     np.testing.assert_array_equal(onp.take(onp.arange(300), onp.array([-5], "int8"), mode="wrap"),
                                   [295])
+
+
+SIZED = {
+    "nonzero": lambda x: onp.nonzero(x), "argwhere": lambda a: onp.argwhere(a),
+    "flatnonzero": lambda a: onp.flatnonzero(a), "where": lambda condition: onp.where(condition),
+    "unique": lambda ar: onp.unique(ar), "unique_all": lambda x: onp.unique_all(x),
+    "unique_counts": lambda x: onp.unique_counts(x), "bincount": lambda x: onp.bincount(x),
+    "unique_inverse": lambda x: onp.unique_inverse(x),
+    "unique_values": lambda x: onp.unique_values(x), "union1d": lambda ar1: onp.union1d(ar1, I),
+    "intersect1d": lambda ar2: onp.intersect1d(I, ar2), "setdiff1d": lambda ar1: onp.setdiff1d(
+        ar1, I), "setxor1d": lambda ar1: onp.setxor1d(ar1, I),
+    "extract": lambda condition: onp.extract(condition, I),
+    "compress": lambda condition: onp.compress(condition, I),
+    "delete": lambda obj: onp.delete(J, obj), "insert": lambda obj: onp.insert(J, obj, 0),
+    "repeat": lambda repeats: onp.repeat(I, repeats),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_a_shape_that_traced_values_decide_is_refused_by_name(name):
+    call = SIZED[name]
+    argument = call.__code__.co_varnames[0]
+    says = {"bincount": "length=", "delete": "NumPy", "insert": "NumPy",
+            "repeat": "total_repeat_length"}.get(name, "size=")
+    with pytest.raises(errors.ConcretizationTypeError) as raised:
+        olympus.jit(call)(I)
+    text = str(raised.value)
+    assert text.startswith(f"{name}: ") and says in text and "decides the result's shape" in text
+    assert f"the argument {argument} of" in text

@@ -45,8 +45,8 @@ from .creation import asarray, is_sequence
 from .index_plan import Component, Plan, halves, parse, refuse_empty
 from .masks import Layout, Masked, masked_index
 
-__all__ = ["concrete", "getitem", "nonzero", "put_along_axis", "read", "take", "take_along_axis",
-           "write"]
+__all__ = ["concrete", "getitem", "need_size", "nonzero", "put_along_axis", "read", "take",
+           "take_along_axis", "write"]
 
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 _INT32, _INT64 = dtypes.as_dtype("int32"), dtypes.as_dtype("int64")
@@ -567,6 +567,17 @@ def concrete(name: str, x: Any, what: str, remedy: str) -> np.ndarray:
     return np.asarray(getattr(x, "val", x))
 
 
+def need_size(name: str, size: int | None, **arguments: Any) -> None:
+    """Raise ConcretizationTypeError for the first traced argument where no size is given.
+
+    Functions that go on to others say so in their own name and their argument's.
+    """
+    if size is None:
+        for argument, x in arguments.items():
+            if isinstance(x, Tracer):
+                concrete(name, x, argument, "pass size=...")
+
+
 def nonzero(a: ArrayLike, *, size: int | None = None,
             fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> tuple[Array, ...]:
     """The places of the elements that are not zero, in row-major order.
@@ -591,7 +602,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
         raise ValueError("nonzero: a scalar given; calling nonzero on 0d arrays is not allowed; "
                          "use atleast_1d(x).nonzero().")
     if size is None:
-        value = concrete("nonzero", a, "the array", "pass size=..., or use olympus.numpy.where "
+        value = concrete("nonzero", a, "a", "pass size=..., or use olympus.numpy.where "
                          "with three arguments")
         dtype = dtypes.default_int()
         return tuple([array_from_numpy(p.astype(dtype)) for p in np.nonzero(value)])

@@ -31,7 +31,7 @@ from ..types.shape import (
 )
 from ..types.sharding import ShardingLike
 from . import promote
-from .indexing import take, write
+from .indexing import concrete, take, write
 from .manipulation import (
     atleast_1d,
     atleast_2d,
@@ -594,11 +594,7 @@ def _places(name: str, obj: Any, n: int) -> np.ndarray:
     if isinstance(obj, slice):
         return np.arange(n)[obj]
     if isinstance(obj, Tracer):
-        obj = obj.concrete()
-        if obj is None:
-            raise errors.ConcretizationTypeError(
-                f"{name}: obj is traced; a concrete value is required, because it decides the "
-                "result's shape; compute it with NumPy.")
+        obj = concrete(name, obj, "obj", "compute it with NumPy")
     places = np.asarray(obj)
     if places.size == 0:
         places = places.astype(int)

@@ -33,7 +33,7 @@ from ..types.shape import (
 from . import promote
 from .conditions import where as choose_elements
 from .creation import asarray
-from .indexing import concrete, nonzero, take, write
+from .indexing import concrete, need_size, nonzero, take, write
 from .joining import stack
 from .logic import as_bool
 from .manipulation import broadcast_arrays, broadcast_to, ravel, reshape
@@ -70,6 +70,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     [1. 1. 0. 0.]
     """
     if x is None and y is None:
+        need_size("where", size, condition=condition)
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ValueError("where: one of x and y given; either both or neither of the x and y "
@@ -144,6 +145,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None,
     >>> print(onp.flatnonzero(onp.array([[7, 0], [0, 9]])))
     [0 3]
     """
+    need_size("flatnonzero", size, a=a)
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
@@ -166,6 +168,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None,
     [[0 0]
      [1 1]]
     """
+    need_size("argwhere", size, a=a)
     a = array_args("argwhere", a)[0]
     if not a.shape:
         count = len(nonzero(ravel(a), size=size, fill_value=fill_value)[0])
@@ -242,6 +245,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
     >>> print(onp.extract(x > 3, x))
     [5 6]
     """
+    need_size("extract", size, condition=condition)
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 

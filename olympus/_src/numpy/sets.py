@@ -19,7 +19,7 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis, canonical_dim, exceeds, less, minimum, prod, static_int
 from . import promote
-from .indexing import concrete, take, write
+from .indexing import concrete, need_size, take, write
 from .joining import concatenate
 from .manipulation import moveaxis, ravel, reshape
 from .promote import array_args, to_array
@@ -87,6 +87,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     >>> print(onp.unique(onp.array([3, 1, 3]), size=4, fill_value=0))
     [1 3 0 0]
     """
+    need_size("unique", size, ar=ar)
     ar = to_array(array_args("unique", ar)[0])
     shape = ar.shape
     if axis is None:
@@ -175,6 +176,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None,
     >>> print(found.values, found.indices, found.inverse_indices, found.counts)
     [2 4] [1 0] [1 0 1] [1 2]
     """
+    need_size("unique_all", size, x=x)
     return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size,
                              fill_value=fill_value))
 
@@ -196,6 +198,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
     >>> print(found.values, found.counts)
     [2 4] [1 2]
     """
+    need_size("unique_counts", size, x=x)
     return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size,
                                 fill_value=fill_value))
 
@@ -218,6 +221,7 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
     >>> print(found.values, found.inverse_indices)
     [2 4] [1 0 1]
     """
+    need_size("unique_inverse", size, x=x)
     return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size,
                                  fill_value=fill_value))
 
@@ -238,6 +242,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None,
     >>> print(onp.unique_values(onp.array([4, 2, 4])))
     [2 4]
     """
+    need_size("unique_values", size, x=x)
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
@@ -263,6 +268,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
     >>> print(onp.union1d(onp.array([3, 1, 3]), onp.array([2, 1])))
     [1 2 3]
     """
+    need_size("union1d", size, ar1=ar1, ar2=ar2)
     return unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
@@ -363,6 +369,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     >>> print(onp.setdiff1d(onp.array([3, 1, 3, 2]), onp.array([2])))
     [1 3]
     """
+    need_size("setdiff1d", size, ar1=ar1, ar2=ar2)
     values, real = ravel(to_array(array_args("setdiff1d", ar1)[0])), True
     if not assume_unique:
         values, real = _set(values)
@@ -392,6 +399,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     >>> print(onp.intersect1d(onp.array([3, 1, 3, 2]), onp.array([2, 3])))
     [2 3]
     """
+    need_size("intersect1d", size, ar1=ar1, ar2=ar2)
     first, second = _vectors("intersect1d", ar1, ar2)
     n1, n2 = first.shape[0], second.shape[0]
     values, left, counts = unique(first, True, return_counts=True, size=n1)
@@ -424,6 +432,7 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     >>> print(onp.setxor1d(onp.array([3, 1, 2]), onp.array([2, 5])))
     [1 3 5]
     """
+    need_size("setxor1d", size, ar1=ar1, ar2=ar2)
     arrays = _vectors("setxor1d", ar1, ar2)
     sets = [(x, creation.full(x.shape, True, np.bool_)) if assume_unique else _set(x)
             for x in arrays]
