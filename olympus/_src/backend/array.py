@@ -177,7 +177,18 @@ def _index(self: Any) -> int:
 
 
 def _item(self: Any, *args: Any) -> Any:
-    """The element (of a one-element array, or at an index) as a Python scalar."""
+    """An element as a Python number; waits for it.
+
+    Args:
+      args: none, for an array of one element; a place in row-major order; or an index per axis.
+
+    Returns:
+      A bool, int, float or complex.
+
+    >>> import olympus.numpy as onp
+    >>> onp.array([[1, 2], [3, 4]]).item(1, 0)
+    3
+    """
     return numpy_value(self).item(*args)
 
 
@@ -188,7 +199,15 @@ def _len(self: Any) -> int:
 
 
 def _devices(self: Any) -> set[Any]:
-    """The devices that hold the array."""
+    """The devices that hold the array.
+
+    Returns:
+      A set of devices.
+
+    >>> import olympus.numpy as onp
+    >>> len(onp.ones(2).devices())
+    1
+    """
     sharding = self._sharding
     if type(sharding) is lib.SingleDeviceSharding:
         return {sharding._device}
@@ -254,6 +273,11 @@ _wait = ArrayImpl.block_until_ready
 
 
 def _block_until_ready(self: Any) -> Any:
+    """Wait until the elements are computed.
+
+    Returns:
+      The array itself.
+    """
     try:
         return _wait(self)
     except lib.XlaRuntimeError as error:

@@ -27,7 +27,11 @@ def _strides(self: Any) -> tuple[int, ...]:
 
 
 def _dump(self: Any, file: Any) -> None:
-    """Write the pickled array to a file, or to the file of that name."""
+    """Write the pickled array to a file.
+
+    Args:
+      file: a path, or a file that is open for bytes.
+    """
     if hasattr(file, "write"):
         pickle.dump(self, file)
         return
@@ -36,12 +40,27 @@ def _dump(self: Any, file: Any) -> None:
 
 
 def _dumps(self: Any) -> bytes:
-    """The pickled array."""
+    """The pickled array.
+
+    Returns:
+      Bytes that `pickle.loads` makes the array of.
+
+    >>> import olympus.numpy as onp
+    >>> import pickle
+    >>> print(pickle.loads(onp.array([1, 2]).dumps()))
+    [1 2]
+    """
     return pickle.dumps(self)
 
 
 def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
-    """Write the elements to a file: their bytes, or text with `sep` between them."""
+    """Write the elements to a file.
+
+    Args:
+      fid: a path, or a file that is open.
+      sep: what stands between elements written as text; without it their bytes are written.
+      format: how an element is written as text.
+    """
     by_numpy("ndarray.tofile", np.asarray(self).tofile, fid, sep, format)
 
 

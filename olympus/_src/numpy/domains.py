@@ -57,7 +57,7 @@ def sqrt(x: ArrayLike) -> Array:
       x: numbers of any dtype.
 
     Returns:
-      complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
+      Complex numbers where an element is negative, or `x` is traced; else as `numpy.sqrt`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.sqrt(onp.array([4., 9.])), onp.emath.sqrt(-4.))
@@ -73,7 +73,7 @@ def log(x: ArrayLike) -> Array:
       x: numbers of any dtype.
 
     Returns:
-      complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
+      Complex numbers where an element is negative, or `x` is traced; else as `numpy.log`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.log(-1.).imag == onp.pi)
@@ -89,7 +89,7 @@ def log10(x: ArrayLike) -> Array:
       x: numbers of any dtype.
 
     Returns:
-      complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
+      Complex numbers where an element is negative, or `x` is traced; else as `numpy.log10`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.log10(-100.).dtype)
@@ -105,7 +105,7 @@ def log2(x: ArrayLike) -> Array:
       x: numbers of any dtype.
 
     Returns:
-      complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
+      Complex numbers where an element is negative, or `x` is traced; else as `numpy.log2`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.log2(-8.).real)
@@ -122,7 +122,7 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
       x: numbers that broadcast with it.
 
     Returns:
-      Of the broadcast shape, real where all values are.
+      Complex numbers where `log` of either gives them, else real ones.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.logn(2., 8.))
@@ -139,7 +139,7 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
       p: exponents that broadcast with them.
 
     Returns:
-      complex numbers where an element of `x` is negative, or `x` is traced.
+      Complex numbers where an element of `x` is negative, or `x` is traced.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.power(2, -1), onp.emath.power(-4., 0.5).imag)
@@ -160,7 +160,7 @@ def arccos(x: ArrayLike) -> Array:
       x: numbers of any dtype.
 
     Returns:
-      complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
+      Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arccos`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.arccos(onp.array([1., 2.])).dtype)
@@ -176,7 +176,7 @@ def arcsin(x: ArrayLike) -> Array:
       x: numbers of any dtype.
 
     Returns:
-      complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
+      Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arcsin`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.arcsin(onp.array([0., 1.])).dtype)
@@ -192,7 +192,7 @@ def arctanh(x: ArrayLike) -> Array:
       x: numbers of any dtype.
 
     Returns:
-      complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
+      Complex numbers where an element lies beyond, or `x` is traced; else as `numpy.arctanh`.
 
     >>> import olympus.numpy as onp
     >>> print(onp.emath.arctanh(onp.array([0., 2.])).dtype)
