@@ -80,7 +80,8 @@ def _gathered(tensor: _Tensor, shape: tuple[int, ...], strides: tuple[int, ...],
     size = dtype.itemsize
     start = tensor.data + tensor.byte_offset + low * size
     memory = (ctypes.c_ubyte * ((high - low + 1) * size)).from_address(start)
-    return np.ndarray(shape, dtype, memory, -low * size, [s * size for s in strides]).copy()
+    steps = [s * size for s in strides]
+    return np.ndarray(shape, dtype, memoryview(memory), -low * size, steps).copy()
 
 
 def to_dlpack(array: Any, stream: int | None = None) -> Any:
@@ -114,7 +115,7 @@ def from_dlpack(
     if not in_order and copy is False:
         raise BufferError(f"from_dlpack: an array of shape {shape} and strides {strides} and "
                           "copy=False given; row-major data is required; leave copy unset.")
-    if not in_order and tensor.device_type == _CPU:
+    if strides is not None and not in_order and tensor.device_type == _CPU:
         return device_put(aval, _gathered(tensor, shape, strides, dtype), device, copy=False)
     try:
         with no_jax():
