@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import ml_dtypes
@@ -263,6 +265,31 @@ def test_promotion_table(options, mode, x64):
             if got != want:
                 wrong.append((a.name, weak_a, b.name, weak_b, got, want))
     assert not wrong
+
+
+def test_the_table_in_the_docs_is_the_frozen_one():
+    """docs/dtypes.md, cell by cell; that it is what is printed, the page itself checks."""
+    page = (Path(__file__).parent.parent / "docs" / "dtypes.md").read_text(encoding="utf-8")
+    tables = [block.splitlines() for block in re.findall(r"(?m)^     \|(?:.*\n)+?(?=```)", page)]
+    assert [len(table) for table in tables] == [19, 16]
+    for x64, table in zip((True, False), tables, strict=True):
+        rows, wide = FROZEN["standard", x64].split(), 64 if x64 else 32
+        weak = {"i*": f"int{wide}", "f*": f"float{wide}", "c*": f"complex{2 * wide}"}
+
+        def operand(label):
+            name = re.sub("^b$", "bool", label).replace("bf", "bfloat")
+            name = re.sub(r"^u(?=\d)", "uint", re.sub(r"^i(?=\d)", "int", name))
+            name = re.sub(r"^c(?=\d)", "complex", re.sub(r"^f(?=\d)", "float", name))
+            return (len(STRONG) + WEAK.index(weak[label]) if label in weak
+                    else STRONG.index(name))
+
+        columns = table[0].split("|")[1].split()
+        for line in table[1:]:
+            label, _, cells = line.partition("|")
+            for column, cell in zip(columns, cells.split(), strict=True):
+                letter = rows[operand(label.strip())][operand(column)]
+                want = OPERANDS[LETTERS.index(letter)][0]
+                assert want == OPERANDS[operand(cell)][0], (x64, label, column)
 
 
 def test_promotion_is_a_lattice_join():
