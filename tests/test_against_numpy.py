@@ -44,6 +44,8 @@ SORTS: list[tuple[str, Call]] = [
     ("maximum of complex numbers with NaN", lambda o: o.maximum(HALF_NAN, HALF_NAN[::-1])),
     ("minimum of complex numbers with NaN", lambda o: o.minimum(HALF_NAN, HALF_NAN[:1])),
     ("argmax of the flattened complex array", lambda o: o.argmax(HALF_NAN[1::2].reshape(1, 3))),
+    *[(f"{f}.accumulate of booleans", lambda o, f=f: getattr(o, f).accumulate(M % 2 > 0, axis=1))
+      for f in ("maximum", "minimum")],
     ("partition of nothing", lambda o: o.partition(X[:0], 0)),
     ("argpartition of several places", lambda o: o.partition(X[::-1], (1, 3))[1:4:2]),
     ("partition of the flattened array", lambda o: o.partition(M, 2, axis=None)[2]),

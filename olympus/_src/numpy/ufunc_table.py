@@ -17,7 +17,7 @@ from ..types.shape import canonical_axes
 from . import elementary, integers, logic, products, reductions, trigonometry, ufuncs
 from .indexing import write
 from .options import PARAMETERS, Loops
-from .promote import broadcast_to, choose, convert
+from .promote import BOOL, broadcast_to, choose, convert
 from .ufunc import reduced_at, ufunc
 
 __all__ = ["UFUNCS"]
@@ -99,10 +99,17 @@ def _running(op: Callable[..., Any], x: Any, *, axis: int, dtype: Any) -> Any:
     return op(x, axis, reductions.sum_dtype(x.dtype) if dtype is None else dtype)
 
 
+def _extremes(op: Callable[..., Any], x: Any, *, axis: int, dtype: Any) -> Any:
+    """Running extrema; booleans as the numbers 0 and 1."""
+    if x.dtype == BOOL:
+        return convert(op(convert(x, np.dtype("uint8")), axis), BOOL)
+    return op(x, axis)
+
+
 _ACCUMULATE = {
     "add": partial(_running, reductions.cumsum), "multiply": partial(_running, reductions.cumprod),
-    "maximum": lambda x, *, axis, dtype: cumulative.cummax(x, axis),
-    "minimum": lambda x, *, axis, dtype: cumulative.cummin(x, axis),
+    "maximum": partial(_extremes, cumulative.cummax),
+    "minimum": partial(_extremes, cumulative.cummin),
 }
 
 
