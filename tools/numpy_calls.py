@@ -554,14 +554,16 @@ NUMPYS: list[tuple[str, str]] = [
 ]
 # What NumPy refuses, by dtype or structure, and Olympus defines.
 WIDER = frozenset("""
-    logaddexp logaddexp2 cov corrcoef ix_ ldexp lexsort roots row_stack take linalg.cond linalg.det
-    fft.ifftshift fft.irfftn ediff1d arctan2 atan2 digitize frexp matvec nanstd std poly polyder polyint polyfit positive quantile
-    select take_along_axis tril_indices_from vstack hstack dstack stack concatenate linalg.tensorinv
-    fft.fftfreq fft.rfftfreq fft.rfftn pow power float_power nanvar var vecmat
+    logaddexp logaddexp2 cov corrcoef ix_ ldexp lexsort roots row_stack take linalg.cond
+    linalg.det fft.ifftshift fft.irfftn ediff1d arctan2 atan2 digitize frexp matvec nanstd std
+    poly polyder polyint polyfit positive quantile select take_along_axis tril_indices_from
+    vstack hstack dstack stack concatenate linalg.tensorinv fft.fftfreq fft.rfftfreq fft.rfftn
+    pow power float_power nanvar var vecmat
 """.split())    # noqa: SIM905
 # What NumPy takes, by accident of structure, and Olympus refuses.
 NARROWER = frozenset("""
-    ldexp.reduce nanstd nanvar polysub putmask vstack tril triu median nanmedian permute_dims cumulative_sum cumulative_prod diff linalg.multi_dot
+    ldexp.reduce nanstd nanvar polysub putmask vstack tril triu median nanmedian permute_dims
+    cumulative_sum cumulative_prod diff linalg.multi_dot
 """.split())    # noqa: SIM905
 
 
