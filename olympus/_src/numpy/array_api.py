@@ -172,10 +172,18 @@ def _from_host(x: Any, target: Any, copy: bool | None) -> Any:
     try:
         value = np.from_dlpack(x)
     except (RuntimeError, BufferError):     # bfloat16 and its like; whoever refuses does so again
-        return _imported(x.__dlpack__(), where, copy)
+        return _imported(_capsule(x), where, copy)
     if copy is False:
         return share_numpy("from_dlpack", value, where)
     return array_from_numpy(value, False, where, copy=bool(copy))
+
+
+def _capsule(x: Any) -> Any:
+    try:
+        return x.__dlpack__()
+    except BufferError as error:
+        raise BufferError(f"from_dlpack: a value of type {type(x).__name__} given that cannot be "
+                          f"exported: {error}") from None
 
 
 def _from_gpu(x: Any, index: int, copy: bool | None) -> Any:
