@@ -12,7 +12,7 @@ import scipy.special as sp
 import olympus
 from olympus import lax
 from olympus._src.lax import comparison
-from olympus.sharding import Mesh, NamedSharding
+from olympus.sharding import AxisType, Mesh, NamedSharding, reshard
 from olympus.sharding import PartitionSpec as P
 
 from . import Op
@@ -62,6 +62,11 @@ def popcount(x: Array) -> Array:
 def constrained(x: Any) -> Any:
     mesh = Mesh(np.array(olympus.devices()[:1]), "d")
     return lax.with_sharding_constraint(x, NamedSharding(mesh, P()))
+
+
+def resharded(x: Any) -> Any:
+    mesh = Mesh(np.array(olympus.devices()[:1]), "d", axis_types=(AxisType.Explicit,))
+    return reshard(x, NamedSharding(mesh, P()))
 
 
 def power(n: int) -> Op:
@@ -126,6 +131,7 @@ UNARY = [
     row("reduce_precision-whole", lambda x: lax.reduce_precision(x, 11, 52), lambda x: x, (WIDE,),
         "f"),
     row("stop_gradient", lax.stop_gradient, lambda x: x, (WIDE,), "fdhcz", False),
+    row("reshard", resharded, lambda x: x, (WIDE,), "fhciub"),
     row("with_sharding_constraint", constrained, lambda x: x, (WIDE,), "fhciub"),
     row("optimization_barrier", lax.optimization_barrier, lambda x: x, (WIDE,), "fhciub"),
     *map(power, (-2, -1, 0, 1, 2, 3, 4)),
