@@ -624,8 +624,6 @@ CACHES = {
     ("lax/contract.py", "_cotangent_plan"): "dimension numbers, ranks | process | 1024",
     ("numpy/promote.py", "_plans"): "avals, x64, mode | process | 16384",
     ("numpy/promote.py", "scalar_plan"): "aval, type, x64, mode | process | 4096",
-    ("numpy/ufunc_table.py", "_signature"): "names of operands | process | 64",
-    ("numpy/ufunc_table.py", "UFUNCS"): "name | process | as many as there are",
     ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",
     ("numpy/einsum.py", "_labels"): "subscripts, avals | process | 1024",
     ("numpy/index_plan.py", "_plans"): "shape, kinds of entries | process | 16384",

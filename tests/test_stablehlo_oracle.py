@@ -15,6 +15,7 @@ from ops import Op, tables
 from properties import cast, rows
 
 from olympus import jit, tree
+from olympus import numpy as onp
 from olympus._src.base.lib import mlir
 
 # What the interpreter of jaxlib 0.10.2 lacks, as the module's text shows it, and what happens.
@@ -56,7 +57,7 @@ def test_interpreter_agrees_with_xla(op: Op) -> None:
         if mark in text:
             skipped[mark] += 1
             pytest.skip(why)
-    results = mlir.eval_module(module, [np.asarray(x) for x in tree.leaves(args)])
+    results = mlir.eval_module(module, [np.asarray(onp.asarray(x)) for x in tree.leaves(args)])
     expected = [np.asarray(x) for x in tree.leaves(compiled(*args))]
     for r, e in zip(map(np.array, results), expected, strict=True):
         np.testing.assert_allclose(r.reshape(e.shape).astype("f8"), e.astype("f8"), 2e-5, 2e-5)

@@ -175,5 +175,5 @@ def _content(value: Any, aval: Any) -> Hashable:
     if aval is abstract_token:
         raise _Unknown
     found = np.ascontiguousarray(host_value(value, aval))
-    elements = memoryview(found.reshape(-1).view(np.uint8))
+    elements = found.reshape(-1).view(np.uint8).data
     return found.shape, found.dtype, hashlib.blake2b(elements, digest_size=20).digest()

@@ -213,7 +213,8 @@ class Cond(Higher):
                     for x, d, t in zip(args, dims, active, strict=True)]
         else:
             args = [select_n(broadcast_in_dim(here, typeof(x).shape, (d,)), stop_gradient(x), x)
-                    if t else x for x, d, t in zip(args, dims, active, strict=True)]
+                    if t and d is not None else x
+                    for x, d, t in zip(args, dims, active, strict=True)]
         # In place: a staged body would be recorded again at every level of branches in branches.
         outs, found = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
         return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]

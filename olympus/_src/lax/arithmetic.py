@@ -116,8 +116,8 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     [16  9] [10000     9]
     """
     if out_dtype is not None:
-        out_dtype = dtypes.requested_dtype("mul", out_dtype)
-        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
+        dtype = dtypes.requested_dtype("mul", out_dtype)
+        x, y = convert_element_type(x, dtype), convert_element_type(y, dtype)
     return binary(mul_p, x, y)
 
 

@@ -134,7 +134,7 @@ class AxisIndex(Collective):
                    axis_name: Any) -> Any:
         return iota(np.int32, axis.size), 0
 
-    jvp = None
+    jvp: Any = None
     transpose = None
     vmap = None
 
