@@ -46,9 +46,19 @@ def test_page(page):
             exec(compile("\n" * line + block[1], str(page), "exec"), names)
 
 
+class Finder(doctest.DocTestFinder):
+    """Takes methods for where their class says it is from: the module that publishes it."""
+
+    def _from_module(self, module, value):
+        home = getattr(module, str(getattr(value, "__qualname__", "")).partition(".")[0], None)
+        return super()._from_module(module, value) or (
+            inspect.isfunction(value) and inspect.isclass(home)
+            and home.__module__ == module.__name__)
+
+
 def docstrings():
     """Every docstring with an example, found in the module that it says it is from."""
-    finder = doctest.DocTestFinder(exclude_empty=True)
+    finder = Finder(exclude_empty=True)
     names = [module.name for module in pkgutil.walk_packages(olympus.__path__, "olympus.")]
     for name in ("olympus", *names):
         for test in finder.find(importlib.import_module(name)):

@@ -65,8 +65,7 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
 
     Returns:
       A vector of ceil((stop - start) / step) numbers, start + i * step. For floats `linspace` is
-      the
-      safer choice: rounding decides whether the last one is below `stop`.
+      the safer choice: rounding decides whether the last one is below `stop`.
 
     Raises ConcretizationTypeError for traced bounds, ValueError for complex ones and for a step of
     0.

@@ -660,8 +660,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
     Args:
       arr: array of n elements along the axis.
       obj: an int, a slice, a mask or integers in [-n, n]; concrete. All count in the array before
-        the
-        insertion.
+        the insertion.
       values: array that broadcasts to the inserted part; converted to the dtype of `arr`.
       axis: the axis; the flattened array if None.
 

@@ -50,9 +50,8 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
           size: int | None = None, fill_value: ArrayLike | None = None) -> Any:
     """Elements of `x` where the condition holds, of `y` elsewhere.
 
-    Both are computed everywhere: a gradient can be NaN if the branch that is not taken is infinite,
-    so
-    make its argument safe first.
+    Both are computed everywhere: a gradient can be NaN where the branch that is not taken is
+    infinite, so make its argument safe first.
 
     Args:
       condition: array; what is not zero holds.

@@ -69,9 +69,19 @@ class ufunc(Generic[R_co], metaclass=_Functions):
       call, reduce, accumulate, at, reduceat: implementations; they take arrays, the method's
         options that are not refused, and return what it returns.
 
+    Every elementwise function of `olympus.numpy` takes, after its operands, these keywords:
+
+      where: a mask that broadcasts; where it does not hold the result is 0 and nothing is computed,
+        so no derivative passes. NumPy leaves what was in memory.
+      dtype: the dtype to compute in, one of `types`, as far as `casting` allows the conversion of
+        the operands: "no", "equiv", "safe", "same_kind" or "unsafe".
+      order: "K", "A" or "C", which is what all arrays have; subok has no effect, out is refused.
+
     >>> import olympus.numpy as onp
     >>> print(onp.add.reduce(onp.arange(4)), onp.multiply.accumulate(onp.arange(1, 5)))
     6 [ 1  2  6 24]
+    >>> print(onp.sqrt(onp.array([4., -1.]), where=onp.array([True, False]), dtype="float16"))
+    [2. 0.]
     """
 
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *,
