@@ -410,7 +410,7 @@ def _raises(path: str) -> frozenset[int]:
 
 
 PURPOSE = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, RuntimeError,
-           AttributeError, NameError)      # by `raise` statements only
+           BufferError, AttributeError, NameError)      # by `raise` statements only
 VAGUE = (RecursionError, UnicodeError)
 # Python's and NumPy's own words, which say what is wrong with the argument itself.
 CLEAR = re.compile("truth value of an array|inhomogeneous shape|object is not callable|"
