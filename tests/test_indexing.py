@@ -171,8 +171,7 @@ def test_random_traced_masks(case, op, how, data):
         found = run(onp.asarray(x), index[place])
     except NonConcreteBooleanIndexError:
         # The values count the true elements: only then.
-        marked = np.zeros((3, *shape), np.float32)[(slice(None), *index)].shape
-        assert op != "apply" and max(keep) > 1 and len(marked) == len(keep) + 1
+        assert op != "apply" and any(n != 1 for n in keep)
         return
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
