@@ -38,7 +38,7 @@ ArrayImpl = lib.ArrayImpl
 def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True,
           order: str | None = "K", ndmin: int = 0, device: DeviceLike = None,
           out_sharding: ShardingLike = None, subok: bool = False, ndmax: int = 64,
-          like: Any = None) -> Array:
+          like: ArrayLike | None = None) -> Array:
     """An array of nested lists of numbers and arrays, of one array, or of a scalar.
 
     Without `dtype`, Python numbers give int32, float32 or complex64 (64-bit ones with x64 on); a
@@ -82,7 +82,7 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
 
 def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
             copy: bool | None = None, device: DeviceLike = None, out_sharding: ShardingLike = None,
-            like: Any = None) -> Array:
+            like: ArrayLike | None = None) -> Array:
     """The same as `array`, but copied only where it has to be: arrays that fit are returned
     themselves.
 
@@ -344,7 +344,7 @@ dtypes.set_scalar_constructor(scalar_constructor)
 
 
 def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeLike = float,
-               count: int = -1, offset: int = 0, *, like: Any = None) -> Array:
+               count: int = -1, offset: int = 0, *, like: ArrayLike | None = None) -> Array:
     r"""A vector of the bytes of a buffer read as a dtype; the bytes are copied.
 
     Args:
@@ -386,7 +386,8 @@ def placed(name: str, x: Any, device: Any, out_sharding: Any) -> Any:
 
 
 def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
-          device: DeviceLike = None, out_sharding: ShardingLike = None, like: Any = None) -> Array:
+          device: DeviceLike = None, out_sharding: ShardingLike = None,
+          like: ArrayLike | None = None) -> Array:
     """An array of zeros.
 
     Args:
@@ -411,7 +412,8 @@ def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", 
 
 
 def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
-         device: DeviceLike = None, out_sharding: ShardingLike = None, like: Any = None) -> Array:
+         device: DeviceLike = None, out_sharding: ShardingLike = None,
+         like: ArrayLike | None = None) -> Array:
     """An array of ones.
 
     Args:
@@ -437,7 +439,8 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *
 
 
 def empty(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
-          device: DeviceLike = None, out_sharding: ShardingLike = None, like: Any = None) -> Array:
+          device: DeviceLike = None, out_sharding: ShardingLike = None,
+          like: ArrayLike | None = None) -> Array:
     """An array whose elements do not matter: zeros, since memory is always set.
 
     Args:
@@ -461,7 +464,7 @@ def empty(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", 
 
 def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None,
          order: str = "C", *, device: DeviceLike = None, out_sharding: ShardingLike = None,
-         like: Any = None) -> Array:
+         like: ArrayLike | None = None) -> Array:
     """An array filled with a value that broadcasts to its shape.
 
     Args:

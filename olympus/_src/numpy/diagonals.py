@@ -42,7 +42,7 @@ def _shifted(name: str, shape: tuple[int, int], k: int) -> tuple[Any, Any]:
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, order: str = "C",
-        *, device: DeviceLike = None, like: Any = None) -> Array:
+        *, device: DeviceLike = None, like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and zeros elsewhere.
 
     Args:
@@ -81,7 +81,7 @@ def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
     return convert(eq(*_shifted("eye", (n, m), k)), dtype)
 
 
-def identity(n: int, dtype: DTypeLike | None = None, *, like: Any = None) -> Array:
+def identity(n: int, dtype: DTypeLike | None = None, *, like: ArrayLike | None = None) -> Array:
     """The unit matrix.
 
     Args:

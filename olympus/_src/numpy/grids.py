@@ -49,7 +49,7 @@ __all__ = [
 
 def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | None = None,
            dtype: DTypeLike | None = None, *, device: DeviceLike = None,
-           out_sharding: ShardingLike = None, like: Any = None) -> Array:
+           out_sharding: ShardingLike = None, like: ArrayLike | None = None) -> Array:
     """The numbers from `start` (0 if only one argument is given) up to, not including, `stop`.
 
     All bounds must be concrete, because they decide the shape. Under jit use `lax.iota`, or mark
