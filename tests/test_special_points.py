@@ -115,6 +115,14 @@ def test_complex_zeros_and_infinities(name: str, dtype: str) -> None:
         np.testing.assert_allclose(g, w, rtol=1e-5, atol=1e-7)
 
 
+def test_complex_powers_of_0_are_0_where_the_exponent_is_positive() -> None:
+    exponents = np.array([1 + 1j, 0, 2, -1, 0.5 - 2j], np.complex64)
+    zeros = np.zeros(5, np.complex64)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(onp.power(zeros, exponents), np.power(zeros, exponents))
+    assert olympus.grad(lambda x: onp.power(x, 2 + 1j).real)(onp.complex64(0)) == 0
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_frexp_of_subnormals(dtype: str) -> None:
     """XLA's arithmetic on CPU takes those of float32 for 0."""
