@@ -6,6 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import olympus
+import olympus.numpy as onp
 from olympus._src.backend import eager  # noqa: F401  (installs evaluation)
 from olympus._src.core.staging import stage
 from olympus._src.numpy import (
@@ -269,6 +271,19 @@ def test_frames_of_add():
         frames.clear()
         stage(add, [aval, aval])
     assert len(frames) <= 10
+
+
+@pytest.mark.parametrize("name", ["ldexp", "vecdot", "matvec", "vecmat", "solve"])
+def test_rank_promotion_of_axes_that_broadcast(name):
+    function = onp.linalg.solve if name == "solve" else getattr(onp, name)
+    matrix, vector = onp.eye(3), onp.ones(3)
+    x, y = {"ldexp": (vector, vector.astype(int)), "vecdot": (vector, vector),
+            "vecmat": (vector, matrix)}.get(name, (matrix, vector))
+    with olympus.numpy_rank_promotion("raise"):
+        assert function(x, y).size in (1, 3)
+        with pytest.raises(ValueError, match=f"{name}: operands .* ranks"):
+            function(x[None], y)
+    assert function(x[None], y).ndim == function(x, y).ndim + 1
 
 
 def test_rank_promotion_option():

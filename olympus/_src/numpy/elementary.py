@@ -47,6 +47,7 @@ from .promote import (
     BOOL,
     array_args,
     broadcast_to,
+    check_ranks,
     choose,
     convert,
     promote_inexact,
@@ -783,6 +784,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if not dtypes.is_integer(e.dtype) and e.dtype != BOOL:
         raise ValueError(f"ldexp: x2 of dtype {e.dtype} given; integers are required.")
     (x,) = promote_real("ldexp", x1)
+    check_ranks("ldexp", (x.aval, e.aval))
     dtype, weak, wide = x.dtype, x.aval.weak_type, _widened(x)
     integer, _, bias = _layout(wide)
     e = convert(e, integer) if e.dtype == BOOL else e

@@ -27,7 +27,15 @@ from . import reductions
 from .diagonals import diagonal_of
 from .eager import as_ufunc
 from .options import CORE, core_options
-from .promote import array_args, broadcast_to, convert, promote_dtypes, refuse_option, to_array
+from .promote import (
+    array_args,
+    broadcast_to,
+    check_ranks,
+    convert,
+    promote_dtypes,
+    refuse_option,
+    to_array,
+)
 from .ufuncs import conjugate, multiply
 
 __all__ = ["cross", "diagonal", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot",
@@ -45,8 +53,13 @@ def contraction(x: Any, y: Any, pairs: Pairs, precision: Any, preferred: Any,
     return contract.dot_general(x, y, pairs, precision, preferred, out_sharding=out_sharding)
 
 
-def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
+def _operands(name: str, a: Any, b: Any, core: tuple[int, ...] = ()) -> tuple[Any, Any]:
+    """Arrays of one dtype; of those that have `core` axes each, the others are to broadcast."""
     x, y = promote_dtypes(name, a, b)
+    if core:
+        _at_least(name, x, core[0], 0)
+        _at_least(name, y, core[1], 1)
+        check_ranks(name, (x.aval, y.aval), core)
     return broadcast_to(x, x.shape), broadcast_to(y, y.shape)
 
 
@@ -406,9 +419,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
     >>> print(onp.vecdot(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
-    x, y = _operands("vecdot", x1, x2)
-    for i, z in enumerate((x, y)):
-        _at_least("vecdot", z, 1, i)
+    x, y = _operands("vecdot", x1, x2, (1, 1))
     _check_contracted("vecdot", x, y, x.ndim - 1, y.ndim - 1)
     row = lax_shape.expand_dims(conjugate(x), (x.ndim - 1,))
     column = lax_shape.expand_dims(y, (y.ndim,))
@@ -438,9 +449,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(onp.matvec(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
-    x, y = _operands("matvec", x1, x2)
-    _at_least("matvec", x, 2, 0)
-    _at_least("matvec", y, 1, 1)
+    x, y = _operands("matvec", x1, x2, (2, 1))
     found = matmul(x, lax_shape.expand_dims(y, (y.ndim,)))
     return lax_shape.squeeze(found, (found.ndim - 1,))
 
@@ -466,9 +475,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(onp.vecmat(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
     [31 42]
     """
-    x, y = _operands("vecmat", x1, x2)
-    _at_least("vecmat", x, 1, 0)
-    _at_least("vecmat", y, 2, 1)
+    x, y = _operands("vecmat", x1, x2, (1, 2))
     found = matmul(lax_shape.expand_dims(conjugate(x), (x.ndim - 1,)), y)
     return lax_shape.squeeze(found, (found.ndim - 2,))
 

@@ -300,13 +300,20 @@ def result_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
                         "an operand, or insert an axis with x[..., None].") from None
 
 
-def check_ranks(name: str, avals: Sequence[Any], mode: str) -> None:
-    """Warn or raise, as `olympus_numpy_rank_promotion` says, where ranks differ."""
-    if len({a.ndim for a in avals if a.ndim}) < 2:
+def check_ranks(name: str, avals: Sequence[Any], core: Sequence[int] = ()) -> None:
+    """Warn or raise, as `olympus_numpy_rank_promotion` says, where ranks differ.
+
+    Scalars go with everything; operands of which `core` axes each do not broadcast, do not.
+    """
+    mode = _rank_mode.value
+    ranks = ({a.ndim - n for a, n in zip(avals, core, strict=True)} if core else
+             {a.ndim for a in avals if a.ndim})
+    if mode == "allow" or len(ranks) < 2:
         return
-    message = (f"{name}: operands {' and '.join(map(str, avals))} given; equal ranks are required, "
-               f"because olympus_numpy_rank_promotion is {mode!r}; reshape an operand, or insert "
-               "an axis with x[..., None].")
+    besides = f" besides the last {' and '.join(map(str, core))} axes" if core else ""
+    message = (f"{name}: operands {' and '.join(map(str, avals))} given; equal ranks{besides} are "
+               f"required, because olympus_numpy_rank_promotion is {mode!r}; reshape one, or "
+               "insert an axis with x[..., None].")
     if mode == "raise":
         raise ValueError(message)
     source.warn(message)
@@ -321,13 +328,12 @@ def promote(name: str, *xs: Any, inexact: bool = False, scalars: bool = False) -
     xs = tuple([_promotable(name, x, i) if type(x) is int else operand(name, x, i)
                 for i, x in enumerate(xs)])
     avals = tuple([x.aval for x in xs])
-    rank_mode = _rank_mode.value
     key = (avals, inexact, _x64.value, _mode.value)
     plan = _plans.get(key)
     if plan is None:
         plan = _plans[key] = _plan(name, avals, inexact)
-    if rank_mode != "allow":
-        check_ranks(name, avals, rank_mode)
+    if _rank_mode.value != "allow":
+        check_ranks(name, avals)
     dtype, weak, shape = plan
     return [_fit(x, dtype, weak, None if scalars and not x.aval.shape else shape) for x in xs]
 

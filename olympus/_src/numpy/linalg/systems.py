@@ -41,7 +41,7 @@ from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, definitely_equal, less, prod, sequence, static_int
 from .. import products
-from ..promote import array_args, convert, inexact, promote_dtypes
+from ..promote import array_args, check_ranks, convert, inexact, promote_dtypes
 from ..reductions import wide_dtype
 
 __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power", "multi_dot",
@@ -97,6 +97,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
         raise ValueError(f"solve: {typeof(a)} and {typeof(b)} given; a vector of {a.shape[-1]} "
                          f"numbers, or matrices [..., {a.shape[-1]}, m], are required on the "
                          "right; for a batch of vectors write solve(a, b[..., None])[..., 0].")
+    check_ranks("solve", (typeof(a), typeof(b)), (2, 1 if vector else 2))
     x = lu_solve(a, expand_dims(b, (1,)) if vector else b)
     return squeeze(x, (-1,)) if vector else x
 
