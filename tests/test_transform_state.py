@@ -285,7 +285,10 @@ def test_an_interrupt_anywhere_leaves_the_state_as_it_was(call):
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
-def test_what_compiles_when_an_interrupt_comes_is_waited_for_at_exit():
+def test_what_compiles_when_an_interrupt_comes_is_waited_for_at_exit(request):
+    # A shell's background jobs ignore SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     entered, go, ended = threading.Event(), threading.Event(), []
 
     def compile_():
