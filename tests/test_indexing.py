@@ -127,7 +127,8 @@ def test_random_indices(case, op, how, data):
     values = np.float32(1.5) + np.arange(np.prod(keep), dtype=np.float32).reshape(keep)
     values = values.reshape(keep[data.draw(st.integers(0, len(keep))):]) if op != "divide" and (
         values.size == 1) else values
-    values = values if op != "set" else values[..., :1] * 0 + 7     # places may repeat
+    if op == "set":     # places may repeat
+        values = (values[..., :1] if values.ndim else values) * 0 + 7
     expected, slope = x.copy(), np.zeros_like(x)
     if op == "set":
         expected[index] = values

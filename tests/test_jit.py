@@ -515,7 +515,10 @@ assert (free * 2.0).device is first
     subprocess.run([sys.executable, "-c", script], env=environ, check=True)
 
 
-def test_a_list_two_thousand_deep_is_refused_by_its_name():
+def test_a_list_two_thousand_deep_is_refused_by_its_name(request):
+    limit = sys.getrecursionlimit()     # which other tests may have left higher
+    request.addfinalizer(lambda: sys.setrecursionlimit(limit))
+    sys.setrecursionlimit(1000)
     deep = 1.0
     for _ in range(2000):
         deep = [deep]

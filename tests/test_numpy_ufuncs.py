@@ -202,7 +202,7 @@ CREATION = [("arange", (2, 9, 3)), ("arange", (0.0, 1.0, 0.1)), ("arange", (3, 0
 
 @pytest.mark.parametrize(("name", "args"), CREATION)
 def test_creation(name, args):
-    check(getattr(creation, name)(*args), getattr(np, name)(*args))
+    check(getattr(onp, name)(*args), getattr(np, name)(*args))
 
 
 I32, F32, U8, B = (np.ones(3, d) for d in ("int32", "float32", "uint8", "bool"))
