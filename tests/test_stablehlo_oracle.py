@@ -30,8 +30,8 @@ LACKS = {
 # Rows whose results StableHLO leaves open.
 OPEN = dict.fromkeys(("lax.reduce_window-any-start", "lax.select_and_scatter-product"),
                      "how often a start that is no identity counts")
-# Where the interpreter of jaxlib 0.10.2 is wrong: it reads other elements in a gather whose indices
-# come of a scatter, though each of the two alone is right. NumPy, the rows' own oracle, is with XLA.
+# Where the interpreter of jaxlib 0.10.2 is wrong: it reads others in a gather whose indices
+# come of a scatter, though each of the two alone is right. NumPy is with XLA.
 OPEN |= dict.fromkeys(("unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d",
                        "intersect1d", "setdiff1d", "setxor1d"), "gathers at places from a scatter")
 TABLE = [row for table in tables().values() for row in table if isinstance(row, Op)]

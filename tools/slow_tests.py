@@ -1,4 +1,4 @@
-"""The tests that take more than two seconds, from pytest's own report: `tests/data/slow.txt`.
+"""The tests that take more than 0.8 seconds, from pytest's own report: `tests/data/slow.txt`.
 
     python -m pytest -n 2 -m "slow or not slow" --junitxml=report.xml
     python tools/slow_tests.py report.xml > tests/data/slow.txt
@@ -9,7 +9,7 @@
 import sys
 import xml.etree.ElementTree
 
-SECONDS = 2.0
+SECONDS = 0.8
 
 
 def main(report: str) -> None:
