@@ -19,13 +19,13 @@ from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
 from .bits import bitwise_and as both
 from .bits import bitwise_not
 from .bits import bitwise_or as either
-from .comparison import eq, lt, ne, select
+from .comparison import eq, gt, lt, ne, select
 from .convert import bitcast_convert_type
 from .families import INEXACT, Elementwise, operand
 
 __all__ = ["MendedElementwise", "mend_acos", "mend_acosh", "mend_asinh", "mend_atanh", "mend_cos",
            "mend_cosh", "mend_exp", "mend_expm1", "mend_log", "mend_sinh", "mend_sqrt", "mend_tanh",
-           "turned"]
+           "mended_pow", "turned"]
 
 Parts = tuple[Any, Any]
 Mend = Callable[[Any, Any, Any, Any], Parts]
@@ -59,6 +59,11 @@ def turned(mend: Mend) -> Mend:
 def mend_cos(a: Any, b: Any, p: Any, q: Any) -> Parts:
     """cos z is cosh iz."""
     return mend_cosh(neg(b), a, p, q)
+
+
+def mended_pow(x: Any, y: Any, out: Any) -> Any:
+    """0 to a power of positive real part is 0: XLA multiplies log 0 by the imaginary part."""
+    return _where(both(_zero(x), gt(real(y), 0)), 0, out)
 
 
 # Questions ---------------------------------------------------------------------------------------

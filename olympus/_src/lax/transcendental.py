@@ -14,9 +14,8 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .accuracy import AccuracyLike
-from .arithmetic import div, integer_pow, mul, neg, over_real, real, square, sub
-from .bits import bitwise_and
-from .comparison import eq, gt, select
+from .arithmetic import div, integer_pow, mul, neg, over_real, square, sub
+from .comparison import eq, select
 from .complex_cases import (
     MendedElementwise,
     mend_acos,
@@ -31,6 +30,7 @@ from .complex_cases import (
     mend_sinh,
     mend_sqrt,
     mend_tanh,
+    mended_pow,
     turned,
 )
 from .convert import convert_element_type_p
@@ -82,13 +82,8 @@ class Pow(Elementwise):
         if b.avals_in[1].dtype != b.avals_in[0].dtype:
             y = b.convert(y, b.avals_out[0])
         out, aval = b.op("stablehlo.power", [x, y]), b.avals_out[0]
-        return b.traced(_mended_pow, [x, y, out], [aval] * 3)[0] if dtypes.is_complex(
+        return b.traced(mended_pow, [x, y, out], [aval] * 3)[0] if dtypes.is_complex(
             aval.dtype) else out
-
-
-def _mended_pow(x: Any, y: Any, out: Any) -> Any:
-    """0 to a power of positive real part is 0: XLA multiplies log 0 by the imaginary part."""
-    return select(bitwise_and(eq(x, 0), gt(real(y), 0)), operand(0, out), out)
 
 
 def _pow_base(t: Any, z: Any, x: Any, y: Any) -> Any:
