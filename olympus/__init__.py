@@ -18,9 +18,7 @@ from . import (
     interpreters,
     lax,
     memory,
-    nn,
     numpy,
-    random,
     sharding,
     stages,
     tree,
@@ -28,6 +26,7 @@ from . import (
     typing,
 )
 from ._src.base.util import publish as _publish
+from ._src.base.util import submodule as _submodule
 from ._src.backend.array import Array, Shard
 from ._src.backend.devices import (
     default_backend,
@@ -120,12 +119,17 @@ __all__ = [
     "flatten_util", "float0", "fwd_and_bwd", "get_abstract_mesh", "get_mesh", "grad", "hessian",
     "host_count", "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
     "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
-    "log_compiles", "make_mesh", "make_olympuspr", "memory", "named_call", "named_scope", "nn",
+    "log_compiles", "make_mesh", "make_olympuspr", "memory", "named_call", "named_scope",
     "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "process_count", "process_index",
-    "pure_callback", "random", "remat", "reshard", "set_mesh", "sharding", "softmax_custom_jvp",
+    "pure_callback", "remat", "reshard", "set_mesh", "sharding", "softmax_custom_jvp",
     "stages", "threefry_partitionable", "transfer_guard", "transfer_guard_device_to_device",
     "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree", "tree_util", "typeof",
     "typing", "use_abstract_mesh", "value_and_grad", "vjp", "vmap",
 ]
 
 _publish(__name__)
+
+
+def __getattr__(name: str) -> object:
+    """A module that is imported when it is first named: nn, random, scipy, …"""
+    return _submodule(__name__, name)

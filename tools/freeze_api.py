@@ -50,7 +50,16 @@ MODULES = (
     "olympus.stages",
     "olympus.typing",
     "olympus.version",
+    "olympus.example_libraries.optimizers",
+    "olympus.example_libraries.stax",
+    "olympus.experimental.jet",
+    "olympus.experimental.ode",
+    "olympus.extend.random",
+    "olympus.image",
+    "olympus.ops",
+    "olympus.test_util",
 )
+PACKAGES = ("olympus.scipy.",)  # with all their modules
 FIRST = 301  # the most used names, which cover 95 % of all uses
 # These come with sharding.
 LATER = {"pmap", "process_index", "process_count", "with_sharding_constraint"}
@@ -71,7 +80,7 @@ def main(api_path, ranks_path):
         modules = json.load(file)["modules"]
     print('{"needed":\n' + json.dumps(needed(ranks_path)) + ",")
     blocks = []
-    for module in MODULES:
+    for module in (*MODULES, *(m for m in modules if m.startswith(PACKAGES))):
         lines = []
         for name, entry in sorted(modules[module]["names"].items()):
             variants = [v for k, v in entry.items() if k.startswith("params") and type(v) is list]

@@ -7,6 +7,7 @@ alive for long.
 
 import functools
 import importlib
+import importlib.util
 import struct
 import sys
 import threading
@@ -51,6 +52,18 @@ class _LazyModule(types.ModuleType):
         value = getattr(importlib.import_module(self.__name__), name)
         setattr(self, name, value)
         return value
+
+
+def submodule(package: str, name: str) -> types.ModuleType:
+    """A package's public module, imported now; AttributeError for a name that is none.
+
+    For the `__getattr__` of a package (PEP 562): what is not used costs its import nothing.
+    """
+    path = f"{package}.{name}"
+    if name.startswith("_") or importlib.util.find_spec(path) is None:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name,
+                             obj=sys.modules[package])
+    return importlib.import_module(path)
 
 
 def member(kind: Any, value: Any, what: str) -> Any:

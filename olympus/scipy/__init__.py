@@ -1,0 +1,10 @@
+"""Functions of SciPy on arrays. Its modules are imported when they are first named."""
+
+from .._src.base.util import submodule as _submodule
+
+__all__ = []
+
+
+def __getattr__(name: str) -> object:
+    """A module of this package."""
+    return _submodule(__name__, name)
