@@ -258,6 +258,39 @@ def test_negative_and_several_static_argnums():
     assert float(f(1., 2, 3)) == 5.
 
 
+@pytest.mark.parametrize(("numbers", "kinds"), [
+    (-1, {1: "s", 2: "ds", 3: "dds"}),
+    (-2, {2: "sd", 3: "dsd"}),
+    ((-1, 0), {1: "s", 2: "ss", 3: "sds"}),
+    ((1, -1), {1: "s", 2: "ds", 3: "dss"}),
+])
+def test_a_static_argument_counted_from_the_last_of_each_call(numbers, kinds):
+    traced = []
+
+    def f(*args):
+        traced.append("".join("s" if type(x) is int else "d" for x in args))
+        return sum(args)
+
+    g = jit(f, static_argnums=numbers)
+    for count in [*kinds, *kinds]:
+        assert float(g(*range(1, count + 1))) == count * (count + 1) / 2
+    assert traced == list(kinds.values())
+    with pytest.raises(ValueError, match="static_argnums has -4; f is called with 2 positional"):
+        jit(f, static_argnums=-4)(1, 2)
+    with pytest.raises(ValueError, match="static_argnums has -1099.*below 2"):
+        jit(f, static_argnums=-2**40)
+
+
+def test_a_donated_argument_counted_from_the_last_of_each_call():
+    f = jit(lambda *args: sum(args), donate_argnums=-1)
+    for count in (2, 3, 2):
+        xs = [jnp.ones(3) for _ in range(count)]
+        f(*xs)
+        assert [x.is_deleted() for x in xs] == [False] * (count - 1) + [True]
+    with pytest.raises(ValueError, match="is static and donated"):
+        jit(lambda *args: args, donate_argnums=0, static_argnums=-1)(1)
+
+
 # Donation
 
 

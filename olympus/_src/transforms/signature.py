@@ -28,6 +28,11 @@ class Call:
     __slots__ = ("leaves", "avals", "in_tree", "statics", "static_kwargs", "arity", "key",
                  "cacheable")
 
+    @property
+    def positions(self) -> list[int]:
+        """Of the dynamic positional arguments."""
+        return [i for i in range(self.arity) if i not in self.statics]
+
     def merged(self, dynamic: Sequence[Any]) -> list[Any]:
         """Positional arguments with the static ones back in their places."""
         if not self.statics:
@@ -56,8 +61,7 @@ class Signature:
         both = [*{*self.static_argnums} & {*self.donate_argnums},
                 *{*self.static_argnames} & {*self.donate_argnames}]
         if both:
-            raise ValueError(f"jit: argument {both[0]!r} of {self.name} is static and donated; one "
-                             "of them is required: static arguments have no buffer.")
+            raise _static_and_donated(both[0], self.name)
         self.donates = bool(self.donate_argnums or self.donate_argnames)
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
 
@@ -91,10 +95,11 @@ class Signature:
             if not variadic and not -count <= i < count:
                 raise ValueError(f"jit: {what}_argnums has {i}; {self.name} has {count} "
                                  "positional arguments; give an index in that range.")
-            if variadic and not 0 <= i < 2**31:
-                raise ValueError(f"jit: {what}_argnums has {i}; {self.name} takes any number of "
-                                 "positional arguments; give an index counted from the first.")
-        nums = tuple(i + count if i < 0 else i for i in nums)
+            if variadic and not -2**31 <= i < 2**31:
+                raise ValueError(f"jit: {what}_argnums has {i}; an index below 2**31 is required; "
+                                 "count from the first argument, or from the last.")
+        if not variadic:    # else each call has its own number of arguments
+            nums = tuple(i + count if i < 0 else i for i in nums)
         known = {p.name for p in parameters}
         for name in names:
             if name not in known and not keywords:
@@ -103,16 +108,24 @@ class Signature:
         if argnums is None:
             nums = tuple(positional.index(n) for n in names if n in positional)
         elif argnames is None:
-            names = tuple(positional[i] for i in nums if i < len(positional)
+            names = tuple(positional[i] for i in nums if 0 <= i < len(positional)
                           and parameters[i].kind is not inspect.Parameter.POSITIONAL_ONLY)
         return tuple(dict.fromkeys(nums)), tuple(dict.fromkeys(names))
+
+    def _positions(self, what: str, argnums: tuple[int, ...], count: int) -> set[int]:
+        """The positions that argnums name in a call of `count` positional arguments."""
+        if argnums and min(argnums) < -count:
+            raise ValueError(f"jit: {what}_argnums has {min(argnums)}; {self.name} is called with "
+                             f"{count} positional arguments; give an index in that range.")
+        return {i + count if i < 0 else i for i in argnums}
 
     def call(self, args: tuple, kwargs: dict[str, Any]) -> Call:
         """Flatten a call: dynamic leaves with their avals, static values, and the key."""
         call = Call()
         if self.static_argnums or self.static_argnames:
-            dynamic = tuple([a for i, a in enumerate(args) if i not in self.static_argnums])
-            call.statics = {i: args[i] for i in self.static_argnums if i < len(args)}
+            statics = self._positions("static", self.static_argnums, len(args))
+            dynamic = tuple([a for i, a in enumerate(args) if i not in statics])
+            call.statics = {i: args[i] for i in statics if i < len(args)}
             call.static_kwargs = {k: kwargs[k] for k in self.static_argnames if k in kwargs}
             kwargs = {k: v for k, v in kwargs.items() if k not in call.static_kwargs}
         else:
@@ -122,7 +135,7 @@ class Signature:
         try:
             call.avals = tuple([abstract(x) for x in call.leaves])
         except TypeError:
-            raise self._leaf_error(args, kwargs, dynamic) from None
+            raise self._leaf_error(call, kwargs, dynamic) from None
         static_key, call.cacheable = (), True
         if call.statics or call.static_kwargs:
             static_key, call.cacheable = self._static_key(call)
@@ -151,18 +164,16 @@ class Signature:
     def leaf_names(self, call: Call) -> tuple[str, ...]:
         """A name for each dynamic leaf: the parameter and the path below it."""
         dynamic, kwargs = tree_unflatten(call.in_tree, call.leaves)
-        positions = [i for i in range(call.arity) if i not in call.statics]
         names = []
-        for position, arg in zip(positions, dynamic):
+        for position, arg in zip(call.positions, dynamic):
             base = self.argument_name(position)
             names += [base + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
         for key in sorted(kwargs):
             names += [key + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
         return tuple(names)
 
-    def _leaf_error(self, args: tuple, kwargs: dict[str, Any], dynamic: tuple) -> TypeError:
-        positions = [i for i in range(len(args)) if i not in self.static_argnums]
-        trees = [(self.argument_name(i), a) for i, a in zip(positions, dynamic)]
+    def _leaf_error(self, call: Call, kwargs: dict[str, Any], dynamic: tuple) -> TypeError:
+        trees = [(self.argument_name(i), a) for i, a in zip(call.positions, dynamic)]
         for name, arg in (*trees, *kwargs.items()):
             for path, leaf in tree_flatten_with_path(arg)[0]:
                 try:
@@ -182,10 +193,12 @@ class Signature:
         if not self.donates:
             return (False,) * len(call.leaves)
         dynamic, kwargs = tree_unflatten(call.in_tree, call.leaves)
-        positions = [i for i in range(call.arity) if i not in call.statics]
+        donated = self._positions("donate", self.donate_argnums, call.arity)
+        if both := donated & call.statics.keys():
+            raise _static_and_donated(self.argument_name(min(both)), self.name)
         flags: list[bool] = []
-        for position, arg in zip(positions, dynamic):
-            flags += [position in self.donate_argnums] * len(tree_flatten(arg)[0])
+        for position, arg in zip(call.positions, dynamic):
+            flags += [position in donated] * len(tree_flatten(arg)[0])
         for key in sorted(kwargs):
             flags += [key in self.donate_argnames] * len(tree_flatten(kwargs[key])[0])
         return tuple(flags)
@@ -205,6 +218,11 @@ class Signature:
         if self.out_shardings is None:
             return []
         return _shardings_of_leaves("out_shardings", out_tree, self.out_shardings)
+
+
+def _static_and_donated(argument: int | str, name: str) -> ValueError:
+    return ValueError(f"jit: argument {argument!r} of {name} is static and donated; one of them is "
+                      "required: static arguments have no buffer.")
 
 
 def _indices(value: Any, what: str) -> tuple[int, ...]:
