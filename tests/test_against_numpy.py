@@ -416,6 +416,11 @@ KEYWORDS: list[tuple[str, Call]] = [
     ("argpartition", lambda o: o.argpartition(X[::-1], 0, kind="introselect", order=None)[0]),
     ("unravel_index", lambda o: o.unravel_index(np.arange(24), (2, 3, 4), order="F")),
     ("cumulative_sum", lambda o: o.cumulative_sum(X, out=None)),
+    ("matrix_rank", lambda o: o.linalg.matrix_rank(A=M)), ("tri", lambda o: o.tri(2, like=None)),
+    ("concatenate to a narrower kind",
+     lambda o: o.concatenate([X], dtype="int32", casting="unsafe")),
+    ("genfromtxt", lambda o: o.genfromtxt(["1,2", "3,"], delimiter=",", like=None)),
+    ("loadtxt", lambda o: o.loadtxt(["1 2"], like=None)),
     ("dot", lambda o: o.dot(M, M[0], out=None)), ("clip", lambda o: o.clip(X, a_min=1, a_max=3)),
 ]
 
@@ -429,7 +434,17 @@ def test_keywords_are_numpys(call: Call) -> None:
     (lambda: onp.zeros(3, order="F"), ValueError, "zeros: order 'F' given; programs see no"),
     (lambda: onp.array([[1]], ndmax=1), ValueError, "at most ndmax = 1"),
     (lambda: onp.ones(3, like=X), TypeError, "ones: like of type ndarray"),
-    (lambda: onp.concatenate([X], dtype="int32", casting="safe"), TypeError, "casting 'safe'"),
+    (lambda: onp.tri(3, like=X), TypeError, "tri: like of type ndarray"),
+    (lambda: onp.loadtxt(["1"], like=X), TypeError, "loadtxt: like of type ndarray"),
+    (lambda: onp.genfromtxt(["1"], like=X), TypeError, "genfromtxt: like of type ndarray"),
+    (lambda: onp.stack([X], dtype="int32"), TypeError, "stack: float64.6. and dtype int32 given"),
+    (lambda: onp.hstack([X, X > 1], casting="equiv"), TypeError, "rule 'equiv'"),
+    (lambda: onp.linalg.matrix_rank(M=M, A=M), TypeError, "matrix_rank: M and A given"),
+    (lambda: onp.linalg.multi_dot([M, M.T], out=X), TypeError, "multi_dot: the argument out"),
+    *[(lambda f=f: getattr(onp.fft, f)(M, out=X), TypeError, f"{f}: the argument out is given")
+      for f in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftn", "ifftn", "rfftn",
+                "irfftn", "fft2", "ifft2", "rfft2", "irfft2")],
+    (lambda: onp.concatenate([X], dtype="int32", casting="safe"), TypeError, "rule 'safe'"),
     (lambda: onp.clip(X, 1, a_min=2), ValueError, "they mean the same"),
     (lambda: onp.clip(X, 1, out=X), TypeError, "clip: the argument out is given"),
     (lambda: onp.dot(X, X, out=X), TypeError, "dot: the argument out is given"),
@@ -438,7 +453,8 @@ def test_keywords_are_numpys(call: Call) -> None:
     (lambda: onp.partition(X, 1, kind="other"), ValueError, "'introselect' is required"),
     (lambda: onp.isin(X, X, kind="other"), ValueError, "isin: kind 'other' given"),
     (lambda: onp.unravel_index(1, (2, 3), order="K"), ValueError, "'C' or 'F' is required"),
-], ids=["order", "ndmax", "like", "casting", "a_min", "clip-out", "dot-out", "concat-out",
+], ids=["order", "ndmax", "like", "tri", "loadtxt", "genfromtxt", "kind", "equiv", "A", "multi_dot",
+        *[f"fft{i}" for i in range(14)], "casting", "a_min", "clip-out", "dot-out", "concat-out",
         "cumulative-out", "partition", "isin", "unravel_index"])
 def test_keywords_that_arrays_cannot_honour(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):

@@ -106,6 +106,23 @@ def test_tracers_know_sizes_and_grads_values():
     assert float(olympus.grad(known)(1.5)) == 3.0
 
 
+@pytest.mark.parametrize(("kind", "to", "offset"), [
+    ("i4", "i2", 2), ("i4", "u1", 3), ("i4", "i4", 0), ("c8", "f4", 4), ("c8", "c8", 0),
+    ("f4", "?", 1), ("i4", "i2", 3), ("i4", "i2", -1), ("i2", "i4", 0), ("?", "u1", 0)])
+def test_getfield_reads_bytes(kind, to, offset):
+    values = (np.arange(-3, 3).reshape(2, 3) * (1 if kind == "?" else 1000)).astype(kind)
+    for x in (values, values[0, 0]):
+        try:
+            expected = np.asarray(x).getfield(to, offset)
+        except ValueError:
+            with pytest.raises(ValueError, match="getfield: .* bytes of an element"):
+                onp.asarray(x).getfield(to, offset)
+        else:
+            found = onp.asarray(x).getfield(to, offset)
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "float16", "float32",
                                    "complex64"])
 def test_byteswap(dtype):

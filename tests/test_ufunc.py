@@ -354,3 +354,69 @@ def test_frompyfunc_makes_ufuncs():
 
 def max_of(x, y):
     return onp.maximum(x, y)
+
+
+SIGNATURES = ["dd->d", "ff->f", (None, None, "f8"), ("f8", None, None), ("f8",), "d", "dd->f",
+              "dd", np.float64, ("f4", "f8", None), "ii->i", "??->?", (None,) * 3]
+
+
+@pytest.mark.parametrize("signature", SIGNATURES, ids=str)
+def test_signature_chooses_the_loop(signature):
+    """As NumPy: of the functions that have such a loop."""
+    x, y = np.array([1, 2], "i4"), np.array([3.0, 4.0], "f4")
+    with olympus.enable_x64(True):
+        for name in ("add", "less", "logaddexp", "matmul", "gcd"):
+            for a in (x, y):
+                mine, theirs = (outcome(lambda m=m, a=a, n=name: getattr(m, n)(
+                    a, a, signature=signature)) for m in (onp, np))
+                agree(mine, theirs, f"{name} {a.dtype}")
+
+
+def test_signature_beside_dtype_is_refused():
+    with pytest.raises(TypeError, match="add: dtype and signature given"):
+        onp.add(1.0, 2.0, dtype="f4", signature="ff->f")
+    with pytest.raises(TypeError, match="has no loops|no loops to choose"):
+        onp.frompyfunc(lambda x: x, 1, 1)(1.0, signature="f->f")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_resolve_dtypes_says_what_a_call_has(name):
+    """For each dtype that a call takes."""
+    f = getattr(onp, name)
+    kinds = ("?", "i1", "u2", "i4", "i8", "bfloat16", "f2", "f4", "f8", "c8", "c16")
+    with olympus.enable_x64(True):
+        for kind in kinds:
+            dtype = onp.dtype(kind)
+            try:
+                found = olympus.eval_shape(f, *[onp.ones((2, 2), dtype)] * f.nin)
+            except (TypeError, ValueError):
+                continue
+            found = found if isinstance(found, tuple) else (found,)
+            given = (dtype,) * f.nin + (None,) * f.nout
+            assert f.resolve_dtypes(given)[f.nin:] == tuple([x.dtype for x in found])
+
+
+I2, I4, F4, F8, C8 = map(np.dtype, ("i2", "i4", "f4", "f8", "c8"))
+RESOLVED = [
+    ("add", (F4, int, None), {}), ("add", (int, float, None), {}), ("add", (complex, F4, None), {}),
+    ("sin", (F4, None), {}), ("add", (F4, None, None), {}),
+    ("add", (I4, I4, F4), {"casting": "no"}),
+    ("add", (I4, I4), {}), ("add", [F4, F4, None], {}), ("add", ("f4", F4, None), {}),
+    ("add", (F4, F4, I4), {}), ("add", (F4, F4, F8), {}), ("logical_and", (F4, F4, None), {}),
+    ("add", (I4, I4, None), {"signature": "dd->d"}), ("sin", (C8, None), {"signature": "f->f"}),
+    ("absolute", (C8, None), {"signature": (None, F8)}),
+    ("absolute", (C8, None), {"signature": (None, F4)}), ("ldexp", (F4, I4, None), {}),
+    ("add", (None, I2, None), {"reduction": True}),
+    ("multiply", (F4, I2, None), {"reduction": True}),
+    ("add", (None, I2, F4), {"reduction": True}), ("add", (F4, None, None), {"reduction": True}),
+    ("logical_or", (None, F4, None), {"reduction": True}),
+]
+
+
+@pytest.mark.parametrize("row", RESOLVED, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}")
+def test_resolve_dtypes_is_numpys(row):
+    name, given, options = row
+    with olympus.enable_x64(True):
+        mine, theirs = (outcome(lambda m=m: getattr(m, name).resolve_dtypes(given, **options))
+                        for m in (onp, np))
+    assert mine == theirs

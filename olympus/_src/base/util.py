@@ -121,6 +121,21 @@ def wraps(fun: Callable[..., Any], attributes: bool = False) -> Callable[[Any], 
     return functools.wraps(fun, assigned, ("__dict__",) if attributes else ())
 
 
+def also_named(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator: keywords that are other names of parameters, as NumPy's beside JAX's."""
+    def decorate(fun: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(fun)
+        def body(*args: Any, **options: Any) -> R:
+            for other in names.keys() & options.keys():
+                if names[other] in options:
+                    raise TypeError(f"{fun.__name__}: {names[other]} and {other} given; they mean "
+                                    "the same; pass one of them.")
+                options[names[other]] = options.pop(other)
+            return fun(*args, **options)
+        return body
+    return decorate
+
+
 def lazy_module(name: str) -> types.ModuleType:
     """Return a stand-in for module `name`, loaded when one of its attributes is first read."""
     return _LazyModule(name)

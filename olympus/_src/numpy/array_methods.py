@@ -373,6 +373,31 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
         reshape(self, (*shape[:-1], floor_div(shape[-1], ratio), ratio)), to)
 
 
+def _getfield(self: Any, dtype: Any, offset: int = 0) -> Any:
+    """Some of the bytes of each element read as another dtype.
+
+    Args:
+      dtype: the dtype to read them as.
+      offset: the first of the bytes, the least significant one being 0.
+
+    Returns:
+      A new array of that dtype and the same shape, not NumPy's second name of the same memory.
+
+    Raises ValueError where the bytes are not inside of the element, and for narrower dtypes.
+
+    >>> import olympus.numpy as onp
+    >>> print(onp.array([1 + 2j]).getfield(onp.float32, 4))
+    [2.]
+    """
+    to, offset = dtypes.requested_dtype("getfield", dtype), static_int(offset, "getfield", "offset")
+    old, new = dtypes.itemsize_bits(self.dtype), dtypes.itemsize_bits(to)
+    if old < 8 or new < 8 or offset < 0 or 8 * offset + new > old:
+        raise ValueError(f"getfield: {self.aval} as {dtypes.long_name(to)} from byte {offset} on "
+                         f"given; bytes of an element are required, which has {old} bits.")
+    data = _view(reshape(self, (*self.shape, 1)), np.uint8)
+    return reshape(_view(data[..., offset:offset + new // 8], to), self.shape)
+
+
 def _namespace(self: Any, /, *, api_version: str | None = None) -> Any:
     """The module with the functions of the array API standard."""
     if api_version is not None and api_version not in VERSIONS:
@@ -427,7 +452,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "sum": reductions.sum, "swapaxes": manipulation.swapaxes,
     "take": take, "to_device": _to_device, "trace": products.trace,
     "transpose": _transpose, "var": statistics.var,
-    "view": _view,
+    "view": _view, "getfield": _getfield,
 }
 
 PROPERTIES: dict[str, property] = {

@@ -100,8 +100,8 @@ def identity(n: int, dtype: DTypeLike | None = None, *, like: ArrayLike | None =
     return eye(n, dtype=dtype, like=like)
 
 
-@fused(static=("N", "M", "k", "dtype"))
-def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *,
+        like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and below, zeros above.
 
     Args:
@@ -109,6 +109,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
       M: number of columns; as many unless given.
       k: which diagonal: 0 is the main one, positive ones lie above it.
       dtype: of the result; float32 (float64 with x64) by default.
+      like: None or an array of olympus; it has no effect.
 
     Returns:
       [N, M].
@@ -118,9 +119,14 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     [[1. 0. 0.]
      [1. 1. 0.]]
     """
-    shape = canonical_shape((N, N if M is None else M), "tri")
-    return convert(ge(*_shifted("tri", shape, k)),  # type: ignore[arg-type]
-                   dtypes.requested_dtype("tri", float if dtype is None else dtype))
+    check_layout("tri", None, like)
+    return _tri(shape=canonical_shape((N, N if M is None else M), "tri"), k=k,
+                dtype=dtypes.requested_dtype("tri", float if dtype is None else dtype))
+
+
+@fused(static=("shape", "k", "dtype"))
+def _tri(*, shape: Any, k: int, dtype: Any) -> Any:
+    return convert(ge(*_shifted("tri", shape, k)), dtype)
 
 
 def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:

@@ -35,7 +35,7 @@ from ..types.shape import (
 )
 from ..types.sharding import DeviceLike
 from . import manipulation
-from .promote import array_args, to_array
+from .promote import array_args, refuse_option, to_array
 from .ufuncs import divide
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn",
@@ -47,8 +47,10 @@ _NORMS = ("backward", "ortho", "forward")
 
 # The one path of all transforms ------------------------------------------------------------------
 
-def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
+def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None,
+               out: None) -> Any:
     """Check the arguments of a transform over several axes and run it."""
+    refuse_option(name, out=out)
     (x,) = array_args(name, a)
     aval = typeof(x)
     if kind == FftType.RFFT and dtypes.is_complex(aval.dtype):
@@ -159,15 +161,17 @@ def _trailing(x: Any, kind: FftType, sizes: Dims, axes: Dims) -> Any:
 
 # One axis ----------------------------------------------------------------------------------------
 
-def _one(name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | None) -> Any:
+def _one(name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | None,
+         out: None) -> Any:
     if isinstance(axis, (list, tuple)):
         raise ValueError(f"{name}: axis {axis} given; one axis is required; use fftn, or "
                          "transform one axis after the other.")
     s = None if n is None else (n,)
-    return _transform(name, kind, a, s, (axis,), norm)
+    return _transform(name, kind, a, s, (axis,), norm, out)
 
 
-def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def fft(a: ArrayLike, n: int | None = None, axis: int = -1,
+        norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform along an axis: the sums of a[j] exp(-2πi jk/n) over j.
 
     Args:
@@ -176,6 +180,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
       axis: the axis.
       norm: where the factor 1/n is: "backward" (default) has it in the inverse, "forward" here,
         "ortho" has 1/sqrt(n) in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       The transform, complex64 or complex128, with n elements along the axis. 16-bit floats are
@@ -187,10 +192,11 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
     >>> onp.fft.fft(onp.array([1., 0., 0., 0.]))
     Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
-    return _one("fft", FftType.FFT, a, n, axis, norm)
+    return _one("fft", FftType.FFT, a, n, axis, norm, out)
 
 
-def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ifft(a: ArrayLike, n: int | None = None, axis: int = -1,
+         norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fft`: the sums of a[k] exp(2πi jk/n) over k, divided by n.
 
     Args:
@@ -199,6 +205,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       axis: the axis.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n elements along the axis.
@@ -209,10 +216,11 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     >>> print(onp.fft.ifft(onp.array([4., 0., 0., 0.])))
     [1.+0.j 1.+0.j 1.+0.j 1.+0.j]
     """
-    return _one("ifft", FftType.IFFT, a, n, axis, norm)
+    return _one("ifft", FftType.IFFT, a, n, axis, norm, out)
 
 
-def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def rfft(a: ArrayLike, n: int | None = None, axis: int = -1,
+         norm: str | None = None, out: None = None) -> Array:
     """The first n//2 + 1 terms of the `fft` of real numbers; the others are their conjugates.
 
     Args:
@@ -221,6 +229,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       axis: the axis.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the axis.
@@ -231,10 +240,11 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     >>> print(onp.fft.rfft(onp.array([1., 2., 1., 2.])))
     [ 6.+0.j  0.+0.j -2.+0.j]
     """
-    return _one("rfft", FftType.RFFT, a, n, axis, norm)
+    return _one("rfft", FftType.RFFT, a, n, axis, norm, out)
 
 
-def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def irfft(a: ArrayLike, n: int | None = None, axis: int = -1,
+          norm: str | None = None, out: None = None) -> Array:
     """The real series whose `rfft` is `a`.
 
     The imaginary parts of the first term, and of the last for an even n, have no effect.
@@ -247,6 +257,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
       axis: the axis.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64, with n elements along the axis.
@@ -257,7 +268,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     >>> onp.fft.irfft(onp.fft.rfft(onp.array([1., 2., 3.])), 3)
     Array([1., 2., 3.], dtype=float32)
     """
-    return _one("irfft", FftType.IRFFT, a, n, axis, norm)
+    return _one("irfft", FftType.IRFFT, a, n, axis, norm, out)
 
 
 def _swapped(norm: str | None) -> str | None:
@@ -267,7 +278,8 @@ def _swapped(norm: str | None) -> str | None:
     return {"backward": "forward", None: "forward", "forward": "backward"}.get(norm, norm)
 
 
-def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
+         norm: str | None = None, out: None = None) -> Array:
     """The real `fft` of a series with Hermitian symmetry, a[-j] = conj(a[j]), of which `a` is half.
 
     Args:
@@ -276,6 +288,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       axis: the axis.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64, with n elements along the axis.
@@ -288,10 +301,11 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     """
     (x,) = array_args("hfft", a)
     x = convert_element_type(x, dtypes.to_complex_dtype(typeof(x).dtype))
-    return _one("hfft", FftType.IRFFT, conj(x), n, axis, _swapped(norm))
+    return _one("hfft", FftType.IRFFT, conj(x), n, axis, _swapped(norm), out)
 
 
-def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1,
+          norm: str | None = None, out: None = None) -> Array:
     """The inverse of `hfft`: half of a Hermitian series from its real spectrum.
 
     Args:
@@ -300,6 +314,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
       axis: the axis.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the axis.
@@ -310,13 +325,13 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     >>> onp.fft.ihfft(onp.array([8., -2., 0., -2.])).real
     Array([1., 2., 3.], dtype=float32)
     """
-    return conj(_one("ihfft", FftType.RFFT, a, n, axis, _swapped(norm)))
+    return conj(_one("ihfft", FftType.RFFT, a, n, axis, _swapped(norm), out))
 
 
 # Several axes ------------------------------------------------------------------------------------
 
 def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-         norm: str | None = None) -> Array:
+         norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform over several axes, any number of them.
 
     Args:
@@ -325,6 +340,7 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
       axes: different axes; by default the last `len(s)`, or all.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128.
@@ -336,11 +352,11 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
     [[4.+0.j 0.+0.j]
      [0.+0.j 0.+0.j]]
     """
-    return _transform("fftn", FftType.FFT, a, s, axes, norm)
+    return _transform("fftn", FftType.FFT, a, s, axes, norm, out)
 
 
 def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-          norm: str | None = None) -> Array:
+          norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fftn`.
 
     Args:
@@ -349,6 +365,7 @@ def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
       axes: different axes; by default the last `len(s)`, or all.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128.
@@ -360,11 +377,11 @@ def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
     [[1.+0.j 1.+0.j]
      [1.+0.j 1.+0.j]]
     """
-    return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
+    return _transform("ifftn", FftType.IFFT, a, s, axes, norm, out)
 
 
 def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-          norm: str | None = None) -> Array:
+          norm: str | None = None, out: None = None) -> Array:
     """The half of the `fftn` of real numbers that determines the rest.
 
     Args:
@@ -373,6 +390,7 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
       axes: different axes; by default the last `len(s)`, or all.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the last of the axes.
@@ -385,11 +403,11 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
     >>> onp.fft.rfftn(onp.ones((2, 4))).shape
     (2, 3)
     """
-    return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
+    return _transform("rfftn", FftType.RFFT, a, s, axes, norm, out)
 
 
 def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-           norm: str | None = None) -> Array:
+           norm: str | None = None, out: None = None) -> Array:
     """The real array whose `rfftn` is `a`.
 
     Args:
@@ -398,6 +416,7 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
       axes: different axes; by default the last `len(s)`, or all.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64.
@@ -409,7 +428,7 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
     [[1. 1.]
      [1. 1.]]
     """
-    return _transform("irfftn", FftType.IRFFT, a, s, axes, norm)
+    return _transform("irfftn", FftType.IRFFT, a, s, axes, norm, out)
 
 
 def _pair(name: str, axes: Any) -> Any:
@@ -421,7 +440,7 @@ def _pair(name: str, axes: Any) -> Any:
 
 
 def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-         norm: str | None = None) -> Array:
+         norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform over two axes, the last ones by default.
 
     Args:
@@ -430,6 +449,7 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
       axes: two different axes.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128.
@@ -441,11 +461,11 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     [[4.+0.j 0.+0.j]
      [0.+0.j 0.+0.j]]
     """
-    return _transform("fft2", FftType.FFT, a, s, _pair("fft2", axes), norm)
+    return _transform("fft2", FftType.FFT, a, s, _pair("fft2", axes), norm, out)
 
 
 def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-          norm: str | None = None) -> Array:
+          norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fft2`.
 
     Args:
@@ -454,6 +474,7 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
       axes: two different axes.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128.
@@ -465,11 +486,11 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     [[1.+0.j 1.+0.j]
      [1.+0.j 1.+0.j]]
     """
-    return _transform("ifft2", FftType.IFFT, a, s, _pair("ifft2", axes), norm)
+    return _transform("ifft2", FftType.IFFT, a, s, _pair("ifft2", axes), norm, out)
 
 
 def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-          norm: str | None = None) -> Array:
+          norm: str | None = None, out: None = None) -> Array:
     """The half of the `fft2` of real numbers that determines the rest.
 
     Args:
@@ -478,6 +499,7 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
       axes: two different axes.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       complex64 or complex128, with n//2 + 1 elements along the last of the axes.
@@ -490,11 +512,11 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     >>> onp.fft.rfft2(onp.ones((2, 4))).shape
     (2, 3)
     """
-    return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm)
+    return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm, out)
 
 
 def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-           norm: str | None = None) -> Array:
+           norm: str | None = None, out: None = None) -> Array:
     """The real array whose `rfft2` is `a`.
 
     Args:
@@ -503,6 +525,7 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
       axes: two different axes.
       norm: where the factor is: "backward" (default) has it in the inverse, "forward" in the other
         direction, "ortho" its root in both.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       float32 or float64.
@@ -514,7 +537,7 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
     [[1. 1.]
      [1. 1.]]
     """
-    return _transform("irfft2", FftType.IRFFT, a, s, _pair("irfft2", axes), norm)
+    return _transform("irfft2", FftType.IRFFT, a, s, _pair("irfft2", axes), norm, out)
 
 
 # Frequencies -------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, DTypeLike
+from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import by_numpy
 from ..types import dtypes
-from .creation import asarray
+from .creation import asarray, check_layout
 
 __all__ = ["fromfile", "fromiter", "fromstring", "genfromtxt", "load", "loadtxt"]
 
@@ -120,12 +120,14 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     return asarray(found)
 
 
-def loadtxt(fname: Any, dtype: DTypeLike = float, **options: Any) -> Array:
+def loadtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
+            **options: Any) -> Array:
     """The numbers of a text file, a row per line.
 
     Args:
       fname: a path, a file that is open, or an iterable of lines.
       dtype: of the numbers.
+      like: None or an array of olympus; it has no effect.
       options: the others of `numpy.loadtxt`: comments, delimiter, converters, skiprows, usecols,
         unpack, ndmin, encoding, max_rows and quotechar.
 
@@ -138,15 +140,18 @@ def loadtxt(fname: Any, dtype: DTypeLike = float, **options: Any) -> Array:
     [[1. 2.]
      [3. 4.]]
     """
+    check_layout("loadtxt", None, like)
     return asarray(by_numpy("loadtxt", np.loadtxt, fname, _host_dtype("loadtxt", dtype), **options))
 
 
-def genfromtxt(fname: Any, dtype: DTypeLike = float, **options: Any) -> Array:
+def genfromtxt(fname: Any, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
+               **options: Any) -> Array:
     """The numbers of a text file in which some may be missing, a row per line.
 
     Args:
       fname: a path, a file that is open, or an iterable of lines.
       dtype: one dtype for all numbers; there are no records.
+      like: None or an array of olympus; it has no effect.
       options: the others of `numpy.genfromtxt`: delimiter, missing_values, filling_values …
 
     Returns:
@@ -157,5 +162,6 @@ def genfromtxt(fname: Any, dtype: DTypeLike = float, **options: Any) -> Array:
     [[ 1.  2.]
      [ 3. nan]]
     """
+    check_layout("genfromtxt", None, like)
     dtype = _host_dtype("genfromtxt", dtype)
     return asarray(by_numpy("genfromtxt", np.genfromtxt, fname, dtype, **options))

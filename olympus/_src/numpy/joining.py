@@ -64,14 +64,16 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
 
 
 def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> list[Any]:
-    """Arrays at one dtype: their promotion, or the given one if `casting` allows it."""
-    if dtype is None:
+    """Arrays at one dtype: their promotion, or the given one, if `casting` allows it."""
+    if dtype is None and casting in ("same_kind", "unsafe"):
         return promote.promote_dtypes(name, *arrays)
-    dtype, arrays = dtypes.requested_dtype(name, dtype), array_args(name, *arrays)
+    arrays = array_args(name, *arrays)
+    dtype = dtypes.result_type(*arrays) if dtype is None else dtypes.requested_dtype(name, dtype)
     for x in arrays:
-        if casting not in ("unsafe", "same_kind") and not dtypes.can_cast(x.dtype, dtype, casting):
-            raise TypeError(f"{name}: {typeof(x)} and dtype {dtypes.long_name(dtype)} given; a "
-                            f"conversion that casting {casting!r} allows is required.")
+        if not dtypes.can_cast(x.dtype, dtype, casting):
+            raise TypeError(f"{name}: {typeof(x)} and dtype {dtypes.long_name(dtype)} given; "
+                            f"conversion to it is not allowed by the rule {casting!r}; pass "
+                            "casting='unsafe', or convert the arrays with astype.")
     return [promote.convert(x, dtype) for x in arrays]
 
 
@@ -86,8 +88,8 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
       axis: the axis; None joins the flattened arrays.
       dtype: of the result; the promotion of theirs by default.
       out: must be None; arrays cannot be written to.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
-        rules.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
+        to the dtype of the result.
 
     Returns:
       An array whose size along the axis is the sum of theirs.
@@ -118,8 +120,8 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = 
       axis: the axis; None joins the flattened arrays.
       out: must be None; arrays cannot be written to.
       dtype: of the result; the promotion of theirs by default.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
-        rules.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
+        to the dtype of the result.
 
     Returns:
       An array whose size along the axis is the sum of theirs.
@@ -142,8 +144,8 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
       axis: the place of the new axis in the result.
       out: must be None; arrays cannot be written to.
       dtype: of the result; the promotion of theirs by default.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
-        rules.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
+        to the dtype of the result.
 
     Returns:
       An array with one axis more, whose size is the number of arrays.
@@ -200,8 +202,8 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
     Args:
       tup: a sequence of arrays, or an array: its slices along axis 0.
       dtype: of the result; the promotion of theirs by default.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
-        rules.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
+        to the dtype of the result.
 
     Returns:
       An array of at least two axes.
@@ -222,8 +224,8 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
     Args:
       tup: a sequence of arrays, or an array: its slices along axis 0.
       dtype: of the result; the promotion of theirs by default.
-      casting: "no", "equiv", "safe", "same_kind" or "unsafe", where `dtype` is given: NumPy's
-        rules.
+      casting: "no", "equiv", "safe", "same_kind" or "unsafe": NumPy's rules for the conversion
+        to the dtype of the result.
 
     Returns:
       An array of at least one axis.

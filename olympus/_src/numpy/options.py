@@ -1,4 +1,4 @@
-"""The keywords of ufuncs: `where`, `dtype`, `casting`, `order`, `subok`, `axes`; not `out`.
+"""The keywords of ufuncs: `where`, `dtype`, `signature`, `casting`, `order`, `axes`; not `out`.
 
 NumPy leaves what `where` excludes as the output's memory was. Here those elements are 0, the
 function is not evaluated there, and no derivative passes through them.
@@ -35,7 +35,7 @@ def _parameter(name: str, default: Any, kind: str) -> inspect.Parameter:
 PARAMETERS = {n: _parameter(n, default, kind) for n, default, kind in (
     ("out", None, "None"), ("where", None, "ArrayLike | None"),
     ("dtype", None, "DTypeLike | None"), ("casting", "same_kind", "str"), ("order", "K", "str"),
-    ("subok", True, "bool"))}
+    ("subok", True, "bool"), ("signature", None, "str | Sequence[DTypeLike | None] | None"))}
 _DEFAULTS = {n: p.default for n, p in PARAMETERS.items()}
 _CHARACTERS = {"b": "?", "i": "bhil", "u": "BHIL", "f": "eEfd", "c": "FD"}
 _REAL = {"F": "f", "D": "d"}
@@ -58,18 +58,49 @@ class Loops:
         return [pattern.replace("r", _REAL.get(x, x)).replace("x", x)
                 for kind in self.kinds for x in _CHARACTERS[kind]]
 
-    def operand_dtypes(self, name: str, common: Any, dtype: Any) -> list[Any]:
-        """The dtypes that operands of a common one are converted to, for a result of `dtype`."""
-        x = common if dtypes.scalar_kind(common) in self.kinds else (
-            dtypes.to_inexact_dtype(common) if self.kinds[-1] in "fc" else np.dtype("int32"))
-        result = {"x": x, "r": dtypes.to_real_dtype(x), "?": BOOL}.get(self.outs[0])
-        if dtype is not None and dtype != result:
-            if self.outs[0] not in "xr" or dtypes.scalar_kind(dtype) not in self.kinds:
-                raise TypeError(f"{name}: dtype {dtypes.long_name(dtype)} given for operands of "
-                                f"dtype {common}; no loop of the function has that result; "
-                                "convert the result with astype.")
-            x = dtype
-        return [x if letter == "x" else np.dtype(letter) for letter in self.ins]
+    def given(self, name: str, dtype: Any, signature: Any) -> list[Any]:
+        """What `dtype` or `signature` says of each operand's and result's dtype, or None."""
+        nin, nargs = len(self.ins), len(self.ins + self.outs)
+        if signature is None:
+            entries: Any = [None] * nin + [dtype] * (nargs - nin)
+        elif dtype is not None:
+            raise TypeError(f"{name}: dtype and signature given; pass one of them.")
+        elif isinstance(signature, str) and len(signature) > 1:
+            entries = signature.replace("->", "")
+            if len(entries) != nargs or signature[nin:nin + 2] != "->":
+                raise ValueError(f"{name}: signature {signature!r} given; {nin} letters, -> and "
+                                 f"{nargs - nin} are required, as those of types; pass one.")
+            entries = ["bfloat16" if letter == "E" else letter for letter in entries]
+        elif not isinstance(signature, tuple) or len(signature) != nargs:
+            raise TypeError(f"{name}: signature {signature!r} given; one of types, or a tuple of "
+                            f"{nargs} dtypes and None is required; use dtype for the results.")
+        else:
+            entries = signature
+        return [None if e is None else dtypes.requested_dtype(name, e) for e in entries]
+
+    def chosen(self, name: str, common: Any, given: Sequence[Any], casting: str = "same_kind"
+               ) -> list[Any]:
+        """The dtypes of the operands and results for operands of a common one, where given as such.
+
+        Raises TypeError where no loop has those.
+        """
+        kind = dtypes.scalar_kind(common)
+        own = common if kind in self.kinds else np.dtype("int32") if "i" in self.kinds and (
+            kind == "b" or self.kinds[-1] not in "fc") else dtypes.to_inexact_dtype(common)
+        found = []
+        for x in (own, *given, *[dtypes.to_complex_dtype(g) for g in given if g is not None]):
+            if x is None or dtypes.scalar_kind(x) not in self.kinds:
+                continue
+            loop = [x if letter == "x" else dtypes.to_real_dtype(x) if letter == "r" else
+                    np.dtype({"i": "int32", "B": "uint8"}.get(letter, letter))
+                    for letter in self.ins + self.outs]
+            if all(g is None or g == y for g, y in zip(given, loop)):     # float64 == None
+                found.append(loop)
+        if not found:
+            text = ", ".join(["None" if g is None else dtypes.long_name(g) for g in given])
+            raise TypeError(f"{name}: dtypes {text} given for operands of dtype {common}; no loop "
+                            "of the function has those; convert the result with astype.")
+        return next((loop for loop in found if dtypes.can_cast(common, loop[0], casting)), found[0])
 
 
 def mask_arg(name: str, where: Any) -> Any:
@@ -95,7 +126,7 @@ def check_arity(name: str, args: Sequence[Any], nin: int) -> None:
 def with_options(ufunc: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """The call of an elementwise function with keywords.
 
-    Raises TypeError for keywords that it has not, for `out`, and for a dtype that it has no loop
+    Raises TypeError for keywords that it has not, for `out`, and for dtypes that it has no loop
     for or that `casting` does not allow; ValueError for other values of casting and order.
     """
     name = ufunc.__name__
@@ -116,7 +147,7 @@ def with_options(ufunc: Any, args: Sequence[Any], options: dict[str, Any]) -> An
 
 
 def _in_loop(name: str, loops: Loops | None, args: Sequence[Any], *, out: Any, dtype: Any,
-             casting: str, order: str, subok: bool) -> Sequence[Any]:
+             casting: str, order: str, subok: bool, signature: Any) -> Sequence[Any]:
     """The operands in the dtypes of the loop, if the casting rule allows that.
 
     Without a dtype they stay as they are: promotion will do it.
@@ -125,22 +156,22 @@ def _in_loop(name: str, loops: Loops | None, args: Sequence[Any], *, out: Any, d
     if order not in ("K", "C", "A"):
         raise ValueError(f"{name}: order {order!r} given; programs see no memory order; leave it "
                          "out.")
-    if dtype is None and casting == _DEFAULTS["casting"]:
+    if dtype is None and signature is None and casting == _DEFAULTS["casting"]:
         return args
     if loops is None:
-        raise TypeError(f"{name}: dtype {dtype} and casting {casting!r} given; a function of "
-                        "Python has no loops to choose from; convert its operands with astype.")
-    dtype = None if dtype is None else dtypes.requested_dtype(name, dtype)
-    operands = array_args(name, *args)
-    wanted = loops.operand_dtypes(name, dtypes.result_type(*operands), dtype)
-    for i, (x, to) in enumerate(zip(operands, wanted, strict=True)):
+        raise TypeError(f"{name}: dtype {dtype}, signature {signature} and casting {casting!r} "
+                        "given; a function of Python has no loops to choose from; convert its "
+                        "operands with astype.")
+    operands, given = array_args(name, *args), loops.given(name, dtype, signature)
+    wanted = loops.chosen(name, dtypes.result_type(*operands), given, casting)
+    for i, (x, to) in enumerate(zip(operands, wanted)):
         # A Python number has its kind, but no width that could be lost.
         rule = "same_kind" if x.aval.weak_type and casting in ("no", "equiv", "safe") else casting
         if not dtypes.can_cast(x.dtype, to, rule):
             raise TypeError(f"{name}: operand {i} of dtype {x.dtype} given; casting to {to}, in "
                             f"which the function is computed, is not allowed by the rule "
                             f"{casting!r}; pass casting='unsafe', or convert it with astype.")
-    return operands if dtype is None else [
+    return operands if dtype is None and signature is None else [
         to_array(convert(x, to)) for x, to in zip(operands, wanted)]
 
 
@@ -168,17 +199,17 @@ _masked_program = fused(_masked, static=("ufunc",))
 
 # Functions of vectors and matrices ---------------------------------------------------------------
 
-CORE = ("axes", "axis", "keepdims", "out", "dtype", "casting", "order", "subok")
+CORE = ("axes", "axis", "keepdims", "out", "dtype", "casting", "order", "subok", "signature")
 
 
-def core_options(signature: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Decorator for a function along the last axes that `signature` names, as "(m,n),(n)->(m)".
+def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Decorator for a function along the last axes that `core` names, as "(m,n),(n)->(m)".
 
     It gives the function NumPy's keywords for those (`CORE`): `axes`, a list with the axes of each
     operand and of the result, `axis` for all of them, and `keepdims`.
     """
     *ins, result = [tuple(part.strip("()").split(",")) if part.strip("()") else ()
-                 for part in signature.replace("->", ";").replace("),(", ");(").split(";")]
+                 for part in core.replace("->", ";").replace("),(", ");(").split(";")]
 
     def decorate(fun: Callable[..., R]) -> Callable[..., R]:
         name = fun.__name__
@@ -186,21 +217,22 @@ def core_options(signature: str) -> Callable[[Callable[..., R]], Callable[..., R
         @functools.wraps(fun)
         def body(*args: Any, axes: Any = None, axis: Any = None, keepdims: bool = False,
                  out: None = None, dtype: Any = None, casting: str = "same_kind",
-                 order: str = "K", subok: bool = True, **options: Any) -> Any:
+                 order: str = "K", subok: bool = True, signature: Any = None,
+                 **options: Any) -> Any:
             args = tuple(_in_loop(name, Loops("xx->x", "biufc"), args, out=out, dtype=dtype,
-                                  casting=casting, order=order, subok=subok))
+                                  casting=casting, order=order, subok=subok, signature=signature))
             if axes is None and axis is None and not keepdims:
                 return fun(*args, **options)
-            return _along(name, signature, ins, result, fun, array_args(name, *args), axes, axis,
+            return _along(name, core, ins, result, fun, array_args(name, *args), axes, axis,
                           keepdims, options)
 
-        own, axis = inspect.signature(fun), -1 if signature == "(n),(n)->()" else None
+        own, axis = inspect.signature(fun), -1 if core == "(n),(n)->()" else None
         more = {**PARAMETERS, "axes": _parameter("axes", None, "Sequence[Axes] | None"),
                 "axis": _parameter("axis", axis, "int | None"),
                 "keepdims": _parameter("keepdims", False, "bool")}
         body.__signature__ = own.replace(       # type: ignore[attr-defined]
             parameters=[*own.parameters.values(), *[more[n] for n in CORE]])
-        body.signature = signature      # type: ignore[attr-defined]
+        body.signature = core      # type: ignore[attr-defined]
         return body
 
     return decorate

@@ -26,6 +26,7 @@ from ..loops.while_loop import fori_loop
 from ..transforms.fused import fused
 from ..transforms.tracing import eval_shape
 from ..types import dtypes
+from ..types.avals import ShapedArray
 from ..types.shape import canonical_axes, canonical_axis, definitely_equal, prod, static_int
 from .indexing import getitem, take, write
 from .logic import as_bool
@@ -75,6 +76,8 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         so no derivative passes. NumPy leaves what was in memory.
       dtype: the dtype to compute in, one of `types`, as far as `casting` allows the conversion of
         the operands: "no", "equiv", "safe", "same_kind" or "unsafe".
+      signature: the dtypes of operands and results, as one of `types`, or a tuple in which None
+        stands for any.
       order: "K", "A" or "C", which is what all arrays have; subok has no effect, out is refused.
 
     >>> import olympus.numpy as onp
@@ -121,6 +124,29 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         check_arity(self.__name__, args, self.nin)
         return self._call(*args)
 
+    def resolve_dtypes(self, dtypes: tuple[Any, ...], *, signature: Any = None,
+                       casting: str | None = None, reduction: bool = False
+                       ) -> tuple[np.dtype, ...]:
+        """The dtypes that operands are converted to and results have.
+
+        Args:
+          dtypes: of each operand a dtype, or int, float or complex for Python's numbers; of each
+            result a dtype that it must be possible to convert to, or None.
+          signature, casting: as of a call.
+          reduction: what `reduce` does is meant: the first operand's dtype is None, or the one of
+            the result.
+
+        Returns:
+          A tuple of dtypes.
+
+        Raises TypeError where a call would refuse operands of those dtypes.
+
+        >>> import olympus.numpy as onp
+        >>> onp.add.resolve_dtypes((onp.dtype("int32"), float, None))
+        (dtype('float32'), dtype('float32'), dtype('float32'))
+        """
+        return _resolved(self, dtypes, signature, casting or "same_kind", reduction)
+
     def __repr__(self) -> str:
         return f"<olympus.numpy.ufunc {self.__name__!r}>"
 
@@ -146,7 +172,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
             return x
         dtype = dtypes.requested_dtype(name, dtype)
         if self.loops is not None:
-            _, dtype = self.loops.operand_dtypes(name, dtype, dtype)
+            dtype = self.loops.chosen(name, dtype, self.loops.given(name, dtype, None))[1]
         return convert(x, dtype)
 
     def _check_binary(self, method: str) -> None:
@@ -349,6 +375,37 @@ def _places(name: str, indices: Any, size: int) -> Any:
             raise IndexError(f"{name}: index {wrong[0]} given; it is out of bounds; [0, {size}) is "
                              "required.")
     return places
+
+
+def _resolved(function: Any, given: Any, signature: Any, casting: str, reduction: bool
+              ) -> tuple[np.dtype, ...]:
+    """`resolve_dtypes`."""
+    name, loops, nin = f"{function.__name__}.resolve_dtypes", function.loops, function.nin
+    if loops is None:
+        raise TypeError(f"{name}: a function of Python given, which has no loops to choose from; "
+                        "call olympus.eval_shape.")
+    if not isinstance(given, tuple) or len(given) != function.nargs:
+        raise TypeError(f"{name}: dtypes {given!r} given; a tuple of {function.nargs} is required.")
+    for entry in given:
+        if not (entry is None or isinstance(entry, np.dtype) or entry in (int, float, complex)):
+            raise TypeError(f"{name}: {entry!r} given; dtypes, int, float, complex or None are "
+                            "required.")
+    ins, outs = given[1 if reduction else 0:nin], given[nin:]
+    if any(entry is None for entry in ins) or (reduction and outs[0] is not None):
+        raise TypeError(f"{name}: dtypes {given} given; the dtypes of all operands are required; "
+                        "for a reduction only the first and last are None.")
+    common = dtypes.result_type(*ins)
+    if reduction:
+        x = ShapedArray((1,), common)
+        return (eval_shape(lambda x: function.reduce(x, dtype=given[0]), x).dtype,) * 3
+    loop = loops.chosen(name, common, loops.given(name, None, signature), casting)
+    pairs = [(a, b) for a, b in zip(ins, loop) if isinstance(a, np.dtype)]
+    pairs += [(a, b) for a, b in zip(loop[nin:], outs) if b is not None]
+    for a, b in pairs:
+        if not dtypes.can_cast(a, b, casting):
+            raise TypeError(f"{name}: dtypes {given} given; casting of {a} to {b} is not allowed "
+                            f"by the rule {casting!r}.")
+    return tuple(loop)
 
 
 # Programs ----------------------------------------------------------------------------------------

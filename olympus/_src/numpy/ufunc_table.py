@@ -156,7 +156,7 @@ def _install(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) 
         call.__signature__ = signatures[key]
     call.__ufunc__ = made
     for attribute in ("nin", "nout", "nargs", "identity", "types", "ntypes", "signature", "loops",
-                      "reduce", "accumulate", "reduceat", "at", "outer"):
+                      "resolve_dtypes", "reduce", "accumulate", "reduceat", "at", "outer"):
         setattr(call, attribute, getattr(made, attribute))
     return call
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
-from ...base.util import real_number
+from ...base.util import also_named, real_number
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...lax import arithmetic
@@ -366,6 +366,7 @@ def _least_squares(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, 
     return (x if typeof(b).ndim == 2 else x[:, 0]), residuals, rank, s
 
 
+@also_named(A="M")
 @fused(static=("hermitian",))
 def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False,
                 tol: ArrayLike | None = None) -> Array:
@@ -373,6 +374,7 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
 
     Args:
       M: [..., m, n]; of an array of fewer axes the rank is 1 unless all of it is zero, then 0.
+        The name may be A, which is NumPy's.
       rtol: what is negligible relative to the largest singular value; a number, or an array of
         shape [...]. max(m, n) times the precision of the dtype, unless given.
       hermitian: M is symmetric or Hermitian: its eigenvalues are computed instead.

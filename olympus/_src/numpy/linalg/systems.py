@@ -41,7 +41,14 @@ from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, definitely_equal, less, prod, sequence, static_int
 from .. import products
-from ..promote import array_args, check_ranks, convert, inexact, promote_dtypes
+from ..promote import (
+    array_args,
+    check_ranks,
+    convert,
+    inexact,
+    promote_dtypes,
+    refuse_option,
+)
 from ..reductions import wide_dtype
 
 __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power", "multi_dot",
@@ -463,12 +470,14 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 @fused(static=("precision",))
-def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, out: None = None
+              ) -> Array:
     """The product of two or more matrices, in the order of fewest multiplications.
 
     Args:
       arrays: matrices; the first and the last may be vectors.
       precision: of the products on accelerators; see `lax.Precision`.
+      out: must be None; arrays cannot be written to.
 
     Returns:
       A matrix of the promoted dtype, without the axes that a vector lacks.
@@ -479,6 +488,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
     >>> onp.linalg.multi_dot([onp.ones((2, 9)), onp.ones((9, 1)), onp.ones((1, 5))]).shape
     (2, 5)
     """
+    refuse_option("multi_dot", out=out)
     xs = array_args("multi_dot", *sequence(arrays, "multi_dot", "arrays"))
     given = f"multi_dot: {', '.join(str(typeof(x)) for x in xs) or 'nothing'} given; "
     if len(xs) < 2:
