@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import olympus
+import olympus.numpy as onp
 from olympus._src.base import config as table
 from olympus._src.base import lib
 from olympus._src.base.config import config
@@ -18,7 +19,7 @@ BOOLS = [name for name in NAMES if isinstance(config.read(name), bool)]
 
 
 def test_every_option_has_its_prefix_doc_and_legal_default():
-    assert len(NAMES) == len(table._options) == 23
+    assert len(NAMES) == len(table._options) == 25
     for option in table._options.values():
         assert option.doc.endswith(".")
         assert option.check(option.default) == option.default
@@ -175,6 +176,50 @@ def test_assignment_is_refused():
 
 def test_repr_lists_all_values():
     assert "olympus_numpy_dtype_promotion = 'standard'" in repr(config).split("\n")
+
+
+def test_no_tracing_refuses_calls_of_new_types_only():
+    f = olympus.jit(lambda x: x + 1)
+    f(1)
+    with olympus.no_tracing():
+        assert float(f(2)) == 3
+        with pytest.raises(RuntimeError, match=r"types \[float32\[\].*not been traced.*no_tracing"):
+            f(2.0)
+    assert float(f(2.0)) == 3
+
+
+def test_no_execution_refuses_compiled_calls_and_operations_that_ran_before():
+    x = onp.ones(3)
+    f = olympus.jit(lambda x: x + 1)
+    f(x), x * x, onp.sum(x)
+    with olympus.no_execution():
+        compiled = f.lower(x).compile()
+        for run in (lambda: f(x), lambda: x * x, lambda: onp.sum(x), lambda: compiled(x)):
+            with pytest.raises(RuntimeError, match="no_execution is set"):
+                run()
+        assert olympus.eval_shape(f, x).shape == (3,)
+    assert f(x)[0] == 2
+
+
+def test_a_user_s_context_is_part_of_what_programs_are_kept_by():
+    context, other = olympus.make_user_context("a"), olympus.make_user_context()
+    traced = []
+
+    @olympus.jit
+    def f(x):
+        traced.append((context.value, other.value))
+        return x
+
+    f(1)
+    for value in "bab":
+        with context(value):
+            f(1)
+    with other(1), context("b"):
+        f(1)
+        assert (context.value, other.value) == ("b", 1)
+    assert traced == [("a", None), ("b", None), ("b", 1)]
+    with pytest.raises(TypeError, match="hashable"):
+        context([])
 
 
 def test_default_device_takes_a_device():

@@ -13,7 +13,7 @@ import olympus.numpy as onp
 from olympus import api_util, core, lax
 from olympus.extend import core as extend
 from olympus.extend import linear_util as lu
-from olympus.extend.core import Primitive
+from olympus.extend.core import Primitive, primitives
 from olympus.extend.mlir.dialects import stablehlo as hlo
 from olympus.interpreters import ad, batching, mlir, partial_eval, xla
 
@@ -631,6 +631,53 @@ def test_transformations_of_functions():
     assert lu.merge_linear_aux(empty, count) == (False, "n=2")
     with pytest.raises(lu.StoreException, match="2 of two"):
         lu.merge_linear_aux(count, count)
+
+
+def test_primitives_by_the_names_of_jax():
+    def f(x):
+        return lax.cond(x > 0, olympus.jit(lax.sin), olympus.checkpoint(lax.cos), x)
+
+    outer = olympus.make_olympuspr(f)(1.0).eqns
+    assert [e.primitive for e in outer] == [primitives.gt_p, primitives.convert_element_type_p,
+                                            primitives.cond_p]
+    inner = [b.olympuspr.eqns[0].primitive for b in outer[-1].params["branches"]]
+    assert inner == [primitives.remat_p, primitives.jit_p]
+    assert primitives.call_p is primitives.closed_call_p is primitives.jit_p
+    assert primitives.add_olympusvals_p.bind(1.0, 2.0) == 3
+    assert all(isinstance(getattr(primitives, name), Primitive) for name in primitives.__all__)
+
+
+def test_the_current_trace_taken_and_set_again():
+    def f(x):
+        y = x + 1
+        with extend.take_current_trace() as trace:
+            assert not isinstance(onp.ones(2) + 1, core.Tracer)
+            with extend.set_current_trace(trace):
+                z = lax.mul(y, 2.0)
+        assert isinstance(z, core.Tracer)
+        return z
+
+    assert [e.primitive for e in olympus.make_olympuspr(f)(1.0).eqns] == [
+        primitives.add_p, primitives.mul_p]
+    assert extend.TraceTag() == extend.TraceTag() and len({extend.TraceTag() for _ in "ab"}) == 1
+    assert isinstance(extend.gensym()(olympus.typeof(1.0)), extend.Var)
+
+
+def test_what_a_function_is_under():
+    def state(x):
+        found.append((extend.unsafe_am_i_under_a_jit_DO_NOT_USE(),
+                      extend.unsafe_am_i_under_a_vmap_DO_NOT_USE(),
+                      extend.nonempty_axis_env_DO_NOT_USE(),
+                      extend.unsafe_get_axis_names_DO_NOT_USE()))
+        return x
+
+    found, x = [], onp.ones(2)
+    state(x), olympus.jit(state)(x), olympus.vmap(state, axis_name="i")(x)
+    olympus.grad(lambda x: olympus.vmap(state)(x).sum())(x)
+    olympus.jit(olympus.vmap(state))(x)
+    assert found == [(False, False, False, []), (True, False, False, []),
+                     (False, True, True, ["i"]), (False, True, False, []),
+                     (True, True, False, [])]
 
 
 def test_results_kept_for_equal_functions():

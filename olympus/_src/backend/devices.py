@@ -5,15 +5,21 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import platform
+import sys
 import threading
 from typing import Any
 
+import numpy as np
+
+from ...version import __version__
 from ..base import config, lib, source
 from ..base.typing import Device
 from ..types.shape import static_int
 
 __all__ = ["client", "default_backend", "default_device", "device_count", "devices",
-           "host_count", "local_device_count", "local_devices", "process_count", "process_index"]
+           "host_count", "host_id", "host_ids", "local_device_count", "local_devices",
+           "print_environment_info", "process_count", "process_index", "process_indices"]
 
 _clients: dict[str, Any] = {}
 _lock = threading.RLock()
@@ -203,7 +209,26 @@ def process_count(backend: str | None = None) -> int:
     return max((d.process_index for d in client(backend).devices()), default=0) + 1
 
 
-host_count = process_count
+host_count, host_id = process_count, process_index
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of the processes that share the backend.
+
+    Args:
+      backend: its platform's name; None is the default backend.
+
+    Returns:
+      A list of ints, in order.
+
+    >>> import olympus
+    >>> olympus.process_indices()
+    [0]
+    """
+    return sorted({d.process_index for d in client(backend).devices()})
+
+
+host_ids = process_indices
 
 
 def default_backend() -> str:
@@ -218,6 +243,29 @@ def default_backend() -> str:
     """
     name: str = client().platform
     return _ALIASES.get(name, name)
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print versions and devices: what a report of a defect should begin with.
+
+    Args:
+      return_string: give the text instead.
+
+    Returns:
+      None, or the text: a line per fact, `name: value`.
+
+    >>> import olympus
+    >>> olympus.print_environment_info(return_string=True).splitlines()[0].startswith("olympus:")
+    True
+    """
+    facts = {"olympus": __version__, "jaxlib": lib.jaxlib_version, "numpy": np.__version__,
+             "python": sys.version.replace("\n", " "), "platform": platform.platform(),
+             "processes": process_count(), "devices": devices()}
+    text = "\n".join(f"{name}: {value}" for name, value in facts.items())
+    if return_string:
+        return text
+    print(text)
+    return None
 
 
 def default_device() -> Any:

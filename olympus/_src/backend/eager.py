@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib, source
-from ..base.config import default_device, enable_x64
+from ..base.config import default_device, enable_x64, no_execution
 from ..base.util import Memo, bit_key
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Primitive
@@ -148,6 +148,9 @@ def run_program(executable: Executable, args: Sequence[Any], name: str,
 
     Where they are looked at for NaN, `name` is what was called, and `closed` the user's program.
     """
+    if no_execution.value:
+        raise RuntimeError(f"{name}: the option olympus_no_execution is set; programs are not run; "
+                           "run it outside, or ask only for shapes (eval_shape) or code (lower).")
     outs = _wrapped(executable(args), executable.out_avals)
     if debugging():
         check_results(name, closed, _wrapped(args, executable.in_avals), outs)

@@ -9,8 +9,9 @@ Values live in C++ so that the call path of `jit` can key on them.
 import contextlib
 import difflib
 import functools
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
 from olympus._src.base import lib
@@ -89,6 +90,7 @@ def _optional(kind: Kind) -> Kind:
 _BOOL = Kind("True or False", lambda value: isinstance(value, bool), _parse_bool, when_entered=True)
 _INT = Kind("an int", _is_int, _parse_int)
 _STRING = Kind("a string", lambda value: isinstance(value, str), str)
+_ANY = Kind("anything", lambda _: True, str)
 _DEVICE = Kind(
     "a Device or a platform name", lambda value: isinstance(value, (str, lib.Device)), str
 )
@@ -323,6 +325,14 @@ softmax_custom_jvp = _option(
     "olympus_softmax_custom_jvp", False, _BOOL, trace_key=True, jit_key=True,
     doc="Differentiate `nn.softmax` by its own rule, which saves memory.",
 )  # fmt: skip
+no_tracing = _option(
+    "olympus_no_tracing", False, _BOOL,
+    doc="Refuse to trace a jitted function, so that a call of a new type is an error.",
+)  # fmt: skip
+no_execution = _option(
+    "olympus_no_execution", False, _BOOL, jit_key=True,
+    doc="Refuse to run compiled programs: tracing, lowering and compiling are what is left.",
+)  # fmt: skip
 random_seed_offset = _option(
     "olympus_random_seed_offset", 0, _INT, trace_key=True, jit_key=True,
     doc="Added to every integer seed that makes a random key.",
@@ -366,6 +376,51 @@ lib.install_config_slots(enable_x64, jit_disabled, post_hook)
 
 trace_key: Callable[[], tuple[Any, ...]] = lib.trace_context
 """Return the values, in this thread, of all options that traced programs depend on."""
+
+
+class UserContext:
+    """An option of a library's own: programs are traced and kept for each of its values.
+
+    `.value` is what holds in this thread; calling it with a hashable value gives a context manager.
+    """
+
+    __slots__ = ("_option",)
+    _count = itertools.count()
+
+    def __init__(self, default_value: Any = None) -> None:
+        name = f"olympus_user_context_{next(self._count)}"
+        self._option = Option(name, default_value, _ANY, trace_key=True, jit_key=True, doc="")
+
+    @property
+    def value(self) -> Any:
+        return self._option.value
+
+    def __call__(self, new_value: Any) -> Override:
+        if not isinstance(new_value, Hashable):
+            raise TypeError(f"user context: {new_value!r} given; a hashable value is required; "
+                            "pass a tuple, or another key of what you mean.")
+        return self._option(new_value)
+
+
+def make_user_context(default_value: Any = None) -> UserContext:
+    """A value of one's own that jitted functions depend on, as they do on the options.
+
+    Args:
+      default_value: hashable; what holds outside of every `with` block.
+
+    Returns:
+      A callable: `with context(value):` sets it in this thread, `context.value` reads it.
+
+    >>> import olympus
+    >>> scale = olympus.make_user_context(1)
+    >>> f = olympus.jit(lambda x: x * scale.value)
+    >>> with scale(3):
+    ...     print(f(2))
+    6
+    >>> print(f(2))
+    2
+    """
+    return UserContext(default_value)
 
 
 def disable_jit(disable: bool = True) -> Override:

@@ -16,14 +16,16 @@ from ..types.avals import AbstractValue, ShapedArray
 from ..types.shape import definitely_equal, maximum
 from .context import ROOT, ThreadState, ctx
 from .evaluate import eval_closed
-from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn
+from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var
 from .primitive import programs_in
-from .trace import Tracer, _concrete, enter, leave, typeof
+from .trace import Trace, Tracer, _concrete, enter, leave, typeof
 
-__all__ = ["Effects", "ParamDict", "Value", "concrete_or_error", "eval_context",
-           "find_top_trace", "get_opaque_trace_state", "mapped_aval", "max_dim", "min_dim",
-           "new_olympuspr_eqn", "olympuspr_as_fun", "olympusprs_in_params",
-           "primal_dtype_to_tangent_dtype", "subolympusprs", "unmapped_aval", "valid_olympustype"]
+__all__ = ["Effects", "ParamDict", "TraceTag", "Value", "concrete_or_error", "eval_context",
+           "find_top_trace", "gensym", "get_opaque_trace_state", "mapped_aval", "max_dim",
+           "min_dim", "new_olympuspr_eqn", "nonempty_axis_env", "olympuspr_as_fun",
+           "olympusprs_in_params", "primal_dtype_to_tangent_dtype", "set_current_trace",
+           "subolympusprs", "take_current_trace", "unmapped_aval", "unsafe_am_i_under_a_jit",
+           "unsafe_am_i_under_a_vmap", "unsafe_get_axis_names", "valid_olympustype"]
 
 Value = Any
 ParamDict = dict[str, Any]
@@ -64,6 +66,11 @@ def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: 
     source = None if source_info is None else source_info.traceback
     return OlympusprEqn(primitive, invars, outvars, params, frozenset(effects), source,
                         ROOT if ctx is None else ctx)
+
+
+def gensym() -> type[Var]:
+    """What makes a new variable of an aval."""
+    return Var
 
 
 # Values and avals
@@ -132,6 +139,76 @@ def eval_context() -> Iterator[None]:
         yield
     finally:
         leave(outer)
+
+
+class take_current_trace:
+    """Context manager: gives the current trace; operations inside run at once."""
+
+    __slots__ = ("_outer",)
+
+    def __enter__(self) -> Trace:
+        current = ctx.trace
+        self._outer = enter(ThreadState.trace)
+        return current
+
+    def __exit__(self, *exc_info: object) -> None:
+        leave(self._outer)
+
+
+class set_current_trace:
+    """Context manager: operations inside are bound in `trace`."""
+
+    __slots__ = ("trace", "check_leaks", "_outer")
+
+    def __init__(self, trace: Trace, check_leaks: bool = False) -> None:
+        self.trace, self.check_leaks = trace, check_leaks
+
+    def __enter__(self) -> None:
+        self._outer = enter(self.trace)
+
+    def __exit__(self, *exc_info: object) -> None:
+        leave(self._outer)
+
+
+class TraceTag:
+    """What a library's traces are marked with: all tags are equal, since the trace is the mark."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TraceTag)
+
+    def __hash__(self) -> int:
+        return hash(TraceTag)
+
+
+def _under(kind: str) -> bool:
+    trace = ctx.trace       # by the name of its class: those of transformations are in layers above
+    while trace is not None:
+        if type(trace).__name__ == kind:
+            return True
+        trace = getattr(trace, "parent", None)
+    return False
+
+
+def unsafe_am_i_under_a_jit() -> bool:
+    """Whether operations are recorded in a program now."""
+    return _under("StagingTrace")
+
+
+def unsafe_am_i_under_a_vmap() -> bool:
+    """Whether operations are batched now."""
+    return _under("BatchTrace")
+
+
+def unsafe_get_axis_names() -> list[Any]:
+    """The named axes that collectives may name now."""
+    return list(ctx.axes)
+
+
+def nonempty_axis_env() -> bool:
+    """Whether there is a named axis."""
+    return bool(ctx.axes)
 
 
 def find_top_trace(_: Any) -> Any:

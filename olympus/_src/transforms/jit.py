@@ -199,6 +199,11 @@ class JitFunction:
         found = self.programs.get(call.key)
         if found is not None:
             return found
+        if config.no_tracing.value:
+            raise RuntimeError(
+                f"jit: {self.name} is called with types [{', '.join(map(str, call.avals))}], for "
+                "which it has not been traced, and the option olympus_no_tracing is set; call it "
+                "with these types before.")
         if config.log_compiles.value:
             LOGGER.warning("Compiling %s with global shapes and types [%s].", self.name,
                            ", ".join(map(str, call.avals)))

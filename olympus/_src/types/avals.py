@@ -281,8 +281,8 @@ class Token:
     aval = abstract_token
     dtype = abstract_token.dtype
 
-    def __init__(self, base: Any) -> None:
-        self._base_array = base
+    def __init__(self, buf: Any) -> None:
+        self._base_array = buf
 
     def block_until_ready(self) -> Token:
         """Wait until the program that made the token has run; return it."""
