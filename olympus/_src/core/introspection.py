@@ -69,7 +69,15 @@ def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: 
 
 
 def gensym() -> type[Var]:
-    """What makes a new variable of an aval."""
+    """What makes a new variable of an aval.
+
+    Returns:
+      A function of an aval, whose results are told apart by identity.
+
+    >>> import olympus
+    >>> gensym()(olympus.typeof(1.0)).aval
+    ShapedArray(float32[], weak_type=True)
+    """
     return Var
 
 
@@ -142,7 +150,17 @@ def eval_context() -> Iterator[None]:
 
 
 class take_current_trace:
-    """Context manager: gives the current trace; operations inside run at once."""
+    """Context manager: gives the current trace; operations inside run at once.
+
+    >>> import olympus, olympus.extend.core as core
+    >>> def f(x):
+    ...     with core.take_current_trace() as trace:
+    ...         print(olympus.lax.add(1, 2))        # evaluated while f is traced
+    ...         with core.set_current_trace(trace):
+    ...             return x + 1
+    >>> _ = olympus.eval_shape(f, 1)
+    3
+    """
 
     __slots__ = ("_outer",)
 
@@ -156,7 +174,13 @@ class take_current_trace:
 
 
 class set_current_trace:
-    """Context manager: operations inside are bound in `trace`."""
+    """Context manager: operations inside are bound in `trace`.
+
+    >>> import olympus, olympus.extend.core as core
+    >>> with core.set_current_trace(core.find_top_trace(None)):     # the one that there is
+    ...     print(olympus.lax.add(1, 2))
+    3
+    """
 
     __slots__ = ("trace", "check_leaks", "_outer")
 
@@ -171,7 +195,11 @@ class set_current_trace:
 
 
 class TraceTag:
-    """What a library's traces are marked with: all tags are equal, since the trace is the mark."""
+    """What a library's traces are marked with: all tags are equal, since the trace is the mark.
+
+    >>> TraceTag() == TraceTag()
+    True
+    """
 
     __slots__ = ()
 
@@ -192,22 +220,53 @@ def _under(kind: str) -> bool:
 
 
 def unsafe_am_i_under_a_jit() -> bool:
-    """Whether operations are recorded in a program now."""
+    """Whether operations are recorded in a program now.
+
+    Returns:
+      A bool; of what is around the innermost `jit`, nothing is known inside it.
+
+    >>> import olympus
+    >>> olympus.jit(lambda: print(unsafe_am_i_under_a_jit()))()
+    True
+    """
     return _under("StagingTrace")
 
 
 def unsafe_am_i_under_a_vmap() -> bool:
-    """Whether operations are batched now."""
+    """Whether operations are batched now.
+
+    Returns:
+      A bool; of what is around the innermost `jit`, nothing is known inside it.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> _ = olympus.vmap(lambda x: print(unsafe_am_i_under_a_vmap()) or x)(onp.ones(2))
+    True
+    """
     return _under("BatchTrace")
 
 
 def unsafe_get_axis_names() -> list[Any]:
-    """The named axes that collectives may name now."""
+    """The named axes that collectives may name now.
+
+    Returns:
+      A list of names, outermost first.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> _ = olympus.vmap(lambda x: print(unsafe_get_axis_names()) or x, axis_name="i")(onp.ones(2))
+    ['i']
+    """
     return list(ctx.axes)
 
 
 def nonempty_axis_env() -> bool:
-    """Whether there is a named axis."""
+    """Whether there is a named axis.
+
+    Returns:
+      A bool.
+
+    >>> nonempty_axis_env()
+    False
+    """
     return bool(ctx.axes)
 
 

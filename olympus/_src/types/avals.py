@@ -249,7 +249,12 @@ class TokenType(dtypes.ExtendedDType):
 
 
 class AbstractToken(AbstractValue):
-    """A value without data that orders side effects. Rank 0 for whoever asks."""
+    """A value without data that orders side effects. Rank 0 for whoever asks.
+
+    >>> import olympus
+    >>> olympus.core.abstract_token.shape, olympus.core.abstract_token.str_short()
+    ((), 'Tok')
+    """
 
     __slots__ = ()
     shape: tuple[int, ...] = ()
@@ -275,7 +280,13 @@ abstract_token = AbstractToken()
 
 
 class Token:
-    """A token that a program returned; `_base_array` is what the device holds of it."""
+    """A token that a program returned; `_base_array` is what the device holds of it.
+
+    >>> import olympus
+    >>> token = olympus.jit(olympus.lax.create_token)()
+    >>> type(token.block_until_ready()).__name__
+    'Token'
+    """
 
     __slots__ = ("_base_array", "__weakref__")
     aval = abstract_token
