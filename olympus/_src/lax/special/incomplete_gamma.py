@@ -43,7 +43,7 @@ _TEMME = (
     2.8534893807047445e-14, -5.139111834242572e-16, -1.9752288294349442e-15,
     8.099521156704561e-16, -1.6522531216398162e-16, 2.5305430097478883e-18)
 # 1 / Γ(1+a) as a power series in a (DLMF 5.7.1), for |a| <= 1/2, or <= 1.1 with all terms.
-_RGAMMA = (
+RGAMMA = (
     1.0, 0.5772156649015329, -0.6558780715202539, -0.04200263503409524, 0.16653861138229148,
     -0.04219773455554433, -0.009621971527876973, 0.0072189432466631, -0.0011651675918590652,
     -0.00021524167411495098, 0.0001280502823881162, -2.013485478078824e-05,
@@ -65,7 +65,7 @@ def rgamma1p(a: Any) -> Any:
     product = full_like(a, 1.0)
     for k in range(1, 17):
         product = select(ge(nearest, float(k)), mul(product, add(rest, float(k))), product)
-    return div(polynomial_in(rest, _RGAMMA), product)
+    return div(polynomial_in(rest, RGAMMA), product)
 
 
 def stirling(a: Any) -> Any:
@@ -233,7 +233,7 @@ def _small_upper(where: Any, a: Any, x: Any) -> Any:
     """Q for a and x of at most 1.1."""
     half = full_like(a, 0.5)
     a, x = select(where, a, half), select(where, x, half)
-    minus = mul(a, polynomial_in(a, _RGAMMA[1:]))
+    minus = mul(a, polynomial_in(a, RGAMMA[1:]))
     t = add(mul(a, log(x)), log1p(minus))
     total = full_like(a, 0.0)
     for n in range(20, 0, -1):

@@ -1,6 +1,6 @@
 """Functions that series and continued fractions compute: elementwise, by loops inside the lowering.
 
-`Computed` is the family: its value is a function of float64 arrays in terms of lax operations, so
+`Computed` is the family: its value is a function of float64 arrays in terms of array operations, so
 that results of all narrower dtypes are nearly always the correctly rounded ones. `iterate` is the
 loop; it exists only in lowered code and so needs no rules.
 """
@@ -94,7 +94,7 @@ def iterate(step: Step, active: Any, state: Sequence[Any], constants: Sequence[A
 
 def tolerance(dtype: Any) -> float:
     """The relative size of what a float64 sum may leave out for a result of `dtype`."""
-    return 2.0 ** -54 if dtypes.itemsize_bits(dtype) == 64 else 2.0 ** -34
+    return 2.0 ** -54 if dtypes.finfo(dtype).bits == 64 else 2.0 ** -34
 
 
 def polynomial_in(x: Any, coefficients: Sequence[float]) -> Any:
@@ -121,11 +121,16 @@ def log1p_minus(x: Any) -> Any:
 
 
 class Computed(Elementwise):
-    """Elementwise operation of floats: `fun(tolerance, *float64 arrays, **params)`."""
+    """Elementwise operation: `fun(tolerance, *arrays, **params)` of float64 or complex128 arrays.
 
-    def __init__(self, name: str, fun: Callable[..., Any], partials: Sequence[Partial]) -> None:
-        super().__init__(name, name, FLOATING, partials)
-        self.program = memoize(256)(functools.partial(_program, fun))
+    Where `wide` is "float32", of arrays of the operands' own dtype, or of float32 if that is less:
+    for what a few operations compute without loss.
+    """
+
+    def __init__(self, name: str, fun: Callable[..., Any], partials: Sequence[Partial],
+                 kinds: str = FLOATING, wide: str = "float64") -> None:
+        super().__init__(name, name, kinds, partials)
+        self.program = memoize(256)(functools.partial(_program, fun, np.dtype(wide)))
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
         out = b.avals_out[0]
@@ -133,12 +138,14 @@ class Computed(Elementwise):
         return b.call(program, b.expand(xs), self.name)[0]
 
 
-def _program(fun: Callable[..., Any], shape: tuple[int, ...], dtype: Any, count: int,
-             **params: Any) -> ClosedOlympuspr:
-    """`fun` between conversions to float64 and back, staged for one shape and dtype."""
-    def wide(*xs: Any) -> list[Any]:
-        xs = tuple(convert_element_type(x, F64) for x in xs)
+def _program(fun: Callable[..., Any], least: np.dtype, shape: tuple[int, ...], dtype: Any,
+             count: int, **params: Any) -> ClosedOlympuspr:
+    """`fun` between conversions to `least` or more and back, staged for one shape and dtype."""
+    wide = np.result_type(dtype, least) if dtypes.itemsize_bits(dtype) >= 32 else least
+
+    def widened(*xs: Any) -> list[Any]:
+        xs = tuple(convert_element_type(x, wide) for x in xs)
         return [convert_element_type(fun(tolerance(dtype), *xs, **params), dtype)]
 
     with config.enable_x64(True):
-        return stage(wide, [make_aval(shape, dtype)] * count)
+        return stage(widened, [make_aval(shape, dtype)] * count)

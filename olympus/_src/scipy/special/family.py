@@ -1,0 +1,70 @@
+"""What all special functions share: promotion of operands, and primitives with rules for slopes.
+
+A function here is a primitive of `Computed` and one tangent per operand, so that it is one equation
+of a program and one compiled call, and its derivatives of every order are those of the functions
+that the tangents name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core.ir import Literal
+from ...core.primitive import Primitive, Zero
+from ...core.trace import typeof
+from ...lax.families import FLOATING, Partial
+from ...lax.special.series import Computed
+from ...numpy.promote import broadcast_to, promote, to_array
+from ...numpy.selection import where
+
+__all__ = ["Special", "apply", "chebyshev", "flat", "horner", "inside", "outside"]
+
+
+def flat(t: Any, y: Any, *xs: Any, **params: Any) -> Any:
+    """The tangent of an operand on which the value does not depend smoothly: zero."""
+    return t * 0.0
+
+
+class Special(Computed):
+    """`Computed`, whose rules take arrays: literals are made arrays first."""
+
+    def __init__(self, name: str, fun: Callable[..., Any], *partials: Partial,
+                 kinds: str = FLOATING, wide: str = "float64") -> None:
+        super().__init__(name, fun, partials, kinds, wide)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        shape = next((typeof(t).shape for t in tangents if type(t) is not Zero), ())
+        primals = [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in primals]
+        return super().jvp(primals, tangents, **params)
+
+
+def apply(prim: Primitive, *xs: Any, **params: Any) -> Any:
+    """The primitive of operands promoted to one inexact dtype and one shape."""
+    return prim.bind(*promote(prim.name, *xs, inexact=True), **params)
+
+
+def inside(mask: Any, x: Any, safe: float) -> Any:
+    """`x` where the formula is for it, elsewhere a number that does the formula no harm."""
+    return where(mask, x, safe)
+
+
+def outside(mask: Any, x: Any, safe: float) -> Any:
+    """`inside` of the rest."""
+    return where(mask, safe, x)
+
+
+def horner(x: Any, coefficients: Sequence[float]) -> Any:
+    """Sum of coefficients[k] x**k."""
+    total = x * 0.0 + coefficients[-1]
+    for c in coefficients[-2::-1]:
+        total = total * x + c
+    return total
+
+
+def chebyshev(y: Any, coefficients: Sequence[float]) -> Any:
+    """Sum of coefficients[k] T_k(y) for |y| <= 1, by Clenshaw's recurrence (DLMF 3.11.15)."""
+    first = second = y * 0.0
+    for c in coefficients[:0:-1]:
+        first, second = 2.0 * y * first - second + c, first
+    return y * first - second + coefficients[0]

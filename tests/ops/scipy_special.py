@@ -1,0 +1,30 @@
+"""Rows for olympus.scipy.special, with SciPy as oracle."""
+
+import numpy as np
+import scipy.special as sp
+
+from olympus.scipy import special
+
+from . import Op
+
+P = np.array([0.3, 1.2, 2.7, 0.45, 5.5])
+Q = np.array([0.5, 1.1, 0.8, 3.5, 2.0])
+X = np.array([-1.9, -0.35, 0.6, 1.4, 2.8])
+UNIT = np.array([0.02, 0.35, 0.6, 0.81, 0.97])
+
+
+def row(name, *args, dtypes="f", tol=2e-5, **settings):
+    """A row of a function that SciPy has under the same name."""
+    def oracle(*xs):
+        return getattr(sp, name)(*(np.asarray(x, "f8") for x in xs)).astype(xs[0].dtype)
+    return Op(f"special.{name}", oracle, getattr(special, name), args, dtypes, tol=tol, **settings)
+
+
+ALL = (
+    row("xlogy", P, Q, dtypes="fh", each=True), row("rel_entr", P, Q), row("kl_div", P, Q),
+    row("entr", P), row("boxcox", P, Q), row("logit", UNIT, each=True), row("exprel", X),
+    row("erfcx", X, dtypes="fde", each=True), row("dawsn", X), row("ndtri", UNIT, dtypes="fd"),
+    row("log_ndtr", X, dtypes="fdh", each=True), row("erfcinv", 2 * UNIT), row("gammaln", P),
+    row("digamma", P, dtypes="fd"), row("beta", P, Q, twice=False),
+    row("betaln", P, Q, twice=False),
+)
