@@ -312,7 +312,8 @@ traceback_filtering = _option(
     doc="How frames of Olympus itself are left out of the tracebacks that users see.",
 )  # fmt: skip
 default_prng_impl = _option(
-    "olympus_default_prng_impl", "threefry2x32", _choice("threefry2x32", "rbg", "unsafe_rbg"),
+    "olympus_default_prng_impl", "threefry2x32", _choice(
+        "threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg"),
     trace_key=True, jit_key=True,
     doc="The random generator that `random.key` and `random.PRNGKey` use unless told.",
 )  # fmt: skip

@@ -1,11 +1,13 @@
 """Gamma numbers by the method of Marsaglia and Tsang, and their logarithms.
 
 One primitive draws them, or their logarithms, with a key of its own per element; all elements run
-in one loop until the last one is accepted.
+in one loop until the last one is accepted, unless the bits of an array of keys are those of its
+first one: then one after the other.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -20,16 +22,18 @@ from ..lax.comparison import eq, ge, le, lt, select
 from ..lax.creation import full_like
 from ..lax.families import add
 from ..lax.reduce import reduce_or
-from ..lax.shape import align
+from ..lax.shape import align, reshape
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.special import incomplete_gamma
 from ..lax.transcendental import exp, log, sqrt
+from ..loops.map import map as map_
 from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
+from ..types.shape import prod
 from ..types.sharding import ShardingLike
 from .arguments import draw_shape, float_dtype, parameter
 from .continuous import exponential_of, standard_normal, typed_aval, unit
@@ -133,10 +137,15 @@ class RandomGamma(Primitive):
         return make_aval(a.shape, a.dtype)
 
     def lower(self, b: Any, keys: Any, a: Any, *, log_space: bool) -> Any:
-        inner = b.avals_in[1].shape[b.avals_in[0].ndim:]
+        own, shape = b.avals_in[0], b.avals_in[1].shape
+        run = functools.partial(samples, log_space=log_space)
 
         def draw(keys: Any, a: Any) -> Any:
-            return samples(random_split_p.bind(keys, shape=inner), a, log_space=log_space)
+            keys = random_split_p.bind(keys, shape=shape[own.ndim:])
+            if own.dtype.impl.independent:
+                return run(keys, a)
+            flat = [reshape(x, (prod(shape),)) for x in (keys, a)]
+            return reshape(map_(lambda pair: run(*pair), flat), shape)
         return b.inline(draw, keys, a)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, log_space: bool) -> Any:

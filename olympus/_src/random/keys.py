@@ -7,10 +7,9 @@ function takes raw uint32[2] keys too, and answers a raw key with raw keys.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,42 +21,22 @@ from ..core import tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
 from ..lax.convert import convert_element_type
-from ..lax.families import add
-from ..lax.shape import align
+from ..lax.families import add, to_front
+from ..lax.shape import align, expand_dims, move_axis
 from ..numpy import indexing, joining, manipulation, ufuncs, updates
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, static_int
-from . import threefry
+from .generators import GENERATORS, Generator
 
-__all__ = ["Generator", "KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "key", "key_data",
-           "key_dtype", "key_impl", "random_bits_p", "random_clone_p", "random_fold_in_p",
-           "random_seed_p", "random_split_p", "random_unwrap_p", "random_wrap_p", "split", "typed",
-           "typed_scalar", "wrap_key_data"]
+__all__ = ["KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "generator_of", "key",
+           "key_data", "key_dtype", "key_impl", "random_bits_p", "random_clone_p",
+           "random_fold_in_p", "random_seed_p", "random_split_p", "random_unwrap_p",
+           "random_wrap_p", "seeded", "split", "typed", "typed_scalar", "wrap_key_data"]
 
 Dims = tuple[int, ...]
 U32 = dtypes.as_dtype("uint32")
 _WIDTHS = (8, 16, 32, 64)
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Generator:
-    """A way to make random bits: functions of key words uint32[*k, *key_shape].
-
-    seed(integers), split(data, shape=), fold_in(data, number),
-    random_bits(data, bit_width=, shape=)
-    """
-
-    name: str
-    tag: str
-    key_shape: Dims
-    seed: Callable[..., Any]
-    split: Callable[..., Any]
-    fold_in: Callable[..., Any]
-    random_bits: Callable[..., Any]
-
-    def __repr__(self) -> str:
-        return self.tag
 
 
 class KeyType(dtypes.ExtendedDType):
@@ -72,13 +51,13 @@ class KeyType(dtypes.ExtendedDType):
         self.itemsize = 4 * int(np.prod(impl.key_shape))
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is KeyType and self.impl is other.impl
+        return type(other) is KeyType and self.impl == other.impl
 
     def __hash__(self) -> int:
-        return hash((KeyType, self.impl.name))
+        return hash(self.impl)
 
     def __reduce__(self) -> tuple:
-        return key_dtype, (self.impl.name,)
+        return key_dtype, (_spec(self.impl),)
 
     def wrap(self, array: Any) -> PRNGKeyArray:
         """Key words uint32[*s, *key_shape] as keys of shape s."""
@@ -148,7 +127,7 @@ class PRNGKeyArray(lib.Array):
     __str__ = __repr__
 
     def __reduce__(self) -> tuple:
-        return _rebuild, (self.dtype.impl.name, lib.to_numpy(self._base_array))
+        return _rebuild, (_spec(self.dtype.impl), lib.to_numpy(self._base_array))
 
     def reshape(self, *args: Any, order: str = "C") -> Any:
         """The same keys in another shape, given as ints or as a tuple."""
@@ -224,8 +203,13 @@ class PRNGKeyArray(lib.Array):
                                    doc="Whether each device holds all of it.")
 
 
-def _rebuild(name: str, words: np.ndarray) -> Any:
-    return wrap_key_data(words, impl=name)
+def _spec(impl: Generator) -> str | Generator:
+    """What `impl=` takes: the name of one of ours, a user's as it is."""
+    return impl.name if GENERATORS.get(impl.name) is impl else impl
+
+
+def _rebuild(impl: str | Generator, words: np.ndarray) -> Any:
+    return wrap_key_data(words, impl=impl)
 
 
 def _comparable(x: object) -> bool:
@@ -235,17 +219,8 @@ def _comparable(x: object) -> bool:
 
 register_holder(PRNGKeyArray)
 
-THREEFRY = Generator("threefry2x32", "fry", (2,), threefry.seed, threefry.split, threefry.fold_in,
-                     threefry.random_bits)
-GENERATORS = {THREEFRY.name: THREEFRY}
-_DTYPES = {name: KeyType(impl) for name, impl in GENERATORS.items()}
-
 
 # Primitives --------------------------------------------------------------------------------------
-
-def _dtype_of(impl: Generator) -> KeyType:
-    return _DTYPES[impl.name]
-
 
 def _require_keys(name: str, aval: Any) -> Any:
     if not dtypes.is_key(aval.dtype):
@@ -274,7 +249,7 @@ class Wrap(OfKeys):
             dims = ",".join(map(str, impl.key_shape))
             raise TypeError(f"random key: {x} given; a typed key, or uint32[...,{dims}] key words, "
                             "is required; make keys with random.key(seed).")
-        return make_aval(x.shape[:x.ndim - n], _dtype_of(impl))
+        return make_aval(x.shape[:x.ndim - n], KeyType(impl))
 
     def lower(self, b: Any, x: Any, *, impl: Generator) -> Any:
         return x
@@ -308,7 +283,7 @@ class Seed(OfKeys):
         if dtypes.scalar_kind(seeds.dtype) not in "iub":
             raise TypeError(f"random_seed: {seeds} given; integers are required; convert with "
                             "astype(int).")
-        return make_aval(seeds.shape, _dtype_of(impl))
+        return make_aval(seeds.shape, KeyType(impl))
 
     def lower(self, b: Any, x: Any, *, impl: Generator) -> Any:
         return b.inline(impl.seed, x)
@@ -322,18 +297,28 @@ class SplitKeys(OfKeys):
 
     def lower(self, b: Any, x: Any, *, shape: Dims) -> Any:
         impl = b.avals_in[0].dtype.impl
-        return b.inline(lambda k: impl.split(random_unwrap_p.bind(k), shape=shape), x)
+        return b.inline(lambda k: impl.split(random_unwrap_p.bind(k), shape), x)
 
 
 class FoldIn(OfKeys):
-    """Keys and uint32 numbers of one shape -> new keys."""
+    """Keys and uint32 numbers -> new keys. An axis of one number serves all keys along it."""
 
     def infer(self, keys: ShapedArray, numbers: ShapedArray) -> ShapedArray:
         _require_keys("random_fold_in", keys)
-        if numbers.dtype != U32 or numbers.shape != keys.shape:
+        fits = numbers.ndim == keys.ndim and all(
+            n in (1, k) for n, k in zip(numbers.shape, keys.shape, strict=True))
+        if numbers.dtype != U32 or not fits:
             raise TypeError(f"random_fold_in: keys {keys} and numbers {numbers} given; one uint32 "
                             "per key is required; convert with astype, and map with vmap.")
         return keys
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+             ) -> Any:
+        keys, numbers = args
+        keys = to_front(axis, keys, dims[0])
+        numbers = (expand_dims(numbers, (0,)) if dims[1] is None
+                   else move_axis(numbers, dims[1], 0))
+        return self.bind(keys, numbers), 0
 
     def lower(self, b: Any, x: Any, y: Any) -> Any:
         impl = b.avals_in[0].dtype.impl
@@ -352,8 +337,8 @@ class RandomBits(OfKeys):
 
     def lower(self, b: Any, x: Any, *, bit_width: int, shape: Dims) -> Any:
         impl = b.avals_in[0].dtype.impl
-        return b.inline(lambda k: impl.random_bits(random_unwrap_p.bind(k), bit_width=bit_width,
-                                                   shape=shape), x)
+        return b.inline(lambda k: impl.random_bits(random_unwrap_p.bind(k), bit_width, shape),
+                        x)
 
 
 random_wrap_p = Wrap("random_wrap")
@@ -367,7 +352,8 @@ random_bits_p = RandomBits("random_bits")
 
 # Making keys -------------------------------------------------------------------------------------
 
-def _generator(name: str, impl: Any, dtype: Any = None) -> Generator:
+def generator_of(name: str, impl: Any, dtype: Any = None) -> Generator:
+    """The generator that `impl`, or a key dtype, names; the default one for None."""
     if impl is not None and dtype is not None:
         raise ValueError(f"{name}: impl={impl!r} and dtype={dtype!r} given; they say the same; "
                          "give one of them.")
@@ -388,7 +374,8 @@ def _is_key(x: Any) -> bool:
     return isinstance(getattr(x, "dtype", None), KeyType)
 
 
-def _seeded(name: str, seed: Any, impl: Generator) -> Any:
+def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
+    """Keys of an integer, or of an array of them unless it must be a scalar."""
     if _is_key(seed):
         raise TypeError(f"{name}: a random key {seed.aval} given; an integer seed is required; "
                         "derive keys from keys with random.split or random.fold_in.")
@@ -398,8 +385,9 @@ def _seeded(name: str, seed: Any, impl: Generator) -> Any:
                                 "required.")
         value = np.asarray(seed, np.int64 if isinstance(seed, int) else None)
         seed = value.astype(dtypes.canonicalize_dtype(value.dtype))[()]
-    aval = typeof(np.asarray(seed) if isinstance(seed, (list, tuple)) else seed)
-    if aval.shape:
+    seed = np.asarray(seed) if isinstance(seed, (list, tuple)) else seed
+    aval = typeof(seed)
+    if aval.shape and scalar:
         raise TypeError(f"{name}: seed {aval} given; a scalar is required; map the function over "
                         "seeds with vmap.")
     if dtypes.scalar_kind(aval.dtype) not in "iub":
@@ -426,7 +414,7 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = No
     Array((), dtype=key<fry>) overlaying:
     [0 7]
     """
-    return _seeded("key", seed, _generator("key", impl, dtype))
+    return seeded("key", seed, generator_of("key", impl, dtype))
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
@@ -443,7 +431,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     >>> print(olympus.random.PRNGKey(7))
     [0 7]
     """
-    return random_unwrap_p.bind(_seeded("PRNGKey", seed, _generator("PRNGKey", impl)))
+    return random_unwrap_p.bind(seeded("PRNGKey", seed, generator_of("PRNGKey", impl)))
 
 
 def key_dtype(impl_spec: Any = None) -> KeyType:
@@ -458,7 +446,7 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     >>> key_dtype()
     key<fry>
     """
-    return _dtype_of(_generator("key_dtype", impl_spec))
+    return KeyType(generator_of("key_dtype", impl_spec))
 
 
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None
@@ -478,7 +466,7 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLi
     >>> bool(random.wrap_key_data(random.key_data(key)) == key)
     True
     """
-    return random_wrap_p.bind(key_bits_array, impl=_generator("wrap_key_data", impl, dtype))
+    return random_wrap_p.bind(key_bits_array, impl=generator_of("wrap_key_data", impl, dtype))
 
 
 def typed(keys: Any) -> Any:
@@ -488,7 +476,7 @@ def typed(keys: Any) -> Any:
     if not hasattr(keys, "shape") or not hasattr(keys, "dtype"):
         raise TypeError(f"random key: a value of type {type(keys).__name__} given; a typed key, or "
                         "uint32[2] key words, is required; make keys with random.key(seed).")
-    return random_wrap_p.bind(keys, impl=_generator("random key", None))
+    return random_wrap_p.bind(keys, impl=generator_of("random key", None))
 
 
 def typed_scalar(name: str, key: Any) -> Any:
@@ -530,7 +518,7 @@ def key_impl(keys: ArrayLike) -> str:
     >>> random.key_impl(random.key(0))
     'threefry2x32'
     """
-    return typeof(typed(keys)).dtype.impl.name
+    return _spec(typeof(typed(keys)).dtype.impl)
 
 
 def _as_given(given: Any, keys: Any) -> Any:
