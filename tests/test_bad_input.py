@@ -54,6 +54,22 @@ def test_raw_messages_of_calls_that_ran(what):
     assert tool.outcome(call, eager=True) in ("taken", "refused")
 
 
+KEEPING = [(name, fun) for name, fun in tool.functions()
+           if not name.startswith("lax.") and "keepdims" in tool.signature(fun).parameters]
+
+
+@pytest.mark.parametrize(("name", "fun"), KEEPING, ids=[name for name, _ in KEEPING])
+def test_a_keepdims_that_is_no_flag(name, fun):
+    """{} was False, "no" was True; NumPy's sums refuse both, JAX what has no hash."""
+    legal = tool.legal_call(name, fun)
+    for bad in ("no", "", {}, [], 1.0, np.array(True), onp.array(False)):
+        call = legal._replace(arguments={**legal.arguments, "keepdims": bad})
+        with pytest.raises(TypeError, match=r"^[\w.]+: keepdims .*True or False is required"):
+            call.run()
+    for given in (None, 0, np.False_):
+        legal._replace(arguments={**legal.arguments, "keepdims": given}).run()
+
+
 @pytest.mark.parametrize("k", [-2**40, -2**31, -2, 3, 2**31 - 1, 3 * 10**9, 2**32, 10**30])
 def test_diagonals_outside_of_a_matrix(k):
     """int32 wrapped: `tri(3, k=2**32)` was `tri(3)`."""

@@ -21,7 +21,7 @@ from ..lax.shape import expand_dims, transpose
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axes
-from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option, to_array
+from .promote import BOOL, array_args, broadcast_to, choose, convert, flag, refuse_option, to_array
 
 __all__ = ["CORE", "PARAMETERS", "Loops", "check_arity", "core_options", "mask_arg", "with_options"]
 
@@ -221,6 +221,8 @@ def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
                  **options: Any) -> Any:
             args = tuple(_in_loop(name, Loops("xx->x", "biufc"), args, out=out, dtype=dtype,
                                   casting=casting, order=order, subok=subok, signature=signature))
+            if type(keepdims) is not bool:
+                keepdims = flag(name, "keepdims", keepdims)
             if axes is None and axis is None and not keepdims:
                 return fun(*args, **options)
             return _along(name, core, ins, result, fun, array_args(name, *args), axes, axis,

@@ -19,7 +19,7 @@ from ..base import config, source
 from ..base.util import Memo, memoize
 from ..core.ir import Literal
 from ..core.primitive import Primitive
-from ..core.trace import SCALAR_TYPES, describe, typeof
+from ..core.trace import SCALAR_TYPES, Tracer, describe, typeof
 from ..lax import comparison
 from ..lax.comparison import select_n_p
 from ..lax.convert import convert_element_type_p
@@ -29,7 +29,7 @@ from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
 from ..types.shape import SymbolicDim, broadcast_shapes
 
 __all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "choose",
-           "convert", "inexact", "literal_for", "operand", "promote", "promote_dtypes",
+           "convert", "flag", "inexact", "literal_for", "operand", "promote", "promote_dtypes",
            "promote_inexact", "refuse_inplace", "refuse_option", "scalar_plan", "to_array",
            "unary", "unary_inexact"]
 
@@ -449,6 +449,13 @@ def refuse_option(name: str, **options: Any) -> None:
         if value is not None:
             raise TypeError(f"{name}: the argument {option} is given; arrays cannot be written to, "
                             "so only None is accepted; use the result, or olympus.numpy.where.")
+
+
+def flag(name: str, option: str, value: Any) -> bool:
+    """A switch as a bool; TypeError for what is neither a bool nor an int, nor None."""
+    if value is None or isinstance(value, (int, np.bool_, Tracer)):
+        return bool(value)      # of a tracer that says what to do instead
+    raise TypeError(f"{name}: {option} {value!r} given; True or False is required.")
 
 
 def refuse_inplace(name: str, inplace: bool) -> None:

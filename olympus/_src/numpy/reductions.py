@@ -26,7 +26,7 @@ from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, defi
 from ..types.shape import prod as size_of
 from .logic import as_bool
 from .options import mask_arg
-from .promote import BOOL, array_args, broadcast_to, choose, convert, refuse_option
+from .promote import BOOL, array_args, broadcast_to, choose, convert, flag, refuse_option
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
@@ -39,11 +39,14 @@ Axes = tuple[int, ...]
 
 # Arguments ---------------------------------------------------------------------------------------
 
-def reduction_args(name: str, a: Any, axis: Any, out: Any = None) -> tuple[Any, Axes]:
-    """The operand as an array, and its axes counted from the front."""
+def reduction_args(name: str, a: Any, axis: Any, keepdims: Any, out: Any = None
+                   ) -> tuple[Any, Axes, bool]:
+    """The operand as an array, its axes counted from the front, and whether these stay."""
     refuse_option(name, out=out)
     (x,) = array_args(name, a)
-    return x, canonical_axes(axis, len(x.shape), name)
+    if type(keepdims) is not bool:
+        keepdims = flag(name, "keepdims", keepdims)
+    return x, canonical_axes(axis, len(x.shape), name), keepdims
 
 
 def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
@@ -152,11 +155,11 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     >>> onp.sum(onp.array([200, 100], onp.uint8))
     Array(300, dtype=uint32)
     """
-    x, axes = reduction_args("sum", a, axis, out)
+    x, axes, keepdims = reduction_args("sum", a, axis, keepdims, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
              else dtypes.requested_dtype("sum", dtype))
     return _sum(x, _scalar_initial("sum", initial), mask_arg("sum", where), axes=axes,
-                keepdims=bool(keepdims), dtype=dtype)
+                keepdims=keepdims, dtype=dtype)
 
 
 @fused(static=("axis", "dtype", "out", "keepdims", "initial", "promote_integers"))
@@ -185,11 +188,11 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     >>> onp.prod(onp.array([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], dtype=int32)
     """
-    x, axes = reduction_args("prod", a, axis, out)
+    x, axes, keepdims = reduction_args("prod", a, axis, keepdims, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
              else dtypes.requested_dtype("prod", dtype))
     return _prod(x, _scalar_initial("prod", initial), mask_arg("prod", where), axes=axes,
-                 keepdims=bool(keepdims), dtype=dtype)
+                 keepdims=keepdims, dtype=dtype)
 
 
 # Truth -------------------------------------------------------------------------------------------
@@ -228,8 +231,8 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     >>> print(onp.all(onp.array([[1, 0], [2, 3]]), axis=1))
     [False  True]
     """
-    x, axes = reduction_args("all", a, axis, out)
-    return _all(x, mask_arg("all", where), axes=axes, keepdims=bool(keepdims))
+    x, axes, keepdims = reduction_args("all", a, axis, keepdims, out)
+    return _all(x, mask_arg("all", where), axes=axes, keepdims=keepdims)
 
 
 @fused(static=("axis", "out", "keepdims"))
@@ -251,8 +254,8 @@ def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     >>> print(onp.any(onp.array([[0, 0], [2, 0]]), axis=1))
     [False  True]
     """
-    x, axes = reduction_args("any", a, axis, out)
-    return _any(x, mask_arg("any", where), axes=axes, keepdims=bool(keepdims))
+    x, axes, keepdims = reduction_args("any", a, axis, keepdims, out)
+    return _any(x, mask_arg("any", where), axes=axes, keepdims=keepdims)
 
 
 @fused(static=("axis", "keepdims"))
@@ -271,8 +274,8 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     >>> onp.count_nonzero(onp.array([[1, 0], [2, 3]]), axis=1)
     Array([1, 2], dtype=int32)
     """
-    x, axes = reduction_args("count_nonzero", a, axis)
-    return _sum(as_bool(x), None, None, axes=axes, keepdims=bool(keepdims),
+    x, axes, keepdims = reduction_args("count_nonzero", a, axis, keepdims)
+    return _sum(as_bool(x), None, None, axes=axes, keepdims=keepdims,
                 dtype=dtypes.default_int())
 
 
@@ -303,10 +306,10 @@ def _check_extremum(name: str, x: Any, axes: Axes, initial: Any, where: Any) -> 
 
 def _extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool, initial: Any,
              where: Any) -> Any:
-    x, axes = reduction_args(name, a, axis, out)
+    x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     _check_extremum(name, x, axes, initial, where)
     return _extremum(x, _scalar_initial(name, initial), mask_arg(name, where), axes=axes,
-                     keepdims=bool(keepdims), largest=largest)
+                     keepdims=keepdims, largest=largest)
 
 
 @fused(static=("axis", "out", "keepdims", "initial"))
@@ -419,7 +422,7 @@ def _arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdim
     if (size_of(x.shape) if axis is None else x.shape[axis]) == 0:
         raise ValueError(f"{name}: {x.aval} given; attempt to get {name} of an empty sequence; at "
                          "least one element is required.")
-    return _position(x, axis=axis, keepdims=bool(keepdims), largest=largest)
+    return _position(x, axis=axis, keepdims=flag(name, "keepdims", keepdims), largest=largest)
 
 
 @fused(static=("axis", "out", "keepdims"))
@@ -540,7 +543,7 @@ def _nan_arg_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, kee
         return _arg_extreme(name[3:], largest, x, axis, out, keepdims)
     refuse_option(name, out=out)
     axis = None if axis is None else canonical_axis(axis, len(x.shape), name)
-    return _nan_position(x, axis=axis, keepdims=bool(keepdims), largest=largest)
+    return _nan_position(x, axis=axis, keepdims=flag(name, "keepdims", keepdims), largest=largest)
 
 
 # Without NaN -------------------------------------------------------------------------------------
@@ -618,12 +621,12 @@ def _nan_extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: boo
 
 def _nan_extreme(name: str, largest: bool, a: Any, axis: Any, out: None, keepdims: bool,
                  initial: Any, where: Any) -> Any:
-    x, axes = reduction_args(name, a, axis, out)
+    x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     if not dtypes.is_inexact(x.dtype):
         return _extreme(name[3:], largest, x, axis, out, keepdims, initial, where)
     _check_extremum(name, x, axes, initial, where)
     return _nan_extremum(x, _scalar_initial(name, initial), mask_arg(name, where), axes=axes,
-                         keepdims=bool(keepdims), largest=largest)
+                         keepdims=keepdims, largest=largest)
 
 
 @fused(static=("axis", "out", "keepdims"))

@@ -106,8 +106,8 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     >>> print(onp.mean(onp.array([[1., 2.], [3., 5.]]), axis=0))
     [2.  3.5]
     """
-    x, axes = reduction_args("mean", a, axis, out)
-    return _mean(x, mask_arg("mean", where), axes=axes, keepdims=bool(keepdims),
+    x, axes, keepdims = reduction_args("mean", a, axis, keepdims, out)
+    return _mean(x, mask_arg("mean", where), axes=axes, keepdims=keepdims,
                  dtype=_mean_dtype("mean", x, dtype))
 
 
@@ -137,7 +137,7 @@ def _var(x: Any, where: Any, mean: Any, correction: Any, *, axes: Axes, keepdims
 
 def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddof: Any,
             keepdims: bool, where: Any, mean: Any, correction: Any) -> Any:
-    x, axes = reduction_args(name, a, axis, out)
+    x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     if correction is not None and ddof != 0:
         raise ValueError(f"{name}: both ddof {ddof} and correction {correction} given; they mean "
                          "the same; pass one.")
@@ -148,7 +148,7 @@ def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddo
     if dtypes.is_complex(dtype) or dtype == BOOL:
         raise ValueError(f"{name}: dtype {dtype} given; variances are real; pass a real dtype.")
     return _var(x, mask_arg(name, where), mean, ddof if correction is None else correction,
-                axes=axes, keepdims=bool(keepdims), dtype=dtype, root=root)
+                axes=axes, keepdims=keepdims, dtype=dtype, root=root)
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
@@ -324,7 +324,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
     >>> print(onp.average(onp.array([1., 2., 6.]), weights=onp.array([1, 2, 1])))
     2.75
     """
-    x, axes = reduction_args("average", a, axis)
+    x, axes, keepdims = reduction_args("average", a, axis, keepdims)
     if weights is None:
         found = mean(x, axis, keepdims=keepdims)
         total: Any = broadcast_to(literal(size_of([x.shape[i] for i in axes]), found.dtype),
@@ -485,7 +485,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
     if weights is not None and method != "inverted_cdf":
         raise ValueError(f"{name}: weights with method {method!r} given; only 'inverted_cdf' takes "
                          "weights.")
-    x, axes = reduction_args(name, a, axis)
+    x, axes, keepdims = reduction_args(name, a, axis, keepdims)
     (q,) = array_args(name, q)
     if dtypes.is_complex(x.dtype) or dtypes.is_complex(q.dtype):
         raise ValueError(f"{name}: {x.aval} and q {q.aval} given; real numbers are required, "
@@ -500,7 +500,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
     if weights is not None:
         (weights,) = array_args(name, weights)
         weights = _spread_weights(name, convert(weights, wide), x, axis, axes)
-    return convert(_quantile(x, q, weights, axes=axes, keepdims=bool(keepdims), method=method,
+    return convert(_quantile(x, q, weights, axes=axes, keepdims=keepdims, method=method,
                              skip_nan=skip_nan), dtype)
 
 

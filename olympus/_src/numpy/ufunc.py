@@ -37,6 +37,7 @@ from .promote import (
     broadcast_to,
     choose,
     convert,
+    flag,
     refuse_inplace,
     refuse_option,
     to_array,
@@ -227,7 +228,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
             x = self._carried("reduce", x)
         if not x.ndim and axis in (0, -1):
             axis = ()
-        axes = canonical_axes(axis, x.ndim, name)
+        axes, keepdims = canonical_axes(axis, x.ndim, name), flag(name, "keepdims", keepdims)
         where = mask_arg(name, where)
         if own is None and len(axes) > 1 and not self._commutes:
             raise ValueError(f"{name}: axis {axis} given; the order of the elements matters, so "
@@ -240,13 +241,12 @@ class ufunc(Generic[R_co], metaclass=_Functions):
                 raise ValueError(f"{name}: where given without initial; reduction operation "
                                  f"{self.__name__} has no identity; pass initial.")
         if own is not None:
-            return own(x, axis=axis, dtype=dtype, keepdims=bool(keepdims), initial=initial,
-                       where=where)
+            return own(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
         if initial is not None:
             initial = convert(array_args(name, initial)[0], x.dtype)
             if initial.shape:
                 raise ValueError(f"{name}: initial {typeof(initial)} given; a scalar is required.")
-        return _reduced(x, initial, where, function=self, axes=axes, keepdims=bool(keepdims))
+        return _reduced(x, initial, where, function=self, axes=axes, keepdims=keepdims)
 
     def accumulate(self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None,
                    out: None = None) -> Array:

@@ -20,7 +20,7 @@ from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, definitely_equal
 from ...types.sharding import ShardingLike
 from .. import products, reductions
-from ..promote import array_args, inexact
+from ..promote import array_args, flag, inexact
 from ..ufuncs import absolute, divide, not_equal, power
 
 __all__ = ["cross", "diagonal", "matmul", "matrix_norm", "matrix_transpose", "norm", "outer",
@@ -56,7 +56,7 @@ def norm(x: ArrayLike, ord: int | str | None = None, axis: None | tuple[int, ...
     [5. 5.]
     """
     (a,) = array_args("norm", x)
-    a = inexact(a)
+    a, keepdims = inexact(a), flag("norm", "keepdims", keepdims)
     ndim = len(a.shape)
     if axis is None and ord is None:
         return _power_norm(a, 2, tuple(range(ndim)), keepdims)
@@ -156,7 +156,7 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
     [7. 3.]
     """
     (a,) = array_args("vector_norm", x)
-    a = inexact(a)
+    a, keepdims = inexact(a), flag("vector_norm", "keepdims", keepdims)
     axes = canonical_axes(axis, len(a.shape), "vector_norm")
     return _vector(a, 2 if ord is None else ord, axes, keepdims)
 
@@ -180,7 +180,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
     4.0
     """
     (a,) = array_args("matrix_norm", x)
-    n = len(a.shape)
+    n, keepdims = len(a.shape), flag("matrix_norm", "keepdims", keepdims)
     if n < 2:
         raise ValueError(f"matrix_norm: {a.aval} given; at least two axes are required.")
     return _matrix(inexact(a), "fro" if ord is None else ord, (n - 2, n - 1), keepdims)
