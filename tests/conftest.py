@@ -34,9 +34,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if not item.name.endswith("[NOTSET]")
                 and not item.name.endswith("[op0-kind0]")]
     slow = set((Path(__file__).parent / "data" / "slow.txt").read_text().splitlines())
+    families = tuple(name[:-1] for name in slow if name.endswith("*"))
     for item in items:
         file = item.nodeid.split("::")[0].removesuffix(".py").replace("/", ".")
-        if f"{file}::{item.name}" in slow:
+        name = f"{file}::{item.name}"
+        if name in slow or name.startswith(families):
             item.add_marker(pytest.mark.slow)
 
 

@@ -1,0 +1,331 @@
+"""Distributions on integers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...loops.while_loop import fori_loop
+from ...numpy.conditions import where
+from ...numpy.elementary import exp, expm1, floor, log, log1p
+from ...numpy.ufuncs import maximum, minimum
+from ...random import counts, discrete
+from ..special.entropy import xlog1py, xlogy
+from ..special.gammas import betainc, betaln, gammainc, gammaincc
+from .distribution import Discrete, published
+from .kernels import log_beta_cdf, log_beta_density, log_gamma_cdf, log_gamma_density, log_gamma_sf
+
+__all__ = ["bernoulli", "betabinom", "binom", "geom", "hypergeom", "nbinom", "poisson", "randint"]
+
+
+def _is_probability(p: Any) -> Any:
+    return (p >= 0) & (p <= 1)
+
+
+class Bernoulli(Discrete):
+    name, title, low, high = "bernoulli", "Bernoulli distribution", 0.0, 1.0
+    about = "1 has probability p, 0 has 1 - p."
+    parameters, words, sample, at = ("p",), ("p: probability of 1.",), (0.3,), 1
+    shown = "0.300 -1.204 1.000 0.000 0.000 -inf 0.000 1.000 0.300 0.210 0.458 0.611"
+
+    def legal(self, p: Any) -> Any:
+        return _is_probability(p)
+
+    def logpmf(self, k: Any, p: Any) -> Any:
+        return xlogy(k, p) + xlog1py(1.0 - k, -p)
+
+    def pmf(self, k: Any, p: Any) -> Any:
+        return where(k == 1, p, 1.0 - p)
+
+    def cdf(self, k: Any, p: Any) -> Any:
+        return 1.0 - p
+
+    def sf(self, k: Any, p: Any) -> Any:
+        return p
+
+    def ppf(self, q: Any, p: Any) -> Any:
+        return where(q <= 1.0 - p, 0.0, 1.0)
+
+    def isf(self, q: Any, p: Any) -> Any:
+        return where(q >= p, 0.0, 1.0)
+
+    def mean(self, p: Any) -> Any:
+        return p
+
+    def var(self, p: Any) -> Any:
+        return p * (1.0 - p)
+
+    def entropy(self, p: Any) -> Any:
+        return -xlogy(p, p) - xlog1py(1.0 - p, -p)
+
+    def draw(self, key: Any, shape: Any, dtype: Any, p: Any) -> Any:
+        return discrete.bernoulli(key, p, shape)
+
+
+class Binom(Discrete):
+    name, title = "binom", "binomial distribution"
+    about = """That of the number of successes of n trials, each of probability p. Probabilities of
+    intervals are incomplete beta functions (DLMF 8.17.5)."""
+    parameters, sample, at = ("n", "p"), (10.0, 0.3), 4
+    words = ("n: number of trials, an integer >= 0.", "p: probability of success.")
+    shown = "0.200 -1.609 0.850 -0.163 0.150 -1.895 2.000 4.000 3.000 2.100 1.449"
+
+    def support(self, n: Any, p: Any) -> tuple[Any, Any]:
+        return 0.0, n
+
+    def inner(self, n: Any, p: Any) -> Any:
+        return 0.0
+
+    def legal(self, n: Any, p: Any) -> Any:
+        return (n >= 0) & (n == floor(n)) & _is_probability(p)
+
+    def logpmf(self, k: Any, n: Any, p: Any) -> Any:
+        return log_beta_density(p, 1.0 - p, k + 1.0, n - k + 1.0) - log1p(n)
+
+    def cdf(self, k: Any, n: Any, p: Any) -> Any:
+        return betainc(n - k, k + 1.0, 1.0 - p)
+
+    def sf(self, k: Any, n: Any, p: Any) -> Any:
+        return betainc(k + 1.0, n - k, p)
+
+    def logcdf(self, k: Any, n: Any, p: Any) -> Any:
+        return log_beta_cdf(1.0 - p, p, n - k, k + 1.0)
+
+    def logsf(self, k: Any, n: Any, p: Any) -> Any:
+        return log_beta_cdf(p, 1.0 - p, k + 1.0, n - k)
+
+    def mean(self, n: Any, p: Any) -> Any:
+        return n * p
+
+    def var(self, n: Any, p: Any) -> Any:
+        return n * p * (1.0 - p)
+
+
+class Betabinom(Discrete):
+    name, title = "betabinom", "beta-binomial distribution"
+    about = "That of `binom` with a p of its own for each number, of `beta` with a and b."
+    parameters, sample, at = ("n", "a", "b"), (10.0, 2.0, 3.0), 4
+    words = ("n: number of trials, an integer >= 0.", "a, b: shapes, > 0.")
+    shown = "0.140 -1.967 4.000 6.000 2.449"
+
+    def support(self, n: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        return 0.0, n
+
+    def inner(self, n: Any, a: Any, b: Any) -> Any:
+        return 0.0
+
+    def legal(self, n: Any, a: Any, b: Any) -> Any:
+        return (n >= 0) & (n == floor(n)) & (a > 0) & (b > 0)
+
+    def logpmf(self, k: Any, n: Any, a: Any, b: Any) -> Any:
+        return (betaln(k + a, n - k + b) - betaln(a, b) - betaln(k + 1.0, n - k + 1.0) - log1p(n))
+
+    def mean(self, n: Any, a: Any, b: Any) -> Any:
+        return n * (a / (a + b))
+
+    def var(self, n: Any, a: Any, b: Any) -> Any:
+        s = a + b
+        return n * (a / s) * (b / s) * ((s + n) / (s + 1.0))
+
+
+class Geom(Discrete):
+    name, title, low = "geom", "geometric distribution", 1.0
+    about = "That of the number of trials up to the first success: p (1-p)**(k-1) for k >= 1."
+    parameters, words, sample, at = ("p",), ("p: probability of success, > 0.",), (0.3,), 2
+    shown = "0.210 -1.561 0.510 -0.673 0.490 -0.713 1.000 4.000 3.333 7.778 2.789 2.036"
+
+    def legal(self, p: Any) -> Any:
+        return (p > 0) & (p <= 1)
+
+    def logpmf(self, k: Any, p: Any) -> Any:
+        return xlog1py(k - 1.0, -p) + log(p)
+
+    def sf(self, k: Any, p: Any) -> Any:
+        return exp(self.logsf(k, p))
+
+    def cdf(self, k: Any, p: Any) -> Any:
+        return -expm1(self.logsf(k, p))
+
+    def logsf(self, k: Any, p: Any) -> Any:
+        return k * log1p(-p)
+
+    def mean(self, p: Any) -> Any:
+        return 1.0 / p
+
+    def var(self, p: Any) -> Any:
+        return (1.0 - p) / (p * p)
+
+    def entropy(self, p: Any) -> Any:
+        return -(xlog1py(1.0 - p, -p) + xlogy(p, p)) / p
+
+    def draw(self, key: Any, shape: Any, dtype: Any, p: Any) -> Any:
+        return discrete.geometric(key, p, shape)
+
+
+class Nbinom(Discrete):
+    name, title = "nbinom", "negative binomial distribution"
+    about = """That of the number of failures before the n-th success. Probabilities of intervals
+    are incomplete beta functions (DLMF 8.17)."""
+    parameters, sample, at = ("n", "p"), (4.0, 0.4), 5
+    words = ("n: number of successes, > 0; it need not be an integer.",
+             "p: probability of success, > 0.")
+    shown = "0.111 -2.194 0.517 -0.659 0.483 -0.729 3.000 8.000 6.000 15.000 3.873"
+
+    def legal(self, n: Any, p: Any) -> Any:
+        return (n > 0) & (p > 0) & (p <= 1)
+
+    def logpmf(self, k: Any, n: Any, p: Any) -> Any:
+        return log_beta_density(p, 1.0 - p, n, k + 1.0) + log(p) - log(n + k)
+
+    def cdf(self, k: Any, n: Any, p: Any) -> Any:
+        return betainc(n, k + 1.0, p)
+
+    def sf(self, k: Any, n: Any, p: Any) -> Any:
+        return betainc(k + 1.0, n, 1.0 - p)
+
+    def logcdf(self, k: Any, n: Any, p: Any) -> Any:
+        return log_beta_cdf(p, 1.0 - p, n, k + 1.0)
+
+    def logsf(self, k: Any, n: Any, p: Any) -> Any:
+        return log_beta_cdf(1.0 - p, p, k + 1.0, n)
+
+    def mean(self, n: Any, p: Any) -> Any:
+        return n * (1.0 - p) / p
+
+    def var(self, n: Any, p: Any) -> Any:
+        return n * (1.0 - p) / (p * p)
+
+
+class Poisson(Discrete):
+    name, title = "poisson", "Poisson distribution"
+    about = """The probability of k is mu**k exp(-mu) / k!. Probabilities of intervals are
+    incomplete gamma functions (DLMF 8.4.10)."""
+    parameters, words, sample, at = ("mu",), ("mu: mean, >= 0.",), (3.5,), 4
+    shown = "0.189 -1.667 0.725 -0.321 0.275 -1.293 2.000 5.000 3.500 3.500 1.871 2.015"
+
+    def legal(self, mu: Any) -> Any:
+        return mu >= 0
+
+    def logpmf(self, k: Any, mu: Any) -> Any:
+        return log_gamma_density(mu, k + 1.0)
+
+    def cdf(self, k: Any, mu: Any) -> Any:
+        return gammaincc(k + 1.0, mu)
+
+    def sf(self, k: Any, mu: Any) -> Any:
+        return gammainc(k + 1.0, mu)
+
+    def logcdf(self, k: Any, mu: Any) -> Any:
+        return log_gamma_sf(mu, k + 1.0)
+
+    def logsf(self, k: Any, mu: Any) -> Any:
+        return log_gamma_cdf(mu, k + 1.0)
+
+    def mean(self, mu: Any) -> Any:
+        return mu
+
+    def var(self, mu: Any) -> Any:
+        return mu
+
+    def entropy(self, mu: Any) -> Any:
+        large = mu > _FAR
+        low, high = where(large, 1.0, mu), where(large, mu, 2.0 * _FAR)
+
+        def added(k: Any, state: tuple) -> tuple:
+            total, p, log_factorial = state
+            p, log_factorial = p * (low / k), log_factorial + log(k)
+            return total + p * log_factorial, p, log_factorial
+
+        def step(i: Any, state: tuple) -> tuple:
+            return added(i.astype(mu.dtype) + 1.0, state)
+
+        total = fori_loop(0, 170, step, (0.0 * low, exp(-low), 0.0 * low))[0]
+        near = low - xlogy(low, low) + total
+        u = 1.0 / high
+        series = u * (-1 / 12 + u * (-1 / 24 + u * (-19 / 360 + u * (-9 / 80 + u * (
+            -863 / 2520 + u * (-1375 / 1008 + u * (-33953 / 5040)))))))
+        return where(large, 0.5 * (1.0 + math.log(2.0 * math.pi) + log(high)) + series, near)
+
+    def draw(self, key: Any, shape: Any, dtype: Any, mu: Any) -> Any:
+        return counts.poisson(key, mu, shape)
+
+
+_FAR = 60.0     # from where on the series for the entropy is accurate
+
+
+class Hypergeom(Discrete):
+    name, title = "hypergeom", "hypergeometric distribution"
+    about = "That of the number of marked among N drawn of M, of which n are marked, none put back."
+    parameters, sample, at = ("M", "n", "N"), (20.0, 7.0, 12.0), 4
+    words = ("M: how many there are.", "n: how many of them are marked.", "N: how many are drawn.")
+    shown = "0.358 -1.028 4.200 1.149 1.072"
+
+    def support(self, M: Any, n: Any, N: Any) -> tuple[Any, Any]:
+        return maximum(N + n - M, 0.0), minimum(n, N)
+
+    def inner(self, M: Any, n: Any, N: Any) -> Any:
+        return minimum(n, N)
+
+    def legal(self, M: Any, n: Any, N: Any) -> Any:
+        whole = (floor(M) == M) & (n == floor(n)) & (floor(N) == N)
+        return whole & (M > 0) & (n >= 0) & (N >= 0) & (n <= M) & (N <= M)
+
+    def logpmf(self, k: Any, M: Any, n: Any, N: Any) -> Any:
+        rest = M - n
+        return (_log_choose(n, k) + _log_choose(rest, N - k)) - _log_choose(M, N)
+
+    def mean(self, M: Any, n: Any, N: Any) -> Any:
+        return N * (n / M)
+
+    def var(self, M: Any, n: Any, N: Any) -> Any:
+        share = n / M
+        return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    """log of the number of ways to choose k of n."""
+    return -betaln(k + 1.0, n - k + 1.0) - log1p(n)
+
+
+class Randint(Discrete):
+    name, title = "randint", "uniform distribution of integers"
+    about = "Each integer from `low` up to, but not, `high` has the same probability."
+    parameters, sample, at = ("low", "high"), (2.0, 8.0), 4
+    words = ("low, high: integers, low < high.",)
+    shown = "0.167 -1.792 0.500 -0.693 0.500 -0.693 3.000 6.000 4.500 2.917 1.708 1.792"
+
+    def support(self, low: Any, high: Any) -> tuple[Any, Any]:
+        return low, high - 1.0
+
+    def inner(self, low: Any, high: Any) -> Any:
+        return low
+
+    def legal(self, low: Any, high: Any) -> Any:
+        return (low < high) & (low == floor(low)) & (high == floor(high))
+
+    def logpmf(self, k: Any, low: Any, high: Any) -> Any:
+        return -log(high - low) + 0.0 * k
+
+    def cdf(self, k: Any, low: Any, high: Any) -> Any:
+        return (k - low + 1.0) / (high - low)
+
+    def sf(self, k: Any, low: Any, high: Any) -> Any:
+        return (high - 1.0 - k) / (high - low)
+
+    def mean(self, low: Any, high: Any) -> Any:
+        return 0.5 * (low + high - 1.0)
+
+    def var(self, low: Any, high: Any) -> Any:
+        width = high - low
+        return (width - 1.0) * (width + 1.0) / 12.0
+
+    def entropy(self, low: Any, high: Any) -> Any:
+        return log(high - low)
+
+    def draw(self, key: Any, shape: Any, dtype: Any, low: Any, high: Any) -> Any:
+        return discrete.randint(key, shape, low.astype(int), high.astype(int))
+
+
+bernoulli, betabinom, binom = published(Bernoulli()), published(Betabinom()), published(Binom())
+geom, hypergeom, nbinom = published(Geom()), published(Hypergeom()), published(Nbinom())
+poisson, randint = published(Poisson()), published(Randint())

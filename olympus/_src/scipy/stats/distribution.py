@@ -1,0 +1,457 @@
+"""Distributions: what is derived once for all of them, and their functions as users call them.
+
+A distribution is a class with the formulas of its standard form (location 0, scale 1) as methods.
+What it does not give follows from what it gives, by the base class that says which that is. The
+public functions are made by `published`: they bind arguments to SciPy's signature, promote them,
+move and scale, and answer outside of the support. All of that happens while tracing, so that a call
+is one compiled program.
+
+Formulas are only evaluated inside of the support (elsewhere at an inner point, and the result is
+replaced), so that no derivative is NaN because of the branch that was not taken.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from ...base.typing import Array
+from ...nn.activations import log1mexp
+from ...numpy.conditions import where
+from ...numpy.elementary import exp, expm1, floor, isnan, log, log1p, sqrt
+from ...numpy.manipulation import broadcast_to
+from ...numpy.promote import promote_dtypes, to_array
+from ...numpy.ufuncs import maximum
+from ...random.arguments import draw_shape
+from ...random.continuous import uniform
+from ...transforms.fused import fused
+from ...types import dtypes
+from .kernels import log_of
+from .quantiles import invert, least
+
+__all__ = ["ByLogCdf", "ByLogSf", "Continuous", "Discrete", "Distribution", "Mirrored",
+           "published"]
+
+
+class Distribution:
+    """Formulas in standard form. `parameters` are the names of the shape parameters."""
+
+    name = ""
+    title = ""              # what it is, after "of the"
+    about = ""              # its definition, for every docstring
+    parameters: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()     # of the parameters, for "Args"
+    low, high = -math.inf, math.inf
+    first: dict[str, str] = {}      # first arguments that are not called x, k or q
+    sample: tuple[float, ...] = ()  # shape parameters of the examples
+    at: float = 1.5                 # where the examples are
+    shown = ""                      # what the examples print, in the order of `_KINDS`
+
+    def support(self, *params: Any) -> tuple[Any, Any]:
+        """The smallest and the largest number that has a density, or is a limit of such."""
+        return self.low, self.high
+
+    def inner(self, *params: Any) -> Any:
+        """A point within the support, where all formulas are finite."""
+        low, high = self.support(*params)
+        if low == -math.inf:
+            return 0.0 if high == math.inf else high - 1.0
+        return low + 1.0 if high == math.inf else 0.5 * (low + high)
+
+    def legal(self, *params: Any) -> Any:
+        """Where there is such a distribution: all shape parameters are positive."""
+        found: Any = True
+        for p in params:
+            found = (p > 0) & found
+        return found
+
+    def std(self, *params: Any) -> Any:
+        return sqrt(self.var(*params))      # type: ignore[attr-defined]
+
+    def kinds(self) -> list[str]:
+        """The functions that it has, `rvs` aside."""
+        width = hasattr(self, "var")
+        probable = getattr(self, "cdf", None) is not None
+        return [k for k in _KINDS if getattr(self, k, None) is not None
+                and (k != "std" or width)
+                and (probable or _KINDS[k].made not in (_probability, _quantile))]
+
+    def example(self, kind: str) -> str:
+        """An example that runs, as lines of a docstring."""
+        if kind == "rvs":
+            given = "".join(f"{p}, " for p in self.sample)
+            return (f">>> from olympus import random\n    >>> from olympus.scipy.stats import "
+                    f"{self.name}\n    >>> {self.name}.rvs({given}size=3, key=random.key(0)).shape"
+                    "\n    (3,)")
+        first = {"ppf": (0.25,), "isf": (0.25,)}.get(kind, () if _KINDS[kind].first == "-" else
+                                                     (self.at,))
+        given = ", ".join(map(str, (*first, *self.sample)))
+        return (f">>> from olympus.scipy.stats import {self.name}\n    >>> "
+                f"print(f'{{{self.name}.{kind}({given}):.3f}}')\n    "
+                f"{self.shown.split()[self.kinds().index(kind)]}")
+
+    def draw(self, key: Any, shape: Any, dtype: Any, *params: Any) -> Any:
+        """Random numbers: quantiles of uniform ones that are neither 0 nor 1."""
+        tiny = dtypes.finfo(dtype).tiny
+        u = uniform(key, shape, dtype)
+        return self.ppf(maximum(u, tiny), *params)      # type: ignore[attr-defined]
+
+
+class Continuous(Distribution):
+    """Given are `logpdf` and `cdf`, or better also `sf` and `ppf`."""
+
+    def pdf(self, x: Any, *params: Any) -> Any:
+        return exp(self.logpdf(x, *params))
+
+    def logpdf(self, x: Any, *params: Any) -> Any:
+        raise AssertionError
+
+    def cdf(self, x: Any, *params: Any) -> Any:
+        raise AssertionError
+
+    def sf(self, x: Any, *params: Any) -> Any:
+        return 1.0 - self.cdf(x, *params)
+
+    def logcdf(self, x: Any, *params: Any) -> Any:
+        return log_of(self.cdf(x, *params), self.sf(x, *params))
+
+    def logsf(self, x: Any, *params: Any) -> Any:
+        return log_of(self.sf(x, *params), self.cdf(x, *params))
+
+    def quantile(self, log_p: Any, log_q: Any, *params: Any) -> Any:
+        """The number with probability p below and q above; both are given, as logarithms."""
+        raise NotImplementedError
+
+    def ppf(self, q: Any, *params: Any) -> Any:
+        if type(self).quantile is not Continuous.quantile:
+            return self.quantile(log(q), log1p(-q), *params)
+        return invert(self.cdf, self.pdf, True, q, self.bounds(*params), params)
+
+    def isf(self, q: Any, *params: Any) -> Any:
+        if type(self).quantile is not Continuous.quantile:
+            return self.quantile(log1p(-q), log(q), *params)
+        return invert(self.sf, self.pdf, False, q, self.bounds(*params), params)
+
+    def bounds(self, *params: Any) -> tuple[Any, Any]:
+        """Between which numbers quantiles are looked for."""
+        return self.support(*params)
+
+
+class ByLogSf(Continuous):
+    """Given are `logpdf` and `logsf`, accurate in the relative sense."""
+
+    def sf(self, x: Any, *params: Any) -> Any:
+        return exp(self.logsf(x, *params))
+
+    def cdf(self, x: Any, *params: Any) -> Any:
+        return -expm1(self.logsf(x, *params))
+
+    def logcdf(self, x: Any, *params: Any) -> Any:
+        return log1mexp(-self.logsf(x, *params))
+
+
+class ByLogCdf(Continuous):
+    """Given are `logpdf` and `logcdf`, accurate in the relative sense."""
+
+    def cdf(self, x: Any, *params: Any) -> Any:
+        return exp(self.logcdf(x, *params))
+
+    def sf(self, x: Any, *params: Any) -> Any:
+        return -expm1(self.logcdf(x, *params))
+
+    def logsf(self, x: Any, *params: Any) -> Any:
+        return log1mexp(-self.logcdf(x, *params))
+
+
+class Mirrored(Continuous):
+    """Symmetric about 0: given are `logpdf` and `cdf`, or `logcdf` too."""
+
+    def sf(self, x: Any, *params: Any) -> Any:
+        return self.cdf(-x, *params)
+
+    def logsf(self, x: Any, *params: Any) -> Any:
+        return self.logcdf(-x, *params)
+
+    def isf(self, q: Any, *params: Any) -> Any:
+        return -self.ppf(q, *params)
+
+    def mean(self, *params: Any) -> Any:
+        return 0.0
+
+
+class Discrete(Distribution):
+    """On integers. Given are `logpmf` and `cdf`, or better also `sf`."""
+
+    low = 0.0
+
+    def pmf(self, k: Any, *params: Any) -> Any:
+        return exp(self.logpmf(k, *params))     # type: ignore[attr-defined]
+
+    def sf(self, k: Any, *params: Any) -> Any:
+        return 1.0 - self.cdf(k, *params)       # type: ignore[attr-defined]
+
+    def logcdf(self, k: Any, *params: Any) -> Any:
+        return log_of(self.cdf(k, *params), self.sf(k, *params))   # type: ignore
+
+    def logsf(self, k: Any, *params: Any) -> Any:
+        return log_of(self.sf(k, *params), self.cdf(k, *params))   # type: ignore
+
+    def ppf(self, q: Any, *params: Any) -> Any:
+        low, high = self.support(*params)
+        return least(lambda k, q, *params: self.cdf(k, *params) >= q, q, low, high, params)
+
+    def isf(self, q: Any, *params: Any) -> Any:
+        low, high = self.support(*params)
+        return least(lambda k, q, *params: self.sf(k, *params) <= q, q, low, high, params)
+
+
+# What users call ---------------------------------------------------------------------------------
+
+class Values(NamedTuple):
+    """The arguments of a call: the first one, if any, the shape parameters, location and scale;
+    `moved` and `scaled` say whether the latter are given.
+    """
+
+    x: Any
+    params: tuple[Any, ...]
+    loc: Any
+    scale: Any
+    moved: bool
+    scaled: bool
+
+    def standard(self) -> Any:
+        """The first argument as the standard form takes it."""
+        x = self.x - self.loc if self.moved else self.x
+        return x / self.scale if self.scaled else x
+
+    def legal(self, d: Distribution) -> Any:
+        legal = d.legal(*self.params)
+        return (self.scale > 0) & legal if self.scaled else legal
+
+    def spread(self, y: Any) -> Any:
+        """A number of the standard form as one of this."""
+        y = y * self.scale if self.scaled else y
+        return y + self.loc if self.moved else y
+
+
+def _nan_unless(legal: Any, y: Any) -> Any:
+    return y if legal is True else where(legal, y, math.nan)
+
+
+def _density(d: Any, kind: str, v: Values) -> Any:
+    """pdf, logpdf, pmf, logpmf: nothing outside of the support, at infinities and NaN."""
+    z = v.standard()
+    low, high = d.support(*v.params)
+    inside = (z >= low) & (z <= high) & (abs(z) < math.inf)
+    if isinstance(d, Discrete):
+        inside = inside & (z == floor(z))
+    y = getattr(d, kind)(where(inside, z, d.inner(*v.params)), *v.params)
+    log_of = kind.startswith("log")
+    if v.scaled:
+        y = y - log(v.scale) if log_of else y / v.scale
+    y = where(inside, y, -math.inf if log_of else 0.0)
+    return _nan_unless(v.legal(d) & ~isnan(z), y)
+
+
+_ENDS = {"cdf": (0.0, 1.0), "sf": (1.0, 0.0), "logcdf": (-math.inf, 0.0), "logsf": (0.0, -math.inf)}
+
+
+def _probability(d: Any, kind: str, v: Values) -> Any:
+    """cdf, sf, logcdf, logsf: of floor(x) if discrete; constant outside of the support."""
+    z = v.standard()
+    z = floor(z) if isinstance(d, Discrete) else z
+    low, high = d.support(*v.params)
+    below = (z < low) | (z == -math.inf)
+    above = (z >= high) if isinstance(d, Discrete) else (z > high) | (z == math.inf)
+    y = getattr(d, kind)(where(below | above | isnan(z), d.inner(*v.params), z), *v.params)
+    least, most = _ENDS[kind]
+    return _nan_unless(v.legal(d) & ~isnan(z), where(below, least, where(above, most, y)))
+
+
+def _quantile(d: Any, kind: str, v: Values) -> Any:
+    """ppf, isf: the ends of the support for probabilities 0 and 1, NaN for what is none."""
+    low, high = d.support(*v.params)
+    low = low - 1.0 if isinstance(d, Discrete) else low
+    low, high = (low, high) if kind == "ppf" else (high, low)
+    inside = (v.x > 0) & (v.x < 1)
+    y = getattr(d, kind)(where(inside, v.x, 0.5), *v.params)
+    y = where(inside, y, where(v.x > 0.5, high, low))
+    return _nan_unless(v.legal(d) & (v.x >= 0) & (v.x <= 1), v.spread(y))
+
+
+def _mean(d: Any, kind: str, v: Values) -> Any:
+    return _nan_unless(v.legal(d), v.spread(d.mean(*v.params) + 0.0 * v.loc))
+
+
+def _width(d: Any, kind: str, v: Values) -> Any:
+    """std, var: independent of the location."""
+    y = getattr(d, kind)(*v.params) + 0.0 * v.loc
+    if v.scaled:
+        y = y * (v.scale if kind == "std" else v.scale * v.scale)
+    return _nan_unless(v.legal(d), y)
+
+
+def _entropy(d: Any, kind: str, v: Values) -> Any:
+    y = d.entropy(*v.params) + 0.0 * v.loc
+    return _nan_unless(v.legal(d), y + log(v.scale) if v.scaled else y)
+
+
+class Kind(NamedTuple):
+    """A function that distributions have: how it is made of the standard form, and its words."""
+
+    made: Callable[..., Any]
+    first: str
+    text: str
+    result: str
+
+
+_X = "the shape that the\n      arguments broadcast to; integers become floats."
+_KINDS = {
+    "pdf": Kind(_density, "x", "Density of the {}.", f"Densities >= 0, of {_X}"),
+    "logpdf": Kind(_density, "x", "Logarithm of the density of the {}.", f"Floats, of {_X}"),
+    "pmf": Kind(_density, "k", "Probability of each number under the {}.",
+                f"Probabilities, 0 for what is no integer, of {_X}"),
+    "logpmf": Kind(_density, "k", "Logarithm of the probability of each number under the {}.",
+                   f"Floats <= 0, -inf for what is no integer, of {_X}"),
+    "cdf": Kind(_probability, "", "Probability of at most {0} under the {1}.",
+                f"Probabilities, of {_X}"),
+    "logcdf": Kind(_probability, "", "Logarithm of the probability of at most {0} under the {1}.",
+                   f"Floats <= 0, of {_X}"),
+    "sf": Kind(_probability, "", "Probability of more than {0} under the {1}, small ones too.",
+               f"Probabilities, of {_X}"),
+    "logsf": Kind(_probability, "", "Logarithm of the probability of more than {0} under the {1}.",
+                  f"Floats <= 0, of {_X}"),
+    "ppf": Kind(_quantile, "q", "Quantile of the {}: the inverse of its `cdf`.",
+                f"Numbers of the support, NaN where q is no probability, of {_X}"),
+    "isf": Kind(_quantile, "q", "Upper quantile of the {}: the inverse of its `sf`.",
+                f"Numbers of the support, NaN where q is no probability, of {_X}"),
+    "mean": Kind(_mean, "-", "Mean of the {}.", f"Floats, of {_X}"),
+    "var": Kind(_width, "-", "Variance of the {}.", f"Floats >= 0, of {_X}"),
+    "std": Kind(_width, "-", "Standard deviation of the {}.", f"Floats >= 0, of {_X}"),
+    "entropy": Kind(_entropy, "-", "Entropy of the {}, in nats: the mean of -log of its density.",
+                    f"Floats, of {_X}"),
+}
+_FIRST = {"x": "numbers, any shape.", "k": "numbers, any shape; only integers have a probability.",
+          "q": "probabilities, from 0 to 1."}
+
+
+def _signature(d: Distribution, first: str | None, *more: inspect.Parameter) -> inspect.Signature:
+    """SciPy's: the first argument, shape parameters, loc and, if continuous, scale."""
+    names = [*([first] if first else []), *d.parameters]
+    scale = () if isinstance(d, Discrete) else ("scale",)
+    given = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature(
+        [*(inspect.Parameter(n, given, annotation="ArrayLike") for n in names),
+         *(inspect.Parameter(n, given, annotation="ArrayLike", default=i)
+           for i, n in enumerate(("loc", *scale))), *more], return_annotation="Array")
+
+
+def _bound(name: str, signature: inspect.Signature, args: tuple, kwargs: dict) -> dict[str, Any]:
+    """The arguments of a call by name, with defaults; TypeError for what the signature lacks."""
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}; {name}{_bare(signature)} is required.") from None
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def _bare(signature: inspect.Signature) -> str:
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
+
+
+def _values(d: Distribution, name: str, given: dict[str, Any]) -> Values:
+    """Arguments promoted to one float dtype, each with its own shape."""
+    loc, scale = given["loc"], given.get("scale", 1)
+    arrays = [to_array(x) for x in promote_dtypes(name, *given.values(), inexact=True)]
+    if dtypes.is_complex(arrays[0].dtype):
+        raise TypeError(f"{name}: complex numbers given; real ones are required; take their real "
+                        "part.")
+    by_name = dict(zip(given, arrays))
+    first = next(iter(given))
+    return Values(None if first in (*d.parameters, "loc") else by_name[first],
+                  tuple(by_name[p] for p in d.parameters), by_name["loc"], by_name.get("scale", 1),
+                  not (type(loc) is int and loc == 0), not (type(scale) is int and scale == 1))
+
+
+def _function(d: Distribution, kind: str) -> Callable[..., Array]:
+    """The public function of one kind, one compiled program when called eagerly."""
+    how = _KINDS[kind]
+    name = f"{d.name}.{kind}"
+    first = d.first.get(kind, how.first or ("k" if isinstance(d, Discrete) else "x"))
+    signature = _signature(d, None if first == "-" else first)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return how.made(d, kind, _values(d, name, _bound(name, signature, args, kwargs)))
+
+    about = _FIRST["q" if how.made is _quantile else "k" if isinstance(d, Discrete) else "x"]
+    return fused(_named(run, d, kind, signature,
+                        how.text.format(first, d.title) if not how.first
+                        else how.text.format(d.title), how.result,
+                        [] if first == "-" else [f"{first}: {about}"]))
+
+
+def _named(run: Any, d: Distribution, kind: str, signature: inspect.Signature, text: str,
+           result: str, lines: list[str]) -> Any:
+    """A function with its name, signature and docstring."""
+    run.__name__ = run.__qualname__ = kind
+    run.__module__ = __name__
+    run.__signature__ = signature
+    if "scale" in signature.parameters:
+        lines = [*lines, *d.words, "loc, scale: location, and scale > 0: the numbers are",
+                 "  loc + scale * those of the standard form."]
+    else:
+        lines = [*lines, *d.words, "loc: the numbers are loc + those of the standard form."]
+    if "key" in signature.parameters:
+        lines = [*lines, "size: the result's shape; None is that of the parameters.",
+                 "key: a single key, see `olympus.random.key`."]
+    arguments = "\n".join(f"      {line}" for line in lines)
+    run.__doc__ = (f"{text}\n\n    {d.about}\n\n    Args:\n{arguments}\n\n    Returns:\n"
+                   f"      {result}\n\n    {d.example(kind)}\n    ")
+    return run
+
+
+_NEW = (inspect.Parameter("size", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None,
+                          annotation="Shape | int | None"),
+        inspect.Parameter("key", inspect.Parameter.KEYWORD_ONLY, annotation="ArrayLike"))
+
+
+def _sampler(d: Distribution) -> Callable[..., Array]:
+    """`rvs`: as SciPy's, with an explicit key in the place of a random state."""
+    name = f"{d.name}.rvs"
+    signature = _signature(d, None, *_NEW)
+
+    def program(key: Any, *args: Any, shape: Any) -> Any:
+        names = [p for p in signature.parameters if p not in ("size", "key")]
+        v = _values(d, name, dict(zip(names, args)))
+        drawn = d.draw(key, shape, v.loc.dtype, *(broadcast_to(p, shape) for p in v.params))
+        if isinstance(d, Discrete):
+            drawn = drawn.astype(int)
+            return drawn + v.loc.astype(int) if v.moved else drawn
+        return _nan_unless(v.legal(d), v.spread(drawn))
+
+    program.__name__ = f"{d.name}_rvs"
+    compiled = fused(program, static=("shape",))
+
+    def rvs(*args: Any, **kwargs: Any) -> Any:
+        given = _bound(name, signature, args, kwargs)
+        key, size = given.pop("key"), given.pop("size")
+        shape = draw_shape(name, size, *given.values())
+        return compiled(key, *given.values(), shape=shape)
+
+    return _named(rvs, d, "rvs", signature, f"Random numbers from the {d.title}.",
+                  "An array of that shape" + (
+                      " of integers." if isinstance(d, Discrete) else "; differentiable in the "
+                      "parameters\n      where the method allows it."), [])
+
+
+def published(d: Distribution) -> SimpleNamespace:
+    """All functions that a distribution has, as attributes."""
+    made = {kind: _function(d, kind) for kind in d.kinds()}
+    if "ppf" in made or type(d).draw is not Distribution.draw:
+        made["rvs"] = _sampler(d)
+    return SimpleNamespace(**made)

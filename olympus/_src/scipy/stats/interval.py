@@ -1,0 +1,288 @@
+"""Distributions on an interval."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...nn.activations import log1mexp
+from ...numpy.conditions import where
+from ...numpy.elementary import exp, expm1, log, log1p, sqrt
+from ...numpy.trigonometry import arctan2, cos, sin
+from ...random import continuous as samplers
+from ...random import from_gamma
+from ..special.gammas import betainc, betaln, digamma
+from ..special.normal import log_ndtr, ndtr
+from .distribution import Continuous, published
+from .kernels import log_beta_cdf, log_beta_density
+
+__all__ = ["beta", "loguniform", "triang", "truncnorm", "uniform", "wrapcauchy"]
+
+
+class Uniform(Continuous):
+    name, title, low, high = "uniform", "uniform distribution", 0.0, 1.0
+    about = "The density is 1 from `loc` to `loc + scale`, both included, times 1 / scale."
+    at = 0.25
+    shown = "1.000 0.000 0.250 -1.386 0.750 -0.288 0.250 0.750 0.500 0.083 0.289 0.000"
+
+    def logpdf(self, x: Any) -> Any:
+        return 0.0 * x
+
+    def cdf(self, x: Any) -> Any:
+        return x
+
+    def ppf(self, q: Any) -> Any:
+        return q
+
+    def isf(self, q: Any) -> Any:
+        return 1.0 - q
+
+    def mean(self) -> Any:
+        return 0.5
+
+    def var(self) -> Any:
+        return 1.0 / 12.0
+
+    def entropy(self) -> Any:
+        return 0.0
+
+    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+        return samplers.uniform(key, shape, dtype)
+
+
+class Beta(Continuous):
+    name, title, low, high = "beta", "beta distribution", 0.0, 1.0
+    about = """The density is x**(a-1) (1-x)**(b-1) up to a factor. Probabilities are incomplete
+    beta functions (DLMF 8.17), quantiles are found by Newton's method within a bracket."""
+    parameters, words, sample, at = ("a", "b"), ("a, b: shapes, > 0.",), (2.0, 3.0), 0.25
+    shown = "1.688 0.523 0.262 -1.340 0.738 -0.303 0.243 0.544 0.400 0.040 0.200 -0.235"
+
+    def logpdf(self, x: Any, a: Any, b: Any) -> Any:
+        return log_beta_density(x, 1.0 - x, a, b)
+
+    def cdf(self, x: Any, a: Any, b: Any) -> Any:
+        return betainc(a, b, x)
+
+    def sf(self, x: Any, a: Any, b: Any) -> Any:
+        high = x > 0.5
+        return where(high, betainc(b, a, where(high, 1.0 - x, 0.5)),
+                     1.0 - betainc(a, b, where(high, 0.5, x)))
+
+    def logcdf(self, x: Any, a: Any, b: Any) -> Any:
+        return log_beta_cdf(x, 1.0 - x, a, b)
+
+    def logsf(self, x: Any, a: Any, b: Any) -> Any:
+        return log_beta_cdf(1.0 - x, x, b, a)
+
+    def mean(self, a: Any, b: Any) -> Any:
+        return a / (a + b)
+
+    def var(self, a: Any, b: Any) -> Any:
+        return a / (a + b) * (b / (a + b)) / (a + b + 1.0)
+
+    def entropy(self, a: Any, b: Any) -> Any:
+        return (betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b)
+                + (a + b - 2.0) * digamma(a + b))
+
+    def draw(self, key: Any, shape: Any, dtype: Any, a: Any, b: Any) -> Any:
+        return from_gamma.beta(key, a, b, shape, dtype)
+
+
+class Truncnorm(Continuous):
+    name, title = "truncnorm", "normal distribution cut off at two ends"
+    about = """That of y between `a` and `b` for y of `norm`; before `loc` and `scale` are applied,
+    so that the ends are loc + scale * a and loc + scale * b."""
+    parameters, sample, at = ("a", "b"), (-1.0, 2.0), 0.25
+    words = ("a, b: ends of the support, a < b; they may be infinite.",)
+    shown = "0.472 -0.750 0.538 -0.621 0.462 -0.771 -0.350 0.747 0.230 0.520 0.721 1.005"
+
+    def support(self, a: Any, b: Any) -> tuple[Any, Any]:
+        return a, b
+
+    def inner(self, a: Any, b: Any) -> Any:
+        low = where(a == -math.inf, where(b == math.inf, 0.0, b - 1.0), a)
+        return where(b == math.inf, low, where(a == -math.inf, low, 0.5 * (low + b)))
+
+    def legal(self, a: Any, b: Any) -> Any:
+        return a < b
+
+    def logpdf(self, x: Any, a: Any, b: Any) -> Any:
+        return -0.5 * x * x - 0.5 * math.log(2.0 * math.pi) - _log_mass(a, b)
+
+    def logcdf(self, x: Any, a: Any, b: Any) -> Any:
+        return _log_mass(a, x) - _log_mass(a, b)
+
+    def logsf(self, x: Any, a: Any, b: Any) -> Any:
+        return _log_mass(x, b) - _log_mass(a, b)
+
+    def cdf(self, x: Any, a: Any, b: Any) -> Any:
+        return exp(self.logcdf(x, a, b))
+
+    def sf(self, x: Any, a: Any, b: Any) -> Any:
+        return exp(self.logsf(x, a, b))
+
+    def _ends(self, a: Any, b: Any) -> tuple[Any, Any, Any]:
+        """Densities at the ends, and these times the ends, summed with opposite signs."""
+        p, q = (exp(self.logpdf(z, a, b)) for z in (a, b))
+        return p, q, (where(p == 0, 0.0, where(p == 0, 0.0, a) * p)
+                      - where(q == 0, 0.0, where(q == 0, 0.0, b) * q))
+
+    def mean(self, a: Any, b: Any) -> Any:
+        p, q, _ = self._ends(a, b)
+        return p - q
+
+    def var(self, a: Any, b: Any) -> Any:
+        p, q, first = self._ends(a, b)
+        return 1.0 + first - (p - q) ** 2
+
+    def entropy(self, a: Any, b: Any) -> Any:
+        return (0.5 * math.log(2.0 * math.pi) + 0.5 + _log_mass(a, b)
+                + 0.5 * self._ends(a, b)[2])
+
+    def draw(self, key: Any, shape: Any, dtype: Any, a: Any, b: Any) -> Any:
+        return samplers.truncated_normal(key, a, b, shape, dtype)
+
+
+def _log_mass(a: Any, b: Any) -> Any:
+    """The logarithm of the probability of a normal number between a and b, in the tails too."""
+    right = a > 0
+    a, b = where(right, -b, a), where(right, -a, b)     # the same by symmetry, not on the right
+    tail = b <= 0
+    high = log_ndtr(where(tail, b, -1.0))
+    apart = high - log_ndtr(where(tail, a, -2.0))
+    far = high + where(apart > 0, log1mexp(where(apart > 0, apart, 1.0)), -math.inf)
+    low, top = where(tail, -1.0, a), where(tail, 1.0, b)
+    return where(tail, far, log1p(-ndtr(low) - ndtr(-top)))
+
+
+class Triang(Continuous):
+    name, title, low, high = "triang", "triangular distribution", 0.0, 1.0
+    about = "The density rises linearly from 0 at 0 to 2 at c, and falls to 0 at 1."
+    parameters, words, sample, at = ("c",), ("c: mode, from 0 to 1.",), (0.4,), 0.25
+    shown = "1.250 0.223 0.156 -1.856 0.844 -0.170 0.316 0.613 0.467 0.042 0.205 -0.193"
+
+    def legal(self, c: Any) -> Any:
+        return (c >= 0) & (c <= 1)
+
+    def pdf(self, x: Any, c: Any) -> Any:
+        left = x < c
+        return 2.0 * where(left, x / where(left, c, 1.0),
+                           where(c < 1, (1.0 - x) / where(c < 1, 1.0 - c, 1.0), x))
+
+    def logpdf(self, x: Any, c: Any) -> Any:
+        return log(self.pdf(x, c))
+
+    def cdf(self, x: Any, c: Any) -> Any:
+        left = x < c
+        return where(left, x * x / where(left, c, 1.0), 1.0 - self._right(x, c))
+
+    def sf(self, x: Any, c: Any) -> Any:
+        left = x < c
+        return where(left, 1.0 - x * x / where(left, c, 1.0), self._right(x, c))
+
+    def _right(self, x: Any, c: Any) -> Any:
+        return where(c < 1, (1.0 - x) ** 2 / where(c < 1, 1.0 - c, 1.0), 1.0 - x * x)
+
+    def ppf(self, q: Any, c: Any) -> Any:
+        left = q < c
+        return where(left, sqrt(where(left, c * q, 1.0)),
+                     1.0 - sqrt(where(left, 1.0, (1.0 - c) * (1.0 - q))))
+
+    def isf(self, q: Any, c: Any) -> Any:
+        return 1.0 - self.ppf(q, 1.0 - c)
+
+    def mean(self, c: Any) -> Any:
+        return (1.0 + c) / 3.0
+
+    def var(self, c: Any) -> Any:
+        return (1.0 - c + c * c) / 18.0
+
+    def entropy(self, c: Any) -> Any:
+        return 0.5 - math.log(2.0) + 0.0 * c
+
+
+class Loguniform(Continuous):
+    name, title = "loguniform", "log-uniform distribution"
+    about = "The density is 1 / (x log(b/a)) from a to b: the logarithm is uniform."
+    parameters, words, sample = ("a", "b"), ("a, b: ends of the support, 0 < a < b.",), (1.0, 5.0)
+    shown = "0.414 -0.881 0.252 -1.379 0.748 -0.290 1.495 3.344 2.485 1.279 1.131 1.281"
+
+    def support(self, a: Any, b: Any) -> tuple[Any, Any]:
+        return a, b
+
+    def inner(self, a: Any, b: Any) -> Any:
+        return a
+
+    def legal(self, a: Any, b: Any) -> Any:
+        return (a > 0) & (b > a)
+
+    def logpdf(self, x: Any, a: Any, b: Any) -> Any:
+        return -log(x) - log(log(b / a))
+
+    def pdf(self, x: Any, a: Any, b: Any) -> Any:
+        return 1.0 / (x * log(b / a))
+
+    def cdf(self, x: Any, a: Any, b: Any) -> Any:
+        return log(x / a) / log(b / a)
+
+    def sf(self, x: Any, a: Any, b: Any) -> Any:
+        return log(b / x) / log(b / a)
+
+    def ppf(self, q: Any, a: Any, b: Any) -> Any:
+        return a * exp(q * log(b / a))
+
+    def isf(self, q: Any, a: Any, b: Any) -> Any:
+        return b * exp(-q * log(b / a))
+
+    def mean(self, a: Any, b: Any) -> Any:
+        return (b - a) / log(b / a)
+
+    def var(self, a: Any, b: Any) -> Any:
+        width = log(b / a)
+        return a * a * (0.5 * expm1(2.0 * width) - expm1(width) ** 2 / width) / width
+
+    def entropy(self, a: Any, b: Any) -> Any:
+        return 0.5 * (log(a) + log(b)) + log(log(b / a))
+
+
+class Wrapcauchy(Continuous):
+    name, title, low, high = "wrapcauchy", "wrapped Cauchy distribution", 0.0, 2.0 * math.pi
+    about = "The density is (1 - c**2) / (2 pi (1 + c**2 - 2 c cos(x))) from 0 to 2 pi."
+    parameters, words, sample = ("c",), ("c: concentration, between 0 and 1.",), (0.4,)
+    shown = "0.121 -2.111 0.363 -1.014 0.637 -0.451 0.810 5.473 3.142 1.664"
+
+    def legal(self, c: Any) -> Any:
+        return (c > 0) & (c < 1)
+
+    def logpdf(self, x: Any, c: Any) -> Any:
+        # 1 + c² - 2c cos x = (1-c)² + 4c sin²(x/2): no cancellation near the mode.
+        spread = (1.0 - c) ** 2 + 4.0 * c * sin(0.5 * x) ** 2
+        return log1p(-c * c) - math.log(2.0 * math.pi) - log(spread)
+
+    def cdf(self, x: Any, c: Any) -> Any:
+        return _angle(0.5 * x, (1.0 + c) / (1.0 - c))
+
+    def sf(self, x: Any, c: Any) -> Any:
+        return _angle(0.5 * (2.0 * math.pi - x), (1.0 + c) / (1.0 - c))
+
+    def ppf(self, q: Any, c: Any) -> Any:
+        return 2.0 * math.pi * _angle(math.pi * q, (1.0 - c) / (1.0 + c))
+
+    def isf(self, q: Any, c: Any) -> Any:
+        return 2.0 * math.pi - self.ppf(q, c)
+
+    def mean(self, c: Any) -> Any:
+        return math.pi + 0.0 * c
+
+    def entropy(self, c: Any) -> Any:
+        return math.log(2.0 * math.pi) + log1p(-c * c)
+
+
+def _angle(half: Any, stretch: Any) -> Any:
+    """arctan(stretch tan(half)) / pi continued from 0 to pi."""
+    return arctan2(stretch * sin(half), cos(half)) / math.pi
+
+
+beta, loguniform, triang = published(Beta()), published(Loguniform()), published(Triang())
+truncnorm, uniform = published(Truncnorm()), published(Uniform())
+wrapcauchy = published(Wrapcauchy())

@@ -1,0 +1,152 @@
+"""Numbers at which a monotone function takes a value: quantiles without a formula.
+
+A bracket of floats is narrowed by Newton's steps and, where one leaves it or in every third step,
+halved in the order of the floats themselves: as integers, of which there are as many between two
+floats as there are floats. So a bracket of all floats needs as many halvings as a float has bits,
+wherever the answer is, and nothing has to be known about the function.
+
+Derivatives are those of the implicit function (Griewank & Walther, "Evaluating Derivatives", 2008,
+ch. 15): of F(x, p) = q they are dx = (dq - dF/dp dp) / f with the density f.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ...custom.jvp import custom_jvp
+from ...lax.barriers import stop_gradient
+from ...lax.bits import bitwise_and, shift_right_arithmetic
+from ...lax.convert import bitcast_convert_type
+from ...loops.while_loop import while_loop
+from ...numpy.conditions import where
+from ...numpy.elementary import ceil, floor, log
+from ...numpy.manipulation import broadcast_arrays
+from ...numpy.reductions import any as any_of
+from ...numpy.ufuncs import maximum, minimum
+from ...transforms.autodiff import jvp
+from ...types import dtypes
+
+__all__ = ["invert", "least", "with_density"]
+
+
+def _integer(x: Any) -> Any:
+    """A float's place among all floats, as an integer."""
+    signed = dtypes.as_dtype(f"int{dtypes.itemsize_bits(x.dtype)}")
+    bits = bitcast_convert_type(x, signed)
+    return where(bits < 0, dtypes.iinfo(signed).min - bits, bits)
+
+
+def _float(i: Any, dtype: Any) -> Any:
+    return bitcast_convert_type(where(i < 0, dtypes.iinfo(i.dtype).min - i, i), dtype)
+
+
+def _halfway(low: Any, high: Any) -> Any:
+    """The float in the middle of those between two, nearer to the lower one."""
+    a, b = _integer(low), _integer(high)
+    both = bitwise_and(a, b)
+    return _float(both + shift_right_arithmetic(a ^ b, 1), low.dtype)     # cannot overflow
+
+
+def _bracket(low: Any, high: Any, *others: Any) -> list[Any]:
+    """Finite bounds as arrays of the shape and dtype of all others, and those."""
+    info = dtypes.finfo(others[0].dtype)
+    none = sum(0.0 * x for x in others)
+    low, high = (minimum(maximum(x + none, float(info.min)), float(info.max)) for x in (low, high))
+    return [stop_gradient(x) for x in broadcast_arrays(low, high, *others)]
+
+
+def _search(above: Callable[..., tuple[Any, Any]], low: Any, high: Any, start: Any,
+            given: Sequence[Any]) -> Any:
+    """The least float in (low, high] from which on `above` holds.
+
+    `above(x, *given)` also gives where Newton's method would go on, or NaN.
+    """
+    eps = float(dtypes.finfo(low.dtype).eps)
+
+    def narrowed(state: tuple) -> tuple:
+        low, high, x, done, count = state
+        holds, step = above(x, *given)
+        low, high = where(holds | done, low, x), where(holds & ~done, x, high)
+        middle = _halfway(low, high)
+        tight = middle <= low       # no float is between
+        settled = (abs(step - x) <= 2.0 * eps * abs(x)) & (step > low) & (step <= high)
+        newton = (step > low) & (step < high) & (count % 3 != 2)
+        found = where(tight, high, where(settled | newton, step, middle))
+        return low, high, where(done, x, found), done | tight | settled, count + 1
+
+    first = (low, high, start, ~(low < high), 0)     # NaN, and supports of one number, are done
+    return while_loop(lambda state: any_of(~state[3]), narrowed, first)[2]
+
+
+@partial(custom_jvp, nondiff_argnums=(0, 1, 2))
+def _inverse(fun: Any, density: Any, rising: bool, q: Any, low: Any, high: Any,
+             params: tuple) -> Any:
+    def above(x: Any, q: Any, *params: Any) -> tuple[Any, Any]:
+        y = fun(x, *params)
+        # Newton's method for log F(x) = log q: from a tail it comes in, where that for F goes out.
+        change = y * log(q / y) / density(x, *params)
+        return (y >= q, x + change) if rising else (y <= q, x - change)
+
+    low, high, q, *params = _bracket(low, high, q, *params)
+    unbounded = (abs(low) > 1e4) | (abs(high) > 1e4)
+    start = where(unbounded, _halfway(low, high), 0.5 * (low + high))
+    return _search(above, low, high, start, (q, *params))
+
+
+@_inverse.defjvp
+def _inverse_jvp(fun: Any, density: Any, rising: bool, primals: Any, tangents: Any) -> Any:
+    q, low, high, params = primals
+    x = _inverse(fun, density, rising, q, low, high, params)
+    t = tangents[0]
+    if params:
+        t = t - jvp(lambda *params: fun(x, *params), params, tangents[3])[1]
+    return x, t / (density(x, *params) if rising else -density(x, *params))
+
+
+def invert(fun: Callable[..., Any], density: Callable[..., Any], rising: bool, q: Any,
+           bounds: tuple[Any, Any], params: tuple[Any, ...]) -> Any:
+    """x with fun(x, *params) = q, to the last place where `fun` is; differentiable.
+
+    Args:
+      fun: a distribution function, or, not `rising`, one minus it.
+      density: the derivative of the distribution function.
+      q: probabilities between 0 and 1, which are neither.
+      bounds: between which x is.
+    """
+    return _inverse(fun, density, rising, q, *bounds, tuple(params))
+
+
+def least(holds: Callable[..., Any], q: Any, low: Any, high: Any, params: tuple[Any, ...]) -> Any:
+    """The least integer k from `low` to `high` for which `holds(k, q, *params)`; no derivative."""
+    low, high, q, *params = _bracket(low, high, q, *params)
+
+    def above(x: Any, low: Any, q: Any, *params: Any) -> tuple[Any, Any]:
+        return holds(maximum(floor(x), low), q, *params), x * math.nan
+
+    found = _search(above, low - 1.0, high, minimum(maximum(low, 1.0), high),
+                    (low, q, *params))
+    return maximum(ceil(found), low)
+
+
+@partial(custom_jvp, nondiff_argnums=(0, 1, 2))
+def _with_density(fun: Any, density: Any, smooth: Any, x: Any, params: tuple) -> Any:
+    return fun(x, *params)
+
+
+@_with_density.defjvp
+def _with_density_jvp(fun: Any, density: Any, smooth: Any, primals: Any, tangents: Any) -> Any:
+    (x, params), (t, t_params) = primals, tangents
+    slope = jvp(lambda *params: smooth(x, *params), params, t_params)[1]
+    return _with_density(fun, density, smooth, x, params), t * density(x, *params) + slope
+
+
+def with_density(fun: Callable[..., Any], density: Callable[..., Any], smooth: Callable[..., Any],
+                 x: Any, *params: Any) -> Any:
+    """fun(x, *params) with the derivative `density` in x; those in the parameters are `smooth`'s.
+
+    For a distribution function whose formula has no derivative somewhere.
+    """
+    return _with_density(fun, density, smooth, x, params)

@@ -1,0 +1,352 @@
+"""Distributions on all numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...lax.special.classical import bessel_i0e
+from ...nn.activations import log_sigmoid
+from ...numpy.conditions import where
+from ...numpy.constants import euler_gamma
+from ...numpy.elementary import exp, log, log1p, sqrt
+from ...numpy.trigonometry import arctan2, sin, tan
+from ...numpy.ufuncs import minimum
+from ...random import continuous as samplers
+from ...random import from_gamma
+from ...random import gamma as from_gamma_samples
+from ...random.continuous import subkeys
+from ...random.keys import typed
+from ..special.gammas import betainc, betaln, digamma, gammaincc, gammaln
+from ..special.normal import log_ndtr, ndtr, ndtri
+from .distribution import ByLogCdf, ByLogSf, Continuous, Mirrored, published
+from .kernels import log1p_square, log_beta_cdf, log_gamma_sf, log_of, stirling_error
+from .quantiles import with_density
+
+__all__ = ["cauchy", "gennorm", "gumbel_l", "gumbel_r", "laplace", "logistic", "norm", "t",
+           "vonmises"]
+
+_LOG_ROOT_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
+
+
+class Norm(Mirrored):
+    name, title = "norm", "normal distribution"
+    about = """The density is exp(-x**2 / 2) / sqrt(2 pi); `loc` is the mean, `scale` the standard
+    deviation."""
+    shown = "0.130 -2.044 0.933 -0.069 0.067 -2.706 -0.674 0.674 0.000 1.000 1.000 1.419"
+
+    def logpdf(self, x: Any) -> Any:
+        return -0.5 * x * x - _LOG_ROOT_TWICE_PI
+
+    def cdf(self, x: Any) -> Any:
+        return ndtr(x)
+
+    def logcdf(self, x: Any) -> Any:
+        return log_ndtr(x)
+
+    def ppf(self, q: Any) -> Any:
+        return ndtri(q)
+
+    def var(self) -> Any:
+        return 1.0
+
+    def entropy(self) -> Any:
+        return _LOG_ROOT_TWICE_PI + 0.5
+
+    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+        return samplers.normal(key, shape, dtype)
+
+
+class Cauchy(Mirrored):
+    name, title = "cauchy", "Cauchy distribution"
+    about = "The density is 1 / (pi (1 + x**2)); it has neither mean nor variance."
+    shown = "0.098 -2.323 0.813 -0.207 0.187 -1.676 -1.000 1.000 nan nan nan 2.531"
+
+    def logpdf(self, x: Any) -> Any:
+        return -math.log(math.pi) - log1p_square(x)
+
+    def cdf(self, x: Any) -> Any:
+        return arctan2(1.0 + 0.0 * x, -x) / math.pi     # the angle, accurate in both tails
+
+    def ppf(self, q: Any) -> Any:
+        low = q < 0.25
+        inner = tan(math.pi * (where(low, 0.5, q) - 0.5))
+        return where(low, -1.0 / tan(math.pi * where(low, q, 0.5)), inner)
+
+    def isf(self, q: Any) -> Any:
+        return -self.ppf(q)
+
+    def mean(self) -> Any:
+        return math.nan
+
+    def var(self) -> Any:
+        return math.nan
+
+    def entropy(self) -> Any:
+        return math.log(4.0 * math.pi)
+
+    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+        return samplers.cauchy(key, shape, dtype)
+
+
+class Laplace(Mirrored):
+    name, title = "laplace", "Laplace distribution"
+    about = "The density is exp(-abs(x)) / 2."
+    shown = "0.112 -2.193 0.888 -0.118 0.112 -2.193 -0.693 0.693 0.000 2.000 1.414 1.693"
+
+    def logpdf(self, x: Any) -> Any:
+        return -abs(x) - math.log(2.0)
+
+    def cdf(self, x: Any) -> Any:
+        tail = 0.5 * exp(-abs(x))
+        return where(x > 0, 1.0 - tail, tail)
+
+    def logcdf(self, x: Any) -> Any:
+        up = x > 0
+        return where(up, log1p(-0.5 * exp(-where(up, x, 1.0))), where(up, -1.0, x) - math.log(2.0))
+
+    def quantile(self, log_p: Any, log_q: Any) -> Any:
+        up = log_p > log_q
+        return where(up, -log_q - math.log(2.0), log_p + math.log(2.0))
+
+    def isf(self, q: Any) -> Any:
+        return Continuous.isf(self, q)
+
+    def var(self) -> Any:
+        return 2.0
+
+    def entropy(self) -> Any:
+        return math.log(2.0) + 1.0
+
+    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+        return samplers.laplace(key, shape, dtype)
+
+
+class Logistic(Mirrored):
+    name, title = "logistic", "logistic distribution"
+    about = "The `cdf` is 1 / (1 + exp(-x))."
+    first = {"ppf": "x", "isf": "x"}
+    shown = "0.149 -1.903 0.818 -0.201 0.182 -1.701 -1.099 1.099 0.000 3.290 1.814 2.000"
+
+    def logpdf(self, x: Any) -> Any:
+        x = abs(x)
+        return -x - 2.0 * log1p(exp(-x))
+
+    def cdf(self, x: Any) -> Any:
+        return exp(log_sigmoid(x))
+
+    def logcdf(self, x: Any) -> Any:
+        return log_sigmoid(x)
+
+    def quantile(self, log_p: Any, log_q: Any) -> Any:
+        return log_p - log_q
+
+    def var(self) -> Any:
+        return math.pi ** 2 / 3.0
+
+    def entropy(self) -> Any:
+        return 2.0
+
+    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+        return samplers.logistic(key, shape, dtype)
+
+
+class GumbelR(ByLogCdf):
+    name, title = "gumbel_r", "Gumbel distribution of largest values"
+    about = "The `cdf` is exp(-exp(-x))."
+    first = {"ppf": "p"}
+    shown = "0.179 -1.723 0.800 -0.223 0.200 -1.609 -0.327 1.246 0.577 1.645 1.283 1.577"
+
+    def logpdf(self, x: Any) -> Any:
+        return -x - exp(-x)
+
+    def logcdf(self, x: Any) -> Any:
+        return -exp(-x)
+
+    def logsf(self, x: Any) -> Any:
+        far = x > 40.0      # where 1 - exp(-u) is u, which underflows later than its logarithm
+        return where(far, -x, super().logsf(where(far, 1.0, x)))
+
+    def quantile(self, log_p: Any, log_q: Any) -> Any:
+        return -log(-log_p)
+
+    def mean(self) -> Any:
+        return euler_gamma
+
+    def var(self) -> Any:
+        return math.pi ** 2 / 6.0
+
+    def entropy(self) -> Any:
+        return euler_gamma + 1.0
+
+    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+        return samplers.gumbel(key, shape, dtype)
+
+
+class GumbelL(ByLogSf):
+    name, title = "gumbel_l", "Gumbel distribution of smallest values"
+    about = "The `sf` is exp(-exp(x)): that of -y for y of `gumbel_r`."
+    first = {"ppf": "p"}
+    shown = "0.051 -2.982 0.989 -0.011 0.011 -4.482 -1.246 0.327 -0.577 1.645 1.283 1.577"
+
+    def logpdf(self, x: Any) -> Any:
+        return x - exp(x)
+
+    def logsf(self, x: Any) -> Any:
+        return -exp(x)
+
+    def logcdf(self, x: Any) -> Any:
+        far = x < -40.0
+        return where(far, x, super().logcdf(where(far, 1.0, x)))
+
+    def quantile(self, log_p: Any, log_q: Any) -> Any:
+        return log(-log_q)
+
+    def mean(self) -> Any:
+        return -euler_gamma
+
+    def var(self) -> Any:
+        return math.pi ** 2 / 6.0
+
+    def entropy(self) -> Any:
+        return euler_gamma + 1.0
+
+    def draw(self, key: Any, shape: Any, dtype: Any) -> Any:
+        return -samplers.gumbel(key, shape, dtype)
+
+
+class T(Mirrored):
+    name, title = "t", "Student t distribution"
+    about = """The density is (1 + x**2 / df) ** (-(df+1)/2) up to a factor. Probabilities are
+    incomplete beta functions (DLMF 8.17), quantiles are found by Newton's method in a bracket."""
+    parameters, words, sample = ("df",), ("df: degrees of freedom, > 0.",), (3.0,)
+    shown = "0.120 -2.120 0.885 -0.122 0.115 -2.160 -0.765 0.765 0.000 3.000 1.732 1.773"
+
+    def logpdf(self, x: Any, df: Any) -> Any:
+        df = minimum(df, 1e30)      # whose density is the normal one
+        half = 0.5 * df
+        # ln Γ(h + 1/2) - ln Γ(h) - ln(h) / 2 by Stirling's formula, where nothing cancels.
+        front = stirling_error(half + 0.5) - stirling_error(half) + half * log1p(0.5 / half) - 0.5
+        return front - _LOG_ROOT_TWICE_PI - (half + 0.5) * log1p_square(x / sqrt(df))
+
+    def _cdf(self, x: Any, df: Any) -> Any:
+        square = x * x
+        y, z = df / (df + square), square / (df + square)
+        inner = y > 0.5
+        tail = where(inner, 0.5 - 0.5 * betainc(0.5, 0.5 * df, where(inner, z, 0.5)),
+                     0.5 * betainc(0.5 * df, 0.5, where(inner, 0.5, y)))
+        return where(x > 0, 1.0 - tail, tail)
+
+    def _smooth_cdf(self, x: Any, df: Any) -> Any:
+        """The same, differentiable at 0 too, but less accurate for large df."""
+        root = sqrt(x * x + df)
+        y = df / (2.0 * root * (root + abs(x)))
+        return betainc(0.5 * df, 0.5 * df, where(x > 0, 1.0 - y, y))
+
+    def cdf(self, x: Any, df: Any) -> Any:
+        return with_density(self._cdf, self.pdf, self._smooth_cdf, x, minimum(df, 1e30))
+
+    def logcdf(self, x: Any, df: Any) -> Any:
+        low = x < -1.0
+        z = where(low, x, -1.0)
+        ratio = (z / df) * z
+        tail = log_beta_cdf(1.0 / (1.0 + ratio), ratio / (1.0 + ratio), 0.5 * df, 0.5 + 0.0 * df)
+        inner = where(low, 0.0, x)
+        return where(low, tail - math.log(2.0), log_of(self.cdf(inner, df), self.cdf(-inner, df)))
+
+    def ppf(self, q: Any, df: Any) -> Any:
+        high = q > 0.5
+        return where(high, -1.0, 1.0) * Continuous.ppf(self, where(high, 1.0 - q, q), df)
+
+    def bounds(self, df: Any) -> tuple[Any, Any]:
+        return -math.inf, 0.1
+
+    def mean(self, df: Any) -> Any:
+        return where(df > 1, 0.0, math.nan)
+
+    def var(self, df: Any) -> Any:
+        two = df > 2
+        return where(two, 1.0 / (1.0 - 2.0 / where(two, df, 4.0)),
+                     where(df > 1, math.inf, math.nan))
+
+    def entropy(self, df: Any) -> Any:
+        half = 0.5 * df
+        return ((half + 0.5) * (digamma(half + 0.5) - digamma(half)) + 0.5 * log(df)
+                + betaln(half, 0.5 + 0.0 * df))
+
+    def draw(self, key: Any, shape: Any, dtype: Any, df: Any) -> Any:
+        return from_gamma.t(key, df, shape, dtype)
+
+
+class Gennorm(Mirrored):
+    name, title = "gennorm", "generalised normal distribution"
+    about = """The density is exp(-abs(x)**beta) up to a factor: `laplace` for beta = 1, a normal
+    distribution for 2. Probabilities are incomplete gamma functions."""
+    parameters, words, sample = ("beta",), ("beta: exponent, > 0.",), (1.3,)
+    shown = "0.099 -2.308 0.938 -0.064 0.062 -2.784 -0.562 0.562 0.000 0.976 0.988 1.383"
+
+    def logpdf(self, x: Any, beta: Any) -> Any:
+        return log(0.5 * beta) - gammaln(1.0 / beta) - _power(x, beta)
+
+    def _cdf(self, x: Any, beta: Any) -> Any:
+        tail = 0.5 * gammaincc(1.0 / beta, _power(x, beta))
+        return where(x > 0, 1.0 - tail, tail)
+
+    def _away_from_0(self, x: Any, beta: Any) -> Any:
+        return where(x == 0, 0.5, self._cdf(where(x == 0, 1.0, x), beta))
+
+    def cdf(self, x: Any, beta: Any) -> Any:
+        return with_density(self._cdf, self.pdf, self._away_from_0, x, beta)
+
+    def logcdf(self, x: Any, beta: Any) -> Any:
+        low = x < -1.0
+        tail = log_gamma_sf(_power(where(low, x, -1.0), beta), 1.0 / beta) - math.log(2.0)
+        inner = where(low, 0.0, x)
+        return where(low, tail, log_of(self.cdf(inner, beta), self.cdf(-inner, beta)))
+
+    def ppf(self, q: Any, beta: Any) -> Any:
+        high = q > 0.5
+        return where(high, -1.0, 1.0) * Continuous.ppf(self, where(high, 1.0 - q, q), beta)
+
+    def bounds(self, beta: Any) -> tuple[Any, Any]:
+        return -math.inf, 0.1
+
+    def var(self, beta: Any) -> Any:
+        return exp(gammaln(3.0 / beta) - gammaln(1.0 / beta))
+
+    def entropy(self, beta: Any) -> Any:
+        return 1.0 / beta - log(0.5 * beta) + gammaln(1.0 / beta)
+
+    def draw(self, key: Any, shape: Any, dtype: Any, beta: Any) -> Any:
+        signs, sizes = subkeys(typed(key))
+        size = exp(from_gamma_samples.loggamma(sizes, 1.0 / beta, shape, dtype) / beta)
+        return samplers.rademacher_signs(signs, shape, dtype) * size
+
+
+class Vonmises(Continuous):
+    name, title = "vonmises", "von Mises distribution"
+    about = "The density is exp(kappa cos(x)) / (2 pi I0(kappa)), periodic in x."
+    parameters, words, sample = ("kappa",), ("kappa: concentration, >= 0.",), (2.0,)
+    shown = "0.080 -2.520"
+
+    def legal(self, kappa: Any) -> Any:
+        return kappa >= 0
+
+    def logpdf(self, x: Any, kappa: Any) -> Any:
+        # cos(x) - 1 without cancellation, so that large concentrations are as accurate.
+        return (-2.0 * kappa * sin(0.5 * x) ** 2 - math.log(2.0 * math.pi)
+                - log(bessel_i0e(kappa)))
+
+    cdf = None      # it has no closed form
+    mean = None
+
+
+def _power(x: Any, beta: Any) -> Any:
+    """abs(x) ** beta, whose derivatives at 0 are 0."""
+    none = x == 0
+    return where(none, 0.0, exp(beta * log(abs(where(none, 1.0, x)))))
+
+
+cauchy, gennorm, gumbel_l = published(Cauchy()), published(Gennorm()), published(GumbelL())
+gumbel_r, laplace, logistic = published(GumbelR()), published(Laplace()), published(Logistic())
+norm, t, vonmises = published(Norm()), published(T()), published(Vonmises())

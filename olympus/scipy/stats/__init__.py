@@ -1,0 +1,13 @@
+"""Probability distributions, each a module with functions, and statistics of samples.
+
+A distribution's module is imported when it is first named.
+"""
+
+from ..._src.base.util import submodule as _submodule
+
+__all__ = []
+
+
+def __getattr__(name: str) -> object:
+    """A module of this package."""
+    return _submodule(__name__, name)
