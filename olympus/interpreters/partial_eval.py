@@ -1,6 +1,12 @@
 """Programs as the interpreters pass them on: recorded, closed, cut."""
 
 from .._src.core.staging import StagingTracer as DynamicOlympusprTracer
+from .._src.interpreters.partial_eval import (
+    PartialVal,
+    trace_to_olympuspr_dynamic,
+    trace_to_olympuspr_nounits,
+)
+from .._src.interpreters.partial_eval import TapeTracer as OlympusprTracer
 from .._src.interpreters.tables import (
     close_olympuspr,
     convert_constvars_olympuspr,
@@ -9,6 +15,7 @@ from .._src.interpreters.tables import (
 )
 
 __all__ = [
-    "DynamicOlympusprTracer", "close_olympuspr", "convert_constvars_olympuspr", "dce_olympuspr",
-    "dce_olympuspr_consts",
+    "DynamicOlympusprTracer", "OlympusprTracer", "PartialVal", "close_olympuspr",
+    "convert_constvars_olympuspr", "dce_olympuspr", "dce_olympuspr_consts",
+    "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits",
 ]

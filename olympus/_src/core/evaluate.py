@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .context import ROOT, ctx
-from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, read
+from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, read
 from .staging import StagingTrace
 from .trace import Trace
 
@@ -27,7 +27,8 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
     Returns:
       The list of output values.
     """
-    return evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else bind)
+    outs = evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else bind)
+    return [x.number if type(x) is Literal else x for x in outs]
 
 
 def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Any]:

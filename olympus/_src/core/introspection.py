@@ -15,7 +15,7 @@ from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.shape import definitely_equal, maximum
 from .context import ROOT, ThreadState, ctx
-from .evaluate import eval_closed
+from .evaluate import eval_olympuspr
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var
 from .primitive import programs_in
 from .trace import Trace, Tracer, _concrete, enter, leave, typeof
@@ -36,7 +36,7 @@ Effects = frozenset[Any]
 
 def _as_fun(closed_olympuspr: ClosedOlympuspr, *args: Any) -> list[Any]:
     """A program as a function of flat arguments: `olympuspr_as_fun(closed)(*args)` -> outputs."""
-    return eval_closed(closed_olympuspr, *args)
+    return eval_olympuspr(closed_olympuspr.olympuspr, closed_olympuspr.consts, *args)
 
 
 olympuspr_as_fun: Callable[[ClosedOlympuspr], Callable[..., list[Any]]] = \

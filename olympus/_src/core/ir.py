@@ -96,6 +96,11 @@ class Literal:
         """The constant as a rank-0 array of its dtype."""
         return np.asarray(self.val).astype(self.aval.dtype)
 
+    @property
+    def number(self) -> Any:
+        """The constant as users know one: a Python number if it is weakly typed, or NumPy's."""
+        return self.val if self.aval.weak_type else self.value()[()]
+
     def __eq__(self, other: object) -> bool:
         return type(other) is Literal and self.key == other.key
 

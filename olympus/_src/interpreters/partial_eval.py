@@ -17,18 +17,27 @@ from typing import Any
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
+from ..core.linear_util import WrappedFun
 from ..core.primitive import Higher, Primitive
-from ..core.staging import StagingTrace, StagingTracer
+from ..core.staging import StagingTrace, StagingTracer, stage
 from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from .dce import dce_closed
 
-__all__ = ["Split", "TapeTrace", "TapeTracer", "partial_eval_program"]
+__all__ = ["PartialVal", "Split", "TapeTrace", "TapeTracer", "partial_eval_program",
+           "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits"]
 
 
 class TapeTracer(StagingTracer):
-    """An unknown value: a tangent, as a rule."""
+    """An unknown value: a tangent, as a rule.
+
+    >>> import olympus
+    >>> from olympus.extend.linear_util import wrap_init
+    >>> fun = wrap_init(lambda x: print(type(x).__name__) or [x])
+    >>> _ = trace_to_olympuspr_nounits(fun, [PartialVal.unknown(olympus.typeof(1.0))])
+    TapeTracer
+    """
 
     __slots__ = ()
 
@@ -270,3 +279,99 @@ def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
                              instantiate)
 
     return closed.derived(("partial_eval", unknown_in, instantiate), split)
+
+
+# For interpreters of others
+
+class PartialVal(tuple[Any, Any]):
+    """(None, value) of what is known, or (aval, None).
+
+    Args:
+      xs: the pair.
+
+    >>> import olympus
+    >>> PartialVal.unknown(olympus.typeof(1.0)).is_known(), PartialVal.known(2).get_known()
+    (False, 2)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, xs: tuple[Any, Any]) -> PartialVal:
+        return super().__new__(cls, xs)
+
+    @classmethod
+    def known(cls, const: Any) -> PartialVal:
+        return cls((None, const))
+
+    @classmethod
+    def unknown(cls, aval: Any) -> PartialVal:
+        return cls((aval, None))
+
+    def is_known(self) -> bool:
+        return self[0] is None
+
+    def get_known(self) -> Any:
+        """The value; None if it is not known."""
+        return self[1]
+
+    def get_aval(self) -> Any:
+        return typeof(self[1]) if self.is_known() else self[0]
+
+
+def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
+                               instantiate: bool | Sequence[bool] = False
+                               ) -> tuple[Olympuspr, list[PartialVal], list[Any]]:
+    """Run what a function does to known values, and record the rest.
+
+    Args:
+      fun: a wrapped function of flat values that returns a flat list.
+      pvals: its arguments, known or not.
+      instantiate: per result, whether the program gives it even if it is known.
+
+    Returns:
+      The program of the unknown arguments, which gives the unknown results; all results, with the
+      values of those that are known; the values of the program's constvars.
+
+    >>> import olympus
+    >>> from olympus.extend.linear_util import wrap_init
+    >>> args = PartialVal.known(2.0), PartialVal.unknown(olympus.typeof(1.0))
+    >>> pr, outs, _ = trace_to_olympuspr_nounits(wrap_init(lambda x, y: [x * x, x * y]), args)
+    >>> print(pr, [out.get_known() for out in outs])
+    { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) } [4.0, None]
+    """
+    tape = TapeTrace(ctx.trace)
+    args = [p[1] if p.is_known() else tape.new_input(p[0]) for p in pvals]
+    outer = enter(tape)
+    try:
+        outs = fun.call_wrapped(*args)
+        if isinstance(instantiate, bool):
+            instantiate = (instantiate,) * len(outs)
+        unknown = [force or tape.owns(x) for x, force in zip(outs, instantiate, strict=True)]
+        found = [PartialVal.unknown(typeof(x)) if u else PartialVal.known(x)
+                 for x, u in zip(outs, unknown, strict=True)]
+        closed = tape.close([x for x, u in zip(outs, unknown, strict=True) if u])
+    finally:
+        leave(outer)
+        tape.end()
+    closed = dce_closed(closed, [True] * len(closed.outvars))[0]
+    return closed.olympuspr, found, closed.consts
+
+
+def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Any]
+                               ) -> tuple[Olympuspr, list[Any], list[Any]]:
+    """Record all that a function does.
+
+    Args:
+      fun: a wrapped function of flat values that returns a flat list.
+      in_avals: the avals of its arguments.
+
+    Returns:
+      The program; the avals of its results; the values of its constvars.
+
+    >>> import olympus
+    >>> from olympus.extend.linear_util import wrap_init
+    >>> print(trace_to_olympuspr_dynamic(wrap_init(lambda x: [x * x]), [olympus.typeof(1.0)])[0])
+    { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
+    """
+    closed = stage(fun.call_wrapped, in_avals)
+    return closed.olympuspr, closed.out_avals, closed.consts
