@@ -43,14 +43,17 @@ from ._src.random.keys import (
 from ._src.random.gamma import gamma, loggamma, random_gamma_p
 from ._src.random.from_gamma import ball, beta, chisquare, dirichlet, f, generalized_normal, t
 from ._src.random.counts import poisson
+from ._src.random.multivariate import multivariate_normal, orthogonal
+from ._src.random.trials import binomial, multinomial
 
 __all__ = [
-    "PRNGKey", "ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice",
-    "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma",
-    "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl",
-    "laplace", "loggamma", "logistic", "lognormal", "maxwell", "normal", "pareto", "permutation",
-    "poisson", "rademacher", "randint", "random_gamma_p", "rayleigh", "split", "t", "triangular",
-    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
+    "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
+    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype",
+    "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial",
+    "multivariate_normal", "normal", "orthogonal", "pareto", "permutation", "poisson", "rademacher",
+    "randint", "random_gamma_p", "rayleigh", "split", "t", "triangular", "truncated_normal",
+    "uniform", "wald", "weibull_min", "wrap_key_data",
 ]
 
 _publish(__name__)

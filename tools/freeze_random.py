@@ -8,6 +8,7 @@ the streams anew. Each row is an expression over the names of the random module 
 test evaluates the same text with Olympus's module.
 """
 
+import itertools
 import textwrap
 import warnings
 
@@ -17,6 +18,7 @@ import numpy as np
 
 SEEDS = (0, 42)
 SHAPES = ((), (5,), (2, 3))
+COV = "np.array([[2, 1], [1, 2]], 'float32')"
 SHAPED = (
     *(f"bits(key, SHAPE, '{dtype}')" for dtype in ("uint8", "uint16", "uint32")),
     *(f"uniform(key, SHAPE, '{dtype}')" for dtype in ("float32", "float16", "bfloat16")),
@@ -64,7 +66,24 @@ PLAIN = (
     "poisson(key, 50.0, (2, 3), 'uint8')",
     "gamma(key, np.array([[0.1, 1, 20], [0, 1e6, 0.9]], 'float32'))",
     "poisson(key, np.array([0, 0.1, 9.9, 10, 1e5], 'float32'))",
+    "binomial(key, np.array([0, 1, 20, 30, 5e4], 'float32'), 0.4)",
+    "multinomial(key, 30, np.array([0.2, 0.3, 0.5], 'float32'))",
+    "multinomial(key, 30, np.array([0.2, 0.3, 0.5], 'float32'), shape=(2, 3), dtype='int32')",
+    *(f"multivariate_normal(key, np.ones(2, 'float32'), {COV}, (2,), method='{m}')"
+      for m in ("cholesky", "eigh")),
+    *(f"orthogonal(key, {args})" for args in ("3, (2,)", "2, m=3", "3, (), 'complex64', 2")),
 )
+# Of every other sampler with parameters: three shapes, two dtypes.
+BOTH = (
+    "gumbel(key, SHAPE, DTYPE, 'high')", "laplace(key, SHAPE, DTYPE)",
+    "logistic(key, SHAPE, DTYPE)",
+    "cauchy(key, SHAPE, DTYPE)", "maxwell(key, SHAPE, DTYPE)", "pareto(key, 2.5, SHAPE, DTYPE)",
+    "rayleigh(key, 1.5, SHAPE, DTYPE)", "lognormal(key, 0.7, SHAPE, DTYPE)",
+    "wald(key, 1.3, SHAPE, DTYPE)", "triangular(key, -1.0, 0.5, 2.0, SHAPE, DTYPE)",
+    "weibull_min(key, 2.0, 1.5, SHAPE, DTYPE)", "double_sided_maxwell(key, 1.0, 2.0, SHAPE, DTYPE)",
+    "binomial(key, 20, 0.7, SHAPE, DTYPE)", "orthogonal(key, 2, SHAPE, DTYPE)",
+)
+INTEGERS = ("rademacher(key, SHAPE, DTYPE)", "geometric(key, 0.25, SHAPE, DTYPE)")
 X64 = (
     "bits(key, SHAPE, 'uint64')",
     "uniform(key, SHAPE, 'float64')",
@@ -145,6 +164,12 @@ def main():
                 print(row(expression.replace("SHAPE", str(shape)), seed))
             for expression in X64:
                 print(row(expression.replace("SHAPE", str(shape)), seed, x64=True))
+    print("]\n\n# The other samplers.\nOTHERS = [")
+    for seed, shape in itertools.product(SEEDS, SHAPES):
+        for expressions, dtypes in ((BOTH, ("float32", "float64")), (INTEGERS, ("int8", "int64"))):
+            for expression, dtype in itertools.product(expressions, dtypes):
+                text = expression.replace("SHAPE", str(shape)).replace("DTYPE", repr(dtype))
+                print(row(text, seed, x64="64" in dtype))
     print("]")
 
 

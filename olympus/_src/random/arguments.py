@@ -9,12 +9,13 @@ import numpy as np
 
 from ..core.ir import Literal
 from ..core.trace import typeof
+from ..lax.reduce import reduce_or
 from ..lax.shape import broadcast_in_dim
 from ..numpy import promote
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
 
-__all__ = ["Dims", "draw_shape", "float_dtype", "parameter", "refuse_complex", "shape_of"]
+__all__ = ["Dims", "any_of", "draw_shape", "float_dtype", "parameter", "refuse_complex", "shape_of"]
 
 Dims = tuple[int, ...]
 
@@ -74,3 +75,8 @@ def parameter(x: Any, dtype: Any, shape: Sequence[int]) -> Any:
     if type(x) is not Literal and own == tuple(shape):
         return x
     return broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))
+
+
+def any_of(x: Any) -> Any:
+    """Whether a bool array has a true element."""
+    return reduce_or(x, tuple(range(typeof(x).ndim)))

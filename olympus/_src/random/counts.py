@@ -1,4 +1,4 @@
-"""Samplers of counts: Poisson, binomial and multinomial numbers, by inversion or by rejection."""
+"""Samplers of counts without a bound: Poisson numbers, by inversion or by rejection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ..lax.comparison import eq, ge, gt, le, lt, ne, select
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.families import add
-from ..lax.reduce import reduce_or
 from ..lax.sharding import constrain
 from ..lax.special import classical as special
 from ..lax.transcendental import log, sqrt
@@ -24,7 +23,7 @@ from ..loops.while_loop import while_loop
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.sharding import ShardingLike
-from .arguments import Dims, draw_shape, parameter
+from .arguments import Dims, any_of, draw_shape, parameter
 from .continuous import subkeys, typed_aval, unit
 from .gamma import check_method
 from .keys import typed
@@ -35,10 +34,6 @@ F32 = np.dtype("float32")
 _FEW, _STAND_IN = 10.0, 1e5
 
 
-def _any(x: Any) -> Any:
-    return reduce_or(x, tuple(range(typeof(x).ndim)))
-
-
 def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
     """Uniform numbers are multiplied until the product is below exp(-rate): Knuth's algorithm."""
     shape = typeof(rate).shape
@@ -46,7 +41,7 @@ def _knuth(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
 
     def go_on(state: Any) -> Any:
         i, _, _, log_product = state
-        return bitwise_and(_any(gt(log_product, bound)), lt(i, limit))
+        return bitwise_and(any_of(gt(log_product, bound)), lt(i, limit))
 
     def draw(state: Any) -> Any:
         i, count, key, log_product = state
@@ -86,7 +81,7 @@ def _rejected(key: Any, rate: Any, dtype: Any, limit: int) -> Any:
 
     def go_on(state: Any) -> Any:
         i, _, accepted, _ = state
-        return bitwise_and(_any(bitwise_not(accepted)), lt(i, limit))
+        return bitwise_and(any_of(bitwise_not(accepted)), lt(i, limit))
 
     def draw(state: Any) -> Any:
         i, out, accepted, key = state

@@ -21,7 +21,6 @@ from ..lax.bits import bitwise_and, bitwise_or
 from ..lax.comparison import eq, ge, le, lt, select
 from ..lax.creation import full_like
 from ..lax.families import add
-from ..lax.reduce import reduce_or
 from ..lax.shape import align, reshape
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim
@@ -35,7 +34,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import prod
 from ..types.sharding import ShardingLike
-from .arguments import draw_shape, float_dtype, parameter
+from .arguments import any_of, draw_shape, float_dtype, parameter
 from .continuous import exponential_of, standard_normal, typed_aval, unit
 from .keys import random_split_p, typed
 
@@ -52,14 +51,10 @@ def split_each(keys: Any, num: int) -> list[Any]:
     return [index_in_dim(new, i, axis, False) for i in range(num)]
 
 
-def _any(x: Any) -> Any:
-    return reduce_or(x, tuple(range(typeof(x).ndim)))
-
-
 def _positive(keys: Any, c: Any, active: Any) -> tuple[Any, Any]:
     """Normal x and v = 1 + c x, drawn again until v > 0 or the element is not active."""
     def again(state: Any) -> Any:
-        return _any(bitwise_and(active, le(state[2], 0.0)))
+        return any_of(bitwise_and(active, le(state[2], 0.0)))
 
     def draw(state: Any) -> Any:
         keys, x, v = state
@@ -81,7 +76,7 @@ def _accepted(keys: Any, a: Any) -> Any:
     c = div(1 / 3, sqrt(d))
 
     def again(state: Any) -> Any:
-        return _any(state[0])
+        return any_of(state[0])
 
     def draw(state: Any) -> Any:
         active, keys, v3 = state

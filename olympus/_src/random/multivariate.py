@@ -1,0 +1,180 @@
+"""Samplers of normal vectors of a given covariance, and of orthogonal matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..core.trace import typeof
+from ..lax.arithmetic import mul, sign
+from ..lax.bits import bitwise_and
+from ..lax.comparison import ge, lt, select
+from ..lax.convert import convert_element_type
+from ..lax.creation import full_like
+from ..lax.families import add
+from ..lax.linalg.cholesky import cholesky
+from ..lax.linalg.eigh import eigh
+from ..lax.linalg.qr import qr
+from ..lax.linalg.svd import svd
+from ..lax.reduce import reduce_max
+from ..lax.shape import broadcast_in_dim
+from ..lax.sharding import constrain
+from ..lax.transcendental import sqrt
+from ..numpy import promote
+from ..numpy.einsum import einsum
+from ..numpy.linalg.norms import diagonal
+from ..numpy.manipulation import swapaxes
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import broadcast_shapes, canonical_shape, less, static_int
+from ..types.sharding import ShardingLike
+from .arguments import Dims, float_dtype, parameter, refuse_complex, shape_of
+from .continuous import standard_normal, typed_aval
+from .keys import typed
+
+__all__ = ["multivariate_normal", "orthogonal"]
+
+F32 = dtypes.as_dtype("float32")
+METHODS = ("cholesky", "eigh", "svd")
+
+
+def _at_least_f32(dtype: Any) -> Any:
+    """The dtype that matrices are factored in: LAPACK knows no narrower ones."""
+    return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
+
+
+def _scaled(vectors: Any, squares: Any) -> Any:
+    """The columns of a matrix times the roots of numbers, which rounding may have made negative."""
+    shape = typeof(vectors).shape
+    outer = tuple(range(len(shape) - 2))
+    largest = reduce_max(squares, (len(shape) - 2,))
+    slack = mul(largest, -shape[-1] * float(dtypes.finfo(typeof(squares).dtype).eps))
+    slack = broadcast_in_dim(slack, typeof(squares).shape, outer)
+    rounded = bitwise_and(lt(squares, 0.0), ge(squares, slack))
+    roots = sqrt(select(rounded, full_like(squares, 0.0), squares))
+    return mul(vectors, broadcast_in_dim(roots, shape, (*outer, len(shape) - 1)))
+
+
+def _factor(cov: Any, method: str) -> Any:
+    """A matrix F with F Fᵀ = cov."""
+    if method == "cholesky":
+        return cholesky(cov)
+    if method == "eigh":
+        return _scaled(*eigh(cov))
+    left, values, _ = svd(cov)
+    return _scaled(left, values)
+
+
+@fused(static=("shape", "dtype", "method"))
+def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: Dims, dtype: Any,
+                         method: str) -> Any:
+    # Without a dimension there is nothing to factor, nor a largest eigenvalue.
+    if not shape[-1]:
+        return parameter(mean, dtype, shape)
+    given = _at_least_f32(typeof(mean).dtype)
+    factor = _factor(parameter(cov, given, shape_of(cov)), method)
+    z = standard_normal(typed(key), shape, dtype)
+    moved = einsum("...ij,...j->...i", factor, z)
+    out = add(parameter(mean, typeof(moved).dtype, shape), moved)
+    return convert_element_type(out, dtype)
+
+
+def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: Shape | None = None,
+                        dtype: DTypeLike | None = None, method: str = "cholesky", *,
+                        out_sharding: ShardingLike = None) -> Array:
+    """Normal vectors of a mean and a covariance: mean + F z, with F Fᵀ = cov and z standard normal.
+
+    Args:
+      key: a single key.
+      mean: float[..., n].
+      cov: float[..., n, n], symmetric and positive definite; semidefinite for other methods than
+        "cholesky". Vectors are NaN where it is not, but for "svd".
+      shape: the result's shape without its last axis, which the leading axes of mean and cov
+        broadcast to; None is what they broadcast to.
+      dtype: a float dtype; None is that of mean and cov, promoted.
+      method: how F is found: "cholesky" is the fastest; "eigh" or "svd".
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of shape (*shape, n), differentiable in mean and cov.
+
+    >>> from olympus import random
+    >>> import numpy as np
+    >>> x = random.multivariate_normal(random.key(0), np.zeros(2), np.array([[4, 1], [1, 4]]),
+    ...                                (10000,))
+    >>> print(x.shape, (x[:, 0] * x[:, 1]).mean().round(1))
+    (10000, 2) 1.0
+    """
+    name = "multivariate_normal"
+    typed_aval(key, name)
+    if method not in METHODS:
+        raise ValueError(f"{name}: method {method!r} given; 'cholesky', 'eigh' or 'svd' is "
+                         "required.")
+    mean, cov = promote.promote_dtypes(name, mean, cov, inexact=True)
+    refuse_complex(name, mean)
+    refuse_complex(name, cov)
+    own, square = typeof(mean).shape, typeof(cov).shape
+    if not own or square[-2:] != (own[-1], own[-1]):
+        raise ValueError(f"{name}: mean {typeof(mean)} and cov {typeof(cov)} given; shapes (..., n)"
+                         " and (..., n, n) are required.")
+    batch = broadcast_shapes(own[:-1], square[:-2])
+    if shape is not None:
+        found = canonical_shape(shape, name)
+        if broadcast_shapes(found, batch) != found:
+            raise ValueError(f"{name}: shape {found} given with mean {typeof(mean)} and cov "
+                             f"{typeof(cov)}; their leading axes must broadcast to it; pass a "
+                             "shape whose last axes are theirs.")
+        batch = found
+    drawn = typeof(mean).dtype if dtype is None else float_dtype(name, dtype)
+    out = _multivariate_normal(key, mean, cov, shape=(*batch, own[-1]), dtype=drawn,
+                               method=method)
+    return constrain(name, out, out_sharding)
+
+
+@fused(static=("shape", "n", "m", "dtype"))
+def _orthogonal(key: Any, *, shape: Dims, n: int, m: int, dtype: Any) -> Any:
+    """Columns of normal numbers made orthonormal, with signs as if R's diagonal were positive."""
+    tall = (*shape, n, m) if not less(n, m) else (*shape, m, n)
+    drawn = _at_least_f32(dtype)
+    q, r = qr(standard_normal(typed(key), tall, drawn), full_matrices=False)
+    signs = broadcast_in_dim(sign(diagonal(r)), typeof(q).shape,
+                             (*range(len(shape)), len(shape) + 1))
+    q = mul(q, signs)
+    return convert_element_type(swapaxes(q, -1, -2) if less(n, m) else q, dtype)
+
+
+def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None,
+               m: int | None = None, *, out_sharding: ShardingLike = None) -> Array:
+    """Matrices uniform among the orthogonal ones, or among the unitary ones if complex.
+
+    The Q of normal matrices' QR factorisation whose R has a positive diagonal: Mezzadri (2007),
+    Notices AMS 54(5), 592.
+
+    Args:
+      key: a single key.
+      n: the number of rows.
+      shape: the result's shape without its last two axes.
+      dtype: a float or complex dtype; None is the default float.
+      m: the number of columns; None is n. With m < n the columns are orthonormal, with m > n the
+        rows.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of shape (*shape, n, m).
+
+    >>> from olympus import random
+    >>> q = random.orthogonal(random.key(0), 3)
+    >>> print(abs((q @ q.T).round(3)))
+    [[1. 0. 0.]
+     [0. 1. 0.]
+     [0. 0. 1.]]
+    """
+    typed_aval(key, "orthogonal")
+    n = static_int(n, "orthogonal", "n")
+    m = n if m is None else static_int(m, "orthogonal", "m")
+    if n < 0 or m < 0:
+        raise ValueError(f"orthogonal: n {n!r} and m {m!r} given; numbers of rows and columns that "
+                         "are not negative are required.")
+    drawn = _orthogonal(key, shape=canonical_shape(shape, "orthogonal"), n=n, m=m,
+                        dtype=float_dtype("orthogonal", dtype, "fc"))
+    return constrain("orthogonal", drawn, out_sharding)

@@ -1,0 +1,235 @@
+"""Samplers of numbers of successes in trials: binomial and multinomial numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..core.trace import typeof
+from ..lax import arithmetic
+from ..lax.arithmetic import ceil, div, floor, mul, neg, sub
+from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
+from ..lax.comparison import clamp, eq, ge, gt, le, lt, ne, select
+from ..lax.convert import convert_element_type
+from ..lax.creation import full, full_like
+from ..lax.cumulative import cumsum
+from ..lax.families import add
+from ..lax.transcendental import log, log1p, sqrt
+from ..loops.scan import scan
+from ..loops.while_loop import while_loop
+from ..numpy import promote
+from ..numpy.indexing import take
+from ..numpy.manipulation import moveaxis
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import broadcast_shapes
+from .arguments import Dims, any_of, draw_shape, float_dtype, parameter
+from .continuous import subkeys, typed_aval, unit
+from .keys import random_split_p, typed
+
+__all__ = ["binomial", "binomial_of", "multinomial"]
+
+_FEW = 10.0                         # successes expected, up to which waiting times are added
+_STAND_INS = 1e4, 0.5, 0.01         # arguments where the other method is used, or none
+# ln k! less Stirling's (k+1/2) ln(k+1) - (k+1) + ln(2 pi)/2, for k = 0 … 9: Hörmann's table.
+_TAILS = (0.08106146679532726, 0.04134069595540929, 0.02767792568499834, 0.02079067210376509,
+          0.01664469118982119, 0.01387612882307075, 0.01189670994589177, 0.01041126526197209,
+          0.009255462182712733, 0.008330563433362871)
+
+
+def _by_waiting(key: Any, n: Any, p: Any) -> Any:
+    """Successes in n trials, whose distances are geometric: they are added until they exceed n.
+
+    Devroye (1986), Non-Uniform Random Variate Generation, X.4.3, "second waiting time method".
+    """
+    aval = typeof(n)
+    log_failure = log1p(neg(p))
+
+    def draw(state: Any) -> Any:
+        count, trials, key = state
+        sub_key, key = subkeys(key)
+        count = select(le(trials, n), add(count, 1.0), count)
+        wait = ceil(div(log(unit(sub_key, aval.shape, aval.dtype)), log_failure))
+        return count, add(trials, wait), key
+
+    start = (full_like(n, 0.0), full_like(n, 0.0), key)
+    return sub(while_loop(lambda state: any_of(le(state[1], n)), draw, start)[0], 1.0)
+
+
+def _tail(k: Any) -> Any:
+    """What Stirling's formula lacks of ln k!.
+
+    From 9 on it stays what it is there, as in JAX, whose streams these are: the logarithm of a
+    probability is wrong by 1e-3 at most.
+    """
+    table = np.asarray(_TAILS, typeof(k).dtype)
+    return take(table, convert_element_type(clamp(0.0, k, 9.0), "int32"), mode="clip")
+
+
+def _rejection_step(n: Any, p: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Hörmann's BTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted."""
+    q = sub(1.0, p)
+    sigma = sqrt(mul(mul(n, p), q))
+    b = add(1.15, mul(2.53, sigma))
+    a = add(add(-0.0873, mul(0.0248, b)), mul(0.01, p))
+    c = add(mul(n, p), 0.5)
+    v_squeeze = sub(0.92, div(4.2, b))
+    alpha = mul(add(2.83, div(5.1, b)), sigma)
+    odds = div(p, q)
+    mode = floor(mul(add(n, 1.0), p))
+    above = add(sub(n, mode), 1.0)
+
+    def step(u: Any, v: Any) -> tuple[Any, Any]:
+        us = sub(0.5, arithmetic.abs(u))
+        k = floor(add(mul(add(div(mul(2.0, a), us), b), u), c))
+        beside = add(sub(n, k), 1.0)
+        log_v = log(div(mul(v, alpha), add(div(a, mul(us, us)), b)))
+        bound = mul(add(mode, 0.5), log(div(add(mode, 1.0), mul(odds, above))))
+        bound = add(bound, mul(add(n, 1.0), log(div(above, beside))))
+        bound = add(bound, mul(add(k, 0.5), log(div(mul(odds, beside), add(k, 1.0)))))
+        bound = add(add(bound, _tail(mode)), _tail(sub(n, mode)))
+        bound = sub(sub(bound, _tail(k)), _tail(sub(n, k)))
+        at_once = bitwise_and(ge(us, 0.07), le(v, v_squeeze))
+        never = bitwise_or(lt(k, 0.0), gt(k, n))
+        return k, bitwise_or(at_once, bitwise_and(bitwise_not(never), le(log_v, bound)))
+
+    return step
+
+
+def _by_rejection(key: Any, n: Any, p: Any) -> Any:
+    """Successes where at least 10 are expected and p <= 1/2.
+
+    Hörmann (1993), The generation of binomial random variates, J. Stat. Comput. Simul. 46, 101.
+    """
+    aval = typeof(n)
+    step = _rejection_step(n, p)
+
+    def draw(state: Any) -> Any:
+        out, accepted, key = state
+        key, u_key, v_key = subkeys(key, 3)
+        u = sub(unit(u_key, aval.shape, aval.dtype), 0.5)
+        k, accept = step(u, unit(v_key, aval.shape, aval.dtype))
+        return select(accept, k, out), bitwise_or(accepted, accept), key
+
+    start = (full_like(n, -1.0), full(aval.shape, False), key)
+    return while_loop(lambda state: any_of(bitwise_not(state[1])), draw, start)[0]
+
+
+def binomial_of(key: Any, n: Any, p: Any) -> Any:
+    """Binomial numbers of arrays n and p of one shape and float dtype. The key is typed.
+
+    Fewer than half of the trials succeed, or else failures are counted. Each method runs where it
+    is needed, and elsewhere with arguments that it ends soon with.
+    """
+    trials, nan, infinite = floor(n), full_like(n, np.nan), eq(n, np.inf)
+    likely = ge(p, 0.5)
+    rarer = select(likely, sub(1.0, p), p)
+    no_trials, no_chance = bitwise_not(ge(n, 0.0)), bitwise_not(ge(rarer, 0.0))
+    some_n, some_p, stand_in = (full_like(n, x) for x in _STAND_INS)
+    chance = select(no_chance, stand_in, rarer)
+    few = bitwise_or(bitwise_or(no_trials, infinite), le(mul(n, chance), _FEW))
+    waited = _by_waiting(key, select(bitwise_and(few, ne(n, np.inf)), trials, full_like(n, 0.0)),
+                         chance)
+    rejected = _by_rejection(key, select(few, some_n, trials), select(few, some_p, chance))
+    out = select(few, waited, rejected)
+    out = select(likely, sub(trials, out), out)
+    out = select(infinite, select(gt(p, 0.0), n, full_like(n, 0.0)), out)
+    return select(bitwise_or(no_trials, no_chance), nan, out)
+
+
+@fused(static=("shape", "dtype"))
+def _binomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
+    given = typeof(p).dtype
+    drawn = binomial_of(typed(key), parameter(n, given, shape), parameter(p, given, shape))
+    return convert_element_type(drawn, dtype)
+
+
+def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
+             dtype: DTypeLike | None = None) -> Array:
+    """Numbers of successes in `n` trials, each of success probability `p`.
+
+    Waiting times between successes (Devroye 1986, X.4.3) are added where at most 10 successes, or
+    failures, are expected; elsewhere Hörmann's rejection (BTRS, 1993). It has no derivatives.
+
+    Args:
+      key: a single key.
+      n: numbers of trials, >= 0; an array that broadcasts to the shape. Fractions are cut off.
+      p: in [0, 1]; an array that broadcasts to the shape. NaN is drawn for other n and p.
+      shape: the result's shape; None is that of the parameters.
+      dtype: a float dtype; None is the default one. Trials are counted in the dtype of p: to 2**24
+        in float32, to 2**11 in float16.
+
+    Returns:
+      An array of that shape and dtype, of whole numbers in [0, n] with mean n p.
+
+    >>> from olympus import random
+    >>> x = random.binomial(random.key(0), 20, 0.25, (10000,))
+    >>> print(x.dtype, x.mean().round(1))
+    float32 5.0
+    """
+    typed_aval(key, "binomial")
+    dtype, shape = float_dtype("binomial", dtype), draw_shape("binomial", shape, n, p)
+    p, = promote.promote_dtypes("binomial", p, inexact=True)
+    return _binomial(key, n, p, shape=shape, dtype=dtype)
+
+
+@fused(static=("shape", "dtype", "unroll"))
+def _multinomial(key: Any, n: Any, p: Any, *, shape: Dims, dtype: Any, unroll: int | bool) -> Any:
+    """Each outcome's count is binomial, given those of the outcomes before it."""
+    given = typeof(n).dtype
+    p, n = parameter(p, given, shape), parameter(n, given, shape[:-1])
+    last = len(shape) - 1
+    rest = cumsum(p, last, reverse=True)
+    share = div(p, select(eq(rest, 0.0), full_like(rest, 1.0), rest))
+    keys = random_split_p.bind(typed(key), shape=(shape[-1],))
+
+    def draw(left: Any, x: Any) -> tuple[Any, Any]:
+        count = binomial_of(x[0], left, clamp(0.0, x[1], 1.0))
+        return sub(left, count), count
+
+    counts = scan(draw, n, (keys, moveaxis(share, -1, 0)), unroll=unroll)[1]
+    return convert_element_type(moveaxis(counts, 0, -1), dtype)
+
+
+def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | None = None,
+                dtype: DTypeLike | None = None, unroll: int | bool = 1) -> Array:
+    """Numbers of trials, of `n`, that end in each of k outcomes.
+
+    Outcome by outcome: a `binomial` number of what the outcomes before it leave (Davis 1993,
+    Comput. Stat. Data Anal. 16, 205). It has no derivatives.
+
+    Args:
+      key: a single key.
+      n: numbers of trials, >= 0; an array that broadcasts to the result's shape without its last
+        axis.
+      p: float[..., k], probabilities of the outcomes, or weights: they are divided by their sum.
+      shape: the result's shape, whose last axis is k; None is that of `p`, with leading axes of
+        `n`'s.
+      dtype: the counts' dtype, of any kind of number; None is the default float.
+      unroll: outcomes per step of the loop, see `lax.scan`.
+
+    Returns:
+      An array of that shape and dtype; its sums along the last axis are n.
+
+    >>> from olympus import random
+    >>> import numpy as np
+    >>> x = random.multinomial(random.key(0), 10, np.array([0.2, 0.3, 0.5]), shape=(4, 3))
+    >>> print(x.sum(-1))
+    [10. 10. 10. 10.]
+    """
+    typed_aval(key, "multinomial")
+    n, p = promote.promote_dtypes("multinomial", n, p, inexact=True)
+    own = typeof(p).shape
+    if not own:
+        raise ValueError(f"multinomial: p {typeof(p)} given; an array with an axis of "
+                         "probabilities is required; pass a vector.")
+    if shape is None:
+        shape = (*broadcast_shapes(own[:-1], typeof(n).shape), own[-1])
+    shape = draw_shape("multinomial", shape, p)
+    draw_shape("multinomial", shape[:-1], n)
+    dtype = dtypes.default_float() if dtype is None else dtypes.requested_dtype("multinomial",
+                                                                                dtype)
+    return _multinomial(key, n, p, shape=shape, dtype=dtype, unroll=unroll)
