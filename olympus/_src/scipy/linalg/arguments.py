@@ -1,0 +1,69 @@
+"""What the functions of `olympus.scipy.linalg` ask of their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.util import real_number
+from ...core.trace import typeof
+from ...numpy.promote import array_args, convert, promote_dtypes, to_array
+from ...types import dtypes
+from ...types.shape import definitely_equal, sequence, static_int
+
+__all__ = ["bounds_of", "matrices", "options", "precise", "size_of", "square", "vector"]
+
+
+def precise(x: Any) -> Any:
+    """A floating array in a dtype that LAPACK has: narrow floats become float32."""
+    dtype = typeof(x).dtype
+    if dtypes.itemsize_bits(dtype) >= 32:
+        return x
+    return convert(x, dtypes.as_dtype("float32"))
+
+
+def matrices(name: str, *xs: Any) -> list[Any]:
+    """Stacks of matrices of one floating or complex dtype; ValueError for fewer than two axes."""
+    found = [precise(to_array(x)) for x in promote_dtypes(name, *array_args(name, *xs),
+                                                          inexact=True)]
+    for x in found:
+        if typeof(x).ndim < 2:
+            raise ValueError(f"{name}: {typeof(x)} given; matrices [..., m, n] are required.")
+    return found
+
+
+def square(name: str, *xs: Any) -> list[Any]:
+    """`matrices` that are square; ValueError for others."""
+    found = matrices(name, *xs)
+    for x in found:
+        if not definitely_equal(*typeof(x).shape[-2:]):
+            raise ValueError(f"{name}: {typeof(x)} given; square matrices [..., n, n] are "
+                             "required.")
+    return found
+
+
+def vector(name: str, x: Any) -> Any:
+    """An array with at least one axis, scalars as vectors of one element; of its own dtype."""
+    found = to_array(array_args(name, x)[0])
+    return found if typeof(found).ndim else found[None]
+
+
+def size_of(x: Any, axis: int = -1) -> int:
+    """The size of an axis, which must be a number."""
+    return static_int(typeof(x).shape[axis], "scipy.linalg", "size")
+
+
+def options(name: str, what: str, given: Any, allowed: tuple[Any, ...]) -> Any:
+    """One of the allowed values; ValueError for others."""
+    if given not in allowed:
+        raise ValueError(f"{name}: {what} {given!r} given; one of "
+                         f"{', '.join(map(repr, allowed))} is required.")
+    return given
+
+
+def bounds_of(name: str, what: str, given: Any, cast: Any = real_number) -> tuple[Any, Any]:
+    """A pair of numbers (lowest, highest); ValueError for what is no pair."""
+    pair = sequence(given, name, what)
+    if len(pair) != 2:
+        raise ValueError(f"{name}: {what} {given!r} given; a pair (lowest, highest) is required.")
+    low, high = [cast(value, f"{name}: {what}") for value in pair]
+    return low, high

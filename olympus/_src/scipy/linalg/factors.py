@@ -1,0 +1,400 @@
+"""Factorisations: Cholesky, LU, QR, singular values, polar, Schur and Hessenberg."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.typing import Array, ArrayLike
+from ...base.util import real_number
+from ...core.trace import typeof
+from ...lax.linalg import cholesky as lax_cholesky
+from ...lax.linalg import lu as lax_lu
+from ...lax.linalg import qr as lax_qr
+from ...lax.linalg import svd as lax_svd
+from ...lax.linalg.core import adjoint, eye, matmul, tril, triu
+from ...matrix import hessenberg as reduction
+from ...matrix import schur as lax_schur
+from ...matrix.polar import qdwh
+from ...numpy import manipulation
+from ...numpy.elementary import sqrt
+from ...numpy.joining import concatenate
+from ...numpy.selection import where
+from ...numpy.ufuncs import abs as absolute
+from ...numpy.vectorize import vectorize
+from ...transforms.fused import fused
+from ...types import dtypes
+from ...types.shape import less, minimum, static_int
+from .arguments import matrices, options, size_of, square
+
+__all__ = ["cho_factor", "cholesky", "hessenberg", "lu", "lu_factor", "polar", "qr", "qr_multiply",
+           "rsf2csf", "schur", "svd"]
+
+
+# Cholesky ----------------------------------------------------------------------------------------
+
+@fused(static=("lower", "overwrite_a", "check_finite"))
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
+             check_finite: bool = True) -> Array:
+    """The triangular factor of a positive definite matrix: a = Uᴴ U, or L Lᴴ.
+
+    Args:
+      a: [..., n, n], symmetric or Hermitian; one triangle is read. Integers become floats.
+      lower: read the lower triangle and return L; else read the upper one and return U.
+      overwrite_a, check_finite: SciPy's, without effect.
+
+    Returns:
+      [..., n, n]; NaN where a matrix is not positive definite, for which SciPy raises.
+
+    Raises ValueError unless the matrices are square.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.linalg.cholesky(onp.array([[4., 2.], [2., 5.]])))
+    [[2. 1.]
+     [0. 2.]]
+    """
+    (x,) = square("cholesky", a)
+    factor = lax_cholesky.cholesky(x if lower else adjoint(x), symmetrize_input=False)
+    return factor if lower else adjoint(factor)
+
+
+def cho_factor(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
+               check_finite: bool = True) -> tuple[Array, bool]:
+    """`cholesky`, in the form that `cho_solve` takes.
+
+    Args:
+      a: [..., n, n], symmetric or Hermitian and positive definite; one triangle is read.
+      lower: which triangle.
+      overwrite_a, check_finite: SciPy's, without effect.
+
+    Returns:
+      (the factor, lower). The other triangle is zero, where SciPy leaves that of a.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.linalg.cho_factor(onp.array([[4., 2.], [2., 5.]]))[0])
+    [[2. 1.]
+     [0. 2.]]
+    """
+    return cholesky(a, lower), lower
+
+
+# LU ----------------------------------------------------------------------------------------------
+
+@fused(static=("overwrite_a", "check_finite"))
+def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+              ) -> tuple[Array, Array]:
+    """The LU factorisation with partial pivoting, in the form that `lu_solve` takes.
+
+    Args:
+      a: [..., m, n]; integers become floats.
+      overwrite_a, check_finite: SciPy's, without effect.
+
+    Returns:
+      (lu[..., m, n], U on and above the diagonal and L, without its ones, below; pivots int32[...,
+      min(m, n)], at step i rows i and pivots[i] were exchanged).
+
+    >>> import olympus.numpy as onp, olympus
+    >>> lu, pivots = olympus.scipy.linalg.lu_factor(onp.array([[1., 2.], [4., 4.]]))
+    >>> print(lu, pivots)
+    [[4.   4.  ]
+     [0.25 1.  ]] [1 1]
+    """
+    (x,) = matrices("lu_factor", a)
+    return lax_lu.lu(x)[:2]
+
+
+@fused(static=("permute_l", "overwrite_a", "check_finite", "p_indices"))
+def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False,
+       check_finite: bool = True, p_indices: bool = False) -> tuple[Array, ...]:
+    """The LU factorisation with partial pivoting: a = P L U.
+
+    Args:
+      a: [..., m, n]; integers become floats. k = min(m, n).
+      permute_l: return (P L, U).
+      overwrite_a, check_finite: SciPy's, without effect.
+      p_indices: return P as int32[..., m]: a = L[P] U.
+
+    Returns:
+      (P[..., m, m], a permutation; L[..., m, k], lower triangular with ones on its diagonal;
+      U[..., k, n], upper triangular).
+
+    >>> import olympus.numpy as onp, olympus
+    >>> p, l, u = olympus.scipy.linalg.lu(onp.array([[1., 2.], [4., 4.]]))
+    >>> print(p @ l @ u)
+    [[1. 2.]
+     [4. 4.]]
+    """
+    (x,) = matrices("lu", a)
+    factors, _, order = lax_lu.lu(x)
+    m, n = typeof(x).shape[-2:]
+    k = minimum(m, n)
+    left = factors[..., :k]
+    left = tril(left, -1) + eye(left)
+    upper = triu(factors[..., :k, :])
+    # Row order[i] of a is row i of L U.
+    places = np.arange(static_int(m, "lu", "size"), dtype=np.int32)
+    back = order[..., None, :] == places[:, None]
+    if permute_l:
+        return matmul(manipulation.astype(back, x.dtype), left), upper
+    if p_indices:
+        return (back * places).sum(-1), left, upper
+    return manipulation.astype(back, dtypes.to_real_dtype(x.dtype)), left, upper
+
+
+# QR ----------------------------------------------------------------------------------------------
+
+@fused(static=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
+def qr(a: ArrayLike, overwrite_a: bool = False, lwork: int | None = None, mode: str = "full",
+       pivoting: bool = False, check_finite: bool = True) -> tuple[Any, ...]:
+    """The factorisation a = Q R with orthonormal columns of Q and an upper triangular R.
+
+    Args:
+      a: [..., m, n]; integers become floats. k = min(m, n).
+      overwrite_a, lwork, check_finite: SciPy's, without effect.
+      mode: "full": Q[..., m, m] and R[..., m, n]; "economic": Q[..., m, k] and R[..., k, n]; "r":
+        R[..., m, n] alone; "raw": ((LAPACK's reflectors[..., m, n], taus[..., k]), R[..., k, n]).
+      pivoting: exchange columns so that R's diagonal descends: a[:, P] = Q R.
+
+    Returns:
+      (Q, R), (R,) or the raw form, and P: int32[..., n] behind them if `pivoting`.
+
+    Raises ValueError for another mode, and for "raw" with pivoting.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> q, r = olympus.scipy.linalg.qr(onp.ones((3, 2)), mode="economic")
+    >>> print(onp.round(q @ r, 3)[0])
+    [1. 1.]
+    """
+    (x,) = matrices("qr", a)
+    options("qr", "mode", mode, ("full", "r", "economic", "raw"))
+    if mode == "raw":
+        if pivoting:
+            raise ValueError("qr: mode 'raw' and pivoting given; one of them is possible; use mode "
+                             "'economic'.")
+        raw = lax_qr.geqrf(x)
+        k = minimum(*typeof(x).shape[-2:])
+        return raw, triu(raw[0][..., :k, :])
+    found = lax_qr.qr(x, pivoting=pivoting, full_matrices=mode != "economic")
+    return tuple(found[1:]) if mode == "r" else tuple(found)
+
+
+@fused(static=("mode", "pivoting", "conjugate", "overwrite_a", "overwrite_c"))
+def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False,
+                conjugate: bool = False, overwrite_a: bool = False, overwrite_c: bool = False
+                ) -> tuple[Array, ...]:
+    """The product of a matrix with the Q of another's QR factorisation.
+
+    Args:
+      a: [..., m, n], to be factored; k = min(m, n).
+      c: what to multiply, a matrix, or a vector as a row or column: [..., p, m] for "right", [...,
+        k, p] for "left".
+      mode: "right": c Q; "left": Q c.
+      pivoting: exchange columns as `qr` does.
+      conjugate: multiply by the conjugate of Q.
+      overwrite_a, overwrite_c: SciPy's, without effect.
+
+    Returns:
+      (c Q[..., p, k] or Q c[..., m, p], R[..., k, n]), and P if `pivoting`.
+
+    Raises ValueError for another mode and sizes that do not fit.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> product, r = olympus.scipy.linalg.qr_multiply(onp.eye(2), onp.array([[1., 2.]]))
+    >>> print(abs(product))
+    [[1. 2.]]
+    """
+    options("qr_multiply", "mode", mode, ("left", "right"))
+    flat = typeof(c).ndim == 1
+    x, y = matrices("qr_multiply", a, manipulation.expand_dims(c, 1 if mode == "left" else 0)
+                    if flat else c)
+    q, *rest = lax_qr.qr(x, pivoting=pivoting, full_matrices=False)
+    q = q.conj() if conjugate else q
+    inner = typeof(y).shape[-1 if mode == "right" else -2]
+    wanted = typeof(q).shape[-2 if mode == "right" else -1]
+    if size_of(y, -1 if mode == "right" else -2) != static_int(wanted, "qr_multiply", "size"):
+        raise ValueError(f"qr_multiply: {typeof(x)} and c {typeof(y)} given, mode {mode!r}; c must "
+                         f"have {wanted} {'columns' if mode == 'right' else 'rows'}, but it has "
+                         f"{inner}.")
+    product = y @ q if mode == "right" else q @ y
+    return (product.squeeze(-1 if mode == "left" else -2) if flat else product), *rest
+
+
+# Singular values ---------------------------------------------------------------------------------
+
+@fused(static=("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver"))
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
+        overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd") -> Any:
+    """The singular value decomposition a = U diag(s) Vh.
+
+    Args:
+      a: [..., m, n]; integers become floats. k = min(m, n).
+      full_matrices: U[..., m, m] and Vh[..., n, n], else U[..., m, k] and Vh[..., k, n].
+      compute_uv: return U and Vh, not only s.
+      overwrite_a, check_finite: SciPy's, without effect.
+      lapack_driver: "gesdd" (divide and conquer) or "gesvd" (QR iteration), where LAPACK computes.
+
+    Returns:
+      (U, s[..., k], Vh), s real and descending; or s.
+
+    Raises ValueError for another driver.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.linalg.svd(onp.array([[3., 0.], [0., 4.]]), compute_uv=False))
+    [4. 3.]
+    """
+    (x,) = matrices("svd", a)
+    options("svd", "lapack_driver", lapack_driver, ("gesdd", "gesvd"))
+    # LAPACK's gesdd unless another is asked for: the default algorithm has kernels on every device.
+    algorithm = lax_svd.SvdAlgorithm.QR if lapack_driver == "gesvd" else None
+    out = lax_svd.svd(x, full_matrices=full_matrices, compute_uv=compute_uv, algorithm=algorithm)
+    return tuple(out) if compute_uv else out
+
+
+# Polar -------------------------------------------------------------------------------------------
+
+@fused(static=("side", "method", "eps", "max_iterations"))
+def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
+          max_iterations: int | None = None) -> tuple[Array, Array]:
+    """The polar decomposition a = u p, or a = p u.
+
+    Args:
+      a: [..., m, n]; integers become floats.
+      side: "right": a = u p with p[..., n, n]; "left": a = p u with p[..., m, m].
+      method: "qdwh", an iteration that `olympus.lax.linalg.qdwh` describes, or "svd".
+      eps, max_iterations: the precision and the bound of "qdwh".
+
+    Returns:
+      (u[..., m, n], with orthonormal columns, or rows if m < n; p, Hermitian and positive
+      semidefinite).
+
+    Raises ValueError for another side or method.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> u, p = olympus.scipy.linalg.polar(onp.array([[0., -2.], [1., 0.]]))
+    >>> print(onp.round(onp.diagonal(p), 4))
+    [1. 2.]
+    """
+    (x,) = matrices("polar", a)
+    options("polar", "side", side, ("right", "left"))
+    options("polar", "method", method, ("qdwh", "svd"))
+    m, n = typeof(x).shape[-2:]
+    if method == "svd":
+        left, s, right = lax_svd.svd(x, full_matrices=False)
+        u = matmul(left, right)
+        p = (matmul(adjoint(right) * s[..., None, :], right) if side == "right" else
+             matmul(left * s[..., None, :], adjoint(left)))
+        return u, p
+    steps = max_iterations if max_iterations is None else static_int(
+        max_iterations, "polar", "max_iterations")
+    eps = eps if eps is None else real_number(eps, "polar: eps")
+    wide = less(m, n)
+    core = vectorize(lambda x: qdwh(x, eps=eps, max_iterations=steps)[:2],
+                     signature="(m,n)->(m,n),(n,n)")
+    u, p = core(adjoint(x) if wide else x)
+    if wide:
+        u = adjoint(u)
+    if wide == (side == "left"):     # qdwh has found the factor of this side
+        return u, p
+    p = matmul(adjoint(u), x) if side == "right" else matmul(x, adjoint(u))
+    return u, (p + adjoint(p)) / 2
+
+
+# Schur and Hessenberg ----------------------------------------------------------------------------
+
+@fused(static=("output",))
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
+    """The Schur decomposition a = Z T Zᴴ with a unitary Z and a triangular T.
+
+    Args:
+      a: [..., n, n]; integers become floats.
+      output: "real": of a real matrix T is real, with blocks of two rows for pairs of complex
+        eigenvalues; "complex": T is complex and triangular.
+
+    Returns:
+      (T, Z), [..., n, n] each. Derivatives are infinite or NaN where eigenvalues agree.
+
+    Raises ValueError for another output.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> t, z = olympus.scipy.linalg.schur(onp.array([[1., 2.], [0., 3.]]))
+    >>> print(t)
+    [[1. 2.]
+     [0. 3.]]
+    """
+    (x,) = square("schur", a)
+    options("schur", "output", output, ("real", "complex", "r", "c"))
+    if output in ("complex", "c"):
+        x = manipulation.astype(x, dtypes.to_complex_dtype(x.dtype))
+    return lax_schur.schur(x)
+
+
+@fused(static=("check_finite",))
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
+    """The complex Schur form of what is given in its real one: Z T Zᴴ stays.
+
+    Args:
+      T: [..., n, n], real and block upper triangular with blocks of at most two rows.
+      Z: [..., n, n], orthogonal.
+      check_finite: SciPy's, without effect.
+
+    Returns:
+      (T, Z), complex, T upper triangular.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> t, z = olympus.scipy.linalg.schur(onp.array([[0., -1.], [1., 0.]]))
+    >>> print(onp.round(onp.diagonal(olympus.scipy.linalg.rsf2csf(t, z)[0]), 3))
+    [0.+1.j 0.-1.j]
+    """
+    t, z = square("rsf2csf", T, Z)
+    dtype = dtypes.to_complex_dtype(t.dtype)
+    t, z = [manipulation.astype(x, dtype) for x in (t, z)]
+    if size_of(t) < 2:
+        return t, z
+    # One rotation per block makes all of them triangular at once: they overlap nowhere.
+    diagonal = t.diagonal(axis1=-2, axis2=-1)
+    upper, lower = [t.diagonal(k, axis1=-2, axis2=-1) for k in (1, -1)]
+    half = (diagonal[..., :-1] - diagonal[..., 1:]) / 2
+    found = lower != 0
+    root = sqrt(where(found, half * half + upper * lower, 1))
+    shift = half + where(half.real < 0, -root, root)     # an eigenvalue less the second element
+    size = sqrt(where(found, absolute(shift) ** 2 + absolute(lower) ** 2, 1))
+    cos, sin = where(found, shift / size, 1), where(found, lower / size, 0)
+    # The eigenvector (cos, sin) and what is orthogonal to it are the block's new basis.
+    one = cos[..., :1] * 0 + 1
+    first = where(concatenate([found, one != 1], -1), concatenate([cos, one], -1), 1)
+    second = where(concatenate([one != 1, found], -1), concatenate([one, cos.conj()], -1), 1)
+    w = first * second
+    rows = np.arange(size_of(t) - 1)
+    basis = (w[..., None, :] * np.eye(size_of(t), dtype=dtype)).at[..., rows + 1, rows].set(sin)
+    basis = basis.at[..., rows, rows + 1].set(-sin.conj())
+    return triu(matmul(adjoint(basis), matmul(t, basis))), matmul(z, basis)
+
+
+@fused(static=("calc_q", "overwrite_a", "check_finite"))
+def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
+               check_finite: bool = True) -> Any:
+    """The Hessenberg form of a matrix: a = Q H Qᴴ with zeros below H's first subdiagonal.
+
+    Args:
+      a: [..., n, n]; integers become floats.
+      calc_q: return Q, too.
+      overwrite_a, check_finite: SciPy's, without effect.
+
+    Returns:
+      H[..., n, n], or (H, Q).
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.linalg.hessenberg(onp.array([[1., 2.], [3., 4.]])))
+    [[1. 2.]
+     [3. 4.]]
+    """
+    (x,) = square("hessenberg", a)
+    packed, taus = reduction.hessenberg(x)
+    h = triu(packed, -1)
+    if not calc_q:
+        return h
+    if size_of(x) < 2:
+        return h, eye(x)
+    inner = lax_qr.householder_product(packed[..., 1:, :-1], taus)
+    return h, eye(x).at[..., 1:, 1:].set(inner)

@@ -1,0 +1,32 @@
+"""Factorisations, equations and functions of matrices, beyond `olympus.numpy.linalg`."""
+
+from .._src.base.util import publish as _publish
+from .._src.scipy.linalg.equations import (
+    solve_continuous_lyapunov, solve_discrete_lyapunov, solve_lyapunov, solve_sylvester
+)
+from .._src.scipy.linalg.factors import (
+    cho_factor, cholesky, hessenberg, lu, lu_factor, polar, qr, qr_multiply, rsf2csf, schur, svd
+)
+from .._src.scipy.linalg.matrix_functions import (
+    coshm, cosm, expm, expm_frechet, fractional_matrix_power, funm, logm, signm, sinhm, sinm,
+    sqrtm, tanhm, tanm
+)
+from .._src.scipy.linalg.special_matrices import (
+    block_diag, circulant, companion, convolution_matrix, dft, fiedler, fiedler_companion,
+    hadamard, hankel, helmert, hilbert, invhilbert, invpascal, leslie, pascal, toeplitz
+)
+from .._src.scipy.linalg.spectra import eigh, eigh_tridiagonal, eigvalsh, eigvalsh_tridiagonal
+from .._src.scipy.linalg.systems import cho_solve, det, inv, lu_solve, solve, solve_triangular
+
+__all__ = [
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion",
+    "convolution_matrix", "coshm", "cosm", "det", "dft", "eigh", "eigh_tridiagonal", "eigvalsh",
+    "eigvalsh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion",
+    "fractional_matrix_power", "funm", "hadamard", "hankel", "helmert", "hessenberg", "hilbert",
+    "inv", "invhilbert", "invpascal", "leslie", "logm", "lu", "lu_factor", "lu_solve", "pascal",
+    "polar", "qr", "qr_multiply", "rsf2csf", "schur", "signm", "sinhm", "sinm", "solve",
+    "solve_continuous_lyapunov", "solve_discrete_lyapunov", "solve_lyapunov", "solve_sylvester",
+    "solve_triangular", "sqrtm", "svd", "tanhm", "tanm", "toeplitz"
+]
+
+_publish(__name__)
