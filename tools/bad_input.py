@@ -158,6 +158,7 @@ RAGGED = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 CPU = olympus.devices()[0]
 OWN: dict[str, dict[str, Any]] = {
     "lax.after_all": {"operands": (lax.create_token(),)},
+    "numpy.geomspace": {"start": 1, "stop": 3},
     "lax.composite": {"decomposition": _add, "name": "bad.input"},
     "lax.conv_general_dilated_local": {
         "lhs": IMAGE, "rhs": np.ones((3, 8, 4, 4), np.float32), "window_strides": (1, 1),

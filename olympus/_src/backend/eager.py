@@ -70,7 +70,7 @@ def scalar(aval: Any, number: Any) -> Any:
         if kind is int and dtypes.is_integer(aval.dtype) and not fits(number, aval.dtype):
             raise OverflowError(f"compile: the int {number} given for {aval}; one that the dtype "
                                 "holds is required; use a wider dtype.")
-        value = np.asarray(number).astype(aval.dtype)
+        value = dtypes.converted(np.asarray(number), aval.dtype)
         found = scalars[key] = array_from_numpy(value, aval.weak_type, narrow=False)
     return found
 

@@ -118,7 +118,8 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
     (x,) = array_args("piecewise", x)
     if hasattr(condlist, "ndim") and condlist.ndim < 2 and condlist.ndim == x.ndim:
         condlist = [condlist]
-    elif isinstance(condlist, (list, tuple)) and condlist and isinstance(condlist[0], bool):
+    elif isinstance(condlist, (list, tuple)) and x.shape and condlist and isinstance(
+            condlist[0], (bool, np.bool_)):
         condlist = [np.asarray(condlist)]
     conditions = [as_bool(c) for c in array_args(
         "piecewise", *sequence(condlist, "piecewise", "condlist"))]
@@ -130,7 +131,8 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
                          "given; as many functions as conditions, or one more, are required.")
 
     def value(f: Callable[..., Any] | Any) -> Any:
-        (found,) = array_args("piecewise", f(x, *args, **kw) if callable(f) else f)
+        (found,) = array_args("piecewise", f(to_array(x), *args, **kw)
+                              if callable(f) else f)
         return broadcast_to(convert(found, x.dtype, x.aval.weak_type), x.shape)
 
     found = value(functions[-1])

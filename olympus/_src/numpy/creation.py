@@ -224,7 +224,7 @@ def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
         value = value.astype(np.complex128 if dtypes.is_complex(dtype) else np.float64)
     if kind == "c" and _drops_imaginary("array", original, value, dtype):
         value = value.real
-    return value.astype(dtype)
+    return dtypes.converted(value, dtype)
 
 
 def _drops_imaginary(name: str, given: Any, value: Any, dtype: Any) -> bool:

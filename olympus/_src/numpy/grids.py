@@ -17,8 +17,8 @@ from ..lax import arithmetic, slicing, transcendental
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import div, floor, mul, sub
-from ..lax.bits import bitwise_and
-from ..lax.comparison import lt
+from ..lax.bits import bitwise_and, bitwise_or
+from ..lax.comparison import eq, lt
 from ..lax.families import add
 from ..lax.transcendental import exp, log
 from ..transforms.fused import fused
@@ -37,7 +37,7 @@ from ..types.sharding import DeviceLike, ShardingLike
 from .creation import asarray, check_layout, full_like, placed, zeros
 from .indexing import concrete
 from .joining import concatenate, stack
-from .promote import BOOL, array_args, convert, promote, to_array
+from .promote import BOOL, array_args, choose, convert, promote, to_array
 
 __all__ = [
     "arange", "c_", "fromfunction", "geomspace", "indices", "ix_", "linspace", "logspace",
@@ -102,7 +102,7 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
         return placed("arange", lax_creation.iota(dtype, count), device, out_sharding)
     wide = np.float64 if isinstance(first + by, float) else np.int64
     values = first + np.arange(count, dtype=wide) * by
-    return placed("arange", array_from_numpy(values.astype(dtype)), device, out_sharding)
+    return placed("arange", array_from_numpy(dtypes.converted(values, dtype)), device, out_sharding)
 
 
 def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
@@ -230,14 +230,13 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     return found if dtype is None else convert(found, dtypes.requested_dtype("logspace", dtype))
 
 
-@fused(static=("num", "endpoint", "dtype", "axis"))
 def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
               dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """Numbers from `start` to `stop` with a constant ratio.
 
     Args:
-      start, stop: numbers or arrays that broadcast, not 0; real ones of one sign, or NaN lies
-        between.
+      start, stop: numbers or arrays that broadcast, not 0 (traced zeros give NaN); real ones of
+        one sign, or NaN lies between.
       num: how many, a static int.
       endpoint: whether `stop` is the last number; both ends are exact.
       dtype: of the result; inexact by default.
@@ -250,11 +249,22 @@ def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool =
     >>> print(onp.geomspace(1, 8, 4))
     [1. 2. 4. 8.]
     """
+    for x in (start, stop):
+        if not isinstance(x, Tracer) and not np.all(np.asarray(x)):
+            raise ValueError(f"geomspace: start {start} and stop {stop} given; a geometric "
+                             "sequence cannot include zero; choose others.")
+    return _geomspace(start, stop, num=num, endpoint=endpoint, dtype=dtype, axis=axis)
+
+
+@fused(static=("num", "endpoint", "dtype", "axis"))
+def _geomspace(start: Any, stop: Any, *, num: int, endpoint: bool, dtype: Any, axis: int) -> Any:
     first, last = (_strong(x) for x in promote("geomspace", start, stop, inexact=True))
+    zero = literal(0, first.dtype)
+    none = bitwise_or(eq(first, zero), eq(last, zero))
+    first, last = (choose(none, literal(np.nan, x.dtype), x) for x in (first, last))
     if dtypes.is_complex(first.dtype):
         sign: Any = arithmetic.sign(first)
     else:
-        zero = literal(0, first.dtype)
         both = bitwise_and(lt(first, zero), lt(last, zero))
         sign = sub(literal(1, first.dtype),
                    mul(literal(2, first.dtype), convert(both, first.dtype)))

@@ -165,14 +165,17 @@ def _in_loop(name: str, loops: Loops | None, args: Sequence[Any], *, out: Any, d
     operands, given = array_args(name, *args), loops.given(name, dtype, signature)
     wanted = loops.chosen(name, dtypes.result_type(*operands), given, casting)
     for i, (x, to) in enumerate(zip(operands, wanted)):
-        # A Python number has its kind, but no width that could be lost.
-        rule = "same_kind" if x.aval.weak_type and casting in ("no", "equiv", "safe") else casting
-        if not dtypes.can_cast(x.dtype, to, rule):
+        # A Python number has its kind, but no width or sign that could be lost.
+        weak = x.aval.weak_type
+        rule = "same_kind" if weak and casting in ("no", "equiv", "safe") else casting
+        if not dtypes.can_cast(x.dtype, to, rule) and not (
+                weak and dtypes.is_integer(x.dtype) and dtypes.is_integer(to)):
             raise TypeError(f"{name}: operand {i} of dtype {x.dtype} given; casting to {to}, in "
                             f"which the function is computed, is not allowed by the rule "
                             f"{casting!r}; pass casting='unsafe', or convert it with astype.")
-    return operands if dtype is None and signature is None else [
-        to_array(convert(x, to)) for x, to in zip(operands, wanted)]
+    if all(g is None for g, letter in zip(given, loops.ins + loops.outs) if letter in "xr"):
+        return args     # promotion finds the same dtypes
+    return [to_array(convert(x, to)) for x, to in zip(operands, wanted)]
 
 
 def _masked(mask: Any, *args: Any, ufunc: Any) -> Any:

@@ -258,7 +258,8 @@ def _convert_literal(x: Literal, dtype: Any, weak_type: bool) -> Literal:
         if not (kind in "iu" and old == "f"):
             return _python_literal(x.val, aval)
     value = np.asarray(x.val)
-    return Literal((value.real if old == "c" and kind != "c" else value).astype(dtype)[()], aval)
+    value = value.real if old == "c" and kind != "c" else value
+    return Literal(dtypes.converted(value, dtype)[()], aval)
 
 
 def warn_complex(name: str, aval: Any, dtype: Any) -> None:

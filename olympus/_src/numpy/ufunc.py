@@ -432,6 +432,8 @@ def _reduced(x: Any, initial: Any, where: Any, *, function: Any, axes: Dims, kee
         found = broadcast_to(start, rest)
     else:
         found = _halved(function, x)
+        if initial is None and size == 1:
+            initial = start     # hypot and gcd are not what they are given, of one number either
         if initial is not None:
             found = function(broadcast_to(initial, rest), found)
     return lax_shape.expand_dims(to_array(found), axes) if keepdims and axes else found

@@ -458,6 +458,19 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     return np.can_cast(as_dtype(given), as_dtype(to), casting)
 
 
+def converted(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """NumPy data at a dtype as devices convert it: floats saturate at the limits of integers."""
+    if value.dtype.kind not in "fV" or scalar_kind(value.dtype) != "f" or not is_integer(dtype):
+        return value.astype(dtype)
+    limits = iinfo(dtype)
+    # The first float beyond is a power of two, and exact; the last integer may not be one.
+    with np.errstate(invalid="ignore"):
+        found = value.astype(dtype)
+    found = np.where(value >= float(int(limits.max) + 1), dtype.type(limits.max), found)
+    found = np.where(value <= float(limits.min), dtype.type(limits.min), found)
+    return np.where(value != value, dtype.type(0), found)
+
+
 # --- related dtypes ---------------------------------------------------------------------------
 
 def to_inexact_dtype(dtype: Any) -> np.dtype:
