@@ -19,7 +19,7 @@ BOOLS = [name for name in NAMES if isinstance(config.read(name), bool)]
 
 
 def test_every_option_has_its_prefix_doc_and_legal_default():
-    assert len(NAMES) == len(table._options) == 25
+    assert len(NAMES) == len(table._options) == 26
     for option in table._options.values():
         assert option.doc.endswith(".")
         assert option.check(option.default) == option.default
@@ -100,7 +100,7 @@ TRACE_KEYS = {
     "enable_x64", "disable_jit", "numpy_dtype_promotion", "numpy_rank_promotion",
     "default_matmul_precision", "default_device", "default_prng_impl", "threefry_partitionable",
     "softmax_custom_jvp", "random_seed_offset", "enable_checks", "check_tracer_leaks",
-    "debug_nans", "debug_infs",
+    "debug_nans", "debug_infs", "debug_key_reuse",
 }  # fmt: skip
 OTHER = {"olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn"}
 OTHER |= {"olympus_default_matmul_precision": "high", "olympus_default_device": "cpu"}
@@ -135,7 +135,7 @@ ILLEGAL = [
     ("olympus_traceback_filtering", "on", ValueError, "'auto', 'off', 'remove_frames'"),
     ("olympus_transfer_guard", "forbid", ValueError, "'allow', 'log', 'disallow'"),
     ("olympus_num_cpu_devices", 0, ValueError, "-1 or a positive int"),
-    ("olympus_default_prng_impl", "philox", ValueError, "'threefry2x32', 'rbg', 'unsafe_rbg'"),
+    ("olympus_default_prng_impl", "philox", ValueError, "'threefry2x32', 'threefry4x32', "),
 ]
 
 

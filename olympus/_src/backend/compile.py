@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from ..base import errors, lib, util
+from ..base.config import debug_key_reuse
 from ..base.lib import mlir
 from ..base.logs import LOGGER, timed
 from ..base.util import Memo
@@ -195,9 +196,10 @@ class Executable:
 
         None where Python is needed.
         """
-        # C++ would leave out what Python does around the program: look for NaN, keep tokens of
-        # effects, hold host callbacks while it runs, make float0 of what the device holds instead.
-        if debugging() or self.effects or self.hosts or any(
+        # C++ would leave out what Python does around the program: look for NaN and at keys, keep
+        # tokens of effects, hold host callbacks while it runs, make float0 of what the device
+        # holds instead.
+        if debugging() or debug_key_reuse.value or self.effects or self.hosts or any(
                 is_float0(a) for a in self.out_avals):
             return None
         ins = [s for s in self.in_shardings if s is not None]

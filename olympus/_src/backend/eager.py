@@ -20,6 +20,7 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64, no_execution
 from ..base.util import Memo, bit_key
+from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Primitive
 from ..core.staging import stage
@@ -190,7 +191,9 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
         closed = stage(program, avals)
         executable = compile_program(closed, prim.name, placement)
         leaves = list(map(stored, values))
-        outs = run_program(executable, leaves, prim.name, closed if prim.programs != () else None)
+        used = reuse.applied(prim.name, closed, values, True)
+        outs = reuse.keep(used, run_program(executable, leaves, prim.name,
+                                            closed if prim.programs != () else None))
         result = outs if several else outs[0]
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], leaves), False
 

@@ -261,6 +261,10 @@ debug_infs = _option(
     "olympus_debug_infs", False, _BOOL, trace_key=True, jit_key=True,
     doc="Raise FloatingPointError where an operation or a compiled call produces an infinity.",
 )  # fmt: skip
+debug_key_reuse = _option(
+    "olympus_debug_key_reuse", False, _BOOL, trace_key=True, jit_key=True,
+    doc="Raise KeyReuseError where a random key is used that something has used before.",
+)  # fmt: skip
 log_compiles = _option(
     "olympus_log_compiles", False, _BOOL,
     doc="Log, at level WARNING, each function that is traced, lowered or compiled, and how long "

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import reuse
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
@@ -26,6 +27,7 @@ class Call(Higher):
     """Apply `olympuspr` to the operands; `name` is what the program is called."""
 
     programs = ("olympuspr",)
+    cells = staticmethod(reuse.body)
     called = True
 
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
@@ -172,6 +174,7 @@ class Defined(Higher, abstract=True):
     """An operation with a `name` and a definition, `olympuspr`: rules are those of a call of it."""
 
     programs = ("olympuspr",)
+    cells = staticmethod(reuse.body)
     called = True
 
     def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:

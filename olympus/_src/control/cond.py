@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.config import jit_disabled
+from ..base.config import debug_key_reuse, jit_disabled
 from ..base.typing import ArrayLike, PyTree, R
-from ..core import tags
+from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
@@ -22,7 +23,7 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import Split, partial_eval_program
 from ..interpreters.transpose import transpose_program
-from ..lax.barriers import stop_gradient
+from ..lax.barriers import random_clone_p, stop_gradient
 from ..lax.bits import bitwise_or
 from ..lax.comparison import clamp, eq, ne, select_n
 from ..lax.convert import convert_element_type
@@ -66,6 +67,9 @@ class Cond(Higher):
 
     def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
         return [(f"branch {i}", b, avals[1:]) for i, b in enumerate(params["branches"])]
+
+    def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
+        return use.branches(eqn.params["branches"], cells[1:])
 
     def lower(self, b: Any, index: Any, *args: Any, branches: Sequence[ClosedOlympuspr]
               ) -> list[Any]:
@@ -181,7 +185,7 @@ class Cond(Higher):
         def for_those(branch: ClosedOlympuspr) -> list[Any]:
             heres = [here for here, b in zip(taken, branches, strict=True) if b is branch]
             here = functools.reduce(bitwise_or, heres)
-            return self._for_those(axis, here, args, dims, branch)
+            return self._for_those(axis, here, _own_keys(args, branch, branches), dims, branch)
 
         results = _once_each(for_those, branches)
         outs = []
@@ -341,6 +345,21 @@ def _with_slots(split: Split, slots: Sequence[Any], passed: dict[int, Any]) -> C
 
 
 cond_p = Cond("cond")
+
+
+def _own_keys(args: Sequence[Any], branch: ClosedOlympuspr, branches: Sequence[ClosedOlympuspr]
+              ) -> Sequence[Any]:
+    """Operands of one of the branches that are all computed, of which one counts.
+
+    A key that several of them use is used once: it is another to all but the first of these.
+    """
+    if not debug_key_reuse.value:
+        return args
+    args = list(args)
+    for i in reuse.inputs_used(branch):
+        if next(b for b in branches if i in reuse.inputs_used(b)) is not branch:
+            args[i] = random_clone_p.bind(args[i])
+    return args
 
 
 def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R],

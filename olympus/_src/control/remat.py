@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from ..base.typing import P, PyTree, R
 from ..base.util import bit_key, name_of, wraps
-from ..core import tags
+from ..core import reuse, tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, read, variables
 from ..core.primitive import Axis, Higher, Linear, Primitive, Zero
@@ -42,6 +42,11 @@ class Checkpoint(Call):
     lowered = ("olympuspr", "prevent_cse", "differentiated")
     # Call's way splits the body and keeps its residuals: here the tape must get to `partial_eval`.
     linearize = Higher.linearize
+
+    def cells(self, use: reuse.Use, cells: Sequence[reuse.Cells], eqn: OlympusprEqn
+              ) -> list[reuse.Cells]:
+        # What is computed again has used its keys the first time.
+        return (reuse.read if eqn.params["differentiated"] else reuse.body)(use, cells, eqn)
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, prevent_cse: Prevent,
               differentiated: bool, policy: Any) -> list[Any]:
@@ -357,6 +362,7 @@ class Name(Primitive):
     """The operand, under a name that checkpoint policies see."""
 
     spread = staticmethod(tags.same)
+    cells = staticmethod(reuse.same)
 
     def infer(self, x: Any, *, name: str) -> Any:
         return x

@@ -14,6 +14,7 @@ from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
 from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
+from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
@@ -58,6 +59,24 @@ class Scan(Higher):
         whole = params["num_consts"] + params["num_carry"]
         rows = [a.without_axis(0) for a in avals[whole:]]
         return [("the body", params["olympuspr"], [*avals[:whole], *rows])]
+
+    def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
+        body, length, reverse, nc, nk = (eqn.params[name] for name in (
+            "olympuspr", "length", "reverse", "num_consts", "num_carry"))
+        consts, carry, xs = cut(cells, nc, nk)
+        ys: list[Cells] = [None] * (len(eqn.outvars) - nk)
+        left: list[Any] = [x if x is None else x[::-1] if reverse else x for x in xs]
+
+        def step(i: int, carry: Sequence[Cells]) -> list[Cells]:
+            out = use.call(body, [*consts, *carry, *(x if x is None else x[0, ...] for x in left)])
+            left[:] = [x if x is None else x[1:] for x in left]
+            ys[:] = [use.rows(y, v.aval.shape)
+                     for y, v in zip(out[nk:], eqn.outvars[nk:], strict=True)]
+            return out[:nk]
+
+        carry = use.loop(step, carry, length)
+        use.rest(body, left, nc + nk)
+        return [*carry, *ys]
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, length: int, reverse: bool,
               unroll: int, num_consts: int, num_carry: int) -> list[Any]:

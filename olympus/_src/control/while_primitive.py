@@ -14,6 +14,7 @@ from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Zero
+from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_program, to_axis
@@ -62,6 +63,18 @@ class While(Higher):
         c_consts, b_consts, carry = cut(avals, params["cond_nconsts"], params["body_nconsts"])
         return [("the condition", params["cond_olympuspr"], [*c_consts, *carry]),
                 ("the body", params["body_olympuspr"], [*b_consts, *carry])]
+
+    def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
+        params = eqn.params
+        c_consts, b_consts, carry = cut(cells, params["cond_nconsts"], params["body_nconsts"])
+
+        def step(i: int, carry: Sequence[Cells]) -> list[Cells]:
+            use.call(params["cond_olympuspr"], [*c_consts, *carry])
+            return use.call(params["body_olympuspr"], [*b_consts, *carry])
+
+        found = use.loop(step, carry)
+        use.call(params["cond_olympuspr"], [*c_consts, *found])     # which says that it is over
+        return found
 
     def lower(self, b: Any, *args: Any, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
               body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:

@@ -161,6 +161,8 @@ class Primitive:
     spread: Any = None      # (operands, outs, params) -> entries per result
     varying: Any = None     # (axes along which an operand varies, params) -> those of the results
     memory: Any = None      # params -> the space of the results
+    # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
+    cells: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that recording an equation without effects calls nothing to learn that.

@@ -22,6 +22,7 @@ from ..base.typing import P, R
 from ..base.util import name_of, wraps
 from ..control.bodies import with_leading
 from ..control.call import program_uses_axis
+from ..core import reuse
 from ..core.context import ThreadState, ctx
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
@@ -628,6 +629,7 @@ class CustomCall(Higher, abstract=True):
     batched: Any = None
     shifted: Any = Shifted
     programs = lowered = ("call_olympuspr",)
+    cells = staticmethod(reuse.body)
     partial_eval = None     # see on_tape
 
     def on_tape(self, tape: Any, fun: Callable[..., Any], rules: Any, args: tuple,

@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import T
-from ..core import tags
+from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
 from ..types.avals import has_tangent
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 
-__all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "stop_gradient",
-           "stop_gradient_p"]
+__all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "random_clone_p",
+           "stop_gradient", "stop_gradient_p"]
 
 
 class Same(Primitive, abstract=True):
     """The operand as it is."""
 
     spread = staticmethod(tags.same)
+    cells = staticmethod(reuse.same)
 
     def infer(self, x: Any) -> Any:
         return x
@@ -41,6 +42,13 @@ class Copy(Same):
         return [ct]
 
 
+class Clone(Same):
+    """The same keys, which are others to `core.reuse`."""
+
+    jvp = transpose = None
+    cells = staticmethod(reuse.read)
+
+
 class StopGradient(Same):
     """The same values with derivative zero; as a linear map it is the identity."""
 
@@ -56,6 +64,7 @@ class OptimizationBarrier(Primitive):
     """The same values, none of them available to the compiler before all are computed."""
 
     spread = staticmethod(tags.same)
+    cells = staticmethod(reuse.same)
     multiple_results = True
 
     def infer(self, *avals: Any) -> list[Any]:
@@ -78,6 +87,7 @@ class OptimizationBarrier(Primitive):
 
 
 copy_p = Copy("copy")
+random_clone_p = Clone("random_clone")
 stop_gradient_p = StopGradient("stop_gradient")
 optimization_barrier_p = OptimizationBarrier("optimization_barrier")
 

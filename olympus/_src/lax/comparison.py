@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike
-from ..core import tags
+from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
@@ -186,6 +186,7 @@ class SelectN(Primitive):
     """The case that `which` (bool or int32; rank 0 or of the cases' shape) names."""
 
     spread = staticmethod(tags.elementwise)
+    cells = staticmethod(reuse.chosen_each)
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]

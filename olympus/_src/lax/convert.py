@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import source
 from ..base.typing import Array, ArrayLike, DTypeLike
-from ..core import tags
+from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
@@ -26,6 +26,7 @@ __all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_ty
 class ConvertElementType(Primitive):
     """Elements as the nearest values of another dtype; complex to real keeps the real part."""
 
+    cells = staticmethod(reuse.same)
     spread = staticmethod(tags.elementwise)
 
     def shown(self, eqn: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..base.util import memoize
-from ..core import tags
+from ..core import reuse, tags
 from ..core.ir import Literal
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
@@ -191,6 +191,7 @@ class Comparison(Elementwise):
     """Elementwise comparison; the result is bool. `total` orders floats by sign and bits."""
 
     scalars = True
+    cells = staticmethod(reuse.read)
 
     def __init__(self, name: str, direction: str, kinds: str, total: bool = False) -> None:
         super().__init__(name, direction, kinds, None)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, Shape
-from ..core import tags
+from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
@@ -56,6 +56,7 @@ class Physical(Primitive, abstract=True):
     """
 
     emit: Any
+    cells = staticmethod(reuse.chosen)
 
     def physical(self, element: Dims, avals: Sequence[Any], **params: Any) -> dict[str, Any]:
         return params
@@ -79,6 +80,7 @@ class BroadcastInDim(Structural):
     """Put operand axis i at result axis broadcast_dimensions[i]; repeat along the others."""
 
     spread = staticmethod(tags.broadcast)
+    cells = staticmethod(reuse.broadcast)
 
     def shown(self, eqn: Any) -> dict[str, Any]:
         dims = eqn.params["broadcast_dimensions"]
@@ -128,6 +130,7 @@ class Transpose(Structural):
     """Permute axes: result axis i is operand axis permutation[i]."""
 
     spread = staticmethod(tags.transpose)
+    cells = staticmethod(reuse.transposed)
 
     def infer(self, x: ShapedArray, *, permutation: Dims) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
@@ -156,6 +159,7 @@ class Reshape(Structural):
     """The same elements in row-major order under another shape."""
 
     spread = staticmethod(tags.reshape)
+    cells = staticmethod(reuse.reshaped)
 
     def infer(self, x: ShapedArray, *, new_sizes: Dims, dimensions: None,
               sharding: Any) -> ShapedArray:
@@ -180,6 +184,7 @@ class Squeeze(Structural):
     """Drop axes of size 1."""
 
     spread = staticmethod(tags.squeeze)
+    cells = staticmethod(reuse.reshaped)
 
     def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
         if not all(definitely_equal(x.shape[d], 1) for d in dimensions):
@@ -206,6 +211,7 @@ class Rev(Structural):
     """Reverse the order of elements along axes."""
 
     spread = staticmethod(tags.as_first)
+    cells = staticmethod(reuse.reversed_)
 
     def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
         return x
@@ -225,6 +231,7 @@ class Tile(Structural):
     """Repeat the whole array reps[i] times along axis i."""
 
     spread = staticmethod(tags.as_first)
+    cells = staticmethod(reuse.tiled)
 
     def infer(self, x: ShapedArray, *, reps: Dims) -> ShapedArray:
         if len(reps) != x.ndim:

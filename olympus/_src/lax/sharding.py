@@ -9,7 +9,7 @@ from typing import Any
 from ..base import lib
 from ..base.typing import PyTree, T
 from ..base.util import wraps
-from ..core import tags
+from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import Tracer, typeof
@@ -33,6 +33,8 @@ __all__ = ["as_typed", "auto_axes", "constrain", "device_put_p", "explicit_axes"
 
 class ShardingConstraint(Primitive):
     """params: sharding. Values stay; tangents and cotangents are spread alike."""
+
+    cells = staticmethod(reuse.same)
 
     def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
         demanded = sharding_in_types(params["sharding"], avals[0].ndim)
@@ -82,6 +84,8 @@ class Reshard(Primitive):
     The cotangent goes back to the operand's type.
     """
 
+    cells = staticmethod(reuse.same)
+
     def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
         return avals[0].update(sharding=params["sharding"])
 
@@ -123,6 +127,7 @@ class DevicePut(Primitive):
     """params: source, target, both `Space`. Values stay; the derivative moves back."""
 
     spread = staticmethod(tags.same)
+    cells = staticmethod(reuse.same)
 
     def memory(self, params: dict[str, Any]) -> Space:
         return params["target"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, Shape
-from ..core import tags
+from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
@@ -66,6 +66,7 @@ class Slice(Structural):
     """operand[start:limit:stride, …]."""
 
     spread = staticmethod(tags.as_first)
+    cells = staticmethod(reuse.sliced)
 
     def infer(self, x: ShapedArray, *, start_indices: Dims, limit_indices: Dims,
               strides: Dims | None) -> ShapedArray:
@@ -315,6 +316,7 @@ class Concatenate(Physical):
     """Operands one after another along an axis."""
 
     spread = staticmethod(tags.concatenate)
+    cells = staticmethod(reuse.concatenated)
 
     def infer(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
         first, given = avals[0], ", ".join(map(str, avals))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike
-from ..core import tags
+from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
@@ -29,6 +29,7 @@ BOOL, INT32, UINT32 = map(dtypes.as_dtype, ("bool", "int32", "uint32"))
 class Sort(Primitive):
     """All operands permuted along `dimension`, so that the first `num_keys` of them ascend."""
 
+    cells = staticmethod(reuse.chosen)
     spread = staticmethod(tags.along("dimension"))
     multiple_results = True
     transpose = None

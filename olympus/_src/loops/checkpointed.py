@@ -24,6 +24,7 @@ from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
@@ -105,6 +106,11 @@ class CountedWhile(Higher):
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
         return of_body(params["olympuspr"], range(1, len(avals)))
+
+    def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
+        consts, carry = cut(cells[1:], eqn.params["num_consts"])
+        return use.loop(lambda i, carry: use.call(eqn.params["olympuspr"], [*consts, *carry]),
+                        carry)
 
     def _as_while(self, n: Any, *args: Any, olympuspr: ClosedOlympuspr, num_consts: int,
                   checkpoints: int) -> list[Any]:

@@ -11,6 +11,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import div, floor, mul, neg
+from ..lax.barriers import random_clone_p
 from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
 from ..lax.comparison import eq, ge, gt, le, lt, ne, select
 from ..lax.convert import convert_element_type
@@ -100,7 +101,8 @@ def _poisson(key: Any, lam: Any, *, shape: Dims, dtype: Any) -> Any:
     limit = int(dtypes.iinfo(dtype).max)
     few = bitwise_or(ne(lam, lam), lt(lam, _FEW))
     small = _knuth(key, select(few, lam, full_like(lam, 0.0)), dtype, min(limit, 2**31 - 1))
-    large = _rejected(key, select(few, full_like(lam, _STAND_IN), lam), dtype,
+    # One of the two counts, so the key is used once.
+    large = _rejected(random_clone_p.bind(key), select(few, full_like(lam, _STAND_IN), lam), dtype,
                       min(limit, 2**31 - 1))
     zero = full_like(small, 0)
     return select(eq(lam, 0.0), zero, select(few, small, large))

@@ -17,9 +17,10 @@ import numpy as np
 from ..backend.array import register_holder
 from ..base import config, lib
 from ..base.typing import Array, ArrayLike, DTypeLike
-from ..core import tags
+from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
+from ..lax.barriers import random_clone_p
 from ..lax.convert import convert_element_type
 from ..lax.families import add, to_front
 from ..lax.shape import align, expand_dims, move_axis
@@ -76,7 +77,7 @@ def _no_numpy(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
 class PRNGKeyArray(lib.Array):
     """An array of typed random keys. `_base_array` holds the key words."""
 
-    __slots__ = ("dtype", "_base_array", "__weakref__")
+    __slots__ = ("dtype", "_base_array", "_cells", "__weakref__")
     __hash__ = None     # type: ignore[assignment]
     __array_priority__ = 100
     __array__ = _no_numpy
@@ -84,6 +85,7 @@ class PRNGKeyArray(lib.Array):
 
     def __init__(self, dtype: KeyType, base: Any) -> None:
         self.dtype, self._base_array = dtype, base
+        self._cells: Any = None     # of `core.reuse`
 
     @property
     def aval(self) -> ShapedArray:
@@ -164,7 +166,12 @@ class PRNGKeyArray(lib.Array):
 
     def copy(self) -> PRNGKeyArray:
         """The same keys in memory of their own."""
-        return PRNGKeyArray(self.dtype, self._base_array.copy())
+        return self._with(self._base_array.copy())
+
+    def _with(self, words: Any) -> PRNGKeyArray:
+        out = PRNGKeyArray(self.dtype, words)
+        out._cells = self._cells
+        return out
 
     def block_until_ready(self) -> PRNGKeyArray:
         """Wait until the keys are computed; return them."""
@@ -193,7 +200,7 @@ class PRNGKeyArray(lib.Array):
 
     def to_device(self, device: Any, *, stream: None = None) -> Any:
         """The keys on a device, or cut over several by a sharding."""
-        return self.dtype.wrap(self._base_array.to_device(device, stream=stream))
+        return self._with(self._base_array.to_device(device, stream=stream))
 
     device = property(operator.attrgetter("_base_array.device"), doc="The device or sharding.")
     sharding = property(operator.attrgetter("_base_array.sharding"), doc="Where the keys are.")
@@ -258,19 +265,11 @@ class Wrap(OfKeys):
 class Unwrap(OfKeys):
     """Keys of shape s -> their words uint32[*s, *key_shape]: the same buffer."""
 
+    cells = staticmethod(reuse.read)
+
     def infer(self, keys: ShapedArray) -> ShapedArray:
         shape = _require_keys("random_unwrap", keys).dtype.physical_shape
         return make_aval((*keys.shape, *shape), U32)
-
-    def lower(self, b: Any, x: Any) -> Any:
-        return x
-
-
-class Clone(OfKeys):
-    """The same keys."""
-
-    def infer(self, keys: ShapedArray) -> ShapedArray:
-        return _require_keys("random_clone", keys)
 
     def lower(self, b: Any, x: Any) -> Any:
         return x
@@ -302,6 +301,8 @@ class SplitKeys(OfKeys):
 
 class FoldIn(OfKeys):
     """Keys and uint32 numbers -> new keys. An axis of one number serves all keys along it."""
+
+    cells = staticmethod(reuse.read)
 
     def infer(self, keys: ShapedArray, numbers: ShapedArray) -> ShapedArray:
         _require_keys("random_fold_in", keys)
@@ -343,7 +344,6 @@ class RandomBits(OfKeys):
 
 random_wrap_p = Wrap("random_wrap")
 random_unwrap_p = Unwrap("random_unwrap")
-random_clone_p = Clone("random_clone")
 random_seed_p = Seed("random_seed")
 random_split_p = SplitKeys("random_split")
 random_fold_in_p = FoldIn("random_fold_in")

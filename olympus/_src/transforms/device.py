@@ -102,7 +102,7 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
             return x
         return move(x, Space.Host if memory == "device" else Space.Device, Space.of(memory))
     if type(x) in HOLDERS:
-        return x.dtype.wrap(_put(tree, stored(x), index, target, donate, copy))
+        return x._with(_put(tree, stored(x), index, target, donate, copy))
     if type(x) is not ArrayImpl:
         try:
             aval = typeof(x)
@@ -133,7 +133,7 @@ def _spread(x: Any, sharding: NamedSharding, donate: bool, copy: bool) -> Any:
         return constrain("device_put", x, sharding)
     x = argument_array(x)
     if type(x) in HOLDERS:
-        return x.dtype.wrap(_spread(stored(x), sharding, donate, copy))
+        return x._with(_spread(stored(x), sharding, donate, copy))
     try:
         sharding.check_compatible_aval(x.aval.shape)
     except ValueError as error:

@@ -29,6 +29,7 @@ from ..base.logs import LOGGER
 from ..base.typing import P, PyTree, R
 from ..base.util import wraps
 from ..control.call import call_p
+from ..core import reuse
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
@@ -282,8 +283,10 @@ class JitFunction:
             self._check_donated(program, arrays)
         executable = program.executable(self._placement(call, arrays))
         flat = [stored(x) for x in arrays]
-        outs = (run_program(executable, flat, self.name) if self.library else
-                run_program(executable, flat, f"jit({self.name})", program.closed))
+        name = self.name if self.library else f"jit({self.name})"
+        used = reuse.applied(name, program.closed, arrays, self.library)
+        outs = reuse.keep(used, run_program(executable, flat, name,
+                                            None if self.library else program.closed))
         result = tree_unflatten(program.out_tree, outs)
         for x, donated in zip(arrays, program.donated):
             if donated:     # C++ passes arrays that were deleted so on to `miss`, which explains

@@ -19,6 +19,7 @@ from ..backend.module import lower_program
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..base.logs import timed
+from ..core import reuse
 from ..core.trace import Tracer, typeof
 from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format, Layout
@@ -323,9 +324,11 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         try:
-            flat = _checked_leaves(program, args, kwargs)
-            result = tree_unflatten(program.out_tree, run_program(
-                executable, flat, program.name, program.closed))
+            arrays = _checked_leaves(program, args, kwargs)
+            flat = list(map(stored, arrays))
+            used = reuse.applied(program.name, program.closed, arrays, False)
+            result = tree_unflatten(program.out_tree, reuse.keep(used, run_program(
+                executable, flat, program.name, program.closed)))
         except Exception as error:
             source.filter_traceback(error)
             raise
@@ -335,7 +338,7 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
 
 
 def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
-    """The flat device arrays of a call; TypeError where structure or types are not the traced."""
+    """The flat arrays of a call; TypeError where structure or types are not the traced."""
     leaves, tree = tree_flatten((args, kwargs))
     if tree != program.in_tree:
         raise _structure_error(program, args, kwargs)
@@ -355,7 +358,7 @@ def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, Any]) -> list[A
                 f"Compiled: argument {name} of {program.name} is an array {x.aval} that "
                 "has been deleted, by delete() or because it was donated, at "
                 f"{source.summarize(source.user_frame())}; it may not be used again.")
-    return [stored(x) for x in arrays]
+    return arrays
 
 
 def _structure_error(program: Any, args: tuple, kwargs: dict[str, Any]) -> TypeError:

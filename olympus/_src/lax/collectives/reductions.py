@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import AxisIndexGroups, AxisName, PyTree, T
-from ...core import tags
+from ...core import reuse, tags
 from ...core.context import MeshAxis
 from ...core.primitive import Axis, not_linear
 from ...core.trace import ctx, typeof
@@ -131,6 +131,7 @@ class PVary(Exchange):
     """params: axes. The same value, of a type that varies along these axes of a mesh, too."""
 
     names = "axes"
+    cells = staticmethod(reuse.same)
 
     def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
         return avals[0].update(vma=avals[0].vma | frozenset(params["axes"]))

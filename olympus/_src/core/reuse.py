@@ -1,0 +1,396 @@
+"""Which random keys a program uses up: the pass behind `olympus_debug_key_reuse`.
+
+Every key that was ever made is a `Cell`, and an array of keys an array of cells; copies, slices
+and reshaped arrays have the same cells. A draw, or a split, uses its cells up, and may not meet one
+that is used. A program is looked at once: its `Summary` says which cells of its operands it uses,
+at which lines, and which of them its results are; a call of it is checked against that.
+
+The rule `Primitive.cells(use, cells, eqn)` gives the results' cells; None stands for what is no
+key, or for new keys. Without a rule an operation uses all keys that it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import errors, source
+from ..base.config import debug_key_reuse
+from ..types import dtypes
+from ..types.shape import is_static
+from .ir import ClosedOlympuspr, Literal, Olympuspr
+
+__all__ = ["Cell", "Cells", "Use", "applied", "body", "broadcast", "chosen", "chosen_each",
+           "concatenated", "inputs_used", "keep", "read", "reshaped", "reversed_", "same",
+           "sliced", "summary", "tiled", "transposed", "used_at"]
+
+Cells = np.ndarray | None
+Places = tuple[Any, ...]    # lines of the user's: of a use, then of the calls that it is in
+
+
+class Cell:
+    """One key, however often it was copied: where it was used, or None."""
+
+    __slots__ = ("used",)
+
+    def __init__(self, used: Places | None = None) -> None:
+        self.used = used
+
+
+def _new(shape: Sequence[Any], used: Places | None = None) -> np.ndarray:
+    shape = tuple(shape) if is_static(shape) else ()
+    cells = np.empty(shape, object)
+    for i in range(cells.size):
+        cells.flat[i] = Cell(used)
+    return cells
+
+
+def _is_key(aval: Any) -> bool:
+    return dtypes.is_key(getattr(aval, "dtype", None))
+
+
+def keep(cells: Sequence[Cells], arrays: list[Any]) -> list[Any]:
+    """The arrays, those of keys with the cells that `applied` found for them."""
+    for x, found in zip(arrays, cells, strict=False):   # none where nothing is checked
+        if found is not None:
+            x._cells = found
+    return arrays
+
+
+def _cells_of(x: Any) -> Cells:
+    """The cells of an array of keys, from now on its own."""
+    if not _is_key(x):
+        return None
+    if x._cells is None:
+        x._cells = _new(x.shape)
+    return x._cells
+
+
+class Summary(NamedTuple):
+    """What a program does with keys: constants, inputs, then the arrays of keys in its bodies."""
+
+    uses: list[tuple[int, int, Places]]         # (operand, position in it, lines)
+    outs: list[Cells]
+    origin: dict[Cell, tuple[int, int]]         # cells of `outs` that are an operand's
+    captured: list[Any]
+    chooses: bool       # whether places that are not known are read or written
+
+
+class Use:
+    """One program's run over cells: what rules call."""
+
+    def __init__(self, name: str = "", where: Places = ()) -> None:
+        self.name, self.where = name, where
+        self.captured: dict[int, tuple[Any, np.ndarray]] = {}
+        self.log: list[Cell] = []       # cells that were used, in order
+        self.known: dict[Any, Any] = {}     # values of variables, where places are of interest
+        self.chooses = False
+
+    def _mark(self, found: Sequence[tuple[Cell, Places]]) -> None:
+        for cell, where in found:
+            if cell.used is not None:
+                raise _reused(self.name, cell.used, where)
+        for cell, where in found:   # only now: a key may be an operand twice, and is used once
+            cell.used = where
+            self.log.append(cell)
+
+    def consume(self, cells: Cells) -> None:
+        """Use keys up. KeyReuseError if one of them is used already."""
+        if cells is not None:
+            self._mark([(cell, self.where) for cell in cells.flat])
+
+    def call(self, closed: ClosedOlympuspr, cells: Sequence[Cells]) -> list[Cells]:
+        """The results' cells of a program that is run on these."""
+        found = summary(closed.olympuspr)
+        consts = [self._captured(x) for x in closed.consts]
+        return self.apply(found, [*consts, *cells, *map(self._captured, found.captured)])
+
+    def _captured(self, x: Any) -> Cells:
+        if not _is_key(x):
+            return None
+        if id(x) not in self.captured:
+            self.captured[id(x)] = x, _new(x.shape)
+        return self.captured[id(x)][1]
+
+    def apply(self, found: Summary, operands: Sequence[Cells]) -> list[Cells]:
+        """Use what a program uses of the operands; the cells of its results."""
+        flat = [() if cells is None else cells.reshape(-1) for cells in operands]
+        self._mark([(flat[i][position], (*places, *self.where))
+                    for i, position, places in found.uses])
+        made: dict[Cell, Cell] = {}
+
+        def actual(cell: Cell) -> Cell:
+            place = found.origin.get(cell)
+            if place is not None:
+                return flat[place[0]][place[1]]
+            if cell not in made:
+                made[cell] = Cell(cell.used)
+            return made[cell]
+
+        return [None if cells is None else _each(actual, cells) for cells in found.outs]
+
+    def branches(self, programs: Sequence[ClosedOlympuspr], cells: Sequence[Cells]) -> list[Cells]:
+        """The results' cells where one of the programs is run: used if one of them used it."""
+        outs, used = [], []
+        for closed in programs:
+            start = len(self.log)
+            out = self.call(closed, cells)
+            outs.append([[] if c is None else [(cell, cell.used) for cell in c.flat] for c in out])
+            used += [(cell, cell.used) for cell in self.log[start:]]
+            for cell in self.log[start:]:   # the next branch knows nothing of this one
+                cell.used = None
+            del self.log[start:]
+        for cell, places in used:
+            cell.used = places
+            self.log.append(cell)
+        return [None if c is None else _reshaped(list(map(_either, *rows)), c.shape)
+                for c, *rows in zip(out, *outs, strict=True)]
+
+    def loop(self, step: Callable[[int, Sequence[Cells]], list[Cells]], carry: Sequence[Cells],
+             length: Any = None) -> list[Cells]:
+        """The carry's cells after a loop, of so many iterations if that is known.
+
+        As many are looked at as a key needs to go through all places of the carry.
+        """
+        most = 2 + sum(c is not None for c in carry)
+        for i in range(min(length, most) if isinstance(length, int) else most):
+            carry = step(i, carry)
+        return list(carry)
+
+    def compute(self, eqn: Any) -> None:
+        """Keep what an equation makes of known operands."""
+        values = self._values(eqn)
+        if self.known and values is not None and not eqn.effects:
+            out = eqn.primitive.bind(*values, **eqn.params)
+            outs = out if eqn.primitive.multiple_results else [out]
+            self.known.update(zip(eqn.outvars, outs, strict=True))
+
+    def _values(self, eqn: Any, given: Sequence[Any] = ()) -> list[Any] | None:
+        """An equation's operands, those of `given` that are not None first; None if not known."""
+        found = []
+        for i, v in enumerate(eqn.invars):
+            x = given[i] if i < len(given) else None
+            if x is None:
+                x = v.value() if type(v) is Literal else self.known.get(v)
+            if x is None:
+                return None
+            found.append(x)
+        return found
+
+    def picked(self, cells: Sequence[Cells], eqn: Any) -> list[Cells] | None:
+        """What an equation makes of cells, run on their numbers; None if not all else is known."""
+        keys = [c.reshape(-1) for c in cells if c is not None]
+        if not keys:
+            return [None] * len(eqn.outvars)
+        start, numbers = 0, []
+        for c in cells:
+            numbers.append(None if c is None else
+                           np.arange(start, start + c.size, dtype=np.int32).reshape(c.shape))
+            start += 0 if c is None else c.size
+        values = self._values(eqn, numbers)
+        if values is None:
+            self.chooses = True
+            return None
+        every = np.concatenate(keys)
+        out = eqn.primitive.bind(*values, **eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        return [_reshaped(every[np.asarray(x).reshape(-1)], v.aval.shape)
+                if _is_key(v.aval) else None for v, x in zip(eqn.outvars, outs, strict=True)]
+
+    def rows(self, cells: Cells, shape: Sequence[Any]) -> Cells:
+        """New cells for the results of all iterations, used if those of one are."""
+        return None if cells is None else _new(shape, used_at(cells))
+
+    def rest(self, closed: ClosedOlympuspr, xs: Sequence[Cells], start: int) -> None:
+        """Use what the iterations that were not looked at use of their rows of operands."""
+        first = len(closed.consts) + start
+        for i, position, places in summary(closed.olympuspr).uses:
+            x = xs[i - first] if 0 <= i - first < len(xs) else None
+            if x is not None and len(x):
+                self._mark([(cell, (*places, *self.where))
+                            for cell in x.reshape(len(x), -1)[:, position]])
+
+
+def _either(*found: tuple[Cell, Places | None]) -> Cell:
+    """The cell of a result of one of several branches, each with where it was used there."""
+    if len({cell for cell, _ in found}) == 1:
+        return found[0][0]
+    return Cell(next((used for _, used in found if used is not None), None))
+
+
+def _reshaped(cells: Sequence[Cell] | np.ndarray, shape: Any) -> np.ndarray:
+    out = np.empty(shape, object)
+    out.reshape(-1)[:] = cells
+    return out
+
+
+def _each(fun: Callable[..., Cell], *cells: np.ndarray) -> np.ndarray:
+    out = np.empty(cells[0].shape, object)
+    for i, found in enumerate(zip(*(c.flat for c in cells), strict=True)):
+        out.flat[i] = fun(*found)
+    return out
+
+
+def _reused(name: str, first: Places, second: Places) -> errors.KeyReuseError:
+    again = ", in another iteration or call" if first[:1] == second[:1] else ""
+    return errors.KeyReuseError(
+        f"{name}: a random key is used at {_shown(second)}{again}, after it was used at "
+        f"{_shown(first)}; a key that nothing has used is required; make one for each use with "
+        "random.split or random.fold_in.")
+
+
+def _shown(places: Places) -> str:
+    distinct = list(dict.fromkeys(p for p in places if p is not None)) or [None]
+    return ", called at ".join(map(source.summarize, distinct))
+
+
+def summary(pr: Olympuspr) -> Summary:
+    """What an open program does with keys; kept with the program."""
+    found = pr.cache.get("reuse")
+    if found is None:
+        found = pr.cache["reuse"] = _summarize(pr)
+    return found
+
+
+def _summarize(pr: Olympuspr, values: Sequence[Any] = ()) -> Summary:
+    """What a program does with keys, whose inputs, constants first, may be known."""
+    inputs = [*pr.constvars, *pr.invars]
+    env = {v: _new(v.aval.shape) for v in inputs if _is_key(v.aval)}
+    use = Use()
+    use.known = {v: x for v, x in zip(inputs, values, strict=False) if v not in env}
+    for eqn in pr.eqns:
+        ins = [None if type(v) is Literal else env.get(v) for v in eqn.invars]
+        outs = [v for v in eqn.outvars if _is_key(v.aval)]
+        prim = eqn.primitive
+        if not outs and all(cells is None for cells in ins) and not prim.bodies(eqn.params):
+            use.compute(eqn)
+            continue
+        use.where, use.name = (eqn.source,), prim.name
+        if prim.cells is None:
+            for cells in ins:
+                use.consume(cells)
+            made: Sequence[Cells] = [None] * len(eqn.outvars)
+        else:
+            made = prim.cells(use, ins, eqn)
+        for v, cells in zip(eqn.outvars, made, strict=True):
+            if _is_key(v.aval):
+                env[v] = _new(v.aval.shape) if cells is None else cells
+    operands = [env.get(v) for v in inputs] + [cells for _, cells in use.captured.values()]
+    origin, uses = {}, []
+    for i, cells in enumerate(operands):
+        for position, cell in enumerate(() if cells is None else cells.flat):
+            origin[cell] = i, position
+            if cell.used is not None:
+                uses.append((i, position, cell.used))
+    outs = [None if type(v) is Literal else env.get(v) for v in pr.outvars]
+    return Summary(uses, outs, origin, [x for x, _ in use.captured.values()], use.chooses)
+
+
+def inputs_used(closed: ClosedOlympuspr) -> list[int]:
+    """Which inputs of a program are arrays of keys that it uses."""
+    places = range(len(closed.consts), len(closed.consts) + len(closed.invars))
+    return sorted({i - places[0] for i, *_ in summary(closed.olympuspr).uses if i in places})
+
+
+def used_at(cells: Cells) -> Places | None:
+    """Where keys were used, if all of them are."""
+    if cells is None or not cells.size or any(cell.used is None for cell in cells.flat):
+        return None
+    return cells.flat[0].used
+
+
+def applied(name: str, closed: ClosedOlympuspr, args: Sequence[Any], library: bool
+            ) -> Sequence[Cells]:
+    """The cells of the results of a program of arrays, which is about to run; () if not debugging.
+
+    The lines of a program that is the library's are those of its first caller: left out.
+    """
+    if not debug_key_reuse.value:
+        return ()
+    found = summary(closed.olympuspr)
+    if library:
+        if found.chooses:
+            found = _summarize(closed.olympuspr, (*closed.consts, *args))
+        found = found._replace(uses=[(*use[:2], ()) for use in found.uses])
+    use = Use(name, (source.user_frame(),))
+    return use.apply(found, list(map(_cells_of, (*closed.consts, *args, *found.captured))))
+
+
+# Rules -------------------------------------------------------------------------------------------
+
+def read(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+    """Of what looks at keys, or makes new ones of them, and uses none."""
+    return [None] * len(eqn.outvars)
+
+
+def chosen(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+    """Of what picks some of its operands' keys: which, if all else is known; else new ones.
+
+    These are used if all are that they may be.
+    """
+    picked = use.picked(cells, eqn)
+    if picked is not None:
+        return picked
+    where = used_at(np.concatenate([[], *(c.reshape(-1) for c in cells if c is not None)]))
+    return [_new(v.aval.shape, where) if _is_key(v.aval) else None for v in eqn.outvars]
+
+
+def chosen_each(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+    """Of what picks an operand for each element: one cell if all operands have it there, else new.
+
+    Operand 0 says which.
+    """
+    picked = use.picked(cells, eqn)
+    cases = [c for c in cells[1:] if c is not None]
+    if picked is not None:
+        return picked
+    if len(cases) < len(cells) - 1 or not cases:
+        return chosen(use, cells, eqn)
+
+    def one(*found: Cell) -> Cell:
+        if len(set(found)) == 1:
+            return found[0]
+        return Cell(found[0].used if all(cell.used for cell in found) else None)
+
+    return [_each(one, *cases)]
+
+
+def _moved(move: Callable[..., Any]) -> Callable[..., list[Cells]]:
+    """Of what only moves elements: `move(params, shape of the result, *cells of the operands)`."""
+    def rule(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+        if cells[0] is None:
+            return [None]
+        if not all(is_static(v.aval.shape) for v in (*eqn.invars, *eqn.outvars)):
+            return chosen(use, cells, eqn)
+        return [move(eqn.params, eqn.outvars[0].aval.shape, *cells)]
+
+    return rule
+
+
+def _spread(params: dict[str, Any], shape: Any, x: np.ndarray) -> np.ndarray:
+    whole = [1] * len(shape)
+    for n, d in zip(x.shape, params["broadcast_dimensions"], strict=True):
+        whole[d] = n
+    return np.broadcast_to(x.reshape(whole), shape)
+
+
+broadcast = _moved(_spread)
+reshaped = _moved(lambda params, shape, x: x.reshape(shape))
+transposed = _moved(lambda params, shape, x: x.transpose(params["permutation"]))
+reversed_ = _moved(lambda params, shape, x: np.flip(x, params["dimensions"]))
+tiled = _moved(lambda params, shape, x: np.tile(x, params["reps"]))
+concatenated = _moved(lambda params, shape, *xs: np.concatenate(xs, params["dimension"]))
+sliced = _moved(lambda params, shape, x: x[tuple(map(
+    slice, params["start_indices"], params["limit_indices"], params["strides"] or (1,) * x.ndim))])
+
+
+def same(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+    """Of what gives its operands back."""
+    return list(cells)
+
+
+def body(use: Use, cells: Sequence[Cells], eqn: Any) -> list[Cells]:
+    """Of what calls its first program on its operands."""
+    return use.call(eqn.primitive.bodies(eqn.params)[0], cells)
