@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.special as sp
 
-from olympus import nn
+from olympus import image, nn, ops
 
 from . import Op, reals
 
@@ -31,7 +31,26 @@ def chosen(x):
     return sp.softmax(np.where(MASK, x, -np.inf), 0).astype(x.dtype)
 
 
+IDS = np.array([1, 0, 1], np.int32)
+
+
+def segments(combine, x):
+    return np.stack([combine(x[[1]], 0), combine(x[::2], 0)])
+
+
+def averaged(x):
+    """Of 3 rows 2, of 4 columns 2, by area."""
+    rows = np.array([[2, 1, 0], [0, 1, 2]], x.dtype) / 3
+    return rows @ x.reshape(3, 2, 2).mean(2)
+
+
 ALL = (
+    *(row(name, lambda x, i, c=c: segments(c, x), lambda x, i, f=f: f(x, i, 2), X, IDS,
+          dtypes="fc" if name != "segment_max" else "fi")
+      for name, c, f in (("segment_sum", np.sum, ops.segment_sum),
+                         ("segment_prod", np.prod, ops.segment_prod),
+                         ("segment_max", np.max, ops.segment_max))),
+    row("resize", averaged, lambda x: image.resize(x, (2, 2), "area"), dtypes="fc"),
     row("relu", lambda x: np.maximum(x, 0), nn.relu, dtypes="fh", each=True),
     row("relu6", lambda x: np.clip(x, 0, 6), nn.relu6, X * 3, each=True),
     row("silu", lambda x: x * sp.expit(x), nn.silu, dtypes="fh", each=True),

@@ -1,0 +1,248 @@
+"""Images resampled: each axis by one product with a matrix of weights.
+
+Pixel i covers [i, i + 1), so its centre is i + 1/2. A weight is a kernel of the distance between
+the place that an output pixel comes from and an input pixel; the weights of an output pixel add up
+to 1. Positions are computed in float32 at least, whatever the image's dtype.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.typing import Array, ArrayLike, Shape
+from ..lax.creation import iota
+from ..lax.precision import Precision, PrecisionLike
+from ..numpy import reductions
+from ..numpy import ufuncs as uf
+from ..numpy.conditions import clip
+from ..numpy.creation import zeros
+from ..numpy.einsum import einsum
+from ..numpy.indexing import take
+from ..numpy.manipulation import astype
+from ..numpy.promote import array_args, inexact, to_array
+from ..numpy.selection import where
+from ..numpy.trigonometry import sinc
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import canonical_axes, canonical_shape, definitely_equal, prod, static_int
+from .segments import segment_sum
+
+__all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+
+
+class ResizeMethod(enum.Enum):
+    """How pixels between pixels are computed.
+
+    NEAREST takes one pixel, LINEAR goes straight from one to the next, CUBIC is Keys' cubic
+    convolution (1981), CUBIC_PYTORCH the same but, without antialias, with slope -3/4 and the edges
+    repeated, LANCZOS3 and LANCZOS5 are sinc functions windowed at that radius, and AREA averages
+    what an output pixel covers.
+
+    >>> from olympus import image, numpy as onp
+    >>> print(image.resize(onp.array([0., 4.]), (4,), image.ResizeMethod.LINEAR))
+    [0. 1. 3. 4.]
+    """
+
+    NEAREST = 0
+    LINEAR = 1
+    LANCZOS3 = 2
+    LANCZOS5 = 3
+    CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
+
+    @staticmethod
+    def from_string(s: str) -> ResizeMethod:
+        """The method of that name: "nearest", "linear" ("bilinear", "trilinear", "triangle"),
+        "cubic" ("bicubic", "tricubic"), "cubic-pytorch" ("bicubic-pytorch"), "lanczos3",
+        "lanczos5" or "area"; ValueError for others.
+        """
+        return _method("ResizeMethod.from_string", s)
+
+
+_NAMES = {"linear": ("bilinear", "trilinear", "triangle"), "cubic": ("bicubic", "tricubic"),
+          "cubic-pytorch": ("bicubic-pytorch",)}
+_METHODS = {alias: m for m in ResizeMethod for name in [m.name.lower().replace("_", "-")]
+            for alias in (name, *_NAMES.get(name, ()))}
+
+
+def _method(name: str, method: Any) -> ResizeMethod:
+    found = method if isinstance(method, ResizeMethod) else (
+        _METHODS.get(method) if isinstance(method, str) else None)
+    if found is None:
+        raise ValueError(f"{name}: method {method!r} given; a ResizeMethod or one of "
+                         f"{', '.join(map(repr, _METHODS))} is required.")
+    return found
+
+
+# Kernels of a distance x >= 0 --------------------------------------------------------------------
+
+def _triangle(x: Any) -> Any:
+    return uf.maximum(1 - x, 0)
+
+
+def _cubic(slope: float) -> Callable[[Any], Any]:
+    def kernel(x: Any) -> Any:
+        near = ((slope + 2) * x - (slope + 3)) * x * x + 1
+        far = slope * (((x - 5) * x + 8) * x - 4)
+        return where(x < 1, near, where(x < 2, far, 0))
+    return kernel
+
+
+def _lanczos(radius: int) -> Callable[[Any], Any]:
+    return lambda x: where(x < radius, sinc(x) * sinc(x / radius), 0)
+
+
+_KERNELS: dict[ResizeMethod, Callable[[Any], Any]] = {
+    ResizeMethod.LINEAR: _triangle, ResizeMethod.CUBIC: _cubic(-0.5),
+    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.75), ResizeMethod.LANCZOS3: _lanczos(3),
+    ResizeMethod.LANCZOS5: _lanczos(5)}
+
+
+def _weights(size: Any, out_size: Any, scale: Any, translation: Any, method: ResizeMethod,
+             antialias: bool, dtype: Any) -> Any:
+    """[size, out_size]: how much of each input pixel is in each output pixel."""
+    if method is ResizeMethod.CUBIC_PYTORCH and antialias:
+        method = ResizeMethod.CUBIC
+    edges = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0    # rows that stand for edge pixels
+    step = 1 / scale
+    place = iota("int32", size + 2 * edges)[:, None] - edges
+    middle = (iota(dtype, out_size) + 0.5 - translation) * step     # in pixels of the input
+    if method is ResizeMethod.AREA:
+        half = abs(step) / 2
+        weights = uf.minimum(middle + half, place + 1) - uf.maximum(middle - half, place)
+        weights = uf.maximum(weights, 0)
+    else:
+        width = uf.maximum(abs(step), 1) if antialias else 1
+        weights = _KERNELS[method](abs(middle - 0.5 - place) / width)
+    if edges:
+        weights = segment_sum(weights, clip(place[:, 0], 0, size - 1), size,
+                              indices_are_sorted=True)
+    total = reductions.sum(weights, 0)
+    covered = (abs(total) > 1000 * dtypes.finfo(dtype).eps) & (middle >= 0) & (middle <= size)
+    return where(covered, weights / where(covered, total, 1), 0)
+
+
+@fused(static=("shape", "dims", "method", "antialias", "precision"))
+def _resampled(image: Any, scale: Any, translation: Any, *, shape: Any, dims: tuple[int, ...],
+               method: ResizeMethod, antialias: bool, precision: Any) -> Any:
+    """The product of an image with the weights of each axis of `dims`."""
+    image = to_array(inexact(image))
+    work = reductions.wide_dtype(image.dtype)
+    real = dtypes.to_real_dtype(work)
+    labels, operands = list(range(image.ndim)), []
+    for k, d in enumerate(dims):
+        ratio, shift = ((shape[d] / image.shape[d], 0) if scale is None
+                        else (astype(scale[k], real), astype(translation[k], real)))
+        operands += [_weights(image.shape[d], shape[d], ratio, shift, method, antialias, real),
+                     [d, image.ndim + d]]
+        labels[d] = image.ndim + d
+    if not dims:
+        return image
+    out = einsum(astype(image, work), list(range(image.ndim)), *operands, labels,
+                 precision=precision)
+    return astype(out, image.dtype)
+
+
+def _target(name: str, image: Any, shape: Any) -> tuple[Any, Any]:
+    (image,) = array_args(name, image)
+    shape = canonical_shape(shape, name)
+    if len(shape) != len(image.shape):
+        raise ValueError(f"{name}: image {image.aval} and shape {shape} given; as many dimensions "
+                         "as the image has are required; keep the sizes of other axes.")
+    return image, shape
+
+
+def scale_and_translate(image: ArrayLike, shape: Shape, spatial_dims: Sequence[int],
+                        scale: ArrayLike, translation: ArrayLike, method: str | ResizeMethod,
+                        antialias: bool = True,
+                        precision: PrecisionLike = Precision.HIGHEST) -> Array:
+    """An image stretched and moved: what was at y is at scale * y + translation.
+
+    Coordinates are of pixel edges: the centre of the first pixel is 1/2.
+
+    Args:
+      image: array of any rank; integers become floats.
+      shape: the result's, of the image's rank; other sizes than the image's only along
+        `spatial_dims`.
+      spatial_dims: the K axes that are resampled.
+      scale, translation: shape (K,), along each of those axes; derivatives are taken in both.
+      method: a `ResizeMethod` or its name; not "nearest".
+      antialias: whether shrinking averages over all pixels that fall into one of the result.
+      precision: of the products; see `lax.Precision`.
+
+    Returns:
+      An array of `shape`, 0 where it comes from outside of the image.
+
+    ValueError for shapes, axes or methods that do not fit.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import image
+    >>> x = onp.array([1., 2., 3., 4.])
+    >>> print(image.scale_and_translate(x, (4,), (0,), onp.array([1.]), onp.array([1.5]), "linear"))
+    [0.  1.  1.5 2.5]
+    """
+    name = "scale_and_translate"
+    image, shape = _target(name, image, shape)
+    method, dims = _method(name, method), canonical_axes(tuple(spatial_dims), image.ndim, name)
+    if method is ResizeMethod.NEAREST:
+        raise ValueError(f"{name}: method 'nearest' given; a method with weights is required; use "
+                         "'linear', or resize.")
+    scale, translation = array_args(name, scale, translation)
+    if scale.shape != (len(dims),) or translation.shape != (len(dims),):
+        raise ValueError(f"{name}: spatial_dims {dims}, scale {scale.aval} and translation "
+                         f"{translation.aval} given; a scale and a translation for each of those "
+                         "axes are required.")
+    changed = [d for d, (n, m) in enumerate(zip(image.shape, shape, strict=True))
+               if d not in dims and not definitely_equal(n, m)]
+    if changed:
+        raise ValueError(f"{name}: image {image.aval}, shape {shape} and spatial_dims {dims} "
+                         f"given; sizes of other axes must stay; add {changed} to spatial_dims.")
+    return _resampled(image, scale, translation, shape=shape, dims=dims, method=method,
+                      antialias=antialias, precision=precision)
+
+
+def resize(image: ArrayLike, shape: Shape, method: str | ResizeMethod, antialias: bool = True,
+           precision: PrecisionLike = Precision.HIGHEST) -> Array:
+    """An image of another size; corners stay corners.
+
+    Args:
+      image: array of any rank; integers become floats unless the method is "nearest".
+      shape: the result's; keep the sizes of axes of batches and channels.
+      method: a `ResizeMethod` or its name: "nearest", "linear", "cubic", "cubic-pytorch",
+        "lanczos3", "lanczos5" or "area".
+      antialias: whether shrinking averages over all pixels that fall into one of the result.
+      precision: of the products; see `lax.Precision`.
+
+    Returns:
+      An array of that shape.
+
+    ValueError for another rank, an unknown method, and pixels made of none.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import image
+    >>> print(image.resize(onp.array([[0, 8], [4, 4]]), (1, 4), "linear"))
+    [[2. 3. 5. 6.]]
+    """
+    image, shape = _target("resize", image, shape)
+    method = _method("resize", method)
+    dims = tuple([d for d, (n, m) in enumerate(zip(image.shape, shape, strict=True))
+                  if not definitely_equal(n, m)])
+    if any(definitely_equal(image.shape[d], 0) for d in dims):
+        raise ValueError(f"resize: image {image.aval} and shape {shape} given; an image with "
+                         "pixels is required.")
+    if prod(shape) == 0:
+        return zeros(shape, image.dtype if method is ResizeMethod.NEAREST
+                     else dtypes.to_inexact_dtype(image.dtype))
+    if method is not ResizeMethod.NEAREST:
+        return _resampled(image, None, None, shape=shape, dims=dims, method=method,
+                          antialias=antialias, precision=precision)
+    for d in dims:
+        n, m = (static_int(s, "resize", "dimension") for s in (image.shape[d], shape[d]))
+        places = (2 * np.arange(m) + 1) * n // (2 * m)      # exact: no rounding of positions
+        image = take(image, places.astype(np.int32), axis=d, mode="clip", indices_are_sorted=True)
+    return to_array(image)

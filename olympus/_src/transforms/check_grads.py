@@ -1,0 +1,229 @@
+"""Derivatives held against central differences of the function, in one random direction.
+
+What a user asserts in tests: f(x + h t) and f(x - h t) are computed by the function itself, their
+difference by NumPy. The direction is the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..base.typing import PyTree
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.avals import has_tangent
+from ..types.tree import tree_flatten_with_path, tree_leaves, tree_map
+from ..types.tree_paths import keystr
+from .autodiff import jvp, vjp
+from .device import device_put
+
+__all__ = ["check_grads", "check_jvp", "check_vjp"]
+
+# By bits of the mantissa: tolerance, and the step at which rounding, which grows as 1/h, and the
+# cubic term, which grows as h², are both below it. Powers of two, so that steps are exact.
+_SCALES = {52: (1e-5, 2.0**-17), 23: (2e-3, 2.0**-10), 10: (3e-2, 2.0**-3)}
+_COARSE = (1e-1, 2.0**-2)
+
+
+def _scale(*trees: PyTree) -> tuple[float, float]:
+    """(tolerance, step) for the least exact dtype among the arrays."""
+    found = [_SCALES.get(dtypes.finfo(a.dtype).nmant, _COARSE)
+             for a in map(typeof, tree_leaves(trees)) if has_tangent(a)]
+    return max(found, default=_SCALES[52])
+
+
+def _direction(rng: np.random.Generator, x: Any) -> np.ndarray:
+    """Normal numbers shaped and typed as tangents of `x`."""
+    aval = typeof(x)
+    if not has_tangent(aval):
+        return np.zeros(aval.shape, dtypes.float0)
+    t = rng.normal(size=aval.shape)
+    if dtypes.is_complex(aval.dtype):
+        t = t + 1j * rng.normal(size=aval.shape)
+    return np.asarray(t).astype(aval.dtype)
+
+
+def _wide(x: Any) -> np.ndarray:
+    """A value in double precision, so that differences and sums are exact enough."""
+    x = np.asarray(x)
+    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+
+
+def _moved(args: PyTree, tangents: PyTree, step: float) -> PyTree:
+    """The arguments `step` along the direction, each of its own dtype."""
+    return tree_map(lambda x, t: x if t.dtype == dtypes.float0 else device_put(
+        np.asarray(_wide(x) + step * _wide(t)).astype(typeof(x).dtype)), args, tangents)
+
+
+def _difference(up: PyTree, down: PyTree, eps: float) -> PyTree:
+    """(up - down) / (2 eps) in double precision; zeros of float0 for what has no derivative."""
+    return tree_map(lambda a, b: (_wide(a) - _wide(b)) / (2 * eps) if has_tangent(typeof(a))
+                    else np.zeros(np.shape(a), dtypes.float0), up, down)
+
+
+class _Line:
+    """A step to either side of the arguments along a direction, rounded as the arguments are."""
+
+    def __init__(self, args: Sequence[Any], eps: float | None) -> None:
+        self.args = device_put(tuple(args))
+        self.eps = _scale(self.args)[1] if eps is None else eps
+        rng = np.random.default_rng(0)
+        wanted = tree_map(partial(_direction, rng), self.args)
+        self.ends = [_moved(self.args, wanted, step) for step in (self.eps, -self.eps)]
+        self.tangents = tree_map(lambda x, t: np.asarray(t).astype(typeof(x).dtype)
+                                 if has_tangent(typeof(x)) else t,
+                                 self.args, _difference(*self.ends, self.eps))
+
+    def slopes(self, f: Callable[..., PyTree]) -> PyTree:
+        """Central differences of the results of `f`."""
+        return _difference(*[f(*args) for args in self.ends], self.eps)
+
+
+def _close(what: str, actual: PyTree, expected: PyTree, atol: float, rtol: float, message: str,
+           nan: bool) -> None:
+    """AssertionError that names the first leaf that differs."""
+    leaves, treedef = tree_flatten_with_path(actual)
+    others, other = tree_flatten_with_path(expected)
+    if treedef != other:
+        raise AssertionError(f"{what}: {treedef} found; the structure {other} is required. "
+                             f"{message}")
+    for (path, a), (_, e) in zip(leaves, others):
+        if np.shape(a) != np.shape(e):
+            raise AssertionError(f"{what}{keystr(path)}: shape {np.shape(a)} found; "
+                                 f"{np.shape(e)} is required. {message}")
+        if dtypes.float0 not in (np.asarray(a).dtype, np.asarray(e).dtype):
+            np.testing.assert_allclose(_wide(a), _wide(e), rtol=rtol, atol=atol, equal_nan=nan,
+                                       err_msg=f"{what}{keystr(path)} {message}")
+
+
+def _tolerances(atol: float | None, rtol: float | None, *trees: PyTree) -> tuple[float, float]:
+    usual = _scale(*trees)[0]
+    return usual if atol is None else atol, usual if rtol is None else rtol
+
+
+def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTree]],
+              args: Sequence[Any], atol: float | None = None, rtol: float | None = None,
+              eps: float | None = 1e-4, err_msg: str = "") -> None:
+    """Hold the derivative that `f_jvp` gives in one direction against central differences of `f`.
+
+    Args:
+      f: a function of arrays or pytrees of them, with any result.
+      f_jvp: takes (arguments, tangents) and returns (results, tangents of them), as
+        `functools.partial(olympus.jvp, f)` does.
+      args: the arguments where it is checked; integers among them are held fixed.
+      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half.
+      eps: the step of the differences; None is one that suits the dtype.
+      err_msg: what a failure says besides.
+
+    AssertionError where the values, or the derivatives, differ; a NaN is never right.
+
+    >>> import functools, olympus, olympus.numpy as onp
+    >>> from olympus import test_util
+    >>> test_util.check_jvp(onp.sin, functools.partial(olympus.jvp, onp.sin), (0.5,))
+    """
+    line = _Line(args, eps)
+    expected = f(*line.args)
+    atol, rtol = _tolerances(atol, rtol, line.args, expected)
+    out, derivative = f_jvp(line.args, line.tangents)
+    _close("check_jvp: the value", out, expected, atol, rtol, err_msg, True)
+    _close("check_jvp: the derivative", derivative, line.slopes(f), atol, rtol, err_msg,
+           False)
+
+
+def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
+    """The real part of the sum of products, over all arrays that have derivatives."""
+    pairs = zip(tree_leaves(cotangents), tree_leaves(tangents))
+    return np.asarray(sum(float(np.real(np.sum(_wide(c) * _wide(t)))) for c, t in pairs
+                          if dtypes.float0 not in (np.asarray(c).dtype, np.asarray(t).dtype)))
+
+
+def check_vjp(f: Callable[..., PyTree],
+              f_vjp: Callable[..., tuple[PyTree, Callable[..., PyTree]]], args: Sequence[Any],
+              atol: float | None = None, rtol: float | None = None, eps: float | None = 1e-4,
+              err_msg: str = "") -> None:
+    """Hold the pullback that `f_vjp` gives against central differences of `f`.
+
+    Compared are two numbers: a random cotangent times the difference along a random direction, and
+    the pullback of that cotangent times the direction.
+
+    Args:
+      f: a function of arrays or pytrees of them, with any result.
+      f_vjp: takes the arguments and returns (results, pullback), as
+        `functools.partial(olympus.vjp, f)` does.
+      args: the arguments where it is checked; integers among them are held fixed.
+      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half.
+      eps: the step of the differences; None is one that suits the dtype.
+      err_msg: what a failure says besides.
+
+    AssertionError where the values, or the products, differ; a NaN is never right.
+
+    >>> import functools, olympus, olympus.numpy as onp
+    >>> from olympus import test_util
+    >>> test_util.check_vjp(onp.sin, functools.partial(olympus.vjp, onp.sin), (0.5,))
+    """
+    line = _Line(args, eps)
+    expected = f(*line.args)
+    atol, rtol = _tolerances(atol, rtol, line.args, expected)
+    out, pull = f_vjp(*line.args)
+    _close("check_vjp: the value", out, expected, atol, rtol, err_msg, True)
+    cotangents = tree_map(partial(_direction, np.random.default_rng(1)), expected)
+    _close("check_vjp: the product", _product(pull(cotangents), line.tangents),
+           _product(cotangents, line.slopes(f)), atol, rtol, err_msg, False)
+
+
+def _check(f: Callable[..., PyTree], args: PyTree, order: int, modes: Sequence[str], name: str,
+           how: Any) -> None:
+    for mode, words, check, derive in (("fwd", "forward", check_jvp, jvp),
+                                       ("rev", "reverse", check_vjp, vjp)):
+        if mode in modes:
+            check(f, partial(derive, f), args, **how, err_msg=f"in {name}, {words} mode")
+            if order > 1:
+                further = (partial(_pushed, f, _Line(args, None).tangents) if mode == "fwd"
+                           else partial(_pulled, f))
+                _check(further, args, order - 1, modes, f"the {words} derivative of {name}", how)
+
+
+def _pushed(f: Callable[..., PyTree], tangents: PyTree, *args: Any) -> PyTree:
+    return jvp(f, args, tangents)[1]
+
+
+def _pulled(f: Callable[..., PyTree], *args: Any) -> PyTree:
+    out, pull = vjp(f, *args)
+    return pull(tree_map(partial(_direction, np.random.default_rng(1)), out))
+
+
+def check_grads(f: Callable[..., PyTree], args: Sequence[Any], order: int,
+                modes: Sequence[str] = ("fwd", "rev"), atol: float | None = None,
+                rtol: float | None = None, eps: float | None = None) -> None:
+    """Hold derivatives of a function up to an order against central differences.
+
+    Each order is the difference of the one before, in a random direction, the same in every run;
+    so the cost does not grow with the number of elements.
+
+    Args:
+      f: a function of arrays or pytrees of them, real or complex, with any result.
+      args: its arguments, a tuple; integers among them are held fixed.
+      order: the highest order, at least 1.
+      modes: "fwd", "rev" or both, which are then mixed in every order.
+      atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half.
+      eps: the step of the differences; None is one that suits the dtype.
+
+    AssertionError where they differ, ValueError for other modes or an order less than 1.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus import test_util
+    >>> test_util.check_grads(lambda x: x["a"] ** 3 * x["b"], ({"a": 1.5, "b": 0.5},), order=2)
+    >>> test_util.check_grads(onp.floor, (0.9999,), order=1, eps=1e-3)
+    Traceback (most recent call last):
+    AssertionError: ...
+    """
+    modes = tuple(modes)
+    if not modes or set(modes) - {"fwd", "rev"} or order < 1:
+        raise ValueError(f"check_grads: modes {modes} and order {order} given; 'fwd', 'rev' or "
+                         "both, and an order of at least 1, are required.")
+    how = {"atol": atol, "rtol": rtol, "eps": eps}
+    _check(f, args, order, modes, getattr(f, "__name__", "the function"), how)

@@ -1,0 +1,126 @@
+"""olympus.image: pixels by a loop over the definition, laws, and what must be refused."""
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus import image, test_util
+from olympus import numpy as onp
+
+METHODS = ["linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area"]
+
+
+def kernel(method, x):
+    if method == "linear":
+        return max(1 - x, 0)
+    if method.startswith("lanczos"):
+        radius = int(method[-1])
+        return np.sinc(x) * np.sinc(x / radius) if x < radius else 0
+    a = -0.5 if method == "cubic" else -0.75
+    if x < 1:
+        return (a + 2) * x**3 - (a + 3) * x**2 + 1
+    return a * (x**3 - 5 * x**2 + 8 * x - 4) if x < 2 else 0
+
+
+def resampled(x, size, scale, shift, method, antialias):
+    """One axis, pixel by pixel."""
+    n, out = len(x), np.zeros(size)
+    method = "cubic" if method == "cubic-pytorch" and antialias else method
+    for j in range(size):
+        at, width = (j + 0.5 - shift) / scale, max(1 / scale, 1) if antialias else 1
+        weights = np.zeros(n)
+        for i in range(-9, n + 9):
+            w = (max(min((j + 1 - shift) / scale, i + 1) - max((j - shift) / scale, i), 0)
+                 if method == "area" else kernel(method, abs(at - 0.5 - i) / width))
+            if 0 <= i < n or method == "cubic-pytorch":
+                weights[np.clip(i, 0, n - 1)] += w
+        if 0 <= at <= n and weights.sum():
+            out[j] = weights @ x / weights.sum()
+    return out
+
+
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_pixels_are_weighted_by_the_kernel(method, antialias):
+    x = np.random.default_rng(0).normal(size=7)
+    for size in (3, 18):
+        out = image.resize(x.astype("f4"), (size,), method, antialias)
+        np.testing.assert_allclose(out, resampled(x, size, size / 7, 0, method, antialias),
+                                   rtol=1e-5, atol=2e-6)
+    out = image.scale_and_translate(
+        x.astype("f4"), (9,), (0,), onp.array([0.71]), onp.array([2.33]), method, antialias)
+    np.testing.assert_allclose(out, resampled(x, 9, 0.71, 2.33, method, antialias), rtol=1e-5,
+                               atol=2e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("antialias", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_images_have_derivatives_in_pixels_scale_and_translation(method, antialias):
+    def moved(x, scale, shift):
+        return image.scale_and_translate(x, (9,), (0,), scale, shift, method, antialias)
+
+    with olympus.enable_x64(True):
+        x = np.random.default_rng(1).normal(size=7)
+        test_util.check_grads(olympus.jit(moved), (x, np.array([0.71]), np.array([0.33])), 1)
+
+
+def test_axes_are_resampled_one_by_one():
+    x = np.random.default_rng(2).normal(size=(4, 5, 3)).astype("f4")
+    both = image.resize(x, (6, 2, 3), "cubic")
+    each = image.resize(image.resize(x, (6, 5, 3), "cubic"), (6, 2, 3), "cubic")
+    np.testing.assert_allclose(both, each, rtol=1e-5, atol=1e-6)
+    moved = image.scale_and_translate(x, (6, 2, 3), (0, 1), onp.array([1.5, 0.4]),
+                                      onp.zeros(2), "cubic")
+    np.testing.assert_allclose(both, moved, rtol=1e-5, atol=1e-6)
+
+
+def test_nearest_takes_pixels_without_rounding_positions():
+    x = onp.arange(7)
+    assert image.resize(x, (3,), "nearest").tolist() == [1, 3, 5]
+    assert image.resize(x > 2, (14,), "nearest").dtype == bool
+    many = onp.arange(100_003)
+    places = (2 * np.arange(70_001) + 1) * 100_003 // (2 * 70_001)
+    assert (np.asarray(image.resize(many, (70_001,), "nearest")) == places).all()
+
+
+def test_blocks_are_averaged_and_straight_lines_stay_straight():
+    x = np.random.default_rng(3).normal(size=(6, 8)).astype("f4")
+    blocks = x.reshape(3, 2, 2, 4).mean((1, 3))
+    np.testing.assert_allclose(image.resize(x, (3, 2), "area"), blocks, rtol=1e-5, atol=1e-6)
+    line = image.resize(onp.arange(8.0), (24,), "cubic")
+    np.testing.assert_allclose(line[6:-6], (np.arange(24)[6:-6] + 0.5) / 3 - 0.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype, found", [
+    ("int8", "float32"), ("bool", "float32"), ("float16", "float16"), ("bfloat16", "bfloat16"),
+    ("complex64", "complex64"), ("float8_e4m3fn", "float8_e4m3fn")])
+def test_images_of_every_dtype(dtype, found):
+    x = np.arange(2000) % 2
+    out = image.resize(onp.asarray(x, dtype), (1000,), "linear")
+    assert out.dtype == found       # positions beyond 2048 are exact in no half precision
+    np.testing.assert_allclose(np.asarray(out).astype("c8")[1:-1], 0.5, rtol=1e-2)
+
+
+def test_images_without_pixels():
+    assert image.resize(onp.ones((4, 4), int), (0, 2), "linear").shape == (0, 2)
+    assert image.resize(onp.ones((4, 4)), (4, 4), image.ResizeMethod.CUBIC).shape == (4, 4)
+    with pytest.raises(ValueError, match="pixels"):
+        image.resize(onp.ones((0, 4)), (2, 4), "linear")
+
+
+@pytest.mark.parametrize("call, match", [
+    (lambda x: image.resize(x, (2,), "linear"), "dimensions"),
+    (lambda x: image.resize(x, (2, 2), "best"), "'best'"),
+    (lambda x: image.resize(x, (2, 2), None), "None"),
+    (lambda x: image.scale_and_translate(x, (2, 4), (1,), onp.ones(1), onp.zeros(1), "area"),
+     r"\[0\]"),
+    (lambda x: image.scale_and_translate(x, (4, 4), (1,), onp.ones(2), onp.zeros(1), "area"),
+     "scale"),
+    (lambda x: image.scale_and_translate(x, (4, 4), (1, 1), onp.ones(2), onp.zeros(2), "area"),
+     "duplicate"),
+    (lambda x: image.scale_and_translate(x, (4, 4), (1,), onp.ones(1), onp.zeros(1), "nearest"),
+     "nearest")], ids=["rank", "name", "none", "changed", "scales", "twice", "nearest"])
+def test_images_refuse_in_words(call, match):
+    with pytest.raises(ValueError, match=match):
+        call(onp.ones((4, 4)))
