@@ -1,0 +1,213 @@
+"""Attention: products of queries with keys, normalised, as weights of values.
+
+Products, the normalisation and its statistics are float32 at least. What is masked is -inf, and a
+query that may look at nothing gets zeros, so that no row is NaN and no gradient passes there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+from typing import Literal as Exactly
+
+from ..base.typing import Array, ArrayLike
+from ..custom.jvp import custom_jvp
+from ..lax.creation import broadcasted_iota, iota
+from ..lax.shape import broadcast_in_dim, expand_dims, reshape, transpose
+from ..numpy import elementary as el
+from ..numpy import reductions
+from ..numpy import ufuncs as uf
+from ..numpy.einsum import einsum
+from ..numpy.logic import logical_and
+from ..numpy.manipulation import astype
+from ..numpy.promote import array_args, convert, promote_dtypes
+from ..numpy.selection import where
+from ..transforms.fused import fused
+from ..types import dtypes
+from ..types.shape import definitely_equal, entries, floor_div, mod, static_int
+
+__all__ = ["dot_product_attention"]
+
+
+@custom_jvp
+def _normalized(logits: Any) -> Any:
+    """(softmax along the last axis, logsumexp), and 0 and -inf of rows that are all -inf."""
+    top = reductions.max(logits, -1, initial=float(dtypes.finfo(logits.dtype).min))
+    weights = el.exp(uf.subtract(logits, _spread(top, logits)))
+    total = reductions.sum(weights, -1)     # at least exp(0), if not all are -inf
+    shares = uf.divide(weights, _spread(uf.maximum(total, 1), logits))
+    return shares, uf.add(el.log(total), top)
+
+
+@_normalized.defjvp
+def _normalized_jvp(primals: Any, tangents: Any) -> Any:
+    weights, lse = _normalized(*primals)
+    along = uf.multiply(weights, tangents[0])
+    mean = reductions.sum(along, -1)
+    return (weights, lse), (uf.subtract(along, uf.multiply(weights, _spread(mean, weights))), mean)
+
+
+def _spread(x: Any, like: Any) -> Any:
+    """An array without the last axis, along that axis."""
+    return broadcast_in_dim(x, like.shape, range(like.ndim - 1))
+
+
+def _visible(shape: Any, mask: Any, is_causal: bool, window: Any, lengths: Any) -> Any:
+    """Which keys a query looks at, bool of a shape that broadcasts to [B, N, T, S]; None is all."""
+    found = [] if mask is None else [mask]
+    left, right = window or (None, None)
+    if is_causal:
+        right = 0 if right is None else min(right, 0)
+    if right is not None or left is not None:
+        (t, s) = shape[-2:]
+        ahead = uf.subtract(broadcasted_iota("int32", (1, 1, t, s), 3),
+                            broadcasted_iota("int32", (1, 1, t, s), 2))
+        if right is not None:
+            found.append(uf.less_equal(ahead, right))
+        if left is not None:
+            found.append(uf.greater_equal(ahead, -left))
+    for length, axis, others in zip(lengths, (2, 3), ((1, 3), (1, 2))):
+        if length is not None:
+            place = iota(length.dtype, shape[axis])
+            found.append(expand_dims(uf.less(place, length[:, None]), others))
+    return functools.reduce(logical_and, found) if found else None
+
+
+@fused(static=("is_causal", "window", "return_residual"))
+def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, lengths: Any, *,
+               is_causal: bool, window: Any, return_residual: bool) -> Any:
+    """Of [B, T, N, H], [B, S, K, H] and [B, S, K, H], checked."""
+    b, t, n, h = query.shape
+    s, k = key.shape[1:3]
+    wide = reductions.wide_dtype(query.dtype)
+    grouped = not definitely_equal(n, k)
+    heads = (b, t, k, floor_div(n, k), h)
+    subscripts = ("btkgh,bskh->bkgts", "bkgts,bskh->btkgh") if grouped else (
+        "btnh,bsnh->bnts", "bnts,bsnh->btnh")
+    queries = reshape(query, heads) if grouped else query
+    logits = einsum(subscripts[0], queries, key, preferred_element_type=wide)
+    logits = uf.multiply(reshape(logits, (b, n, t, s)) if grouped else logits,
+                         convert(scale, wide))
+    if bias is not None:
+        logits = uf.add(logits, astype(bias, wide))
+    seen = _visible(logits.shape, mask, is_causal, window, lengths)
+    if seen is not None:
+        logits = where(seen, logits, -math.inf)
+    weights, lse = _normalized(logits)
+    # In half precision as the values are; 8 bits would be too few.
+    narrow = wide if dtypes.itemsize_bits(value.dtype) < 16 else value.dtype
+    weights = astype(weights, narrow)
+    if grouped:
+        weights = reshape(weights, (b, k, heads[3], t, s))
+    out = astype(einsum(subscripts[1], weights, astype(value, narrow),
+                        preferred_element_type=wide), query.dtype)
+    out = reshape(out, query.shape) if grouped else out
+    return (out, astype(transpose(lse, (0, 2, 1)), query.dtype)) if return_residual else out
+
+
+def _fail(what: str, x: Any, required: str) -> None:
+    raise ValueError(f"dot_product_attention: {what} {x.aval} given; {required} is required; see "
+                     "the table of shapes in its documentation.")
+
+
+def _check(name: str, x: Any, shape: tuple[Any, ...], kinds: str, required: str) -> None:
+    """ValueError unless an array broadcasts to a shape and is of one of the kinds of dtype."""
+    fits = len(x.shape) <= len(shape) and all(
+        definitely_equal(n, 1) or definitely_equal(n, m)
+        for n, m in zip(x.shape[::-1], shape[::-1]))
+    if not fits or dtypes.scalar_kind(x.dtype) not in kinds:
+        _fail(name, x, f"{required}, of a shape that broadcasts to {shape},")
+
+
+def _window(given: Any) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    sizes = entries(given) if not isinstance(given, int) else (given, given)
+    if len(sizes) != 2:
+        raise ValueError(f"dot_product_attention: local_window_size {given!r} given; an int or a "
+                         "pair (before, after) is required.")
+    return tuple([static_int(n, "dot_product_attention", "local_window_size") for n in sizes])
+
+
+def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
+                          bias: ArrayLike | None = None, mask: ArrayLike | None = None, *,
+                          scale: float | None = None, is_causal: bool = False,
+                          query_seq_lengths: ArrayLike | None = None,
+                          key_value_seq_lengths: ArrayLike | None = None,
+                          local_window_size: int | tuple[int, int] | None = None,
+                          implementation: Exactly["xla", "cudnn"] | None = None,
+                          return_residual: bool = False) -> Array | tuple[Array, Array]:
+    """softmax(scale * query keyᵀ + bias) value, for each of several heads.
+
+    Vaswani et al., "Attention is all you need" (2017). With B sequences, T queries, S keys, N heads
+    of H numbers, and K heads of keys and values, of which N is a multiple: each serves N / K heads
+    (grouped queries, Ainslie et al. 2023; with K = 1, one for all).
+
+    Args:
+      query: [B, T, N, H], or [T, N, H] of one sequence; floating, integers become floats.
+      key, value: [B, S, K, H], or [S, K, H], of the dtype of the query.
+      bias: added to the scaled products, broadcasts to [B, N, T, S].
+      mask: bool, broadcasts to [B, N, T, S]; where it is True a query looks at a key.
+      scale: a number, 1 / sqrt(H) if None.
+      is_causal: query t looks at keys up to the t-th only.
+      query_seq_lengths, key_value_seq_lengths: integers [B], how long each sequence is; what is
+        beyond looks at nothing and is not looked at.
+      local_window_size: (a, b), static: query t looks at keys t - a … t + b only; an int is both.
+      implementation: None and "xla" are the same, products with all logits in memory; "cudnn" is a
+        RuntimeError, since no kernel of it is bound.
+      return_residual: whether to return logsumexp of the logits too.
+
+    Returns:
+      An array shaped and typed as `query`; with `return_residual`, a pair with one of shape
+      [B, T, N]. A query that looks at nothing gets zeros, and -inf; its gradients are zeros.
+
+    Products are accumulated and normalised in float32 at least. ValueError for shapes and dtypes
+    that do not fit.
+
+    >>> from olympus import nn, numpy as onp
+    >>> q, k = onp.zeros((2, 1, 1)), onp.zeros((3, 1, 1))
+    >>> v = onp.array([3., 6., 9.]).reshape(3, 1, 1)
+    >>> print(nn.dot_product_attention(q, k, v, is_causal=True)[:, 0, 0])
+    [3.  4.5]
+    """
+    if implementation == "cudnn":
+        raise RuntimeError("dot_product_attention: implementation 'cudnn' given; cuDNN's kernels "
+                           "are not bound by this version; pass 'xla' or None.")
+    if implementation not in (None, "xla"):
+        raise ValueError(f"dot_product_attention: implementation {implementation!r} given; None, "
+                         "'xla' or 'cudnn' is required.")
+    given = array_args("dot_product_attention", query, key, value)
+    names = ("query", "key", "value")
+    for name, x in zip(names, given):
+        if len(x.shape) not in (3, 4) or len(x.shape) != len(given[0].shape):
+            _fail(name, x, "query, key and value of equal rank, 4, or 3 of one sequence,")
+        if x.dtype != given[0].dtype or dtypes.scalar_kind(x.dtype) not in "fiub":
+            _fail(name, x, "real numbers of the dtype of the query")
+    alone = len(given[0].shape) == 3
+    query, key, value = [expand_dims(x, (0,)) if alone else x for x in
+                         promote_dtypes("dot_product_attention", *given, inexact=True)]
+    b, t, n, h = query.shape
+    s, k = key.shape[1:3]
+    for name, x in (("key", key), ("value", value)):
+        if not all(map(definitely_equal, x.shape, (b, s, k, h))):
+            _fail(name, x, f"shape {(b, s, k, h)}")
+    if definitely_equal(k, 0) or not definitely_equal(mod(n, k), 0):
+        _fail("query", query, f"a multiple of {k} heads, those of the key,")
+    if bias is not None:
+        (bias,) = array_args("dot_product_attention", bias)
+        _check("bias", bias, (b, n, t, s), "fiu", "real numbers")
+    if mask is not None:
+        (mask,) = array_args("dot_product_attention", mask)
+        _check("mask", mask, (b, n, t, s), "b", "bool")
+    lengths = [x if x is None else array_args("dot_product_attention", x)[0]
+               for x in (query_seq_lengths, key_value_seq_lengths)]
+    for name, x in zip(("query_seq_lengths", "key_value_seq_lengths"), lengths):
+        if x is not None and (dtypes.scalar_kind(x.dtype) not in "iu" or x.shape != (b,)):
+            _fail(name, x, f"an integer dtype and shape {(b,)}")
+    out = _attention(query, key, value, bias, mask, 1 / math.sqrt(h or 1) if scale is None
+                     else scale, tuple(lengths), is_causal=bool(is_causal),
+                     window=_window(local_window_size), return_residual=bool(return_residual))
+    if not alone:
+        return out
+    return (out[0][0], out[1][0]) if return_residual else out[0]
