@@ -60,6 +60,7 @@ def docstrings():
     """Every docstring with an example, found in the module that it says it is from."""
     finder = Finder(exclude_empty=True)
     names = [module.name for module in pkgutil.walk_packages(olympus.__path__, "olympus.")]
+    names.sort(key=lambda name: "._src" in name)    # façades first: they say what is from them
     for name in ("olympus", *names):
         for test in finder.find(importlib.import_module(name)):
             if test.examples:

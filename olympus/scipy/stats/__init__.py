@@ -3,9 +3,14 @@
 A distribution's module is imported when it is first named.
 """
 
+from ..._src.base.util import publish as _publish
 from ..._src.base.util import submodule as _submodule
+from ..._src.scipy.stats.kde import gaussian_kde
+from ..._src.scipy.stats.ranks import ModeResult, mode, rankdata, sem
 
-__all__ = []
+__all__ = ["gaussian_kde", "mode", "rankdata", "sem"]
+
+_publish(__name__)
 
 
 def __getattr__(name: str) -> object:

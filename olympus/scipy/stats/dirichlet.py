@@ -1,0 +1,8 @@
+"""The Dirichlet distribution."""
+
+from ..._src.base.util import publish as _publish
+from ..._src.scipy.stats.dirichlet import logpdf, pdf
+
+__all__ = ["logpdf", "pdf"]
+
+_publish(__name__)
