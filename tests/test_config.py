@@ -218,8 +218,10 @@ def test_a_user_s_context_is_part_of_what_programs_are_kept_by():
         f(1)
         assert (context.value, other.value) == ("b", 1)
     assert traced == [("a", None), ("b", None), ("b", 1)]
-    with pytest.raises(TypeError, match="hashable"):
-        context([])
+    for bad in ([], ([],), np.ones(2)):
+        for make in (context, olympus.make_user_context):   # a default poisoned every later call
+            with pytest.raises(TypeError, match="hashable"):
+                make(bad)
 
 
 def test_default_device_takes_a_device():

@@ -11,7 +11,7 @@ import difflib
 import functools
 import itertools
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from olympus._src.base import lib
@@ -394,17 +394,24 @@ class UserContext:
 
     def __init__(self, default_value: Any = None) -> None:
         name = f"olympus_user_context_{next(self._count)}"
-        self._option = Option(name, default_value, _ANY, trace_key=True, jit_key=True, doc="")
+        self._option = Option(name, _hashable(default_value), _ANY, trace_key=True, jit_key=True,
+                              doc="")
 
     @property
     def value(self) -> Any:
         return self._option.value
 
     def __call__(self, new_value: Any) -> Override:
-        if not isinstance(new_value, Hashable):
-            raise TypeError(f"user context: {new_value!r} given; a hashable value is required; "
-                            "pass a tuple, or another key of what you mean.")
-        return self._option(new_value)
+        return self._option(_hashable(new_value))
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(f"user context: {value!r} given; a hashable value is required; pass a "
+                        "tuple, or another key of what you mean.") from None
+    return value
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
