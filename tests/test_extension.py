@@ -721,6 +721,12 @@ def test_a_wrapped_function_recorded():
         lu.wrap_init(lambda x, y: [x + y, onp.sum(y)]), [olympus.typeof(1.0)] * 2)
     assert [a.shape for a in avals] == [(), ()] and not consts
     assert [float(x) for x in core.eval_olympuspr(pr, consts, 1.0, 2.0)] == [3.0, 2.0]
+    for auto_dce in (False, True):
+        pr, _, _ = partial_eval.trace_to_olympuspr_dynamic(
+            lu.wrap_init(lambda y: [y * 2, (y + 1, y)[1]]), [olympus.typeof(1.0)] * 2,
+            keep_inputs=[False, True], auto_dce=auto_dce)
+        assert core.eval_olympuspr(pr, [], 1.0, 2.0) == [4.0, 2.0]
+        assert [e.primitive.name for e in pr.eqns] == ["mul"] + ["add"] * (not auto_dce)
 
 
 def test_results_kept_for_equal_functions():

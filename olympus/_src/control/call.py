@@ -106,21 +106,12 @@ class Call(Higher):
 
     vmap_named = vmap
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return program_uses_axis(params["olympuspr"], name)
-
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         params = eqn.params
         body, used_in = dce_closed(params["olympuspr"], used, keep_inputs=False)
         return eqn.replace(invars=[v for v, u in zip(eqn.invars, used_in, strict=True) if u],
                            outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u],
                            params={**params, "olympuspr": body})
-
-
-def program_uses_axis(closed: ClosedOlympuspr, name: Any) -> bool:
-    """Whether any equation of the program communicates along the named axis; cached."""
-    return closed.derived(("uses_axis", name), lambda: any(
-        e.primitive.uses_axis(name, e.params) for e in closed.eqns))
 
 
 def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
@@ -206,6 +197,3 @@ class Defined(Higher, abstract=True):
         return call_p.vmap(axis, args, dims, olympuspr=olympuspr, name=name)
 
     vmap_named = vmap
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return call_p.uses_axis(name, params)

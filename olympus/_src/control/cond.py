@@ -14,7 +14,7 @@ from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
-from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.primitive import Axis, Higher, Linear, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
@@ -45,7 +45,6 @@ from .bodies import (
     stage_body,
     structure_error,
 )
-from .call import program_uses_axis
 from .elements import map_mapped, per_element
 
 __all__ = ["cond", "cond_p", "switch"]
@@ -222,9 +221,6 @@ class Cond(Higher):
         # In place: a staged body would be recorded again at every level of branches in branches.
         outs, found = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
         return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return any(program_uses_axis(b, name) for b in params["branches"])
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         # An operand stays if any branch reads it: operands are the same for all.

@@ -25,7 +25,6 @@ from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate
 from ..lax.slicing import index_in_dim
-from .call import program_uses_axis
 from .fixpoint import carry_fixpoint
 
 __all__ = ["Scan", "scan_p"]
@@ -292,9 +291,6 @@ class Scan(Higher):
                      *(None if d is None else d + 1 for d in out_dims[nk:])]
 
     vmap_named = vmap
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return program_uses_axis(params["olympuspr"], name)
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         params = eqn.params

@@ -12,7 +12,7 @@ from ..base.util import cut
 from ..core import tags
 from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Zero
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
@@ -30,7 +30,6 @@ from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
-from .call import program_uses_axis
 from .cond import cond_p, put_one
 from .elements import per_element
 from .fixpoint import carry_fixpoint
@@ -238,15 +237,6 @@ class While(Higher):
         return out[1:], k_dims_new
 
     vmap_named = vmap
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return program_uses_axis(params["cond_olympuspr"], name) or \
-            program_uses_axis(params["body_olympuspr"], name)
-
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        # Whether the loop ends depends on all of the carry, as a rule: it stays whole.
-        return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
 
 def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Sequence[int | None]

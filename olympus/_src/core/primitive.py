@@ -16,12 +16,12 @@ from ..base.errors import RuleMissingError
 from ..base.util import Memo
 from ..types.avals import AbstractValue, is_float0
 from ..types.tree_registry import register_pytree_node
-from .ir import NO_EFFECTS, ClosedOlympuspr, Olympuspr
+from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn
 from .tags import body, tagged
 from .trace import ctx
 
 __all__ = ["Axis", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleTable", "RuleView",
-           "Zero", "programs_in"]
+           "Zero", "program_uses_axis", "programs_in"]
 
 _MEMO_LIMIT = 8192
 
@@ -80,6 +80,12 @@ def programs_in(param: Any) -> list[Any]:
     if isinstance(param, (tuple, list)):
         return [program for x in param for program in programs_in(x)]
     return []
+
+
+def program_uses_axis(closed: ClosedOlympuspr, name: Any) -> bool:
+    """Whether any equation of the program communicates along the named axis; cached."""
+    return closed.derived(("uses_axis", name), lambda: any(
+        e.primitive.uses_axis(name, e.params) for e in closed.eqns))
 
 
 def check_count(prim: Primitive, rule: str, what: str, found: Any, count: int) -> None:
@@ -314,7 +320,8 @@ class Higher(Primitive, abstract=True):
     """A primitive that carries a body: every rule transforms the body and binds again.
 
     partial_eval(trace, args, unknown, **params)   split into what is known now and what is not
-    dce(used, eqn)                                 drop outputs, then inputs, that nothing needs
+    dce(used, eqn)                                 drop outputs, then inputs, that nothing needs;
+                                                   here the signature stays, XLA does the rest
     """
 
     RULES = (*Primitive.RULES, "partial_eval", "dce")
@@ -322,7 +329,13 @@ class Higher(Primitive, abstract=True):
     spread = staticmethod(body)
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
-    dce: Any
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        return eqn.replace(outvars=[v if u else DropVar(v.aval)
+                                    for v, u in zip(eqn.outvars, used, strict=True)])
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return any(program_uses_axis(program, name) for program in self.bodies(params))
 
     def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any],
                   **params: Any) -> Any:

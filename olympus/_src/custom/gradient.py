@@ -17,10 +17,9 @@ from ..control.bodies import (
     stage_body,
     structure_error,
 )
-from ..control.call import program_uses_axis
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
+from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_program, to_axis
@@ -229,14 +228,6 @@ class LinearCall(Higher):
         return out, [0] * num_out
 
     vmap_named = vmap
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return program_uses_axis(params["callee"], name) or \
-            program_uses_axis(params["transpose"], name)
-
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
 
 linear_call_p = LinearCall("linear_call")

@@ -21,12 +21,11 @@ from ..base.errors import UnexpectedTracerError
 from ..base.typing import P, R
 from ..base.util import name_of, wraps
 from ..control.bodies import with_leading
-from ..control.call import program_uses_axis
 from ..core import reuse
 from ..core.context import ThreadState, ctx
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, DropVar, Literal, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, Literal, Var
 from ..core.primitive import Higher, Linear, Primitive, Zero, with_zeros
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
@@ -650,9 +649,6 @@ class CustomCall(Higher, abstract=True):
                      call_olympuspr: ClosedOlympuspr, **params: Any) -> None:
         run(call_olympuspr, *args)
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return program_uses_axis(params["call_olympuspr"], name)
-
     def transpose(self, cts: Sequence[Any], *args: Any, call_olympuspr: ClosedOlympuspr,
                   **params: Any) -> list[Any]:
         linear = tuple(type(a) is Linear for a in args)
@@ -661,11 +657,6 @@ class CustomCall(Higher, abstract=True):
         out = iter(eval_closed(body, *[a for a in args if type(a) is not Linear],
                                *[ct for ct, nz in zip(cts, nonzero, strict=True) if nz]))
         return [next(out) if lin else None for lin in linear]
-
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        # Rules compute all outputs, so the signature stays; XLA removes what nothing reads.
-        return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
     def bind_eqn(self, args: Any, params: dict[str, Any]) -> Any:
         rules, rest = self.unpack(params)

@@ -22,10 +22,8 @@ from ..control.bodies import (
     stage_body,
     structure_error,
 )
-from ..control.call import program_uses_axis
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import DropVar, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
@@ -121,13 +119,6 @@ class LinearSolve(Higher):
         return out, [0] * len(out)
 
     vmap_named = vmap
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return any(p is not None and program_uses_axis(p, name) for p in params["olympusprs"])
-
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
 
 linear_solve_p = LinearSolve("custom_linear_solve")

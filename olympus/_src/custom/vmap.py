@@ -8,11 +8,11 @@ from typing import Any
 from ..base.typing import P, R
 from ..base.util import name_of
 from ..control.bodies import stage_body, structure_error
-from ..control.call import linearize_program, program_uses_axis
+from ..control.call import linearize_program
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Linear, Zero
+from ..core.primitive import Axis, Linear, Zero, program_uses_axis
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis

@@ -12,6 +12,7 @@ up, and `transpose` walks them backwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 from ..core.context import ROOT
@@ -357,13 +358,17 @@ def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
     return closed.olympuspr, found, closed.consts
 
 
-def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Any]
-                               ) -> tuple[Olympuspr, list[Any], list[Any]]:
+def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Any], *,
+                               keep_inputs: Sequence[bool] | None = None, lower: bool = False,
+                               auto_dce: bool = False) -> tuple[Olympuspr, list[Any], list[Any]]:
     """Record all that a function does.
 
     Args:
       fun: a wrapped function of flat values that returns a flat list.
-      in_avals: the avals of its arguments.
+      in_avals: the avals of the program's inputs.
+      keep_inputs: per input, whether it is an argument; all are by default.
+      lower: nothing: programs have one level only.
+      auto_dce: whether equations that nothing reads are left out.
 
     Returns:
       The program; the avals of its results; the values of its constvars.
@@ -373,5 +378,8 @@ def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Any]
     >>> print(trace_to_olympuspr_dynamic(wrap_init(lambda x: [x * x]), [olympus.typeof(1.0)])[0])
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
     """
-    closed = stage(fun.call_wrapped, in_avals)
+    keep = [True] * len(in_avals) if keep_inputs is None else keep_inputs
+    closed = stage(lambda *xs: fun.call_wrapped(*compress(xs, keep)), in_avals)
+    if auto_dce:
+        closed = dce_closed(closed, [True] * len(closed.outvars))[0]
     return closed.olympuspr, closed.out_avals, closed.consts

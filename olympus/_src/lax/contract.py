@@ -8,13 +8,13 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import memoize
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
+from ..core.primitive import Axis, Linear, Primitive, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, static_int
 from ..types.sharding import ShardingLike
-from .families import add
+from .families import product_rule
 from .precision import PrecisionLike, canonical_precision, precision_attributes
 from .shape import shifted, transpose
 from .sharding import as_typed, constrain, undecided
@@ -72,15 +72,7 @@ class DotGeneral(Primitive):
         result = b.dot_general(lhs, rhs, dimension_numbers, attributes, out)
         return result if out is wanted else b.convert(result, wanted)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        (x, y), (tx, ty) = primals, tangents
-        out = self.bind(x, y, **params)
-        total = None
-        for t, pair in ((tx, (tx, y)), (ty, (x, ty))):
-            if type(t) is not Zero:
-                term = self.bind(*pair, **params)
-                total = term if total is None else add(total, term)
-        return out, total
+    jvp = product_rule
 
     def transpose(self, ct: Any, lhs: Any, rhs: Any, *, dimension_numbers: DimensionNumbers,
                   precision: Any, preferred_element_type: Any, out_sharding: Any) -> list[Any]:

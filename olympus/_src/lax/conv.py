@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import tags
-from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
+from ..core.primitive import Axis, Linear, Primitive, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_axes, canonical_shape, div, sequence, static_int
 from ..types.sharding import ShardingLike
 from .contract import unmixed
-from .families import add
+from .families import product_rule
 from .precision import PrecisionLike, canonical_precision, precision_attributes
 from .shape import align, move_axis, reshape, rev
 from .sharding import constrain
@@ -117,14 +117,7 @@ class ConvGeneralDilated(Primitive):
             **precision_attributes(b, precision)})
         return out if b.avals_out[0] is wanted else b.convert(out, wanted)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        (x, y), (tx, ty) = primals, tangents
-        out, total = self.bind(x, y, **params), None
-        for t, pair in ((tx, (tx, y)), (ty, (x, ty))):
-            if type(t) is not Zero:
-                term = self.bind(*pair, **params)
-                total = term if total is None else add(total, term)
-        return out, total
+    jvp = product_rule
 
     def transpose(self, ct: Any, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
         if type(lhs) is Linear and type(rhs) is Linear:

@@ -26,7 +26,7 @@ from .shape import broadcast_axis, broadcast_in_dim, broadcast_in_dim_p, move_ax
 __all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "REAL",
            "Comparison", "Elementwise", "add", "add_p", "binary", "check_dtypes", "check_operands",
            "comparison", "elementwise", "full_shape", "map_elementwise", "match_shapes", "operand",
-           "unary"]
+           "product_rule", "unary"]
 
 Partial = Callable[..., Any]
 BOOL = dtypes.as_dtype(bool)
@@ -330,3 +330,15 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     [ 4 11]
     """
     return binary(add_p, x, y)
+
+
+def product_rule(prim: Primitive, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+                 ) -> Any:
+    """The rule `jvp` of a primitive that is linear in each of two operands."""
+    (x, y), (tx, ty) = primals, tangents
+    out, total = prim.bind(x, y, **params), None
+    for t, pair in ((tx, (tx, y)), (ty, (x, ty))):
+        if type(t) is not Zero:
+            term = prim.bind(*pair, **params)
+            total = term if total is None else add(total, term)
+    return out, total

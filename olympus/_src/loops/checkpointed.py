@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from ..base.util import cut
-from ..control.call import program_uses_axis
 from ..control.cond import cond
 from ..control.fixpoint import carry_fixpoint
 from ..control.while_primitive import While, loop, while_p
 from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, DropVar, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Higher, Linear, Zero
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
@@ -199,13 +198,6 @@ class CountedWhile(Higher):
         return out, [0 if m else None for m in mapped]
 
     vmap_named = vmap
-
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return program_uses_axis(params["olympuspr"], name)
-
-    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        return eqn.replace(outvars=[v if u else DropVar(v.aval)
-                                    for v, u in zip(eqn.outvars, used, strict=True)])
 
     def transpose(self, cts: Sequence[Any], n: Any, *args: Any, olympuspr: ClosedOlympuspr,
                   num_consts: int, checkpoints: int) -> list[Any]:

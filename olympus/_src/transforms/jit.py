@@ -34,7 +34,7 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
 from ..types.sharding import DeviceLike
-from ..types.tree import tree_unflatten
+from ..types.tree import UNSPECIFIED, tree_unflatten
 from ..types.tree_registry import dispatch_registry
 from .program import Program, programs_of, trace_program
 from .signature import Call, Signature
@@ -43,17 +43,6 @@ from .stages import Lowered, Traced
 __all__ = ["JitFunction", "jit", "make_jit"]
 
 
-class Unspecified:
-    """The default of shardings: what the arguments say."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "UnspecifiedValue"
-
-
-UNSPECIFIED = Unspecified()
-_MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
 
 R_co = TypeVar("R_co", covariant=True)

@@ -39,6 +39,7 @@ from .tree_registry import (
 )
 
 __all__ = [
+    "UNSPECIFIED",
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",
@@ -94,8 +95,11 @@ class Unspecified:
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
 
-_UNSPECIFIED: Final = Unspecified()
+
+UNSPECIFIED: Final = Unspecified()
 _PREFIX_RULES = "a prefix is required: the full tree's structure, cut off at the prefix's leaves"
 _TRANSPOSE_RULES = (
     "the tree to transpose must be the outer structure with the inner one at each leaf"
@@ -365,7 +369,7 @@ def tree_map_with_path(
 def tree_reduce(
     function: Callable[[Any, Any], Any],
     tree: Any,
-    initializer: Any = _UNSPECIFIED,
+    initializer: Any = UNSPECIFIED,
     is_leaf: IsLeaf = None,
 ) -> Any:
     """`functools.reduce` over the leaves, from `initializer` where it is given.
@@ -385,7 +389,7 @@ def tree_reduce(
     5
     """
     leaves = tree_leaves(tree, is_leaf)
-    if initializer is not _UNSPECIFIED:
+    if initializer is not UNSPECIFIED:
         return functools.reduce(function, leaves, initializer)
     if not leaves:
         raise TypeError(
@@ -398,7 +402,7 @@ def tree_reduce_associative(
     operation: Callable[[Any, Any], Any],
     tree: Any,
     *,
-    identity: Any = _UNSPECIFIED,
+    identity: Any = UNSPECIFIED,
     is_leaf: IsLeaf = None,
 ) -> Any:
     """The leaves combined pairwise by an associative operation, to a depth of log2 of their number.
@@ -421,7 +425,7 @@ def tree_reduce_associative(
     leaves = tree_leaves(tree, is_leaf)
     if leaves:
         return _combine(operation, leaves)
-    if identity is _UNSPECIFIED:
+    if identity is UNSPECIFIED:
         raise TypeError(
             "tree_reduce_associative: the tree has no leaves; at least one is required; "
             "give identity"
