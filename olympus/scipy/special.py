@@ -2,6 +2,35 @@
 
 from .._src.base.util import publish as _publish
 from .._src.nn.activations import logsumexp
+from .._src.scipy.special.bessel import (
+    bessel_jn,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    j0,
+    j1,
+    jn,
+    k0,
+    k0e,
+    k1,
+    k1e,
+    kn,
+    y0,
+    y1,
+    yn,
+)
+from .._src.scipy.special.counting import (
+    bernoulli,
+    binom,
+    comb,
+    factorial,
+    multigammaln,
+    perm,
+    poch,
+    zeta,
+    zetac,
+)
 from .._src.scipy.special.entropy import (
     boxcox,
     boxcox1p,
@@ -27,11 +56,26 @@ from .._src.scipy.special.gammas import (
     betaincc,
     betaln,
     digamma,
+    gamma,
     gammainc,
     gammaincc,
     gammaln,
     gammasgn,
+    loggamma,
     polygamma,
+    rgamma,
+)
+from .._src.scipy.special.harmonics import lpmn, lpmn_values, sph_harm_y, sph_legendre_p
+from .._src.scipy.special.hypergeometric import hyp1f1, hyp2f1
+from .._src.scipy.special.integrals import (
+    exp1,
+    expi,
+    expn,
+    fresnel,
+    owens_t,
+    shichi,
+    sici,
+    spence,
 )
 from .._src.scipy.special.normal import (
     dawsn,
@@ -50,12 +94,16 @@ from .._src.scipy.special.normal import (
 )
 
 __all__ = [
-    "beta", "betainc", "betaincc", "betaln", "boxcox", "boxcox1p", "dawsn", "digamma", "entr",
-    "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "expit", "exprel", "gammainc",
-    "gammaincc", "gammaln", "gammasgn", "huber", "inv_boxcox", "inv_boxcox1p", "kl_div",
-    "log_expit", "log_ndtr", "log_softmax", "logit", "logsumexp", "ndtr", "ndtri", "ndtri_exp",
-    "polygamma", "pseudo_huber", "rel_entr", "softmax", "voigt_profile", "wofz", "xlog1py",
-    "xlogy",
+    "bernoulli", "bessel_jn", "beta", "betainc", "betaincc", "betaln", "binom", "boxcox",
+    "boxcox1p", "comb", "dawsn", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi",
+    "erfinv", "exp1", "expi", "expit", "expn", "exprel", "factorial", "fresnel", "gamma",
+    "gammainc", "gammaincc", "gammaln", "gammasgn", "huber", "hyp1f1", "hyp2f1", "i0", "i0e",
+    "i1", "i1e", "inv_boxcox", "inv_boxcox1p", "j0", "j1", "jn", "k0", "k0e", "k1", "k1e",
+    "kl_div", "kn", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp",
+    "lpmn", "lpmn_values", "multigammaln", "ndtr", "ndtri", "ndtri_exp", "owens_t", "perm",
+    "poch", "polygamma", "pseudo_huber", "rel_entr", "rgamma", "shichi", "sici", "softmax",
+    "spence", "sph_harm_y", "sph_legendre_p", "voigt_profile", "wofz", "xlog1py", "xlogy",
+    "y0", "y1", "yn", "zeta", "zetac",
 ]
 
 _publish(__name__)

@@ -409,22 +409,22 @@ def _i0(x: Any) -> Any:
 
 @_i0.defjvp
 def _i0_jvp(primals: Any, tangents: Any) -> Any:
-    return _i0(*primals), mul(tangents[0], _i1(*primals))
+    return _i0(*primals), mul(tangents[0], bessel_i1(*primals))
 
 
 @custom_jvp
-def _i1(x: Any) -> Any:
+def bessel_i1(x: Any) -> Any:
     """The one of order 1, the derivative of the one of order 0."""
     return mul(transcendental.exp(arithmetic.abs(x)), special.bessel_i1e(x))
 
 
-@_i1.defjvp
-def _i1_jvp(primals: Any, tangents: Any) -> Any:
+@bessel_i1.defjvp
+def _bessel_i1_jvp(primals: Any, tangents: Any) -> Any:
     """i1' = i0 - i1 / x; at 0 it is 1/2."""
     (x,), (t,) = primals, tangents
     zero = eq(x, scalar(0, x))
-    ratio = div(_i1(x), choose(zero, filled(1, x), x))
-    return _i1(x), mul(t, sub(_i0(x), choose(zero, filled(0.5, x), ratio)))
+    ratio = div(bessel_i1(x), choose(zero, filled(1, x), x))
+    return bessel_i1(x), mul(t, sub(_i0(x), choose(zero, filled(0.5, x), ratio)))
 
 
 @fused(static=("deg",))

@@ -51,7 +51,7 @@ RGAMMA = (
     6.116095104481416e-09, 5.002007644469223e-09, -1.18127457048702e-09, 1.0434267116911005e-10,
     7.782263439905071e-12, -3.696805618642206e-12, 5.100370287454476e-13)
 # ln Γ*(a) = ln Γ(a+1) - ln √(2πa) - a ln a + a in 1/a, times a; in 1/a² (DLMF 5.11.1).
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _TWICE_PI = 2.0 * math.pi
 _LARGE, _SMALL, _STEPS = 16.0, 1.1, 3000
 
@@ -70,7 +70,7 @@ def rgamma1p(a: Any) -> Any:
 
 def stirling(a: Any) -> Any:
     """ln Γ*(a), the correction in Stirling's formula, for a >= 16."""
-    return div(polynomial_in(reciprocal(mul(a, a)), _STIRLING), a)
+    return div(polynomial_in(reciprocal(mul(a, a)), STIRLING), a)
 
 
 def _deviance(a: Any, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Gamma, beta and zeta functions, and what counts combinations.
+"""Gamma and beta functions and their logarithms.
 
 Γ up to 16 is a power series of 1/Γ at the nearest integer and the recurrence, above Stirling's
 formula; the beta function a product of both corrections, so that large operands cost no digits.
@@ -8,24 +8,37 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...base.typing import Array, ArrayLike
+from ...lax.arithmetic import complex as make_complex
+from ...lax.creation import full_like
 from ...lax.special import classical
 from ...lax.special.incomplete_beta import regularized_incomplete_beta_p
-from ...lax.special.incomplete_gamma import RGAMMA, igamma_p, igammac_p, rgamma1p, stirling
-from ...lax.special.series import log1p_minus
+from ...lax.special.incomplete_gamma import (
+    RGAMMA,
+    STIRLING,
+    igamma_p,
+    igammac_p,
+    rgamma1p,
+    stirling,
+)
+from ...lax.special.zeta import zeta_p
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.joining import stack
 from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.trigonometry import sin, tan
-from ...numpy.ufuncs import absolute, maximum, minimum
+from ...numpy.ufuncs import absolute, conjugate, imag, maximum, minimum, real
 from ...transforms.fused import fused
-from .family import Special, apply, chebyshev, flat, horner, inside, outside
+from ...types import dtypes
+from .family import Special, apply, chebyshev, flat, horner, inside, log1p, outside
 
-__all__ = ["beta", "betainc", "betaincc", "betaln", "digamma", "gammainc", "gammaincc", "gammaln",
-           "gammasgn", "polygamma"]
+__all__ = ["beta", "beta_p", "betainc", "betaincc", "betaln", "digamma", "digamma_p", "gamma",
+           "gamma_p", "gammainc", "gammaincc", "gammaln", "gammaln_p", "gammas", "gammasgn",
+           "loggamma", "polygamma", "rgamma"]
 
 _LARGE = 16.0
 _HALF_LOG_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
@@ -77,7 +90,7 @@ def _gamma(tol: float, x: Any) -> Any:
     size = outside(positive | (x == 0.0) | _whole(x), -x, 0.5)
     big = size > 170.0
     half = gamma_above(inside(big, 0.5 * size, 1.0))
-    below = math.pi / (size * _sin_pi(size)) / gamma_above(outside(big, size, 0.5))
+    below = -math.pi / (size * _sin_pi(size)) / gamma_above(outside(big, size, 0.5))
     # Beyond the range of Γ(-x), of which the square of Γ(-x/2) is below 2ˣ⁺¹ of it: 0.
     below = where(big, 0.0 * below / half, below)
     value = where(positive, above, where(_whole(x), math.nan, below))
@@ -104,23 +117,17 @@ def gammaln_above(x: Any) -> Any:
     a = low - where(low < 1.5, 1.0, 2.0)
     around = absolute(a) <= 0.5
     a = inside(around, a, 0.0)
-    close = _log1p(a * 0.0 + _rgamma_rest(a))
-    close = where(low < 1.5, -close, _log1p(a) - close)
+    close = log1p(a * 0.0 + _rgamma_rest(a))
+    close = where(low < 1.5, -close, log1p(a) - close)
     tiny = low < 0.5
     middle = -log(rgamma1p(outside(tiny, low, 3.0))) - log(outside(tiny, low, 3.0))
-    middle = where(tiny, -_log1p(_rgamma_rest(inside(tiny, low, 0.25))) - log(low), middle)
+    middle = where(tiny, -log1p(_rgamma_rest(inside(tiny, low, 0.25))) - log(low), middle)
     return where(big, far, where(around & ~tiny, close, middle))
 
 
 def _rgamma_rest(a: Any) -> Any:
     """1/Γ(1+a) - 1 for |a| <= 1/2."""
     return a * horner(a, RGAMMA[1:])
-
-
-def _log1p(x: Any) -> Any:
-    """ln(1+x): XLA's own errs by 100 ULP in float64."""
-    near = (x > -0.5) & (x < 1.0)
-    return where(near, x + log1p_minus(inside(near, x, 0.0)), log(outside(near, 1.0 + x, 2.0)))
 
 
 def _gammaln(tol: float, x: Any) -> Any:
@@ -193,41 +200,50 @@ def _at_pole(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
     return first | second, finite, where(finite, 1.0 - p - q, a), where(finite, q, b)
 
 
-def _beta(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
-    """B(a, b), or the logarithm of its size.
+class Gammas(NamedTuple):
+    """Γ of several numbers: |x|, 1/Γ(1+|x|) below 16, Stirling's rest, ln |Γ(x)| and signs."""
 
-    Γ of |a|, |b| and |a+b| is computed at once, since this is most of what there is to compile, and
-    reflected where they are negative.
-    """
+    size: Any
+    inverse: Any
+    rest: Any
+    logs: Any
+    signs: Any
+
+
+def gammas(*xs: Any) -> Gammas:
+    """Of arrays together, since Γ is most of what there is to compile; none may be a pole."""
+    every = stack(xs)
+    size = absolute(every)
+    inverse = rgamma1p(minimum(size, _LARGE))
+    rest = _log_gamma_rest(size, inverse)
+    logs = (size - 0.5) * log(size) - size + _HALF_LOG_TWICE_PI + rest
+    # Γ(-x) = -π / (x sin(πx) Γ(x))
+    turn = where(_whole(size), 1.0, _sin_pi(size))
+    logs = where(every < 0.0, -log(size * absolute(turn) / math.pi) - logs, logs)
+    return Gammas(size, inverse, rest, logs, _gammasgn(0.0, every))
+
+
+def _beta(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
+    """B(a, b), or the logarithm of its size."""
     pole, finite, a, b = _at_pole(a, b)
     inner = (~pole | finite) & (absolute(a) < math.inf) & (absolute(b) < math.inf)
     p, q = inside(inner, a, 1.0), inside(inner, b, 1.0)
     s = p + q
     zero = (s <= 0.0) & _whole(s)           # of 1 / Γ(a+b)
-    every = stack([p, q, where(zero, 1.0, s)])
-    size = absolute(every)
-    inverse = rgamma1p(minimum(size, _LARGE))
-    rest = _log_gamma_rest(size, inverse)
-    x, y, z = absolute(p), absolute(q), absolute(every[2])
+    g = gammas(p, q, where(zero, 1.0, s))
+    x, y, z = g.size
     # All positive: without the cancellation of what is large.
     small, large = minimum(x, y), maximum(x, y)
     ratio = small / large
-    most = where(ratio < 1e-17, small, large * _log1p(ratio))
+    most = where(ratio < 1e-17, small, large * log1p(ratio))
     above = small * (log(small) - log(z)) - most - 0.5 * (log(small) + log(large / z))
-    above = above + (_HALF_LOG_TWICE_PI + (rest[0] + rest[1] - rest[2]))
-    close = (z / large / small) * (inverse[2] / inverse[0] / inverse[1])
+    above = above + (_HALF_LOG_TWICE_PI + (g.rest[0] + g.rest[1] - g.rest[2]))
+    close = (z / large / small) * (g.inverse[2] / g.inverse[0] / g.inverse[1])
     near = z < _LARGE
-    # Else by the reflection formula, Γ(-x) = -π / (x sin(πx) Γ(x)).
-    logs = (size - 0.5) * log(size) - size + _HALF_LOG_TWICE_PI + rest
-    below = every < 0.0
-    turn = where(_whole(size), 1.0, _sin_pi(size))
-    reflected = -log(size * absolute(turn) / math.pi) - logs
-    logs = where(below, reflected, logs)
     positive = (p > 0.0) & (q > 0.0)
-    total = logs[0] + logs[1] - logs[2]
-    signs = _gammasgn(0.0, every)
+    total = g.logs[0] + g.logs[1] - g.logs[2]
     odd = finite & (q - 2.0 * floor(0.5 * q) != 0.0)
-    sign = signs[0] * signs[1] * signs[2] * where(odd, -1.0, 1.0)
+    sign = g.signs[0] * g.signs[1] * g.signs[2] * where(odd, -1.0, 1.0)
     if log_of:
         value = where(positive, where(near, log(close), above), where(zero, -math.inf, total))
         end = -math.inf
@@ -241,18 +257,36 @@ def _beta(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _digamma_slope(t: Any, y: Any, x: Any) -> Any:
-    return t * polygamma_of(1, x)
+def _polygamma(tol: float, x: Any, order: int) -> Any:
+    """ψ⁽ᵐ⁾ for m = order >= 1, for x < 0 by m derivatives of ψ(x) = ψ(-x) - 1/x - π cot(πx)."""
+    below = x < 0.0
+    size = absolute(x)
+    safe = where(size > 0.0, size, 1.0)
+    above = zeta_p.bind(full_like(x, order + 1.0), safe)
+    above = (-1.0) ** (order + 1) * math.factorial(order) * above
+    # The derivatives of cot(πx) are πᵐ times polynomials in it: c' = -(1 + c²).
+    turn = where(below & ~_whole(x), x - rint(x), 0.25)
+    cot = 1.0 / tan(math.pi * turn)
+    poly = np.polynomial.Polynomial([0.0, 1.0])
+    for _ in range(order):
+        poly = -poly.deriv() * np.polynomial.Polynomial([1.0, 0.0, 1.0])
+    last = -math.pi ** (order + 1) * horner(cot, poly.coef.tolist())
+    pole = -(-1.0) ** order * math.factorial(order) / where(below, x, 1.0) ** (order + 1)
+    value = where(below, (-1.0) ** order * above + pole + last, above)
+    infinite = math.inf if order % 2 else math.nan
+    return where((x <= 0.0) & _whole(x), infinite, value)
 
 
-def polygamma_of(order: int, x: Any) -> Any:
-    """ψ of that order, by reflection where x < 0 for the orders that derivatives begin with."""
-    return classical.polygamma_p.bind(x * 0.0 + float(order), x)
-
-
-digamma_p = Special("digamma_exact", _digamma, _digamma_slope)
+polygamma_order_p = Special(
+    "polygamma_order", _polygamma,
+    lambda t, y, x, order: t * polygamma_order_p.bind(x, order=order + 1))
+digamma_p = Special("digamma_exact", _digamma,
+                    lambda t, y, x: t * polygamma_order_p.bind(x, order=1))
 gammaln_p = Special("gammaln", _gammaln, lambda t, y, x: t * digamma_p.bind(x))
 gamma_p = Special("gamma", _gamma, lambda t, y, x: t * y * digamma_p.bind(x))
+rgamma_p = Special("rgamma", _rgamma, lambda t, y, x: t * _rgamma_in(y, x))
+loggamma_p = Special("loggamma", lambda tol, x: where(x < 0.0, math.nan, _gammaln(tol, x)),
+                     lambda t, y, x: t * digamma_p.bind(x))
 gammasgn_p = Special("gammasgn", _gammasgn, flat)
 beta_p = Special("beta", _beta, lambda t, y, a, b: t * y * _beta_slope(a, b),
                  lambda t, y, a, b: t * y * _beta_slope(b, a))
@@ -261,8 +295,99 @@ betaln_p = Special("betaln", functools.partial(_beta, log_of=True),
                    lambda t, y, a, b: t * _beta_slope(b, a))
 
 
+def _rgamma_in(y: Any, x: Any) -> Any:
+    """-ψ(x) / Γ(x), of which the limit at the pole -n is (-1)ⁿ n!."""
+    pole = (x <= 0.0) & _whole(x)
+    odd = x - 2.0 * floor(0.5 * x) != 0.0
+    limit = gamma_p.bind(where(pole, 1.0 - x, 1.0))
+    return where(pole, where(odd, -limit, limit), -y * digamma_p.bind(where(pole, 1.0, x)))
+
+
 def _beta_slope(a: Any, b: Any) -> Any:
     return digamma_p.bind(a) - digamma_p.bind(a + b)
+
+
+def _loggamma_complex(z: Any) -> Any:
+    """By Stirling's formula (DLMF 5.11.1) at z + 8, and the reflection formula for Re z < 1/2.
+
+    ln sin(πz) = -iπz + iπ/2 - ln 2 + ln(1 - exp(2πiz)) for Im z >= 0 is the branch that makes the
+    result continuous; below the real axis all is conjugate.
+    """
+    below = imag(z) < 0.0
+    z = where(below, conjugate(z), z)
+    left = real(z) < 0.5
+    w = where(left, 1.0 - z, z)
+    v = w + 8.0
+    inverse = 1.0 / v
+    value = (v - 0.5) * log(v) - v + _HALF_LOG_TWICE_PI
+    value = value + inverse * horner(inverse * inverse, STIRLING)
+    for k in range(8):
+        value = value - log(w + float(k))
+    turn = where(left, z, 0.25)
+    turned = make_complex(real(turn) - rint(real(turn)), imag(turn))
+    log_sine = log(1.0 - exp(2j * math.pi * turned)) - 1j * math.pi * turn
+    reflected = math.log(2.0 * math.pi) - 0.5j * math.pi - log_sine - value
+    value = where(left, reflected, value)
+    pole = (imag(z) == 0.0) & (real(z) <= 0.0) & _whole(real(z))
+    value = where(pole, math.inf, value)
+    return where(below, conjugate(value), value)
+
+
+@fused
+def gamma(x: ArrayLike) -> Array:
+    """The gamma function, Γ(n + 1) = n!.
+
+    Args:
+      x: real or complex numbers; integers become floats.
+
+    Returns:
+      An array of the shape of x: ±inf at ±0, NaN at the negative integers and -inf.
+
+    >>> from olympus.scipy import special
+    >>> print(special.gamma(5.0), f"{special.gamma(0.5):.5f}")
+    24.0 1.77245
+    """
+    x, = promote("gamma", x, inexact=True)
+    if not dtypes.is_complex(x.dtype):
+        return gamma_p.bind(x)
+    pole = (imag(x) == 0.0) & (real(x) <= 0.0) & _whole(real(x))
+    return where(pole, complex(math.nan, math.nan), exp(_loggamma_complex(where(pole, 1.0, x))))
+
+
+@fused
+def loggamma(x: ArrayLike) -> Array:
+    """The logarithm of Γ, continued from x > 0 to the complex plane cut along x < 0.
+
+    Args:
+      x: real or complex numbers; integers become floats.
+
+    Returns:
+      An array of the shape of x: inf at 0, NaN of negative real numbers, whose logarithm is
+      complex.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.loggamma(5.0):.4f} {special.loggamma(-1.5 + 0j):.4f}")
+    3.1781 0.8600-6.2832j
+    """
+    x, = promote("loggamma", x, inexact=True)
+    return _loggamma_complex(x) if dtypes.is_complex(x.dtype) else loggamma_p.bind(x)
+
+
+@fused(inline=True)
+def rgamma(z: ArrayLike) -> Array:
+    """1 / Γ(z), which is 0 at the poles of Γ.
+
+    Args:
+      z: real numbers; integers become floats. SciPy takes complex ones, too.
+
+    Returns:
+      An array of the shape of z.
+
+    >>> from olympus.scipy import special
+    >>> print(special.rgamma(-1.0), special.rgamma(3.0))
+    0.0 0.5
+    """
+    return apply(rgamma_p, z)
 
 
 @fused(inline=True)

@@ -19,7 +19,7 @@ from ...lax.arithmetic import complex as make_complex
 from ...lax.families import COMPLEX
 from ...lax.special.classical import erf as lax_erf
 from ...lax.special.classical import erf_inv_p, erf_p
-from ...numpy.elementary import copysign, exp, expm1, floor, log, log1p, rint, sqrt
+from ...numpy.elementary import copysign, exp, expm1, floor, log, rint, sqrt
 from ...numpy.manipulation import astype
 from ...numpy.promote import promote
 from ...numpy.selection import where
@@ -27,9 +27,10 @@ from ...numpy.trigonometry import cos, sin, tan
 from ...numpy.ufuncs import absolute, imag, maximum, real, sign
 from ...transforms.fused import fused
 from ...types import dtypes
-from .family import Special, apply, horner, inside, outside
+from .family import Special, apply, horner, inside, log1p, outside
 
-__all__ = ["dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "log_ndtr", "ndtr",
+__all__ = ["dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "faddeeva",
+           "gauss_p", "log_ndtr", "ndtr", "ndtr_of",
            "ndtri", "ndtri_exp", "voigt_profile", "wofz"]
 
 _TERMS = 14
@@ -122,7 +123,7 @@ def _dawsn(tol: float, x: Any, slope: bool = False) -> Any:
 _DAWSON = [(-2.0) ** k / math.prod(range(1, 2 * k + 2, 2)) for k in range(25)]
 
 
-def _faddeeva(z: Any) -> Any:
+def faddeeva(z: Any) -> Any:
     """w(z) for Im z >= 0."""
     x, y = real(z), imag(z)
     size = absolute(x)
@@ -168,7 +169,7 @@ def _faddeeva(z: Any) -> Any:
 def _wofz(tol: float, z: Any) -> Any:
     x, y = real(z), imag(z)
     below = y < 0.0
-    upper = _faddeeva(make_complex(where(below, -x, x), absolute(y)))
+    upper = faddeeva(make_complex(where(below, -x, x), absolute(y)))
     # w(z) = 2 exp(-z²) - w(-z)
     bx, by = where(below, x, 0.0), where(below, y, 0.0)
     power, angle = exp((by - bx) * (by + bx)), -2.0 * bx * by
@@ -260,7 +261,7 @@ erfinv_p = Special("erfinv", _erfinv, lambda t, x, y: t * _gauss(x, 1.0, 0.5 * _
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 
 
-def _ndtr(tol: float, x: Any) -> Any:
+def ndtr_of(x: Any) -> Any:
     size = absolute(x)
     tail = 0.5 * _square_exp(size, -0.5) * _erfcx(size / _ROOT_TWO)
     near = 0.5 + 0.5 * lax_erf(inside(size < 0.6, x, 0.0) / _ROOT_TWO)
@@ -272,7 +273,7 @@ def _log_ndtr(tol: float, x: Any) -> Any:
     size = inside(low, -x, 1.0)
     below = log(0.5 * _erfcx(size / _ROOT_TWO)) - 0.5 * size * size
     rest = outside(low, x, 0.0)
-    above = where(rest < 1.0, log(_ndtr(tol, rest)), log1p(-_ndtr(tol, -maximum(rest, 1.0))))
+    above = where(rest < 1.0, log(ndtr_of(rest)), log1p(-ndtr_of(-maximum(rest, 1.0))))
     return where(low, below, above)
 
 
@@ -280,11 +281,11 @@ def _mills(tol: float, x: Any) -> Any:
     """The density over the distribution function, exp(-x²/2) / (√2π Φ(x))."""
     low = x < 0.0
     below = math.sqrt(2.0 / math.pi) / _erfcx(inside(low, -x, 0.0) / _ROOT_TWO)
-    above = _DENSITY * _square_exp(outside(low, x, 0.0), -0.5) / _ndtr(tol, outside(low, x, 0.0))
+    above = _DENSITY * _square_exp(outside(low, x, 0.0), -0.5) / ndtr_of(outside(low, x, 0.0))
     return where(low, below, above)
 
 
-ndtr_p = Special("ndtr", _ndtr, lambda t, y, x: t * _gauss(x, -0.5, _DENSITY))
+ndtr_p = Special("ndtr", lambda tol, x: ndtr_of(x), lambda t, y, x: t * _gauss(x, -0.5, _DENSITY))
 mills_p = Special("mills", _mills, lambda t, y, x: t * -y * (x + y))
 log_ndtr_p = Special("log_ndtr", _log_ndtr, lambda t, y, x: t * mills_p.bind(x))
 
