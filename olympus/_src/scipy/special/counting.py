@@ -271,7 +271,7 @@ def _rounded(x: fractions.Fraction) -> float:
 # Zeta --------------------------------------------------------------------------------------------
 
 def _eta_sum(x: Any) -> Any:
-    """(1 - 2¹⁻ˣ) ζ(x) for x >= -1: Borwein's alternating sum."""
+    """(1 - 2¹⁻ˣ) ζ(x) for x >= -1/2: Borwein's alternating sum."""
     total = x * 0.0
     for k in range(len(_ETA) - 1, -1, -1):
         total = total + _ETA[k] * exp(-x * math.log(k + 1.0))
@@ -280,7 +280,7 @@ def _eta_sum(x: Any) -> Any:
 
 def _riemann_below(x: Any) -> Any:
     """ζ(x) for x < 1, differentiable as it stands."""
-    left = x < -1.0
+    left = x < -0.5
     right = outside(left, x, 0.5)
     near = _eta_sum(right) / -expm1((1.0 - right) * math.log(2.0))
     # ζ(x) = 2 (2π)ˣ⁻¹ sin(πx/2) Γ(1-x) ζ(1-x), of which the sine is 0 at even x.
