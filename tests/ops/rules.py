@@ -10,8 +10,21 @@ import scipy.linalg
 import scipy.special
 import scipy.stats as stats
 
-from olympus import custom_jvp, jit, jvp, lax, linear_transpose, make_olympuspr, random, vjp, vmap
+from olympus import (
+    custom_jvp,
+    jit,
+    jvp,
+    lax,
+    linear_transpose,
+    make_olympuspr,
+    random,
+    typeof,
+    vjp,
+    vmap,
+)
 from olympus import numpy as onp
+from olympus._src.core.context import MeshAxis, ctx
+from olympus._src.core.evaluate import eval_closed
 from olympus._src.lax.linalg.qr import geqp3_p
 from olympus._src.lax.sharding import move
 from olympus._src.lax.special.zeta import zeta_sum_p
@@ -52,6 +65,26 @@ def moves(name: str, f: Callable[..., Any], oracle: Callable[..., Any], x: Any) 
                 np.stack([oracle(x), oracle(t)], 1))
 
     return Op(f"{name}-in-vmap", plain, over(each), (x, x[::-1]), grad=False)
+
+
+def cast_on_devices(shared: Any, t: Any, own: Any) -> Any:
+    """What all devices have, cast to vary along a mesh's axis, and its derivatives: staged as a
+    program of one device, evaluated with an element for each.
+    """
+    def cast(x: Any) -> Any:
+        return lax.pcast(x, "i", to="varying")
+
+    def on_device(x: Any, t: Any, ct: Any) -> Any:
+        return *jvp(cast, (x,), (t,)), vjp(cast, x)[1](ct)[0], vmap(cast)(onp.stack([x, t]))
+
+    mine = typeof(own).update(shape=own.shape[1:], vma=frozenset("i"))
+    outer = ctx.axes
+    try:
+        ctx.axes = {**outer, "i": MeshAxis(len(own))}
+        program = make_olympuspr(on_device)(typeof(shared), typeof(t), mine)
+    finally:
+        ctx.axes = outer
+    return tuple(over(lambda x: eval_closed(program, shared, t, x))(own))
 
 
 def ragged(x: Any, out: Any, t: Any, u: Any) -> Any:
@@ -119,6 +152,9 @@ ALL = (
     moves("ppermute", lambda x: lax.ppermute(x, "i", [(0, 2), (2, 0)]),
           lambda x: np.stack([x[2], 0 * x[0], x[0]]), THREE),
     moves("pbroadcast", lambda x: lax.pbroadcast(x, "i", 1), lambda x: np.stack([x[1]] * 3), THREE),
+    Op("pcast-on-devices", lambda x, t, ct: tuple([np.stack([each] * 3) for each in (
+        x, t, ct.sum(0), np.stack([x, t]))]), cast_on_devices, (V, V[::-1], reals(3, 5)),
+       grad=False),
     Op("ragged_all_to_all-in-vmap", plain_ragged, ragged,
        (CUBE, reals(3, 4, 2), 2 * CUBE, reals(3, 4, 2, seed=1)), grad=False),
     Op("composite-in-rule", lambda x, y: np.sin(x) * y, ruled, (V, V[::-1])),
