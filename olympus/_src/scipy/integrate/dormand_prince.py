@@ -1,0 +1,243 @@
+"""The explicit Runge–Kutta pair of orders 5 and 4 of Dormand and Prince, with steps that adapt.
+
+Functions here take `fun(y, t) -> dy/dt` of a vector y. Sources: Dormand & Prince, "A family of
+embedded Runge–Kutta formulae" (1980), for the pair; Shampine, "Some practical Runge–Kutta formulas"
+(1986), for the middle of a step; Hairer, Nørsett & Wanner, "Solving Ordinary Differential Equations
+I" (1993), II.4, for the choice of steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.typing import Array, ArrayLike
+from ...numpy.conditions import clip
+from ...numpy.creation import asarray, zeros_like
+from ...numpy.elementary import sqrt
+from ...numpy.joining import stack
+from ...numpy.selection import where
+from ...numpy.statistics import mean
+from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
+from ...types import dtypes
+
+__all__ = [
+    "Fun", "Progress", "abs2", "at_time", "fit_4th_order_polynomial", "initial_step_size",
+    "interp_fit_dopri", "is_going", "mean_error_ratio", "optimal_step_size", "runge_kutta_step",
+    "start", "step",
+]
+
+Fun = Callable[[Any, Any], Any]
+
+# Rows of the tableau: when each stage is, and what it is of the stages before.
+_NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
+_STAGES = [np.array(row) for row in (
+    (1 / 5,),
+    (3 / 40, 9 / 40),
+    (44 / 45, -56 / 15, 32 / 9),
+    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+    (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)]
+_FIFTH = np.array([*_STAGES[-1], 0])
+_ERROR = _FIFTH - np.array([5179 / 57600, 0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100,
+                            1 / 40])
+_MIDDLE = 0.5 * np.array([
+    6025192743 / 30085553152, 0, 51252292925 / 65400821598, -2691868925 / 45128329728,
+    187940372067 / 1594534317056, -1776094331 / 19743644256, 11237099 / 235043384])
+
+
+def abs2(x: ArrayLike) -> Array:
+    """The squared modulus of real or complex numbers, as real ones.
+
+    >>> from olympus.experimental.ode import abs2
+    >>> print(abs2(3 + 4j))
+    25.0
+    """
+    if not dtypes.is_complex(dtypes.result_type(x)):
+        return x * x
+    return real(x) ** 2 + imag(x) ** 2
+
+
+def runge_kutta_step(func: Fun, y0: Array, f0: Array, t0: ArrayLike, dt: ArrayLike
+                     ) -> tuple[Array, Array, Array, Array]:
+    """One step of the pair from t0 to t0 + dt.
+
+    Args:
+      func: `func(y, t)`, the derivative.
+      y0: [n], the state; f0: [n], `func(y0, t0)`.
+      t0, dt: the time and the step.
+
+    Returns:
+      (y1, f1, error, stages): the state and its derivative after the step, of order 5; the
+      difference from the solution of order 4; the derivatives [7, n] of all stages.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental.ode import runge_kutta_step
+    >>> y, *_ = runge_kutta_step(lambda y, t: -y, onp.ones(1), -onp.ones(1), 0.0, 0.1)
+    >>> print(y, onp.exp(-0.1))
+    [0.9048374] 0.9048374
+    """
+    stages = [f0]
+    y1 = y0
+    for node, row in zip(_NODES, _STAGES, strict=True):
+        y1 = y0 + dt * _combined(row, stages)
+        stages.append(func(y1, t0 + dt * node))
+    k = stack(stages)
+    return y1, stages[-1], dt * _combined(_ERROR, stages), k
+
+
+def _combined(weights: np.ndarray, stages: Any) -> Any:
+    """The weighted sum of stages."""
+    total = None
+    for weight, stage in zip(weights.tolist(), stages, strict=True):
+        if weight:
+            total = weight * stage if total is None else total + weight * stage
+    return total
+
+
+def fit_4th_order_polynomial(y0: Array, y1: Array, y_mid: Array, dy0: Array, dy1: Array,
+                             dt: ArrayLike) -> tuple[Array, Array, Array, Array, Array]:
+    """Coefficients, highest first, of the quartic in s = (t - t0) / dt through what is given.
+
+    Args:
+      y0, y1, y_mid: the values at s = 0, 1 and 1/2.
+      dy0, dy1: the derivatives with respect to t at both ends.
+      dt: the step.
+
+    >>> from olympus.experimental.ode import fit_4th_order_polynomial
+    >>> print(*fit_4th_order_polynomial(0.0, 1.0, 0.0625, 0.0, 4.0, 1.0))     # s ** 4
+    1.0 0.0 0.0 0.0 0.0
+    """
+    rise, middle, slope0, slope1 = y1 - y0, y_mid - y0, dt * dy0, dt * dy1
+    a = 2 * (slope1 - slope0) - 8 * rise + 16 * middle
+    b = 5 * slope0 - 3 * slope1 + 14 * rise - 32 * middle
+    c = slope1 - 4 * slope0 - 5 * rise + 16 * middle
+    return a, b, c, slope0, y0
+
+
+def interp_fit_dopri(y0: Array, y1: Array, k: Array, dt: ArrayLike) -> Array:
+    """The quartic of a step, whose middle the stages give: coefficients [5, n], highest first.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental.ode import interp_fit_dopri, runge_kutta_step
+    >>> y0, f0 = onp.ones(1), -onp.ones(1)
+    >>> y1, _, _, k = runge_kutta_step(lambda y, t: -y, y0, f0, 0.0, 0.1)
+    >>> print(onp.polyval(interp_fit_dopri(y0, y1, k, 0.1), 0.5), onp.exp(-0.05))
+    [0.9512294] 0.951229
+    """
+    y_mid = y0 + dt * _combined(_MIDDLE, k)
+    return stack(fit_4th_order_polynomial(y0, y1, y_mid, k[0], k[-1], dt))
+
+
+def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0: Array, y1: Array
+                     ) -> Array:
+    """The error of a step in units of what is allowed, as a root mean square; 1 is just allowed.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental.ode import mean_error_ratio
+    >>> print(mean_error_ratio(onp.array([0.5]), 0.0, 0.25, onp.ones(1), onp.ones(1)))
+    2.0
+    """
+    allowed = atol + rtol * maximum(absolute(y0), absolute(y1))
+    return _norm(error_estimate / allowed)
+
+
+def _norm(x: Any) -> Any:
+    """The root mean square of a vector; 0 for an empty one."""
+    return sqrt(mean(abs2(x))) if x.size else absolute(x).sum()
+
+
+def initial_step_size(fun: Fun, t0: ArrayLike, y0: Array, order: ArrayLike, rtol: ArrayLike,
+                      atol: ArrayLike, f0: Array) -> Array:
+    """A first step for a method of this order (Hairer, Nørsett & Wanner, II.4).
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental.ode import initial_step_size
+    >>> f = lambda y, t: -y
+    >>> print(f"{initial_step_size(f, 0.0, onp.ones(1), 4, 1e-6, 1e-6, -onp.ones(1)):.4f}")
+    0.0228
+    """
+    scale = atol + rtol * absolute(y0)
+    size, slope = _norm(y0 / scale), _norm(f0 / scale)
+    flat = (size < 1e-5) | (slope < 1e-5)
+    h0 = where(flat, 1e-6, 0.01 * size / where(flat, 1, slope))
+    f1 = fun(y0 + h0 * f0, t0 + h0)
+    bend = maximum(slope, _norm((f1 - f0) / scale) / h0)
+    h1 = where(bend <= 1e-15, maximum(1e-6, h0 * 1e-3),
+               (0.01 / where(bend <= 1e-15, 1, bend)) ** (1 / (order + 1)))
+    return minimum(100 * h0, h1)
+
+
+def optimal_step_size(last_step: ArrayLike, mean_error_ratio: ArrayLike, safety: float = 0.9,
+                      ifactor: float = 10.0, dfactor: float = 0.2, order: float = 5.0) -> Array:
+    """The step after one with this error ratio.
+
+    Args:
+      last_step: the step that was tried; mean_error_ratio: its error, in units of what is allowed.
+      safety: by how much to be more careful than the theory asks.
+      ifactor, dfactor: at most and at least so many times the last step; never less than it if
+        it was accepted.
+      order: of the method.
+
+    >>> from olympus.experimental.ode import optimal_step_size
+    >>> print(optimal_step_size(1.0, 0.0), optimal_step_size(1.0, 32.0))
+    10.0 0.45
+    """
+    least = where(mean_error_ratio < 1, 1.0, dfactor)
+    # An error of zero divides by zero: it takes the largest step.
+    factor = clip(safety / mean_error_ratio ** (1 / order), least, ifactor)
+    return where(mean_error_ratio == 0, last_step * ifactor, last_step * factor)
+
+
+class Progress(NamedTuple):
+    """Where an integration is: the end of the last step that was accepted, and that step."""
+
+    y: Any
+    f: Any
+    t: Any
+    dt: Any             # of the next step
+    t_before: Any       # where the last step began
+    quartic: Any        # [5, n], of the last step
+    steps: Any          # number of steps tried since the last time asked for
+
+
+def start(fun: Fun, y0: Any, t0: Any, rtol: float, atol: float, hmax: float) -> Progress:
+    """Before the first step."""
+    f0 = fun(y0, t0)
+    dt = minimum(initial_step_size(fun, t0, y0, 4, rtol, atol, f0), hmax).astype(t0.dtype)
+    still = stack([zeros_like(y0)] * 4 + [y0])
+    return Progress(y0, f0, t0, dt, t0, still, asarray(0))
+
+
+def step(fun: Fun, p: Progress, rtol: float, atol: float, hmax: float) -> tuple[Progress, Any]:
+    """Try a step: what is then, and whether it was accepted."""
+    h = p.dt.astype(dtypes.to_real_dtype(p.y.dtype))
+    y, f, error, k = runge_kutta_step(fun, p.y, p.f, p.t, h)
+    ratio = mean_error_ratio(error, rtol, atol, p.y, y)
+    # Beyond the numbers, or where `fun` has no value: a smaller step may be within.
+    ratio = where(ratio < np.inf, ratio, 1e10)
+    accepted = ratio <= 1
+    dt = clip(optimal_step_size(p.dt, ratio), 0, hmax)
+    after = Progress(y, f, p.t + p.dt, dt, p.t, interp_fit_dopri(p.y, y, k, h), p.steps + 1)
+    before = p._replace(dt=dt, steps=p.steps + 1)
+    return Progress(*[where(accepted, a, b).astype(old.dtype)
+                      for a, b, old in zip(after, before, p, strict=True)]), accepted
+
+
+def is_going(p: Progress, until: Any, most_steps: float) -> Any:
+    """Is a further step needed and possible? A step too small to move the time is not."""
+    going = (p.t < until) & (p.t + p.dt > p.t)
+    return going if most_steps == np.inf else going & (p.steps < most_steps)
+
+
+def at_time(p: Progress, t: Any) -> Any:
+    """The state at a time within the last step; NaN where the integration did not get there."""
+    length = where(p.t > p.t_before, p.t - p.t_before, 1)
+    s = ((t - p.t_before) / length).astype(dtypes.to_real_dtype(p.y.dtype))
+    found = p.quartic[0]
+    for coefficient in p.quartic[1:]:
+        found = found * s + coefficient
+    return where(t <= p.t, found, np.nan)

@@ -1,0 +1,256 @@
+"""odeint: states of an ordinary differential equation at given times, with derivatives.
+
+Derivatives are solutions of differential equations too, by the same method: tangents go along with
+the state (sensitivities), cotangents come back along it (the adjoint equation: Pontryagin et al.,
+"The Mathematical Theory of Optimal Processes", 1962; Chen et al., "Neural Ordinary Differential
+Equations", 2018). So neither stores the steps, and both have derivatives themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...base.source import api_boundary
+from ...base.typing import ArrayLike, PyTree
+from ...base.util import name_of, real_number
+from ...core.linear_util import transformation2
+from ...core.trace import typeof
+from ...custom.gradient import closure_convert, linear_call
+from ...custom.jvp import custom_jvp
+from ...custom.rules import SymbolicZero
+from ...loops.scan import scan
+from ...loops.while_loop import while_loop
+from ...numpy.creation import asarray
+from ...numpy.joining import concatenate
+from ...numpy.promote import inexact
+from ...numpy.selection import where
+from ...numpy.ufuncs import real
+from ...transforms.autodiff import jvp, vjp
+from ...transforms.flatten_util import ravel_pytree
+from ...transforms.jit import jit
+from ...transforms.vmap import vmap
+from ...types import dtypes
+from ...types.tree import tree_flatten, tree_flatten_with_path, tree_map, tree_structure
+from ...types.tree_paths import keystr
+from .dormand_prince import Fun, at_time, is_going, start, step
+
+__all__ = ["Settings", "flat_dynamics", "like", "odeint", "ravel_first_arg", "ravel_first_arg_",
+           "solved_at"]
+
+Settings = tuple[float, float, float, float]    # rtol, atol, mxstep, hmax
+
+
+@api_boundary
+def odeint(func: Callable[..., PyTree], y0: PyTree, t: ArrayLike, *args: PyTree,
+           rtol: float = 1.4e-8, atol: float = 1.4e-8, mxstep: float = np.inf,
+           hmax: float = np.inf) -> PyTree:
+    """Solve dy/dt = func(y, t, *args) from y(t[0]) = y0, with steps that adapt to the error.
+
+    The method is the Runge–Kutta pair of Dormand and Prince, of orders 5 and 4, with a quartic
+    between its steps. Forward and reverse mode work, to any order, with respect to `y0`, `t`,
+    `args` and what `func` closes over; under `vmap` all elements step until the last has ended.
+
+    Args:
+      func: gives dy/dt, a pytree like `y0`.
+      y0: a pytree of arrays, the state at t[0]; integers become floats.
+      t: [n], times at which the state is asked for: ascending, or descending, first the initial.
+      *args: pytrees of arrays that are handed to `func`.
+      rtol, atol: the error of a step may be `atol + rtol * abs(y)`, in the mean of squares.
+      mxstep: the most steps between two times of `t`.
+      hmax: the longest step.
+
+    Returns:
+      the states at `t`: like `y0`, with a leading axis of length n. NaN from where `mxstep` steps
+      did not suffice, or no step was short enough.
+
+    Raises TypeError for arguments that are not arrays and for a result of `func` that is not like
+    `y0`, ValueError for `t` that is no vector.
+
+    >>> import olympus
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental.ode import odeint
+    >>> t = onp.array([0.0, 1.0, 2.0])
+    >>> decay = lambda rate: odeint(lambda y, t, rate: -rate * y, 1.0, t, rate)
+    >>> print(onp.round(decay(0.5), 4), onp.round(olympus.jacobian(decay)(0.5), 4))
+    [1.     0.6065 0.3679] [ 0.     -0.6065 -0.7358]
+    """
+    if not callable(func):
+        raise TypeError(f"odeint: func {func!r} given; a callable func(y, t, *args) is required.")
+    for what, value in (("y0", y0), ("t", t), ("args", args)):
+        for path, leaf in tree_flatten_with_path(value)[0]:
+            try:
+                typeof(leaf)
+            except TypeError:
+                raise TypeError(f"odeint: {what}{keystr(path)} is of type {type(leaf).__name__}; an"
+                                " array or a number is required; let func close over others."
+                                ) from None
+    if typeof(asarray(t)).ndim != 1 or not np.size(t):
+        raise ValueError(f"odeint: t {typeof(asarray(t))} given; a vector of one time or more is "
+                         "required.")
+    settings = tuple(real_number(v, f"odeint: {name}") for name, v in (
+        ("rtol", rtol), ("atol", atol), ("mxstep", mxstep), ("hmax", hmax)))
+    return _odeint(func, settings, y0, t, args)
+
+
+@partial(jit, static_argnums=(0, 1))
+def _odeint(func: Callable[..., Any], settings: Settings, y0: Any, t: Any, args: Any) -> Any:
+    y0 = tree_map(lambda x: inexact(asarray(x)), y0)
+    flat, unravel = ravel_pytree(y0)
+    t = asarray(t)
+    if not dtypes.is_floating(t.dtype):
+        t = t.astype(dtypes.to_real_dtype(flat.dtype))
+
+    fun, consts = closure_convert(flat_dynamics(func, y0, unravel, "odeint"), flat, t[0], *args)
+    return vmap(unravel)(solved_at(fun, settings, flat, t, (*args, *consts)))
+
+
+def flat_dynamics(func: Callable[..., Any], y0: Any, unravel: Any, what: str) -> Fun:
+    """`func` of the state as a vector; a result that is not like the state is refused."""
+    def dynamics(y: Any, t: Any, *args: Any) -> Any:
+        slope = func(unravel(y), t, *args)
+        if tree_structure(slope) != tree_structure(y0):
+            raise TypeError(f"{what}: {name_of(func)} returned {tree_structure(slope)}; the "
+                            f"structure of y0, {tree_structure(y0)}, is required.")
+        for (path, given), x in zip(tree_flatten_with_path(slope)[0], tree_flatten(y0)[0],
+                                    strict=True):
+            if np.shape(given) != x.shape:
+                raise TypeError(f"{what}: {name_of(func)} returned {typeof(given)} for "
+                                f"y0{keystr(path)}; the shape of the state, {x.shape}, is required."
+                                )
+        return like(ravel_pytree(slope)[0], y)
+    return dynamics
+
+
+def like(x: Any, y: Any) -> Any:
+    """Numbers in the dtype of others, the real parts if those are real."""
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(y.dtype):
+        x = real(x)
+    return x.astype(y.dtype)
+
+
+def ravel_first_arg(f: Callable[..., PyTree], unravel: Callable[[Any], PyTree]
+                    ) -> Callable[..., Any]:
+    """`f` as a function whose first argument, and result, is a vector.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental.ode import ravel_first_arg
+    >>> from olympus.flatten_util import ravel_pytree
+    >>> vector, unravel = ravel_pytree({"x": 1.0, "v": 2.0})
+    >>> print(ravel_first_arg(lambda y, t: {"x": y["v"], "v": -y["x"]}, unravel)(vector, 0.0))
+    [-1.  2.]
+    """
+    return lambda y_flat, *args: ravel_pytree(f(unravel(y_flat), *args))[0]
+
+
+@transformation2
+def ravel_first_arg_(fun: Callable[..., PyTree], unravel: Callable[[Any], PyTree], y_flat: Any,
+                     *args: PyTree) -> Any:
+    """`ravel_first_arg` as a transformation of `extend.linear_util`.
+
+    >>> from olympus.experimental.ode import ravel_first_arg_
+    >>> from olympus.extend import linear_util
+    >>> from olympus.flatten_util import ravel_pytree
+    >>> vector, unravel = ravel_pytree((1.0, 2.0))
+    >>> print(ravel_first_arg_(linear_util.wrap_init(lambda y: y[::-1]), unravel).call_wrapped(vector))
+    [2. 1.]
+    """
+    return ravel_first_arg(fun, unravel)(y_flat, *args)
+
+
+@partial(custom_jvp, nondiff_argnums=(0, 1))
+def solved_at(fun: Fun, settings: Settings, y0: Any, ts: Any, args: tuple) -> Any:
+    """States [len(ts), n] at the times; `fun(y, t, *args)` closes over nothing that is traced."""
+    rtol, atol, most_steps, hmax = settings
+    # Backwards in time is forwards in its negative.
+    sign = where(ts[-1] < ts[0], -1, 1)
+    forward = sign.astype(ts.dtype)
+
+    def slope(y: Any, s: Any) -> Any:
+        return fun(y, s * forward, *args) * sign.astype(dtypes.to_real_dtype(y.dtype))
+
+    def to_time(p: Any, until: Any) -> Any:
+        p = while_loop(lambda p: is_going(p, until, most_steps),
+                       lambda p: step(slope, p, rtol, atol, hmax)[0],
+                       p._replace(steps=p.steps * 0))
+        return p, at_time(p, until)
+
+    times = ts * forward
+    _, ys = scan(to_time, start(slope, y0, times[0], rtol, atol, hmax), times[1:])
+    return concatenate([y0[None], ys])
+
+
+def _solved_at_jvp(fun: Fun, settings: Settings, primals: Any, tangents: Any) -> Any:
+    y0, ts, args = primals
+    dy0, dts, dargs = tangents
+    ys = solved_at(fun, settings, y0, ts, args)
+    leaves, tree = tree_flatten(args)
+    # Only of arguments that vary: each costs the cotangents' equation a state.
+    t_leaves = tree_flatten(dargs, is_leaf=lambda x: isinstance(x, SymbolicZero))[0]
+    varies = [not isinstance(d, SymbolicZero) for d in t_leaves]
+    fixed = [x for x, v in zip(leaves, varies, strict=True) if not v]
+    params = [x for x, v in zip(leaves, varies, strict=True) if v]
+
+    def of_params(y: Any, t: Any, fixed: Any, params: Any) -> Any:
+        rest, given = iter(fixed), iter(params)
+        return fun(y, t, *tree.unflatten([next(given) if v else next(rest) for v in varies]))
+
+    tangents = ([_dense(dy0, y0)], [_dense(dts, ts)],
+                [d for d, v in zip(t_leaves, varies, strict=True) if v])
+    return ys, linear_call(partial(_tangents, of_params, settings),
+                           partial(_cotangents, of_params, settings),
+                           (ys, ts, fixed, params), tangents)
+
+
+def _dense(tangent: Any, x: Any) -> Any:
+    return x * 0 if isinstance(tangent, SymbolicZero) else tangent
+
+
+solved_at.defjvp(_solved_at_jvp, symbolic_zeros=True)
+
+
+def _tangents(fun: Callable[..., Any], settings: Settings, residuals: Any, linear: Any) -> Any:
+    """The sensitivities: d(dy)/dt = df/dy dy + df/dargs dargs beside dy/dt = f."""
+    ys, ts, fixed, params = residuals
+    (dy0,), (dts,), dparams = linear
+    n = ys.shape[1]
+
+    def joint(z: Any, t: Any, fixed: Any, params: Any, dparams: Any) -> Any:
+        return concatenate(jvp(lambda y, p: fun(y, t, fixed, p), (z[:n], params),
+                               (z[n:], dparams)))
+
+    slopes = vmap(lambda y, t: fun(y, t, fixed, params))(ys, ts)
+    # A later start leaves the state where it was, for the time between.
+    z0 = concatenate([ys[0], dy0 - slopes[0] * dts[0].astype(slopes.dtype)])
+    found = solved_at(joint, settings, z0, ts, (fixed, params, dparams))[:, n:]
+    return found + slopes * dts[:, None].astype(slopes.dtype)
+
+
+def _cotangents(fun: Callable[..., Any], settings: Settings, residuals: Any, cts: Any) -> Any:
+    """The adjoint equation, from each time asked for to the one before it."""
+    ys, ts, fixed, params = residuals
+    slopes = vmap(lambda y, t: fun(y, t, fixed, params))(ys, ts)
+
+    def joint(z: Any, t: Any, fixed: Any, params: Any) -> Any:
+        y, ct, _ = unravel(z)
+        f, pullback = vjp(lambda y, p: fun(y, t, fixed, p), y, params)
+        y_ct, params_ct = pullback(ct)
+        return ravel_pytree((f, -y_ct, tree_map(lambda x: -x, params_ct)))[0].astype(z.dtype)
+
+    def back(carry: Any, xs: Any) -> Any:
+        ct, params_ct = carry
+        y, added, t, t_before = xs
+        z0 = ravel_pytree((y, ct + added, params_ct))[0]
+        times = asarray([t, t_before])
+        z = solved_at(joint, settings, z0, times, (fixed, params))[1]
+        return unravel(z)[1:], None
+
+    start_cts = (ys[0] * 0, tree_map(lambda x: x * 0, params))
+    _, unravel = ravel_pytree((ys[0], *start_cts))
+    (ct, params_ct), _ = scan(back, start_cts, (ys[1:], cts[1:], ts[1:], ts[:-1]), reverse=True)
+    moved = (slopes * cts).sum(1)
+    times_ct = moved.at[0].set(-(slopes[0] * ct).sum())
+    return [ct + cts[0]], [like(times_ct, ts)], params_ct
