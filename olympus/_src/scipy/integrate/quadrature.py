@@ -18,7 +18,7 @@ from ...loops.while_loop import while_loop
 from ...numpy.creation import asarray, full, full_like, zeros
 from ...numpy.joining import concatenate
 from ...numpy.manipulation import moveaxis
-from ...numpy.promote import promote_inexact
+from ...numpy.promote import promote_dtypes
 from ...numpy.reductions import argmax, cumsum
 from ...numpy.selection import where
 from ...numpy.statistics import diff
@@ -49,10 +49,10 @@ _KRONROD = np.array([
 def _samples(name: str, y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any]:
     """The samples with their axis last, and the distances between them."""
     if x is None:
-        y, dx = promote_inexact(name, y, dx)
+        y, dx = promote_dtypes(name, y, dx, inexact=True)
         y = moveaxis(asarray(y), axis, -1)
         return y, full_like(y[..., 1:], dx)
-    y, x = (asarray(v) for v in promote_inexact(name, y, x))
+    y, x = (asarray(v) for v in promote_dtypes(name, y, x, inexact=True))
     axis = canonical_axis(axis, y.ndim)
     along = y.shape[axis]
     if x.ndim == 1:
@@ -164,7 +164,7 @@ def fixed_quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike,
     0.111111
     """
     nodes, weights = np.polynomial.legendre.leggauss(n)
-    a, b = promote_inexact("fixed_quad", a, b)
+    a, b = promote_dtypes("fixed_quad", a, b, inexact=True)
     half = (asarray(b) - asarray(a)) / 2
     values = asarray(func(asarray(a) + half * (nodes.astype(half.dtype) + 1), *args))
     return half * (values * weights.astype(dtypes.to_real_dtype(values.dtype))).sum(-1), None
@@ -207,7 +207,7 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
     ends = (np.sign(a) if low else 0, np.sign(b) if high else 0)
     if low and high and ends[0] == ends[1]:
         raise ValueError(f"quad: from {a} to {b} given; an interval is required.")
-    a, b = (asarray(v) for v in promote_inexact("quad", 0.0 if low else a, 0.0 if high else b))
+    a, b = (asarray(v) for v in promote_dtypes("quad", 0.0 if low else a, 0.0 if high else b, inexact=True))
     return _quad(func, settings, limit, ends, a, b, tuple(args))
 
 
