@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..core.trace import typeof
+from ..lax.arithmetic import real
 from ..lax.convert import convert_element_type
 from ..lax.creation import full
 from ..lax.shape import reshape
@@ -60,6 +61,8 @@ def _size(shape: Sequence[int]) -> int:
 
 
 def _convert(x: Any, dtype: Any) -> Any:
+    if dtypes.is_complex(typeof(x).dtype) and not dtypes.is_complex(dtype):
+        x = real(x)     # of a leaf that was real beside a complex one
     return x if typeof(x).dtype == dtype else convert_element_type(x, dtype)
 
 

@@ -52,6 +52,12 @@ _MIDDLE = 0.5 * np.array([
 def abs2(x: ArrayLike) -> Array:
     """The squared modulus of real or complex numbers, as real ones.
 
+    Args:
+      x: of any shape.
+
+    Returns:
+      reals of its shape.
+
     >>> from olympus.experimental.ode import abs2
     >>> print(abs2(3 + 4j))
     25.0
@@ -107,6 +113,9 @@ def fit_4th_order_polynomial(y0: Array, y1: Array, y_mid: Array, dy0: Array, dy1
       dy0, dy1: the derivatives with respect to t at both ends.
       dt: the step.
 
+    Returns:
+      five arrays like `y0`.
+
     >>> from olympus.experimental.ode import fit_4th_order_polynomial
     >>> print(*fit_4th_order_polynomial(0.0, 1.0, 0.0625, 0.0, 4.0, 1.0))     # s ** 4
     1.0 0.0 0.0 0.0 0.0
@@ -119,14 +128,21 @@ def fit_4th_order_polynomial(y0: Array, y1: Array, y_mid: Array, dy0: Array, dy1
 
 
 def interp_fit_dopri(y0: Array, y1: Array, k: Array, dt: ArrayLike) -> Array:
-    """The quartic of a step, whose middle the stages give: coefficients [5, n], highest first.
+    """The quartic of a step, whose middle the stages give.
+
+    Args:
+      y0, y1: [n], the states at its ends; k: [7, n], the stages; dt: its length.
+
+    Returns:
+      coefficients [5, n], highest first, in the part of the step that has passed.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import interp_fit_dopri, runge_kutta_step
     >>> y0, f0 = onp.ones(1), -onp.ones(1)
     >>> y1, _, _, k = runge_kutta_step(lambda y, t: -y, y0, f0, 0.0, 0.1)
-    >>> print(onp.polyval(interp_fit_dopri(y0, y1, k, 0.1), 0.5), onp.exp(-0.05))
-    [0.9512294] 0.951229
+    >>> middle = onp.polyval(interp_fit_dopri(y0, y1, k, 0.1), 0.5)
+    >>> print(f"{middle[0]:.6f} {onp.exp(-0.05):.6f}")
+    0.951229 0.951229
     """
     y_mid = y0 + dt * _combined(_MIDDLE, k)
     return stack(fit_4th_order_polynomial(y0, y1, y_mid, k[0], k[-1], dt))
@@ -134,7 +150,14 @@ def interp_fit_dopri(y0: Array, y1: Array, k: Array, dt: ArrayLike) -> Array:
 
 def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0: Array, y1: Array
                      ) -> Array:
-    """The error of a step in units of what is allowed, as a root mean square; 1 is just allowed.
+    """The error of a step in units of what is allowed, as a root mean square.
+
+    Args:
+      error_estimate: [n]; rtol, atol: what is allowed, relative and absolute.
+      y0, y1: [n], the states at its ends.
+
+    Returns:
+      a scalar; 1 is just allowed.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import mean_error_ratio
@@ -154,11 +177,18 @@ def initial_step_size(fun: Fun, t0: ArrayLike, y0: Array, order: ArrayLike, rtol
                       atol: ArrayLike, f0: Array) -> Array:
     """A first step for a method of this order (Hairer, Nørsett & Wanner, II.4).
 
+    Args:
+      fun: `fun(y, t)`, the derivative; t0, y0, f0: the time, the state [n] and its derivative.
+      order: of the method; rtol, atol: the error that is allowed.
+
+    Returns:
+      a scalar.
+
     >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import initial_step_size
     >>> f = lambda y, t: -y
     >>> print(f"{initial_step_size(f, 0.0, onp.ones(1), 4, 1e-6, 1e-6, -onp.ones(1)):.4f}")
-    0.0228
+    0.0289
     """
     scale = atol + rtol * absolute(y0)
     size, slope = _norm(y0 / scale), _norm(f0 / scale)
@@ -182,9 +212,12 @@ def optimal_step_size(last_step: ArrayLike, mean_error_ratio: ArrayLike, safety:
         it was accepted.
       order: of the method.
 
+    Returns:
+      a scalar.
+
     >>> from olympus.experimental.ode import optimal_step_size
-    >>> print(optimal_step_size(1.0, 0.0), optimal_step_size(1.0, 32.0))
-    10.0 0.45
+    >>> print(f"{optimal_step_size(1.0, 0.0):.3f} {optimal_step_size(1.0, 32.0):.3f}")
+    10.000 0.450
     """
     least = where(mean_error_ratio < 1, 1.0, dfactor)
     # An error of zero divides by zero: it takes the largest step.

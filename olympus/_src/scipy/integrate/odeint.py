@@ -75,7 +75,8 @@ def odeint(func: Callable[..., PyTree], y0: PyTree, t: ArrayLike, *args: PyTree,
     >>> from olympus.experimental.ode import odeint
     >>> t = onp.array([0.0, 1.0, 2.0])
     >>> decay = lambda rate: odeint(lambda y, t, rate: -rate * y, 1.0, t, rate)
-    >>> print(onp.round(decay(0.5), 4), onp.round(olympus.jacobian(decay)(0.5), 4))
+    >>> with onp.printoptions(precision=4):
+    ...     print(decay(0.5), olympus.jacobian(decay)(0.5))
     [1.     0.6065 0.3679] [ 0.     -0.6065 -0.7358]
     """
     if not callable(func):
@@ -136,6 +137,12 @@ def ravel_first_arg(f: Callable[..., PyTree], unravel: Callable[[Any], PyTree]
                     ) -> Callable[..., Any]:
     """`f` as a function whose first argument, and result, is a vector.
 
+    Args:
+      f: of a pytree and more, giving a pytree; unravel: makes the pytree of a vector.
+
+    Returns:
+      the function of the vector and the rest.
+
     >>> import olympus.numpy as onp
     >>> from olympus.experimental.ode import ravel_first_arg
     >>> from olympus.flatten_util import ravel_pytree
@@ -151,11 +158,18 @@ def ravel_first_arg_(fun: Callable[..., PyTree], unravel: Callable[[Any], PyTree
                      *args: PyTree) -> Any:
     """`ravel_first_arg` as a transformation of `extend.linear_util`.
 
+    Args:
+      fun: a WrappedFun; unravel: as for `ravel_first_arg`.
+
+    Returns:
+      a WrappedFun of the vector and the rest.
+
     >>> from olympus.experimental.ode import ravel_first_arg_
     >>> from olympus.extend import linear_util
     >>> from olympus.flatten_util import ravel_pytree
     >>> vector, unravel = ravel_pytree((1.0, 2.0))
-    >>> print(ravel_first_arg_(linear_util.wrap_init(lambda y: y[::-1]), unravel).call_wrapped(vector))
+    >>> swap = ravel_first_arg_(linear_util.wrap_init(lambda y: y[::-1]), unravel)
+    >>> print(swap.call_wrapped(vector))
     [2. 1.]
     """
     return ravel_first_arg(fun, unravel)(y_flat, *args)

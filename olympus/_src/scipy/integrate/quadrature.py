@@ -23,10 +23,11 @@ from ...numpy.reductions import argmax, cumsum
 from ...numpy.selection import where
 from ...numpy.statistics import diff
 from ...numpy.ufuncs import absolute, maximum
+from ...transforms.fused import fused
 from ...transforms.jit import jit
 from ...transforms.vmap import vmap
 from ...types import dtypes
-from ...types.shape import canonical_axis
+from ...types.shape import canonical_axis, definitely_equal, less
 from ...types.tree import tree_map
 
 __all__ = ["cumulative_trapezoid", "fixed_quad", "quad", "simpson"]
@@ -56,7 +57,7 @@ def _samples(name: str, y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any]:
     axis = canonical_axis(axis, y.ndim)
     along = y.shape[axis]
     if x.ndim == 1:
-        if x.shape[0] != along:
+        if not definitely_equal(x.shape[0], along):
             raise ValueError(f"{name}: x {typeof(x)} given for y {typeof(y)}; as many places as "
                              f"values on axis {axis}, {along}, are required.")
         h = diff(x)
@@ -92,9 +93,13 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
     >>> print(simpson(onp.arange(5.) ** 3))
     64.0
     """
-    y, h = _samples("simpson", y, x, dx, axis)
+    return _simpson(*_samples("simpson", y, x, dx, axis))
+
+
+@fused
+def _simpson(y: Any, h: Any) -> Any:
     n = y.shape[-1]
-    if n < 3:
+    if less(n, 3):
         return (h * (y[..., :-1] + y[..., 1:]) / 2).sum(-1)
     pairs = (n - 1) // 2 * 2
     total = _parabolas(y[..., :pairs - 1:2], y[..., 1:pairs:2], y[..., 2:pairs + 1:2],
@@ -179,8 +184,8 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
     Gauss–Kronrod rules of 10 and 21 points on intervals of which the worst is halved until their
     errors suffice (Piessens et al., "QUADPACK", 1983). Infinite ends are brought to finite ones by
     x = u / (1 - u²) or a ± u / (1 - u). Under `vmap` each integral has intervals of its own; both
-    modes of derivatives work, with respect to `a`, `b`, `args` and what `func` closes over: those of
-    the rule on the intervals that were found.
+    modes of derivatives work, with respect to `a`, `b`, `args` and what `func` closes over: those
+    of the rule on the intervals that were found.
 
     Args:
       func: `func(x, *args)` of a scalar, real or complex; it is mapped over the places.
@@ -207,7 +212,8 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
     ends = (np.sign(a) if low else 0, np.sign(b) if high else 0)
     if low and high and ends[0] == ends[1]:
         raise ValueError(f"quad: from {a} to {b} given; an interval is required.")
-    a, b = (asarray(v) for v in promote_dtypes("quad", 0.0 if low else a, 0.0 if high else b, inexact=True))
+    a, b = (asarray(v) for v in promote_dtypes(
+        "quad", 0.0 if low else a, 0.0 if high else b, inexact=True))
     return _quad(func, settings, limit, ends, a, b, tuple(args))
 
 

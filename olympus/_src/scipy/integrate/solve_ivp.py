@@ -40,6 +40,11 @@ class OdeSolution(NamedTuple):
     """A solution at every time: called with times, it gives the states, times last.
 
     `ts` [m + 1] are the ends of the steps, `quartics` [m, 5, n] the polynomials of the steps.
+
+    >>> from olympus.scipy.integrate import solve_ivp
+    >>> sol = solve_ivp(lambda t, y: 0 * y + 1, (0., 4.), [0.], dense_output=True).sol
+    >>> print(sol([0.5, 3.0]))
+    [[0.5 3. ]]
     """
 
     ts: Array
@@ -112,7 +117,8 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
     >>> import olympus.numpy as onp
     >>> from olympus.scipy.integrate import solve_ivp
     >>> found = solve_ivp(lambda t, y: -0.5 * y, (0., 10.), [2.], dense_output=True, rtol=1e-6)
-    >>> print(found.success, onp.round(found.sol(onp.array([1., 2.])), 4))
+    >>> with onp.printoptions(precision=4):
+    ...     print(found.success, found.sol(onp.array([1., 2.])))
     True [[1.2131 0.7358]]
     """
     for what, given, wanted in (("method", method, "RK45"), ("events", events, None)):

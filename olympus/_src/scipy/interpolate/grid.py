@@ -19,6 +19,7 @@ from ...numpy.promote import inexact, promote_dtypes
 from ...numpy.selection import where
 from ...numpy.sorting import searchsorted
 from ...types import dtypes
+from ...types.shape import definitely_equal, less
 from ...types.tree import register_pytree_node_class
 
 __all__ = ["RegularGridInterpolator"]
@@ -61,15 +62,17 @@ class RegularGridInterpolator:
                              f"{typeof(self.values)} given; an axis of values for each is "
                              "required.")
         for i, p in enumerate(self.grid):
-            if p.ndim != 1 or p.shape[0] != self.values.shape[i] or p.shape[0] < 2:
-                raise ValueError(f"RegularGridInterpolator: points[{i}] {typeof(p)} given for values"
-                                 f" {typeof(self.values)}; a vector of two or more, as many as the "
-                                 "values' axis has, is required.")
+            if p.ndim != 1 or less(p.shape[0], 2) or not definitely_equal(
+                    p.shape[0], self.values.shape[i]):
+                raise ValueError(f"RegularGridInterpolator: points[{i}] {typeof(p)} given for "
+                                 f"values {typeof(self.values)}; a vector of two or more, as many "
+                                 "as the values' axis has, is required.")
         self.fill_value = None if fill_value is None else asarray(fill_value)
         if fill_value is not None and not dtypes.can_cast(self.fill_value.dtype, self.values.dtype,
                                                           "same_kind"):
-            raise ValueError(f"RegularGridInterpolator: fill_value {typeof(self.fill_value)} given; "
-                             f"a number that values {typeof(self.values)} can hold is required.")
+            raise ValueError("RegularGridInterpolator: fill_value "
+                             f"{typeof(self.fill_value)} given; a number that values "
+                             f"{typeof(self.values)} can hold is required.")
 
     def tree_flatten(self) -> tuple[tuple, tuple]:
         """For pytrees: the arrays, and the method."""
@@ -103,9 +106,9 @@ class RegularGridInterpolator:
         xi = inexact(asarray(xi))
         if xi.ndim == 1:
             xi = xi.reshape(-1, d)
-        if xi.shape[-1] != d:
-            raise ValueError(f"RegularGridInterpolator: places {typeof(xi)} given for a grid of {d} "
-                             "axes; so many coordinates on the last axis are required.")
+        if not definitely_equal(xi.shape[-1], d):
+            raise ValueError(f"RegularGridInterpolator: places {typeof(xi)} given for a grid of "
+                             f"{d} axes; so many coordinates on the last axis are required.")
         cells = [self._cell(p, xi[..., i]) for i, p in enumerate(self.grid)]
         found = self._linear(cells) if method == "linear" else self.values[
             tuple(where(part <= 0.5, i, i + 1) for i, part, _ in cells)]
@@ -134,8 +137,8 @@ class RegularGridInterpolator:
             for (_, part, _), side in zip(cells, corner, strict=True):
                 factor = part if side else 1 - part
                 weight = factor if weight is None else weight * factor
-            value = self.values[tuple(i + side for (i, *_), side in zip(cells, corner, strict=True))]
-            value = value * self._behind(weight)
+            at = tuple(i + side for (i, *_), side in zip(cells, corner, strict=True))
+            value = self.values[at] * self._behind(weight)
             total = value if total is None else total + value
         return total
 

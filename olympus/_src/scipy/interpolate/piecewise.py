@@ -9,11 +9,10 @@ import numpy as np
 
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike
-from ...base.util import real_number
 from ...core.trace import typeof
 from ...lax.linalg.solve import tridiagonal_solve
 from ...numpy.conditions import clip
-from ...numpy.creation import asarray, full, zeros_like
+from ...numpy.creation import asarray, zeros_like
 from ...numpy.indexing import take
 from ...numpy.joining import concatenate, stack
 from ...numpy.manipulation import moveaxis
@@ -23,7 +22,8 @@ from ...numpy.selection import where
 from ...numpy.sorting import argsort, searchsorted
 from ...numpy.statistics import diff
 from ...numpy.ufuncs import absolute, floor_divide, remainder, sign
-from ...types.shape import canonical_axis
+from ...transforms.fused import fused
+from ...types.shape import canonical_axis, definitely_equal, less
 from ...types.tree import register_pytree_node_class
 
 __all__ = ["Akima1DInterpolator", "CubicSpline", "PPoly", "PchipInterpolator", "interp1d"]
@@ -52,12 +52,13 @@ class PPoly:
     def __init__(self, c: ArrayLike, x: ArrayLike, extrapolate: bool | str | None = None,
                  axis: int = 0) -> None:
         c, x = inexact(asarray(c)), inexact(asarray(x))
-        if c.ndim < 2 or x.ndim != 1 or c.shape[1] != x.shape[0] - 1 or not c.shape[0]:
+        if c.ndim < 2 or x.ndim != 1 or not c.shape[0] or not definitely_equal(
+                c.shape[1], x.shape[0] - 1):
             raise ValueError(f"PPoly: c {typeof(c)} and x {typeof(x)} given; [K, m, ...] and "
                              "[m + 1] are required.")
         if extrapolate not in (None, True, False, "periodic"):
-            raise ValueError(f"PPoly: extrapolate {extrapolate!r} given; a bool, None or 'periodic' "
-                             "is required.")
+            raise ValueError(f"PPoly: extrapolate {extrapolate!r} given; a bool, None or "
+                             "'periodic' is required.")
         self.c, self.x = c, x
         self.extrapolate = True if extrapolate is None else extrapolate
         self.axis = canonical_axis(axis, c.ndim - 1)
@@ -89,22 +90,7 @@ class PPoly:
             return self.derivative(nu)(x, extrapolate=extrapolate)
         beyond = self.extrapolate if extrapolate is None else extrapolate
         knots, t = (asarray(v) for v in promote_dtypes("PPoly", self.x, x, inexact=True))
-        if beyond == "periodic":
-            t = knots[0] + remainder(t - knots[0], knots[-1] - knots[0])
-        i = clip(searchsorted(knots, t, side="right") - 1, 0, knots.shape[0] - 2)
-        s = t - knots[i]
-        s = s.reshape(*s.shape, *[1] * (self.c.ndim - 2))
-        pieces = take(self.c, i, axis=1)
-        found = pieces[0]
-        for c in pieces[1:]:
-            found = found * s + c
-        if beyond is False or beyond == 0:
-            inside = ((t >= knots[0]) & (t <= knots[-1])).reshape(s.shape)
-            found = where(inside, found, np.nan)
-        if not self.axis:
-            return found
-        return moveaxis(found, tuple(range(t.ndim)),
-                        tuple(range(self.axis, self.axis + t.ndim)))
+        return _values(self.c, knots, t, beyond=beyond, axis=self.axis)
 
     @api_boundary
     def derivative(self, nu: int = 1) -> PPoly:
@@ -114,7 +100,7 @@ class PPoly:
         c = self.c
         for _ in range(nu):
             degree = np.arange(c.shape[0] - 1, 0, -1).reshape(-1, *[1] * (c.ndim - 1))
-            c = c[:-1] * degree.astype(self.x.dtype) if c.shape[0] > 1 else c * 0
+            c = c[:-1] * degree.astype(self.x.dtype) if len(c) > 1 else c * 0
         return self._with(c)
 
     @api_boundary
@@ -150,13 +136,34 @@ class PPoly:
         return until(asarray(b)) - until(asarray(a))
 
 
+@fused(static=("beyond", "axis"))
+def _values(c: Any, knots: Any, t: Any, *, beyond: bool | str, axis: int) -> Any:
+    """The values of a piecewise polynomial."""
+    if beyond == "periodic":
+        t = knots[0] + remainder(t - knots[0], knots[-1] - knots[0])
+    i = clip(searchsorted(knots, t, side="right") - 1, 0, knots.shape[0] - 2)
+    s = t - knots[i]
+    s = s.reshape(*s.shape, *[1] * (c.ndim - 2))
+    pieces = take(c, i, axis=1)
+    found = pieces[0]
+    for piece in pieces[1:]:
+        found = found * s + piece
+    if beyond is False or beyond == 0:
+        inside = ((t >= knots[0]) & (t <= knots[-1])).reshape(s.shape)
+        found = where(inside, found, np.nan)
+    if not axis:
+        return found
+    return moveaxis(found, tuple(range(t.ndim)),
+                    tuple(range(axis, axis + t.ndim)))
+
+
 def _points(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any, Any, int]:
     """The places, the values with their axis first, and that axis."""
     x, y = (asarray(v) for v in promote_dtypes(name, x, y, inexact=True))
     axis = canonical_axis(axis, y.ndim)
-    if x.ndim != 1 or x.shape[0] != y.shape[axis] or x.shape[0] < least:
-        raise ValueError(f"{name}: x {typeof(x)} and y {typeof(y)} given; a vector of {least} places"
-                         f" or more and as many values on axis {axis} of y are required.")
+    if x.ndim != 1 or less(x.shape[0], least) or not definitely_equal(x.shape[0], y.shape[axis]):
+        raise ValueError(f"{name}: x {typeof(x)} and y {typeof(y)} given; a vector of {least} "
+                         f"places or more and as many values on axis {axis} of y are required.")
     return x, moveaxis(y, axis, 0), axis
 
 
@@ -169,11 +176,16 @@ class _Hermite(PPoly):
     """The piecewise cubic of given values and slopes at the places."""
 
     def __init__(self, x: Any, y: Any, slopes: Any, axis: int, extrapolate: Any) -> None:
-        h = _column(diff(x), y)
-        rise = diff(y, axis=0) / h
-        bend = (slopes[:-1] + slopes[1:] - 2 * rise) / h
-        c = stack([bend / h, (rise - slopes[:-1]) / h - bend, slopes[:-1], y[:-1]])
-        super().__init__(c, x, extrapolate, axis)
+        super().__init__(_cubics(x, y, slopes), x, extrapolate, axis)
+
+
+@fused
+def _cubics(x: Any, y: Any, slopes: Any) -> Any:
+    """The coefficients [4, n - 1, ...] of the cubics with these values and slopes."""
+    h = _column(diff(x), y)
+    rise = diff(y, axis=0) / h
+    bend = (slopes[:-1] + slopes[1:] - 2 * rise) / h
+    return stack([bend / h, (rise - slopes[:-1]) / h - bend, slopes[:-1], y[:-1]])
 
 
 @register_pytree_node_class
@@ -220,9 +232,9 @@ def _spline_slopes(x: Any, y: Any, bc_type: Any) -> Any:
     ends = [bc_type] * 2 if isinstance(bc_type, str) else list(bc_type)
     if len(ends) != 2:
         raise ValueError(f"CubicSpline: bc_type {bc_type!r} given; a name or a pair is required.")
-    if n == 2:      # a line, unless the ends say otherwise
+    if definitely_equal(n, 2):      # a line, unless the ends say otherwise
         ends = [(1, rise[0]) if e == "not-a-knot" else e for e in ends]
-    elif n == 3 and ends == ["not-a-knot"] * 2:       # one parabola
+    elif definitely_equal(n, 3) and ends == ["not-a-knot"] * 2:       # one parabola
         bend = (rise[1] - rise[0]) / (h[0] + h[1])
         return stack([rise[0] - bend * h[0], rise[0] + bend * h[0], rise[1] + bend * h[1]])
     d, w = diff(x), rise
@@ -276,9 +288,9 @@ def _periodic_slopes(d: Any, rise: Any) -> Any:
     h, h_before = _column(d, rise), _column(before, rise)
     rise_before = concatenate([rise[-1:], rise[:-1]])
     rhs = 3 * (h * rise_before + h_before * rise)
-    if n == 1:
+    if definitely_equal(n, 1):
         slopes = rise * 0
-    elif n == 2:        # both corners fall on the other diagonals
+    elif definitely_equal(n, 2):        # both corners fall on the other diagonals
         slopes = stack([(2 * rhs[0] - rhs[1]) / (6 * h[0] + 6 * h[1]) * 2,
                         (2 * rhs[1] - rhs[0]) / (6 * h[0] + 6 * h[1]) * 2])
     else:
@@ -318,16 +330,18 @@ class PchipInterpolator(_Hermite):
         super().__init__(x, y, _monotone_slopes(x, y), axis, extrapolate)
 
 
+@fused
 def _monotone_slopes(x: Any, y: Any) -> Any:
     h = _column(diff(x), y)
     rise = diff(y, axis=0) / h
-    if x.shape[0] == 2:
+    if definitely_equal(x.shape[0], 2):
         return concatenate([rise, rise])
     one, two = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
     turns = rise[:-1] * rise[1:] <= 0
     safe = [where(turns, 1, r) for r in (rise[:-1], rise[1:])]
     inner = where(turns, 0, (one + two) / (one / safe[0] + two / safe[1]))
-    return concatenate([_outer_slope(h, rise)[None], inner, _outer_slope(h[::-1], rise[::-1])[None]])
+    first, last = _outer_slope(h, rise), _outer_slope(h[::-1], rise[::-1])
+    return concatenate([first[None], inner, last[None]])
 
 
 def _outer_slope(h: Any, rise: Any) -> Any:
@@ -359,16 +373,17 @@ class Akima1DInterpolator(_Hermite):
     def __init__(self, x: ArrayLike, y: ArrayLike, axis: int = 0, *, method: str = "akima",
                  extrapolate: bool | None = None) -> None:
         if method not in ("akima", "makima"):
-            raise ValueError(f"Akima1DInterpolator: method {method!r} given; 'akima' or 'makima' is "
-                             "required.")
+            raise ValueError(f"Akima1DInterpolator: method {method!r} given; 'akima' or 'makima' "
+                             "is required.")
         x, y, axis = _points("Akima1DInterpolator", x, y, axis)
-        super().__init__(x, y, _akima_slopes(x, y, method == "makima"), axis,
+        super().__init__(x, y, _akima_slopes(x, y, modified=method == "makima"), axis,
                          False if extrapolate is None else extrapolate)
 
 
-def _akima_slopes(x: Any, y: Any, modified: bool) -> Any:
+@fused(static=("modified",))
+def _akima_slopes(x: Any, y: Any, *, modified: bool) -> Any:
     rise = diff(y, axis=0) / _column(diff(x), y)
-    if x.shape[0] == 2:
+    if definitely_equal(x.shape[0], 2):
         return concatenate([rise, rise])
     before = [2 * rise[0] - rise[1]]
     before.insert(0, 2 * before[0] - rise[0])
@@ -409,8 +424,8 @@ def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, c
     [ 1.  1. nan]
     """
     if bounds_error:
-        raise NotImplementedError("interp1d: bounds_error given; fill_value= is required: a compiled"
-                                  " function cannot raise.")
+        raise NotImplementedError("interp1d: bounds_error given; fill_value= is required: a "
+                                  "compiled function cannot raise.")
     x, y, axis = _points("interp1d", x, y, axis, 1 if kind not in ("linear", "slinear", "cubic")
                          else 2)
     if not assume_sorted:
@@ -448,6 +463,6 @@ def _curve(kind: str, x: Any, y: Any) -> Callable[[Any], Any]:
         "nearest": (middles, "left", 0), "nearest-up": (middles, "right", 0),
     }.get(kind, (None, "", 0))
     if knots is None:
-        raise ValueError(f"interp1d: kind {kind!r} given; 'linear', 'nearest', 'nearest-up', 'zero',"
-                         " 'slinear', 'cubic', 'previous' or 'next' is required.")
+        raise ValueError(f"interp1d: kind {kind!r} given; 'linear', 'nearest', 'nearest-up', "
+                         "'zero', 'slinear', 'cubic', 'previous' or 'next' is required.")
     return lambda at: y[clip(searchsorted(knots, at, side=side) + shift, 0, last)]

@@ -3,8 +3,8 @@
 Sources: Moré, "The Levenberg–Marquardt algorithm: implementation and theory" (1978), for scaling;
 Nielsen, "Damping parameter in Marquardt's method" (1999), for damping; Kanzow, Yamashita &
 Fukushima, "Levenberg–Marquardt methods with strong local convergence properties for solving
-nonlinear equations with convex constraints" (2004), for bounds; Triggs et al., "Bundle adjustment: a
-modern synthesis" (2000), for losses.
+nonlinear equations with convex constraints" (2004), for bounds; Triggs et al., "Bundle adjustment:
+a modern synthesis" (2000), for losses.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.trigonometry import arctan
 from ...numpy.ufuncs import absolute, maximum
-
 from ...transforms.autodiff import grad
 from ...transforms.flatten_util import ravel_pytree
 from ...transforms.jacobians import jacfwd

@@ -43,7 +43,13 @@ __all__ = ["OptimizeResults", "bound_vector", "minimize", "stationarity", "tange
 
 
 class OptimizeResults(NamedTuple):
-    """What `minimize` found; the fields have SciPy's names."""
+    """What `minimize` found; the fields have SciPy's names.
+
+    >>> from olympus.scipy.optimize import minimize
+    >>> found = minimize(lambda x: (x - 3.) ** 2, 0., method="BFGS")
+    >>> print(found.x, found.success, found.status)
+    3.0 True 0
+    """
 
     x: Array                # where the function is least
     success: Array | bool   # whether the conditions for a minimum are met
@@ -113,8 +119,8 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
         raise ValueError(f"minimize: method {method!r} given; 'BFGS', 'L-BFGS-B' or 'Newton-CG' is "
                          "required.")
     if bounds is not None and name != "l-bfgs-b":
-        raise ValueError(f"minimize: bounds and method {method!r} given; 'L-BFGS-B' is the one that "
-                         "takes bounds.")
+        raise ValueError(f"minimize: bounds and method {method!r} given; 'L-BFGS-B' is the one "
+                         "that takes bounds.")
     chosen = dict(_OPTIONS) if tol is None else {**_OPTIONS, "gtol": float(tol)}
     for key, value in (options or {}).items():
         key = _ALIASES.get(key, key)
