@@ -219,10 +219,11 @@ def optimal_step_size(last_step: ArrayLike, mean_error_ratio: ArrayLike, safety:
     >>> print(f"{optimal_step_size(1.0, 0.0):.3f} {optimal_step_size(1.0, 32.0):.3f}")
     10.000 0.450
     """
-    least = where(mean_error_ratio < 1, 1.0, dfactor)
-    # An error of zero divides by zero: it takes the largest step.
-    factor = clip(safety / mean_error_ratio ** (1 / order), least, ifactor)
-    return where(mean_error_ratio == 0, last_step * ifactor, last_step * factor)
+    ratio = asarray(mean_error_ratio)
+    none = ratio == 0
+    factor = clip(safety / where(none, 1, ratio) ** (1 / order), where(ratio < 1, 1.0, dfactor),
+                  ifactor)
+    return last_step * where(none, ifactor, factor)
 
 
 class Progress(NamedTuple):
