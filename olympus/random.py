@@ -13,6 +13,7 @@ from ._src.random.continuous import (
     maxwell,
     normal,
     pareto,
+    power,
     rayleigh,
     triangular,
     truncated_normal,
@@ -42,18 +43,23 @@ from ._src.random.keys import (
 )
 from ._src.random.gamma import gamma, loggamma, random_gamma_p
 from ._src.random.from_gamma import ball, beta, chisquare, dirichlet, f, generalized_normal, t
-from ._src.random.counts import poisson
+from ._src.random.counts import logseries, negative_binomial, poisson, zipf
+from ._src.random.directions import vonmises
 from ._src.random.multivariate import multivariate_normal, orthogonal
+from ._src.random.noncentral import noncentral_chisquare, noncentral_f
 from ._src.random.trials import binomial, multinomial
+from ._src.random.urns import hypergeometric, multivariate_hypergeometric
 
 __all__ = [
     "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
     "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
-    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype",
-    "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial",
-    "multivariate_normal", "normal", "orthogonal", "pareto", "permutation", "poisson", "rademacher",
-    "randint", "random_gamma_p", "rayleigh", "split", "t", "triangular", "truncated_normal",
-    "uniform", "wald", "weibull_min", "wrap_key_data",
+    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "hypergeometric", "key",
+    "key_data", "key_dtype", "key_impl", "laplace", "loggamma", "logistic", "lognormal",
+    "logseries", "maxwell", "multinomial", "multivariate_hypergeometric", "multivariate_normal",
+    "negative_binomial", "noncentral_chisquare", "noncentral_f", "normal", "orthogonal", "pareto",
+    "permutation", "poisson", "power", "rademacher", "randint", "random_gamma_p", "rayleigh",
+    "split", "t", "triangular", "truncated_normal", "uniform", "vonmises", "wald", "weibull_min",
+    "wrap_key_data", "zipf",
 ]
 
 _publish(__name__)

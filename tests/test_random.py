@@ -43,6 +43,13 @@ def test_frozen(row):
     check(row, random.key)
 
 
+@pytest.mark.parametrize("row", [
+    pytest.param(row, marks=() if row[4] == (5,) and row[1] else pytest.mark.slow)
+    for row in random_frozen.OTHERS], ids=lambda r: f"{r[0]}-{r[1]}")
+def test_frozen_of_other_samplers(row):
+    check(row, random.key)
+
+
 @pytest.mark.parametrize("row", random_frozen.FROZEN[::7], ids=lambda r: f"{r[0]}-{r[1]}")
 def test_frozen_raw_keys(row):
     check(row, random.PRNGKey)

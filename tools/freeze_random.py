@@ -117,6 +117,8 @@ def spell(value):
     """One element so that its own dtype reads it back exactly."""
     if value.dtype.kind == "u":
         return f"0x{int(value):0{2 * value.dtype.itemsize}X}"
+    if value.dtype.kind == "c":
+        return f"complex({spell(value.real)}, {spell(value.imag)})"
     if value.dtype.kind in "ib":
         return repr(value.item())
     return repr(float(str(value))) if value.dtype.itemsize >= 4 else repr(float(value))

@@ -15,7 +15,8 @@ from ..numpy import promote
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
 
-__all__ = ["Dims", "any_of", "draw_shape", "float_dtype", "parameter", "refuse_complex", "shape_of"]
+__all__ = ["Dims", "any_of", "draw_shape", "float_dtype", "integer_dtype", "parameter",
+           "refuse_complex", "shape_of"]
 
 Dims = tuple[int, ...]
 
@@ -26,6 +27,15 @@ def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
     if dtypes.scalar_kind(found) not in kinds:
         what = "float or complex" if "c" in kinds else "float"
         raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; a {what} dtype is "
+                         "required; convert the result with astype.")
+    return found
+
+
+def integer_dtype(name: str, dtype: Any) -> Any:
+    """The canonical dtype of counts; None is the default int. ValueError for other kinds."""
+    found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(name, dtype)
+    if not dtypes.is_integer(found):
+        raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; an integer dtype is "
                          "required; convert the result with astype.")
     return found
 

@@ -31,9 +31,9 @@ from .arguments import draw_shape, float_dtype, parameter
 from .keys import random_bits_p, random_split_p, typed, typed_scalar
 
 __all__ = [
-    "bits", "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic",
-    "lognormal", "maxwell", "normal", "pareto", "rademacher_signs", "rayleigh", "triangular",
-    "truncated_normal", "uniform", "unit", "wald", "weibull_min",
+    "bits", "cauchy", "double_sided_maxwell", "drawn_with", "exponential", "gumbel", "laplace",
+    "logistic", "lognormal", "maxwell", "normal", "pareto", "power", "rademacher_signs", "rayleigh",
+    "triangular", "truncated_normal", "uniform", "unit", "wald", "weibull_min",
 ]
 
 Dims = tuple[int, ...]
@@ -501,8 +501,9 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
                         shape=draw_shape("weibull_min", shape, scale, concentration))
 
 
-def _with(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
-          out_sharding: Any) -> Any:
+def drawn_with(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
+               out_sharding: Any) -> Any:
+    """A program's draws after checks of the key, the parameters, the shape and the dtype."""
     typed_aval(key, name)
     drawn = program(key, *params, shape=draw_shape(name, shape, *params),
                     dtype=float_dtype(name, dtype))
@@ -533,7 +534,35 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
     >>> print(x.min().round(1), x.mean().round(1))
     1.0 1.5
     """
-    return _with("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
+    return drawn_with("pareto", _pareto, key, (b,), shape, dtype, out_sharding)
+
+
+@fused(static=("shape", "dtype"))
+def _power(key: Any, a: Any, *, shape: Dims, dtype: Any) -> Any:
+    u = sub(1.0, unit(typed(key), shape, dtype))
+    return transcendental.pow(u, div(1.0, parameter(a, dtype, shape)))
+
+
+def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
+          *, out_sharding: ShardingLike = None) -> Array:
+    """Numbers in (0, 1] of density a x ** (a-1): uniform ones to the power 1/a.
+
+    Args:
+      key: a single key.
+      a: > 0; an array that broadcasts to the shape.
+      shape: the result's shape; None is that of `a`.
+      dtype: a float dtype; None is the default one.
+      out_sharding: where the result is; see `lax.with_sharding_constraint`.
+
+    Returns:
+      An array of that shape and dtype, differentiable in `a`; of mean a / (a + 1).
+
+    >>> from olympus import random
+    >>> x = random.power(random.key(0), 4.0, (10000,))
+    >>> print(x.mean().round(1))
+    0.8
+    """
+    return drawn_with("power", _power, key, (a,), shape, dtype, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -561,7 +590,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
     >>> print((x * x).mean().round())
     8.0
     """
-    return _with("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
+    return drawn_with("rayleigh", _rayleigh, key, (scale,), shape, dtype, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -589,7 +618,7 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
     >>> print(x.mean().round(1))
     1.1
     """
-    return _with("lognormal", _lognormal, key, (sigma,), shape, dtype, out_sharding)
+    return drawn_with("lognormal", _lognormal, key, (sigma,), shape, dtype, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -622,7 +651,8 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     >>> print(x.mean().round(1))
     2.0
     """
-    return _with("triangular", _triangular, key, (left, mode, right), shape, dtype, out_sharding)
+    return drawn_with("triangular", _triangular, key, (left, mode, right), shape, dtype,
+                      out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -657,4 +687,4 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
     >>> print(x.mean().round(1))
     0.5
     """
-    return _with("wald", _wald, key, (mean,), shape, dtype, out_sharding)
+    return drawn_with("wald", _wald, key, (mean,), shape, dtype, out_sharding)

@@ -31,7 +31,7 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.shape import canonical_axis, canonical_shape, less, prod
 from ..types.sharding import ShardingLike
-from .arguments import draw_shape, parameter
+from .arguments import draw_shape, integer_dtype, parameter
 from .continuous import gumbel_of, precision_mode, rademacher_signs, subkeys, typed_aval, unit
 from .keys import random_bits_p, typed
 
@@ -230,10 +230,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     1 4.0
     """
     typed_aval(key, "geometric")
-    dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("geometric", dtype)
-    if not dtypes.is_integer(dtype):
-        raise ValueError(f"geometric: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
-                         "required; convert the result with astype.")
+    dtype = integer_dtype("geometric", dtype)
     p = promote.plain(promote.operand("geometric", p))
     drawn = _geometric(key, p, shape=draw_shape("geometric", shape, p), dtype=dtype)
     return constrain("geometric", drawn, out_sharding)

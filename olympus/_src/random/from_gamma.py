@@ -22,6 +22,7 @@ from ..types.shape import canonical_shape, static_int
 from ..types.sharding import ShardingLike
 from .arguments import Dims, draw_shape, float_dtype, parameter, shape_of
 from .continuous import (
+    drawn_with,
     exponential_of,
     rademacher_signs,
     standard_normal,
@@ -32,14 +33,6 @@ from .gamma import check_method, gamma_of
 from .keys import typed
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", "t"]
-
-
-def _drawn(name: str, program: Any, key: Any, params: tuple, shape: Any, dtype: Any,
-           out_sharding: Any) -> Any:
-    typed_aval(key, name)
-    drawn = program(key, *params, shape=draw_shape(name, shape, *params),
-                    dtype=float_dtype(name, dtype))
-    return constrain(name, drawn, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -74,7 +67,7 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
     0.25
     """
     check_method("beta", method)
-    return _drawn("beta", _beta, key, (a, b), shape, dtype, out_sharding)
+    return drawn_with("beta", _beta, key, (a, b), shape, dtype, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -149,7 +142,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
     3.0
     """
     check_method("chisquare", method)
-    return _drawn("chisquare", _chisquare, key, (df,), shape, dtype, out_sharding)
+    return drawn_with("chisquare", _chisquare, key, (df,), shape, dtype, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -178,7 +171,7 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
     >>> print(x.mean().round(1))
     1.1
     """
-    return _drawn("f", _f, key, (dfnum, dfden), shape, dtype, out_sharding)
+    return drawn_with("f", _f, key, (dfnum, dfden), shape, dtype, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -208,7 +201,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     >>> print(f"{x.var():.1f}")
     1.3
     """
-    return _drawn("t", _t, key, (df,), shape, dtype, out_sharding)
+    return drawn_with("t", _t, key, (df,), shape, dtype, out_sharding)
 
 
 def _generalized_normal_of(key: Any, p: Any, shape: Dims, dtype: Any) -> Any:
@@ -242,8 +235,8 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
     >>> print(x.var().round(1))
     0.5
     """
-    return _drawn("generalized_normal", _generalized_normal, key, (p,), shape, dtype,
-                  out_sharding)
+    return drawn_with("generalized_normal", _generalized_normal, key, (p,), shape, dtype,
+                      out_sharding)
 
 
 @fused(static=("shape", "d", "dtype"))
