@@ -31,6 +31,7 @@ from ._src.random.discrete import (
     randint,
 )
 from ._src.random.keys import (
+    Key,
     PRNGKey,
     clone,
     fold_in,
@@ -51,7 +52,7 @@ from ._src.random.trials import binomial, multinomial
 from ._src.random.urns import hypergeometric, multivariate_hypergeometric
 
 __all__ = [
-    "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "Key", "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
     "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
     "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "hypergeometric", "key",
     "key_data", "key_dtype", "key_impl", "laplace", "loggamma", "logistic", "lognormal",

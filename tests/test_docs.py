@@ -10,6 +10,7 @@ import inspect
 import pkgutil
 import re
 import types
+import typing
 from pathlib import Path
 
 import api_index
@@ -90,8 +91,9 @@ EXCEPTIONS = {
     "olympus.tree_util.GetAttrKey": OF_JAXLIB, "olympus.tree_util.PyTreeDef": OF_JAXLIB,
     "olympus.tree_util.SequenceKey": OF_JAXLIB,
 }
-# What has words of its own elsewhere: an option's `doc`, an alias' origin, C++.
-OTHERWISE = (Option, functools.partial, types.GenericAlias, types.BuiltinFunctionType)
+# What has words of its own elsewhere: an option's `doc`, an alias' origin, a type's, C++.
+OTHERWISE = (Option, functools.partial, types.GenericAlias, types.BuiltinFunctionType,
+             typing.NewType)
 
 
 def lacking(value):

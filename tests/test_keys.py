@@ -7,7 +7,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax
+from olympus import lax, random
 
 KEY = olympus.random.key(0)
 KEYS = onp.stack([KEY, olympus.random.key(1), KEY])     # their two words differ in the second only
@@ -64,3 +64,38 @@ def test_other_operators_refuse_keys(use):
         use(KEY, KEY)
     with pytest.raises(TypeError, match=r"key<fry>\[\]"):
         olympus.jit(use)(KEY, KEY)
+
+
+# Arrays of keys are moved whole, whatever the number of their words.
+
+MOVES = {
+    "where": lambda xp, k, w: xp.where(w if xp is onp else w[:, None], k, k[::-1]),
+    "set": lambda xp, k, w: (k.at[1].set(k[0]) if xp is onp else k[[0, 0, 2]]),
+    "concatenate": lambda xp, k, w: xp.concatenate([k, k[:1]]),
+    "stack": lambda xp, k, w: xp.stack([k, k]),
+    "take": lambda xp, k, w: xp.take(k, np.array([2, 0]), axis=0),
+    "roll": lambda xp, k, w: xp.roll(k, 1, 0),
+    "flip": lambda xp, k, w: xp.flip(k, 0),
+    "expand": lambda xp, k, w: xp.expand_dims(k, 1),
+    "repeat": lambda xp, k, w: xp.repeat(k, 2, 0),
+    "mask": lambda xp, k, w: k[w],
+}
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "philox2x32", "rbg"])
+@pytest.mark.parametrize("move", MOVES.values(), ids=MOVES)
+def test_moves_take_whole_keys(move, impl):
+    keys = random.split(random.key(1, impl=impl), 3)
+    words, where = np.asarray(random.key_data(keys)), np.array([True, False, True])
+    found = move(onp, keys, where)
+    assert found.dtype == keys.dtype
+    np.testing.assert_array_equal(random.key_data(found), move(np, words, where))
+
+
+def test_keys_on_their_devices():
+    keys = random.split(random.key(1, impl="rbg"), 4)
+    part, = keys.addressable_shards
+    assert part.index == (slice(0, 4, None),) and (part.data == keys).all()
+    assert (keys.addressable_data(0) == keys).all()
+    assert keys.on_device_size_in_bytes() == keys.nbytes == 64
+    assert keys.unsafe_buffer_pointer() != keys.copy().unsafe_buffer_pointer()

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NewType
 
 import numpy as np
 
-from ..backend.array import register_holder
+from ..backend.array import Shard, register_holder
 from ..base import config, lib
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import reuse, tags
@@ -30,12 +30,14 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, static_int
 from .generators import GENERATORS, Generator
 
-__all__ = ["KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "generator_of", "key",
+__all__ = ["Key", "KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "generator_of", "key",
            "key_data", "key_dtype", "key_impl", "random_bits_p", "random_clone_p",
            "random_fold_in_p", "random_seed_p", "random_split_p", "random_unwrap_p",
            "random_wrap_p", "seeded", "split", "typed", "typed_scalar", "wrap_key_data"]
 
 Dims = tuple[int, ...]
+# For annotations: an array of typed keys.
+Key = NewType("Key", Array)
 U32 = dtypes.as_dtype("uint32")
 _WIDTHS = (8, 16, 32, 64)
 
@@ -205,6 +207,26 @@ class PRNGKeyArray(lib.Array):
     device = property(operator.attrgetter("_base_array.device"), doc="The device or sharding.")
     sharding = property(operator.attrgetter("_base_array.sharding"), doc="Where the keys are.")
     committed = property(operator.attrgetter("_base_array.committed"), doc="Bound to its device?")
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts on the devices of this process."""
+        return [Shard(part.device, self.sharding, self.shape, self.dtype.wrap(part.data))
+                for part in self._base_array.addressable_shards]
+
+    global_shards = addressable_shards
+
+    def addressable_data(self, index: int) -> PRNGKeyArray:
+        """The keys on one of the devices."""
+        return self.addressable_shards[index].data
+
+    def on_device_size_in_bytes(self) -> int:
+        """Bytes that the keys take on their devices."""
+        return self._base_array.on_device_size_in_bytes()
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the key words, on one device."""
+        return self._base_array.unsafe_buffer_pointer()
+
     is_fully_addressable = property(lambda self: True, doc="Whether all of it is in this process.")
     is_fully_replicated = property(operator.attrgetter("_base_array.is_fully_replicated"),
                                    doc="Whether each device holds all of it.")
@@ -380,6 +402,7 @@ def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
         raise TypeError(f"{name}: a random key {seed.aval} given; an integer seed is required; "
                         "derive keys from keys with random.split or random.fold_in.")
     if isinstance(seed, (int, np.integer, np.bool_)):
+        seed = bool(seed) if isinstance(seed, np.bool_) else seed
         if not -2**63 <= seed < 2**64 or (isinstance(seed, int) and seed >= 2**63):
             raise OverflowError(f"{name}: seed {seed} given; an integer that fits 64 bits is "
                                 "required.")
