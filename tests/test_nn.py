@@ -173,3 +173,28 @@ def test_initializer_errors(call):
         call(nn.initializers)
     with pytest.raises(ValueError, match="standardize"):
         nn.standardize(X, algorithm="no")
+
+
+@pytest.mark.parametrize("shape, axis", [((6, 3), -1), ((3, 6), -1), ((2, 3, 5), 0), ((4, 4), 0)])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_orthogonal_weights_have_orthonormal_rows_or_columns(shape, axis, dtype):
+    w = nn.initializers.orthogonal(2.0, axis, dtype)(random.key(0), shape)
+    assert w.shape == shape and w.dtype == dtype
+    flat = np.moveaxis(np.asarray(w), axis, -1).reshape(-1, shape[axis])
+    short = flat if flat.shape[0] >= flat.shape[1] else flat.T
+    np.testing.assert_allclose(short.conj().T @ short, 4 * np.eye(short.shape[1]), atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 4), (4, 3, 3, 3), (1, 2, 3, 2, 3)], ids=len)
+def test_delta_orthogonal_kernels_are_orthogonal_in_the_middle_alone(shape):
+    w = np.asarray(nn.initializers.delta_orthogonal()(random.key(1), shape))
+    middle = w[tuple((n - 1) // 2 for n in shape[:-2])]
+    np.testing.assert_allclose(middle @ middle.T, np.eye(shape[-2]), atol=1e-5)
+    np.testing.assert_allclose((w**2).sum(), shape[-2], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name, shape", [
+    ("orthogonal", (3,)), ("delta_orthogonal", (3, 3)), ("delta_orthogonal", (3, 3, 4, 2))])
+def test_orthogonal_weights_refuse_shapes_in_words(name, shape):
+    with pytest.raises(ValueError, match=f"{name}: shape"):
+        getattr(nn.initializers, name)()(random.key(0), shape)

@@ -13,16 +13,19 @@ from ..lax.sharding import constrain
 from ..lax.transcendental import cos, log1p, sin, sqrt
 from ..numpy import creation
 from ..numpy import ufuncs as uf
+from ..numpy.manipulation import moveaxis, reshape
 from ..random import continuous as samplers
 from ..random.keys import split
+from ..random.multivariate import orthogonal as matrices
 from ..types import dtypes
-from ..types.shape import canonical_shape, prod
+from ..types.shape import canonical_axis, canonical_shape, floor_div, less, prod
 from ..types.sharding import ShardingLike
 
 __all__ = [
-    "Initializer", "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
-    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones",
-    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
+    "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal",
+    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
+    "xavier_uniform", "zeros",
 ]
 
 # Standard deviations of a normal law cut off at ±2, and of a complex one cut off at radius 2.
@@ -404,6 +407,71 @@ def he_normal(in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] =
     """
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis,
                             dtype)
+
+
+def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+               ) -> Initializer:
+    """An initializer of matrices with orthonormal rows or columns, uniform among those.
+
+    Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural
+    networks" (2014).
+
+    Args:
+      scale: a factor.
+      column_axis: the axis of outputs; all others together are the inputs.
+      dtype: the dtype, floating or complex, unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer` of arrays of at least two axes: their products with themselves, over the
+      longer side, are scale² times the identity.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> from olympus.nn import initializers
+    >>> w = initializers.orthogonal()(olympus.random.key(0), (20, 3))
+    >>> print(onp.allclose(w.T @ w, onp.eye(3), atol=1e-5))
+    True
+    """
+    def make(key: Any, shape: Any, dtype: Any) -> Any:
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal: shape {shape} given; at least two axes are required.")
+        axis = canonical_axis(column_axis, len(shape), "orthogonal")
+        others = shape[:axis] + shape[axis + 1:]
+        matrix = matrices(key, prod(others), (), dtype, shape[axis])
+        return _scaled(moveaxis(reshape(matrix, (*others, shape[axis])), -1, axis), scale)
+
+    return _initializer(make, dtype)
+
+
+def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
+                     dtype: DTypeLike | None = None) -> Initializer:
+    """An initializer of convolutions that are orthogonal at the kernel's middle, and 0 elsewhere.
+
+    Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
+
+    Args:
+      scale: a factor.
+      column_axis: the axis of outputs of the orthogonal matrix.
+      dtype: the dtype, floating or complex, unless the call names one; None is the default float.
+
+    Returns:
+      An `Initializer` of kernels of one to three spatial axes, then inputs, then as many outputs or
+      more. ValueError for others.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> from olympus.nn import initializers
+    >>> w = initializers.delta_orthogonal()(olympus.random.key(0), (3, 3, 2, 4))
+    >>> print(onp.allclose(w[1, 1] @ w[1, 1].T, onp.eye(2), atol=1e-5), w[0].any())
+    True False
+    """
+    def make(key: Any, shape: Any, dtype: Any) -> Any:
+        if not 3 <= len(shape) <= 5 or less(shape[-1], shape[-2]):
+            raise ValueError(f"delta_orthogonal: shape {shape} given; three to five axes are "
+                             "required, the last of them at least as long as the one before.")
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
+        middle = tuple([floor_div(n - 1, 2) for n in shape[:-2]])
+        return creation.zeros(shape, dtype).at[middle].set(matrix)
+
+    return _initializer(make, dtype)
 
 
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal

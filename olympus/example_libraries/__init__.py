@@ -1,0 +1,10 @@
+"""Small libraries written with Olympus, to be read: `optimizers` and `stax`."""
+
+from .._src.base.util import submodule as _submodule
+
+__all__: list[str] = []
+
+
+def __getattr__(name: str) -> object:
+    """A module of this package."""
+    return _submodule(__name__, name)
