@@ -303,7 +303,7 @@ def adam(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike = 0
 
     >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.adam(0.1)
-    >>> print(params(update(0, 2.0, init(1.0))))
+    >>> print(params(update(0, 2.0, init(1.0))).round(3))
     0.9
     """
     rate = make_schedule(step_size)
@@ -334,7 +334,7 @@ def adamax(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike =
 
     >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.adamax(0.1)
-    >>> print(params(update(0, 2.0, init(1.0))))
+    >>> print(params(update(0, 2.0, init(1.0))).round(3))
     0.9
     """
     rate = make_schedule(step_size)
