@@ -1,6 +1,7 @@
 """Using a random key twice: found wherever it happens, named with both lines; other uses pass."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import olympus
 from olympus import lax, random
 from olympus import numpy as onp
+from olympus._src.core import reuse
 from olympus.errors import KeyReuseError
 from olympus.experimental import key_reuse
 
@@ -145,6 +147,10 @@ ONCE = {
             np.array([True, False]), random.split(key)),
     "vmap-of-while": lambda key: olympus.jit(olympus.vmap(
         lambda k: steps(k, random.split)[0]))(random.split(key)),
+    "vmap-of-cond-of-places": lambda key: olympus.jit(olympus.vmap(lambda p, ks: lax.cond(
+        p, lambda ks: random.normal(lax.dynamic_slice(ks, (0,), (1,))[0]),
+        lambda ks: random.normal(ks.at[0].set(ks[1])[0]), ks)))(
+            np.array([True, False]), random.split(key, (2, 3))),
     "grad": lambda key: olympus.grad(noisy)(2., key),
     "jit-grad-scan": lambda key: olympus.jit(olympus.grad(
         lambda x, ks: lax.scan(lambda c, k: (noisy(c, k), c), x, ks)[0]))(2., random.split(key, 3)),
@@ -239,3 +245,43 @@ def test_a_function_is_checked_without_running_it():
     with olympus.debug_key_reuse(False), pytest.raises(KeyReuseError, match="after it was used"):
         key_reuse.check_key_reuse(two_lines, KEY(0))
     assert issubclass(KeyReuseError, TypeError)
+
+
+def work(fun):
+    """How many Python functions a check of it enters, traced beforehand."""
+    program = olympus.make_olympuspr(fun)(KEY(0)).olympuspr
+    count = 0
+
+    def profile(frame, event, arg):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        reuse.summary(program)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def drawn(n):
+    def fun(key):
+        for _ in range(n):
+            key, _ = next_key(key)
+        return key
+    return fun
+
+
+def looped(n):
+    fun = next_key
+    for _ in range(n):
+        fun = (lambda inner: lambda key, _: (
+            lax.scan(inner, key, None, length=5)[0], 0.))(fun)
+    return lambda key: fun(key, None)[0]
+
+
+@pytest.mark.parametrize("make, small", [(drawn, 20), (looped, 3)], ids=["length", "depth"])
+def test_work_is_linear_in_the_size_of_the_program(make, small):
+    work(make(1))
+    one, two, three = (work(make(n * small)) for n in (1, 2, 3))
+    assert three - two < 1.1 * (two - one)

@@ -20,7 +20,9 @@ from ..base import errors, source
 from ..base.config import debug_key_reuse
 from ..types import dtypes
 from ..types.shape import is_static
+from .context import ThreadState
 from .ir import ClosedOlympuspr, Literal, Olympuspr
+from .trace import enter, leave
 
 __all__ = ["Cell", "Cells", "Use", "applied", "body", "broadcast", "chosen", "chosen_each",
            "concatenated", "inputs_used", "keep", "read", "reshaped", "reversed_", "same",
@@ -163,9 +165,7 @@ class Use:
         """Keep what an equation makes of known operands."""
         values = self._values(eqn)
         if self.known and values is not None and not eqn.effects:
-            out = eqn.primitive.bind(*values, **eqn.params)
-            outs = out if eqn.primitive.multiple_results else [out]
-            self.known.update(zip(eqn.outvars, outs, strict=True))
+            self.known.update(zip(eqn.outvars, _run(eqn, values), strict=True))
 
     def _values(self, eqn: Any, given: Sequence[Any] = ()) -> list[Any] | None:
         """An equation's operands, those of `given` that are not None first; None if not known."""
@@ -194,10 +194,9 @@ class Use:
             self.chooses = True
             return None
         every = np.concatenate(keys)
-        out = eqn.primitive.bind(*values, **eqn.params)
-        outs = out if eqn.primitive.multiple_results else [out]
         return [_reshaped(every[np.asarray(x).reshape(-1)], v.aval.shape)
-                if _is_key(v.aval) else None for v, x in zip(eqn.outvars, outs, strict=True)]
+                if _is_key(v.aval) else None
+                for v, x in zip(eqn.outvars, _run(eqn, values), strict=True)]
 
     def rows(self, cells: Cells, shape: Sequence[Any]) -> Cells:
         """New cells for the results of all iterations, used if those of one are."""
@@ -211,6 +210,16 @@ class Use:
             if x is not None and len(x):
                 self._mark([(cell, (*places, *self.where))
                             for cell in x.reshape(len(x), -1)[:, position]])
+
+
+def _run(eqn: Any, values: Sequence[Any]) -> Sequence[Any]:
+    """An equation's results, computed now: a rule may ask while a function is traced."""
+    outer = enter(ThreadState.trace)
+    try:
+        out = eqn.primitive.bind(*values, **eqn.params)
+    finally:
+        leave(outer)
+    return out if eqn.primitive.multiple_results else [out]
 
 
 def _either(*found: tuple[Cell, Places | None]) -> Cell:
