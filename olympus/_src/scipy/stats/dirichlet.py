@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...base.typing import Array, ArrayLike
+from ...lax.special.classical import lgamma
 from ...numpy.conditions import where
 from ...numpy.elementary import exp
 from ...numpy.joining import concatenate
@@ -15,7 +16,6 @@ from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import definitely_equal
 from ..special.entropy import xlogy
-from ..special.gammas import gammaln
 
 __all__ = ["logpdf", "pdf"]
 
@@ -55,8 +55,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     inside = all_of((x >= 0) & (x <= 1), 0) & (abs(sum_of(x, 0) - 1.0) <= slack)
     alpha = alpha.reshape(-1, *[1] * (x.ndim - 1))
     safe = where(inside, x, 1.0 / n)
-    value = (sum_of(xlogy(alpha - 1.0, safe), 0) + gammaln(sum_of(alpha, 0))
-             - sum_of(gammaln(alpha), 0))
+    value = (sum_of(xlogy(alpha - 1.0, safe), 0) + lgamma(sum_of(alpha, 0))
+             - sum_of(lgamma(alpha), 0))
     return where(all_of(alpha > 0, 0), where(inside, value, -math.inf), math.nan)
 
 

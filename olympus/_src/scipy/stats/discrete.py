@@ -9,7 +9,7 @@ from ...loops.while_loop import fori_loop
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, expm1, floor, log, log1p
 from ...numpy.ufuncs import maximum, minimum
-from ...random import counts, discrete
+from ...random import counts, discrete, trials
 from ..special.entropy import xlog1py, xlogy
 from ..special.gammas import betainc, betaln, gammainc, gammaincc
 from .distribution import Discrete, published
@@ -99,6 +99,9 @@ class Binom(Discrete):
 
     def var(self, n: Any, p: Any) -> Any:
         return n * p * (1.0 - p)
+
+    def draw(self, key: Any, shape: Any, dtype: Any, n: Any, p: Any) -> Any:
+        return trials.binomial(key, n, p, shape, dtype)
 
 
 class Betabinom(Discrete):

@@ -9,17 +9,17 @@ from typing import Any
 from ...base.typing import Array, ArrayLike, Shape
 from ...nn.activations import logsumexp
 from ...numpy.correlation import cov as covariance_of
-from ...numpy.creation import ones
+from ...numpy.creation import ones, zeros
 from ...numpy.elementary import exp, log, sqrt
 from ...numpy.linalg.systems import cholesky, inv
 from ...numpy.manipulation import broadcast_to, moveaxis
-from ...numpy.products import diagonal, matmul
+from ...numpy.products import diagonal
 from ...numpy.promote import promote_dtypes, to_array
 from ...numpy.reductions import sum as sum_of
 from ...random.arguments import refuse_complex
-from ...random.continuous import normal
 from ...random.discrete import choice
 from ...random.keys import split
+from ...random.multivariate import multivariate_normal
 from ...transforms.fused import fused
 from ...types.shape import canonical_shape, definitely_equal, less
 from ...types.tree import register_pytree_node_class
@@ -243,9 +243,9 @@ class gaussian_kde:
         which, noise = split(key)
         shape = canonical_shape(shape, "gaussian_kde.resample")
         centres = self.dataset[:, choice(which, self.n, shape, p=self.weights)]
-        z = normal(noise, (*shape, self.d), self.dataset.dtype)
-        lower = cholesky(self.covariance)
-        return centres + moveaxis(matmul(lower, z[..., None])[..., 0], -1, 0)
+        apart = multivariate_normal(noise, zeros(self.d, self.dataset.dtype), self.covariance,
+                                    shape, self.dataset.dtype)
+        return centres + moveaxis(apart, -1, 0)
 
     def _points(self, name: str, points: Any) -> Any:
         refuse_complex(f"gaussian_kde.{name}", points)

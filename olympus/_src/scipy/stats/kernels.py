@@ -13,13 +13,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ...lax.special.classical import lgamma
 from ...lax.special.incomplete_gamma import stirling
 from ...lax.special.series import log1p_minus
 from ...numpy.conditions import where
 from ...numpy.elementary import log, log1p
 from ...types import dtypes
 from ..special.entropy import xlogy
-from ..special.gammas import betainc, betaln, gammainc, gammaincc, gammaln
+from ..special.gammas import betainc, betaln, gammainc, gammaincc
 
 __all__ = ["log_beta_cdf", "log_beta_density", "log_gamma_cdf", "log_gamma_density", "log_gamma_sf",
            "log1p_square", "log_of", "stirling_error"]
@@ -32,7 +33,7 @@ def stirling_error(a: Any) -> Any:
     """ln Γ(a+1) - ln √(2πa) - a ln a + a for a > 0."""
     big = a >= _LARGE
     low = where(big, 1.0, a)
-    below = gammaln(low + 1.0) - (low + 0.5) * log(low) + low - _HALF_LOG_TWICE_PI
+    below = lgamma(low + 1.0) - (low + 0.5) * log(low) + low - _HALF_LOG_TWICE_PI
     return where(big, stirling(where(big, a, _LARGE)), below)
 
 
@@ -47,7 +48,7 @@ def log_gamma_density(x: Any, a: Any) -> Any:
     """log of xᵃ⁻¹ e⁻ˣ / Γ(a) for x >= 0 and a > 0."""
     big = (a >= _LARGE) & (x > 0.0)
     low = where(big, 1.0, a)
-    plain = xlogy(low - 1.0, where(big, 1.0, x)) - x - gammaln(low)
+    plain = xlogy(low - 1.0, where(big, 1.0, x)) - x - lgamma(low)
     a, z = where(big, a, _LARGE), where(big, x, _LARGE)
     split = 0.5 * log(a) - log(z) - _HALF_LOG_TWICE_PI - stirling_error(a) - _deviance(a, z)
     return where(big, split, plain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...base.typing import Array, ArrayLike
+from ...lax.special.classical import lgamma
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, floor
 from ...numpy.promote import promote_dtypes, to_array
@@ -12,7 +13,6 @@ from ...numpy.reductions import all as all_of
 from ...numpy.reductions import sum as sum_of
 from ...transforms.fused import fused
 from ..special.entropy import xlogy
-from ..special.gammas import gammaln
 
 __all__ = ["logpmf", "pmf"]
 
@@ -41,7 +41,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     x, n, p = (to_array(a) for a in promote_dtypes("multinomial.logpmf", x, n, p, inexact=True))
     inside = all_of((x >= 0) & (x == floor(x)), -1) & (sum_of(x, -1) == n)
     safe = where(x >= 0, x, 0.0)
-    value = gammaln(n + 1.0) + sum_of(xlogy(safe, p) - gammaln(safe + 1.0), -1)
+    value = lgamma(n + 1.0) + sum_of(xlogy(safe, p) - lgamma(safe + 1.0), -1)
     return where(all_of(p >= 0, -1), where(inside, value, -math.inf), math.nan)
 
 
