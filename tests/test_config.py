@@ -19,7 +19,7 @@ BOOLS = [name for name in NAMES if isinstance(config.read(name), bool)]
 
 
 def test_every_option_has_its_prefix_doc_and_legal_default():
-    assert len(NAMES) == len(table._options) == 26
+    assert len(NAMES) == len(table._options) == 28
     for option in table._options.values():
         assert option.doc.endswith(".")
         assert option.check(option.default) == option.default
@@ -100,13 +100,13 @@ TRACE_KEYS = {
     "enable_x64", "disable_jit", "numpy_dtype_promotion", "numpy_rank_promotion",
     "default_matmul_precision", "default_device", "default_prng_impl", "threefry_partitionable",
     "softmax_custom_jvp", "random_seed_offset", "enable_checks", "check_tracer_leaks",
-    "debug_nans", "debug_infs", "debug_key_reuse",
+    "debug_nans", "debug_infs", "enable_custom_prng", "legacy_prng_key", "debug_key_reuse",
 }  # fmt: skip
 OTHER = {"olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn"}
 OTHER |= {"olympus_default_matmul_precision": "high", "olympus_default_device": "cpu"}
 OTHER |= {"olympus_default_prng_impl": "rbg", "olympus_random_seed_offset": 1}
 OTHER |= {"olympus_platforms": "cpu", "olympus_traceback_filtering": "off"}
-OTHER |= {"olympus_num_cpu_devices": -1}
+OTHER |= {"olympus_num_cpu_devices": -1, "olympus_legacy_prng_key": "warn"}
 GUARDS = [name for name in NAMES if "transfer_guard" in name]
 OTHER |= dict.fromkeys(GUARDS, "log")
 

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -340,3 +341,34 @@ def test_every_element_has_its_own_counter():
     np.testing.assert_array_equal(whole.ravel(), random.bits(key, (12,)))
     assert len(set(itertools.chain(whole.ravel().tolist()))) == 12
     assert keys.random_bits_p.bind(random.split(key, 2), bit_width=16, shape=(5,)).shape == (2, 5)
+
+
+RAW_CALLS = {
+    "uniform": lambda key: random.uniform(key), "split": lambda key: random.split(key),
+    "fold_in": lambda key: random.fold_in(key, 1), "permutation": lambda key: random.permutation(
+        key, 5), "gamma": lambda key: random.gamma(key, 2.0), "key_data": random.key_data,
+    "in jit": lambda key: olympus.jit(random.bits)(key),
+}
+
+
+@pytest.mark.parametrize("name", RAW_CALLS)
+def test_raw_keys_are_told_of_or_refused_where_the_option_says_so(name):
+    call, raw, typed = RAW_CALLS[name], random.PRNGKey(3), random.key(3)
+    call(raw)       # compiled before
+    with olympus.legacy_prng_key("error"):
+        with pytest.raises(ValueError, match=r"raw key words uint32\[2\].*random.key\(seed\)"):
+            call(raw)
+        call(typed)
+    with olympus.legacy_prng_key("warn"):
+        with pytest.warns(UserWarning, match="legacy_prng_key is 'warn'"):
+            call(raw)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            call(typed)
+
+
+def test_prngkey_makes_typed_keys_where_the_option_says_so():
+    with olympus.enable_custom_prng():
+        made = random.PRNGKey(7)
+    assert made.dtype == random.key(7).dtype and made.shape == ()
+    assert (random.key_data(made) == random.PRNGKey(7)).all()

@@ -265,6 +265,16 @@ debug_key_reuse = _option(
     "olympus_debug_key_reuse", False, _BOOL, trace_key=True, jit_key=True,
     doc="Raise KeyReuseError where a random key is used that something has used before.",
 )  # fmt: skip
+enable_custom_prng = _option(
+    "olympus_enable_custom_prng", False, _BOOL, trace_key=True, jit_key=True,
+    doc="Let `random.PRNGKey` make typed keys, as `random.key` does.",
+)  # fmt: skip
+legacy_prng_key = _option(
+    "olympus_legacy_prng_key", "allow", _choice("allow", "warn", "error"),
+    trace_key=True, jit_key=True,
+    doc="What functions of keys do with raw ones: take them, warn where a program is made of one, "
+    "or refuse.",
+)  # fmt: skip
 log_compiles = _option(
     "olympus_log_compiles", False, _BOOL,
     doc="Log, at level WARNING, each function that is traced, lowered or compiled, and how long "

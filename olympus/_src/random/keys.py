@@ -15,7 +15,7 @@ from typing import Any, NewType
 import numpy as np
 
 from ..backend.array import Shard, register_holder
-from ..base import config, lib
+from ..base import config, lib, source
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive
@@ -443,6 +443,8 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = No
 def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     """A raw random key, uint32[2], from an integer; `key` makes typed ones.
 
+    It does, too, under the option `enable_custom_prng`.
+
     Args:
       seed: an integer, or a scalar array of one; the higher words are dropped with x64 off.
       impl: the generator's name; None is the default one, "threefry2x32".
@@ -454,7 +456,8 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     >>> print(olympus.random.PRNGKey(7))
     [0 7]
     """
-    return random_unwrap_p.bind(seeded("PRNGKey", seed, generator_of("PRNGKey", impl)))
+    made = seeded("PRNGKey", seed, generator_of("PRNGKey", impl))
+    return made if config.enable_custom_prng.value else random_unwrap_p.bind(made)
 
 
 def key_dtype(impl_spec: Any = None) -> KeyType:
@@ -499,6 +502,13 @@ def typed(keys: Any) -> Any:
     if not hasattr(keys, "shape") or not hasattr(keys, "dtype"):
         raise TypeError(f"random key: a value of type {type(keys).__name__} given; a typed key, or "
                         "uint32[2] key words, is required; make keys with random.key(seed).")
+    if config.legacy_prng_key.value != "allow":
+        told = (f"random key: raw key words {typeof(keys)} given, and the option "
+                f"olympus_legacy_prng_key is {config.legacy_prng_key.value!r}; make typed keys "
+                "with random.key(seed), or of these with random.wrap_key_data.")
+        if config.legacy_prng_key.value == "error":
+            raise ValueError(told)
+        source.warn(told)
     return random_wrap_p.bind(keys, impl=generator_of("random key", None))
 
 

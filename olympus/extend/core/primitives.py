@@ -175,6 +175,7 @@ from ..._src.control.remat import name_p
 from ..._src.custom.jvp import custom_jvp_call_p
 from ..._src.custom.vjp import custom_lin_p, custom_vjp_call_p
 from ..._src.lax.families import add_p as add_olympusvals_p
+from ..._src.random.ciphers import threefry2x32_p
 from ..._src.random.continuous import random_bits_p
 from ..._src.random.gamma import random_gamma_p
 from ..._src.random.keys import random_fold_in_p, random_seed_p, random_split_p
@@ -207,6 +208,6 @@ __all__ = [
     "select_and_scatter_p", "select_n_p", "sharding_constraint_p", "shift_left_p",
     "shift_right_arithmetic_p", "shift_right_logical_p", "sign_p", "sin_p", "sinh_p", "slice_p",
     "sort_p", "sqrt_p", "square_p", "squeeze_p", "stop_gradient_p", "sub_p", "svd_p", "tan_p",
-    "tanh_p", "top_k_p", "transpose_p", "triangular_solve_p", "tridiagonal_p",
+    "tanh_p", "threefry2x32_p", "top_k_p", "transpose_p", "triangular_solve_p", "tridiagonal_p",
     "tridiagonal_solve_p", "while_p", "xor_p", "zeta_p",
 ]
