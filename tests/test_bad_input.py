@@ -54,6 +54,32 @@ def test_raw_messages_of_calls_that_ran(what):
     assert tool.outcome(call, eager=True) in ("taken", "refused")
 
 
+@pytest.mark.parametrize("x", ["ab", object, {1}, np.datetime64("2020")],
+                         ids=["text", "class", "set", "date"])
+@pytest.mark.parametrize("name", ["psum", "pmax", "pmin", "all_gather", "pswapaxes", "pbroadcast",
+                                  "ppermute"])
+def test_collectives_of_what_is_no_array(name, x):
+    """What is alike for all elements is its own maximum: anything was."""
+    more = {"pswapaxes": (0,), "pbroadcast": (1,), "ppermute": ([(0, 1)],)}.get(name, ())
+
+    def run(i):
+        getattr(lax, name)(x, "i", *more)
+        return i
+
+    with pytest.raises(TypeError):
+        olympus.vmap(run, axis_name="i")(onp.arange(3))
+
+
+@pytest.mark.parametrize("run", [olympus.jit, lambda fun: fun], ids=["jit", "eager"])
+def test_a_type_in_place_of_a_value(run):
+    spec = olympus.ShapeDtypeStruct((3,), np.float32)
+    assert olympus.eval_shape(lambda: lax.abs(spec)) == spec    # as JAX: no value is needed
+    for fun in (lambda: lax.abs(spec), lambda: onp.sin(spec), lambda: onp.add(1, spec),
+                lambda: onp.asarray(spec), lambda: onp.std(onp.ones(3), mean=spec)):
+        with pytest.raises(TypeError, match="has a type but no value|asarray"):
+            run(fun)()
+
+
 KEEPING = [(name, fun) for name, fun in tool.functions()
            if not name.startswith("lax.") and "keepdims" in tool.signature(fun).parameters]
 

@@ -155,6 +155,7 @@ WINDOW = {"operand": F, "window_dimensions": (2, 2), "window_strides": (1, 1),
           "padding": "VALID"}
 IMAGE, KERNEL = np.ones((1, 2, 5, 5), np.float32), np.ones((3, 2, 2, 2), np.float32)
 RAGGED = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+HEADS = np.ones((3, 2, 4), np.float32)
 CPU = olympus.devices()[0]
 OWN: dict[str, dict[str, Any]] = {
     "lax.after_all": {"operands": (lax.create_token(),)},
@@ -190,6 +191,10 @@ OWN: dict[str, dict[str, Any]] = {
                           "dimension_numbers": SCATTER, "update_shape": (2, 3)},
     "lax.with_sharding_constraint": {"x": F, "shardings":
                                      olympus.sharding.SingleDeviceSharding(CPU)},
+    "nn.dot_product_attention": dict.fromkeys(("query", "key", "value"), HEADS),
+    "nn.get_scaled_dot_general_config": {"mode": "nvfp4"},
+    "nn.scaled_matmul": {"lhs": F[None], "rhs": F[None], "lhs_scales": F[None, :, :1],
+                         "rhs_scales": F[None, :, :1]},
     "numpy.linalg.tensorinv": {"a": F, "ind": 1},
     "numpy.frompyfunc": {"func": _add, "nin": 2, "nout": 1},
     "olympus.default_device": {"new_val": CPU},
@@ -197,10 +202,12 @@ OWN: dict[str, dict[str, Any]] = {
     "olympus.default_prng_impl": {"new_val": "rbg"},
     "olympus.reshard": {"xs": F, "out_shardings": olympus.NamedSharding(
         olympus.sharding.Mesh([CPU], "i", olympus.sharding.AxisType.Explicit), olympus.P())},
+    "olympus.legacy_prng_key": {"new_val": "warn"},
     "olympus.make_mesh": {"axis_sizes": (1,), "axis_names": ("i",)},
     "olympus.named_scope": {"name": "ab"},
     "olympus.numpy_dtype_promotion": {"new_val": "strict"},
     "olympus.numpy_rank_promotion": {"new_val": "warn"},
+    "random.multinomial": {"n": 5, "p": F[0]},
     "olympus.pure_callback": {"callback": lambda x: np.sin(x), "args": (F,),
                               "result_shape_dtypes": olympus.ShapeDtypeStruct((3, 3), np.float32)},
     **{f"olympus.transfer_guard{way}": {"new_val": "log"} for way in (

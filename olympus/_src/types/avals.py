@@ -356,6 +356,10 @@ class ShapeDtypeStruct:
     def ndim(self) -> int:
         return len(self.shape)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError(f"an operation: {self} given, which has a type but no value; an array is "
+                        "required; pass one, or trace with this as an argument.")
+
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with the named fields changed."""
         fields = {"shape": self.shape, "dtype": self.dtype, "sharding": self.sharding,

@@ -11,7 +11,7 @@ from ...base.typing import Array, AxisName
 from ...core import tags
 from ...core.context import MeshAxis
 from ...core.primitive import Axis, Primitive
-from ...core.trace import ctx
+from ...core.trace import ctx, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod, sequence, static_int
@@ -48,6 +48,7 @@ def sizes_of(names: Sequence[Any]) -> tuple[int, ...]:
 
 def varying(x: Any, names: Sequence[Any]) -> Any:
     """What a collective along these axes takes: `x`, varying along those of a mesh."""
+    typeof(x)       # raises for what is no array, which is alike for all elements
     return tags.pvary(x, frozenset([n for n in names if type(ctx.axes[n]) is MeshAxis]))
 
 
