@@ -303,8 +303,8 @@ def adam(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike = 0
 
     >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.adam(0.1)
-    >>> print(params(update(0, 2.0, init(1.0))).round(3))
-    0.9
+    >>> print(abs(params(update(0, 2.0, init(1.0))) - 0.9) < 1e-6)
+    True
     """
     rate = make_schedule(step_size)
 
@@ -334,8 +334,8 @@ def adamax(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike =
 
     >>> from olympus.example_libraries import optimizers
     >>> init, update, params = optimizers.adamax(0.1)
-    >>> print(params(update(0, 2.0, init(1.0))).round(3))
-    0.9
+    >>> print(abs(params(update(0, 2.0, init(1.0))) - 0.9) < 1e-6)
+    True
     """
     rate = make_schedule(step_size)
 
