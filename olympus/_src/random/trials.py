@@ -11,6 +11,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import ceil, div, floor, mul, neg, sub
+from ..lax.barriers import random_clone_p
 from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
 from ..lax.comparison import clamp, eq, ge, gt, le, lt, ne, select
 from ..lax.convert import convert_element_type
@@ -133,7 +134,9 @@ def binomial_of(key: Any, n: Any, p: Any) -> Any:
     few = bitwise_or(bitwise_or(no_trials, infinite), le(mul(n, chance), _FEW))
     waited = _by_waiting(key, select(bitwise_and(few, ne(n, np.inf)), trials, full_like(n, 0.0)),
                          chance)
-    rejected = _by_rejection(key, select(few, some_n, trials), select(few, some_p, chance))
+    # One of the two counts, so the key is used once.
+    rejected = _by_rejection(random_clone_p.bind(key), select(few, some_n, trials),
+                             select(few, some_p, chance))
     out = select(few, waited, rejected)
     out = select(likely, sub(trials, out), out)
     out = select(infinite, select(gt(p, 0.0), n, full_like(n, 0.0)), out)
