@@ -112,7 +112,13 @@ def _moved(effect: Any, where: Callable[[int], int | None]) -> Any:
 
 
 class DebugEffect(Effect):
-    """A debugging callback runs."""
+    """A debugging callback runs.
+
+    >>> import olympus
+    >>> program = olympus.make_olympuspr(lambda x: olympus.debug.print("x is {}", x))(1.0)
+    >>> program.effects == {DebugEffect()}
+    True
+    """
 
     __slots__ = ()
     per_element = True
@@ -120,7 +126,14 @@ class DebugEffect(Effect):
 
 
 class OrderedDebugEffect(DebugEffect):
-    """A debugging callback runs, after those before it."""
+    """A debugging callback runs, after those before it.
+
+    >>> import olympus
+    >>> program = olympus.make_olympuspr(
+    ...     lambda x: olympus.debug.print("x is {}", x, ordered=True))(1.0)
+    >>> program.effects == {OrderedDebugEffect()}
+    True
+    """
 
     __slots__ = ()
     ordered = True
