@@ -318,6 +318,7 @@ STRICT: list[tuple[str, Call]] = [
     ("searchsorted", lambda o: o.searchsorted(X, M)),
     ("trapezoid with coordinates", lambda o: o.trapezoid(M, M[0])),
     ("array_equiv", lambda o: o.array_equiv(M, M[0])),
+    ("trapezoid with a step per gap", lambda o: o.trapezoid(M, dx=X[:2])),
     ("pad by mean", lambda o: o.pad(INTS, 1, "mean")),
     ("gradient", lambda o: o.gradient(M, 2.0, axis=1)), ("polyval", lambda o: o.polyval(X, M)),
     ("convolve", lambda o: o.convolve(X, BINS)), ("cov", lambda o: o.cov(M, M[0])),
@@ -336,6 +337,58 @@ def test_strict_promotion_of_dtypes_and_ranks(call: Call) -> None:
     with olympus.numpy_dtype_promotion("strict"), olympus.numpy_rank_promotion("raise"):
         found = call(onp)
     check(found, call(np))
+
+
+# What strict promotion refuses of (float32[3], int32[3]): as JAX 0.10.2, but for `DIFFERENT`.
+MIXED_REFUSED = """
+    searchsorted linspace logspace isclose allclose array_equal cov polyval polyadd digitize append
+    kron cross outer convolve vdot setxor1d union1d isin intersect1d setdiff1d power corrcoef equal
+    maximum divmod histogram2d vecdot array_equiv ediff1d add subtract multiply divide hypot arctan2
+    concatenate stack hstack column_stack where select interp clip block
+""".split()    # noqa: SIM905
+MIXED_TAKEN = """
+    ldexp repeat meshgrid logical_and logical_or logical_xor take average trapezoid gradient
+    histogram bincount place piecewise
+""".split()    # noqa: SIM905
+DIFFERENT = {
+    "array_equiv": "compares, as array_equal and equal do, which JAX refuses",
+    "ediff1d": "joins its operands, as concatenate does, which JAX refuses",
+    "interp": "the values are interpolated at a dtype of all three; JAX casts them",
+    "logical_and": "operands are booleans first, each by itself", "logical_xor": "as logical_and",
+    "logical_or": "as logical_and", "average": "weights count, and are of any dtype",
+    "trapezoid": "places need not have the dtype of the values", "gradient": "as trapezoid",
+    "place": "values are cast to the dtype of what they are written into",
+}
+MIXED_CALLS: dict[str, Call] = {
+    "where": lambda o: o.where(F3 > 1, F3, I3), "interp": lambda o: o.interp(F3, F3, I3),
+    "select": lambda o: o.select([F3 > 1, F3 > 0], [F3, I3]), "block": lambda o: o.block([F3, I3]),
+    "clip": lambda o: o.clip(F3, I3, None),
+    "piecewise": lambda o: o.piecewise(F3, [F3 > 1], I3[:2]),
+    "take": lambda o: o.take(F3, I3), "average": lambda o: o.average(F3, weights=I3 + 1),
+    "place": lambda o: o.place(F3, F3 > 1, I3, inplace=False),
+    "gradient": lambda o: o.gradient(F3, I3), "bincount": lambda o: o.bincount(I3, F3),
+    "histogram": lambda o: o.histogram(F3, 2, weights=I3),
+    "ediff1d": lambda o: o.ediff1d(F3, to_end=I3),
+    **{name: lambda o, name=name: getattr(o, name)([F3, I3])
+       for name in ("concatenate", "stack", "hstack", "column_stack")},
+}
+F3, I3 = np.array([0.5, 1.5, 2.5], np.float32), np.array([2, 0, 1], np.int32)
+
+
+@pytest.mark.parametrize("name", [*MIXED_REFUSED, *MIXED_TAKEN])
+def test_strict_promotion_of_two_dtypes(name: str) -> None:
+    call = MIXED_CALLS.get(name, lambda o: getattr(o, name)(F3, I3))
+    with olympus.numpy_dtype_promotion("strict"):
+        if name in MIXED_TAKEN:
+            call(onp)
+        else:
+            with pytest.raises(ValueError, match="dtype promotion: .* given; operands of one"):
+                call(onp)
+    call(onp)
+
+
+def test_what_strict_promotion_decides_by_itself_has_a_row() -> None:
+    assert set(DIFFERENT) <= {*MIXED_REFUSED, *MIXED_TAKEN}
 
 
 REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [

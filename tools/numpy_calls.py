@@ -558,19 +558,19 @@ def _lattice(c: Case, ours: Any, theirs: Any) -> bool:
 def _of_dtypes(c: Case, ours: Any, theirs: Any, common: np.dtype) -> bool:
     inexact = np.dtype("float32") if common.kind in "iub" and common.itemsize <= 4 else (
         np.result_type(common, np.float16 if common.kind in "fc" else np.float64))
+    real = np.finfo(inexact).dtype
+    meant = {common, inexact, real, np.result_type(real, np.complex64)}
+    if c.name in RANKED:
+        meant.add(np.dtype(int))
     for dtype in (common, inexact, np.dtype("int32"), np.dtype("float32")):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             cast = _mapped(c, lambda x, d=dtype: np.asarray(x).astype(d) if isinstance(
                 x, (np.ndarray, np.generic, bool, int, float, complex)) else x)
-        if not differ(ours, outcome(cast, 1), c.name):
+        if not differ(ours, _cast(outcome(cast, 1), ours, meant), c.name):
             return True
     if isinstance(theirs, Exception):
         return False
-    real = np.finfo(inexact).dtype
-    meant = {common, inexact, real, np.result_type(real, np.complex64)}
-    if c.name in RANKED:
-        meant.add(np.dtype(int))
     return not differ(ours, _cast(theirs, ours, meant), c.name)
 
 
@@ -635,7 +635,9 @@ def _edges(c: Case, ours: Any, theirs: Any) -> bool:
 def _as_integers(c: Case, ours: Any, theirs: Any) -> bool:
     return isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray) and (
         ours.dtype == theirs.dtype and ours.dtype.kind in "iu") and any(
-            np.asarray(x).dtype.kind in "fc" and not np.isfinite(x).all() for x in _arrays(c))
+            np.asarray(x).dtype.kind in "fc" and not np.all(
+                (np.iinfo(ours.dtype).min <= np.real(x)) & (np.real(x) <= np.iinfo(ours.dtype).max))
+            for x in _arrays(c))
 
 
 def _ties(c: Case, ours: Any, theirs: Any) -> bool:
@@ -679,8 +681,9 @@ REASONS: list[tuple[str, str, Reason]] = [
     ("complex", "eigenvalues and roots are complex whatever their values: a dtype that depends on "
      "values cannot be compiled", told("linalg.eig linalg.eigvals poly roots", "dtype complex")),
     ("ranks", "ranks are default integers, not int32", told(" ".join(RANKED), "int64 / int32")),
-    ("integers", "NaN and infinities become 0 and the last integers, in whatever order a sum and a "
-     "conversion are done; in C, and so in NumPy, that is left open", _as_integers),
+    ("integers", "floats beyond an integer dtype, and infinities, become its last numbers, NaN 0, "
+     "in whatever order a sum and a conversion are done; C, and so NumPy, leaves that open",
+     _as_integers),
     ("ties", "equal elements keep their order unless NumPy is told `stable` too", _ties),
     ("float", "reciprocals are floats, also of integers; those of 0 that `at` writes are the last "
      "integer", told("reciprocal", "dtype int|float64 / int|9223372036854775807|float32 / int")),

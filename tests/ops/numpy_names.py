@@ -95,6 +95,18 @@ ALL = (
     written("putmask", V, MASK, W, dtypes="fi"),
     written("copyto", M, W[:4], dtypes="fi"),
     written("put_along_axis", M, np.array([[1], [0], [3]]), reals(3, 1, seed=4), axis=1),
+    *[of_o(f"emath.{name}", lambda o, x, name=name: getattr(o.emath, name)(x), x, dtypes="fcd",
+           tol=1e-4) for name, x in (
+               *[(f, -1 - np.abs(V)) for f in ("sqrt", "log", "log2", "log10")],
+               *[(f, 2 + np.abs(V)) for f in ("arccos", "arcsin", "arctanh")])],
+    of_o("emath.logn", lambda o, x: o.emath.logn(3.0, x), -1 - np.abs(V), dtypes="fd", tol=1e-4),
+    of_o("emath.power", lambda o, x, y: o.emath.power(x, y), -1 - np.abs(V), W, dtypes="fd",
+         tol=1e-4),
+    *[of_o(name, lambda o, x, name=name: getattr(o, name)(x), M, dtypes="fiud") for name in (
+        "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "require")],
+    *[of_o(f"{name} of a number", lambda o, x, name=name: getattr(o, name)(x), np.array(1.5))
+      for name in ("ascontiguousarray", "asfortranarray")],
+    of_o("require what all arrays are", lambda o, x: o.require(x, "f4", ["C", "A"]), M),
     Op("linalg.vector_norm", partial(np.linalg.vector_norm, axis=0),
        partial(onp.linalg.vector_norm, axis=0), (M,), "fdc"),
 )

@@ -339,6 +339,8 @@ def _rsqrt_product(x: Any, a: float, b: float) -> Any:
 
 def _asin_slope(x: Any) -> Any:
     """1 / (sqrt(1 - x) sqrt(1 + x)): no cancellation near 1, right on the branch cuts."""
+    if dtypes.is_complex(typeof(x).dtype):      # 1 - x has the imaginary part 0 on both sides
+        return mul(rsqrt(neg(sub(x, 1.0))), rsqrt(sub(x, -1.0)))
     return mul(rsqrt(sub(1.0, x)), rsqrt(add(1.0, x)))
 
 

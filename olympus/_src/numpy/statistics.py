@@ -43,6 +43,7 @@ from .promote import (
     inexact,
     promote_dtypes,
     refuse_option,
+    to_array,
 )
 from .reductions import Axes, expand, is_nan, reduce_sum, reduction_args
 from .ufuncs import divide, multiply, not_equal, subtract
@@ -857,4 +858,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
         if len(x.shape) == 1:
             dx = lax_shape.broadcast_in_dim(dx, (*(1,) * at, dx.shape[0],
                                                  *(1,) * (y.ndim - at - 1)), (at,))
+    elif 0 < np.ndim(dx) < y.ndim:      # its axes are the last ones
+        (dx,) = array_args("trapezoid", dx)
+        dx = lax_shape.expand_dims(to_array(dx), range(y.ndim - np.ndim(dx)))
     return multiply(reductions.sum(multiply(pairs, dx), axis), 0.5)
