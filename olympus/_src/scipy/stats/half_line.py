@@ -435,10 +435,14 @@ class Halfcauchy(Continuous):
         return arctan2(1.0 + 0.0 * x, x) * (2.0 / math.pi)
 
     def ppf(self, q: Any) -> Any:
-        return tan(0.5 * math.pi * q)
+        high = q > 0.5
+        inner = tan(0.5 * math.pi * where(high, 0.5, q))
+        return where(high, 1.0 / tan(0.5 * math.pi * where(high, 1.0 - q, 0.5)), inner)
 
     def isf(self, q: Any) -> Any:
-        return 1.0 / tan(0.5 * math.pi * q)
+        high = q > 0.5
+        inner = 1.0 / tan(0.5 * math.pi * where(high, 0.5, q))
+        return where(high, tan(0.5 * math.pi * where(high, 1.0 - q, 0.5)), inner)
 
     def mean(self) -> Any:
         return math.inf

@@ -259,17 +259,25 @@ class Wrapcauchy(Continuous):
         spread = (1.0 - c) ** 2 + 4.0 * c * sin(0.5 * x) ** 2
         return log1p(-c * c) - math.log(2.0 * math.pi) - log(spread)
 
+    def _nearer(self, x: Any, c: Any) -> Any:
+        """The probability from x to the nearer end of the support."""
+        return _angle(0.5 * where(x > math.pi, 2.0 * math.pi - x, x), (1.0 + c) / (1.0 - c))
+
     def cdf(self, x: Any, c: Any) -> Any:
-        return _angle(0.5 * x, (1.0 + c) / (1.0 - c))
+        tail = self._nearer(x, c)
+        return where(x > math.pi, 1.0 - tail, tail)
 
     def sf(self, x: Any, c: Any) -> Any:
-        return _angle(0.5 * (2.0 * math.pi - x), (1.0 + c) / (1.0 - c))
+        tail = self._nearer(x, c)
+        return where(x > math.pi, tail, 1.0 - tail)
 
     def ppf(self, q: Any, c: Any) -> Any:
-        return 2.0 * math.pi * _angle(math.pi * q, (1.0 - c) / (1.0 + c))
+        high = q > 0.5
+        apart = 2.0 * math.pi * _angle(math.pi * where(high, 1.0 - q, q), (1.0 - c) / (1.0 + c))
+        return where(high, 2.0 * math.pi - apart, apart)
 
     def isf(self, q: Any, c: Any) -> Any:
-        return 2.0 * math.pi - self.ppf(q, c)
+        return self.ppf(1.0 - q, c)
 
     def mean(self, c: Any) -> Any:
         return math.pi + 0.0 * c
@@ -279,7 +287,7 @@ class Wrapcauchy(Continuous):
 
 
 def _angle(half: Any, stretch: Any) -> Any:
-    """arctan(stretch tan(half)) / pi continued from 0 to pi."""
+    """arctan(stretch tan(half)) / pi for an angle from 0 to pi / 2."""
     return arctan2(stretch * sin(half), cos(half)) / math.pi
 
 

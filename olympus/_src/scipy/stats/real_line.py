@@ -69,9 +69,10 @@ class Cauchy(Mirrored):
         return arctan2(1.0 + 0.0 * x, -x) / math.pi     # the angle, accurate in both tails
 
     def ppf(self, q: Any) -> Any:
-        low = q < 0.25
-        inner = tan(math.pi * (where(low, 0.5, q) - 0.5))
-        return where(low, -1.0 / tan(math.pi * where(low, q, 0.5)), inner)
+        low, high = q < 0.25, q > 0.75
+        inner = tan(math.pi * (where(low | high, 0.5, q) - 0.5))
+        outer = 1.0 / tan(math.pi * where(low, q, where(high, 1.0 - q, 0.25)))
+        return where(low, -outer, where(high, outer, inner))
 
     def isf(self, q: Any) -> Any:
         return -self.ppf(q)
