@@ -135,6 +135,7 @@ class Use:
 
     def branches(self, programs: Sequence[ClosedOlympuspr], cells: Sequence[Cells]) -> list[Cells]:
         """The results' cells where one of the programs is run: used if one of them used it."""
+        out: list[Cells] = []
         outs, used = [], []
         for closed in programs:
             start = len(self.log)
@@ -183,7 +184,7 @@ class Use:
         """What an equation makes of cells, run on their numbers; None if not all else is known."""
         keys = [c.reshape(-1) for c in cells if c is not None]
         if not keys:
-            return [None] * len(eqn.outvars)
+            return read(self, cells, eqn)
         start, numbers = 0, []
         for c in cells:
             numbers.append(None if c is None else
