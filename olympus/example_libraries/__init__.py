@@ -2,7 +2,7 @@
 
 from .._src.base.util import submodule as _submodule
 
-__all__: list[str] = []
+__all__ = []
 
 
 def __getattr__(name: str) -> object:

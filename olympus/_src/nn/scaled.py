@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..custom.vjp import custom_vjp
-from ..lax.contract import FLOAT32, DotDimensionNumbers, dot_general
+from ..lax.contract import DotDimensionNumbers, dot_general
 from ..lax.scaled_dot import scaled_dot
 from ..lax.shape import expand_dims, reshape, transpose
 from ..lax.slicing import pad
@@ -33,7 +35,7 @@ _BATCHED = ((2,), (2,)), ((0,), (0,))
 
 
 def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_scales: ArrayLike,
-                  preferred_element_type: DTypeLike = FLOAT32) -> Array:
+                  preferred_element_type: DTypeLike = np.float32) -> Array:
     """lhs rhsᵀ of matrices whose rows are scaled block by block.
 
     Args:
@@ -83,7 +85,7 @@ _FORMATS = {"mxfp8": (32, "float8_e4m3fn", "float8_e8m0fnu"),
             "nvfp4": (16, "float4_e2m1fn", "float8_e4m3fn")}
 
 
-def get_scaled_dot_general_config(mode: Any, global_scale: ArrayLike | None = None
+def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None
                                   ) -> BlockScaleConfig:
     """How `scaled_dot_general` writes an operand in few bits.
 
@@ -168,7 +170,7 @@ _ruled.defvjp(_forward, _backward)
 
 
 def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionNumbers,
-                       preferred_element_type: DTypeLike = FLOAT32,
+                       preferred_element_type: DTypeLike = np.float32,
                        configs: Sequence[BlockScaleConfig] | None = None,
                        implementation: str | None = None) -> Array:
     """`lax.dot_general` of operands that are first written in few bits, block by block.
