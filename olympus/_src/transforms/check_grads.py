@@ -73,14 +73,15 @@ class _Line:
         self.eps = _scale(self.args)[1] if eps is None else eps
         rng = np.random.default_rng(0)
         wanted = tree_map(partial(_direction, rng), self.args)
-        self.ends = [_moved(self.args, wanted, step) for step in (self.eps, -self.eps)]
+        self.up = _moved(self.args, wanted, self.eps)
+        self.down = _moved(self.args, wanted, -self.eps)
         self.tangents = tree_map(lambda x, t: np.asarray(t).astype(typeof(x).dtype)
                                  if has_tangent(typeof(x)) else t,
-                                 self.args, _difference(*self.ends, self.eps))
+                                 self.args, _difference(self.up, self.down, self.eps))
 
     def slopes(self, f: Callable[..., PyTree]) -> PyTree:
         """Central differences of the results of `f`."""
-        return _difference(*[f(*args) for args in self.ends], self.eps)
+        return _difference(f(*self.up), f(*self.down), self.eps)
 
 
 def _close(what: str, actual: PyTree, expected: PyTree, atol: float, rtol: float, message: str,
