@@ -182,3 +182,73 @@ def test_derivatives_of_digamma_below_zero():
 def test_refusals(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def wide(low, high, count=60, seed=0):
+    return np.exp(np.random.default_rng(seed).uniform(np.log(low), np.log(high), count))
+
+
+TAILS = np.concatenate([wide(1e-200, 0.5, 30), 1 - wide(1e-9, 0.5, 30)])
+PROBABILITIES = {
+    "chdtr": (wide(0.1, 100), wide(0.1, 100, seed=1)),
+    "chdtrc": (wide(0.1, 100), wide(0.1, 100, seed=1)), "chdtri": (wide(0.3, 100), TAILS),
+    "gdtr": (wide(0.1, 9), wide(0.1, 9, seed=1), wide(0.1, 9, seed=2)),
+    "fdtr": (wide(0.5, 50), wide(0.5, 50, seed=1), wide(0.01, 50, seed=2)),
+    "fdtrc": (wide(0.5, 50), wide(0.5, 50, seed=1), wide(0.01, 50, seed=2)),
+    "fdtri": (wide(0.5, 50), wide(0.5, 50, seed=1), TAILS % 1e-3 + 0.3),
+    "pdtr": (wide(1, 50), wide(0.1, 50, seed=1)), "pdtrc": (wide(1, 50), wide(0.1, 50, seed=1)),
+    "stdtr": (wide(0.3, 1e6), -wide(1e-3, 30, seed=1)),
+    "stdtrit": (wide(0.5, 1e5), TAILS % 1e-2 + 0.4), "kolmogorov": (wide(0.05, 5),)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_distribution_functions_are_those_of_scipy(name):
+    xs = PROBABILITIES[name]
+    with olympus.enable_x64(True):
+        np.testing.assert_allclose(getattr(special, name)(*xs), getattr(sp, name)(*xs), 1e-11)
+
+
+@pytest.mark.slow
+def test_counts_have_the_probabilities_of_scipy():
+    n, k = np.meshgrid(np.arange(1, 9), np.arange(9))
+    with olympus.enable_x64(True), np.errstate(all="ignore"):
+        for name in ("bdtr", "bdtrc", "nbdtr", "nbdtrc"):
+            found = getattr(special, name)(k, n, 0.3)
+            np.testing.assert_allclose(found, getattr(sp, name)(k * 1.0, n, 0.3), 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc", "betainc"])
+def test_inverses_of_incomplete_functions(name):
+    """The function of its inverse is the probability, also far out."""
+    rest = [wide(0.05, 1e3)] + [wide(0.05, 1e3, seed=1)] * (name == "betainc")
+    with olympus.enable_x64(True):
+        x = np.asarray(getattr(special, f"{name}inv")(*rest, TAILS))
+        assert not np.isnan(x).any()
+        known = (x > 1e-290) & (x < 1 - 1e-4 if name == "betainc" else x < 1e300)
+        back = getattr(sp, name)(*rest, x)
+    np.testing.assert_allclose(back[known], TAILS[known], 1e-11)
+    assert known.sum() > 30
+
+
+def test_derivatives_of_inverses_are_implicit():
+    with olympus.enable_x64(True):
+        for name, args in (("gammaincinv", (2.5, 0.3)), ("betaincinv", (2.0, 1.5, 0.4)),
+                           ("stdtrit", (3.0, 0.7))):
+            fun = getattr(sp, name)
+            for i, slope in enumerate(olympus.grad(getattr(special, name), range(len(args)))(*args)):
+                h = 1e-5 * np.eye(len(args))[i]
+                wanted = (fun(*(args + h)) - fun(*(args - h))) / 2e-5
+                np.testing.assert_allclose(slope, wanted, 1e-6)
+
+
+def test_lambertw_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    z = np.exp(rng.uniform(-8, 8, 60)) * np.exp(1j * rng.uniform(-3.1, 3.1, 60))
+    z = np.concatenate([z, [-0.2, -0.8, 3.0, -1 / np.e + 1e-3, 0.0, INF]])
+    with olympus.enable_x64(True):
+        for k in (-2, -1, 0, 1):
+            np.testing.assert_allclose(special.lambertw(z, k), sp.lambertw(z, k), 1e-13)
+        slope = olympus.grad(lambda x: special.lambertw(x).real)(1.0)
+    np.testing.assert_allclose(slope, 1 / (1 + 1 / sp.lambertw(1).real), 1e-12)

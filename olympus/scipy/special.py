@@ -31,6 +31,25 @@ from .._src.scipy.special.counting import (
     zeta,
     zetac,
 )
+from .._src.scipy.special.distributions import (
+    bdtr,
+    bdtrc,
+    chdtr,
+    chdtrc,
+    chdtri,
+    fdtr,
+    fdtrc,
+    fdtri,
+    gdtr,
+    gdtrc,
+    kolmogorov,
+    nbdtr,
+    nbdtrc,
+    pdtr,
+    pdtrc,
+    stdtr,
+    stdtrit,
+)
 from .._src.scipy.special.entropy import (
     boxcox,
     boxcox1p,
@@ -77,6 +96,13 @@ from .._src.scipy.special.integrals import (
     sici,
     spence,
 )
+from .._src.scipy.special.inverses import (
+    betainccinv,
+    betaincinv,
+    gammainccinv,
+    gammaincinv,
+    lambertw,
+)
 from .._src.scipy.special.normal import (
     dawsn,
     erf,
@@ -94,16 +120,18 @@ from .._src.scipy.special.normal import (
 )
 
 __all__ = [
-    "bernoulli", "bessel_jn", "beta", "betainc", "betaincc", "betaln", "binom", "boxcox",
-    "boxcox1p", "comb", "dawsn", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi",
-    "erfinv", "exp1", "expi", "expit", "expn", "exprel", "factorial", "fresnel", "gamma",
-    "gammainc", "gammaincc", "gammaln", "gammasgn", "huber", "hyp1f1", "hyp2f1", "i0", "i0e",
-    "i1", "i1e", "inv_boxcox", "inv_boxcox1p", "j0", "j1", "jn", "k0", "k0e", "k1", "k1e",
-    "kl_div", "kn", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp",
-    "lpmn", "lpmn_values", "multigammaln", "ndtr", "ndtri", "ndtri_exp", "owens_t", "perm",
-    "poch", "polygamma", "pseudo_huber", "rel_entr", "rgamma", "shichi", "sici", "softmax",
-    "spence", "sph_harm_y", "sph_legendre_p", "voigt_profile", "wofz", "xlog1py", "xlogy",
-    "y0", "y1", "yn", "zeta", "zetac",
+    "bdtr", "bdtrc", "bernoulli", "bessel_jn", "beta", "betainc", "betaincc", "betainccinv",
+    "betaincinv", "betaln", "binom", "boxcox", "boxcox1p", "chdtr", "chdtrc", "chdtri", "comb",
+    "dawsn", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "exp1",
+    "expi", "expit", "expn", "exprel", "factorial", "fdtr", "fdtrc", "fdtri", "fresnel",
+    "gamma", "gammainc", "gammaincc", "gammainccinv", "gammaincinv", "gammaln", "gammasgn",
+    "gdtr", "gdtrc", "huber", "hyp1f1", "hyp2f1", "i0", "i0e", "i1", "i1e", "inv_boxcox",
+    "inv_boxcox1p", "j0", "j1", "jn", "k0", "k0e", "k1", "k1e", "kl_div", "kn", "kolmogorov",
+    "lambertw", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp",
+    "lpmn", "lpmn_values", "multigammaln", "nbdtr", "nbdtrc", "ndtr", "ndtri", "ndtri_exp",
+    "owens_t", "pdtr", "pdtrc", "perm", "poch", "polygamma", "pseudo_huber", "rel_entr",
+    "rgamma", "shichi", "sici", "softmax", "spence", "sph_harm_y", "sph_legendre_p", "stdtr",
+    "stdtrit", "voigt_profile", "wofz", "xlog1py", "xlogy", "y0", "y1", "yn", "zeta", "zetac",
 ]
 
 _publish(__name__)

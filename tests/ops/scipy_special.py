@@ -37,5 +37,8 @@ ALL = (
     Op("special.hyp1f1", lambda x: sp.hyp1f1(P, Q, x).astype(x.dtype),
        lambda x: special.hyp1f1(P.astype(x.dtype), Q.astype(x.dtype), x), (X,)),
     Op("special.sph_legendre_p", lambda x: sp.sph_legendre_p(3, 1, x).astype(x.dtype),
-       lambda x: special.sph_legendre_p(3, 1, x), (P,)),
+       lambda x: special.sph_legendre_p(3, 1, x), (UNIT,)),
+    row("gammaincinv", P, UNIT, twice=False), row("betaincinv", P, Q, UNIT, twice=False),
+    row("stdtr", P, X, twice=False), row("stdtrit", P, UNIT, twice=False),
+    row("kolmogorov", P, twice=False),
 )

@@ -46,7 +46,7 @@ def _power_ratio(a: Any, excess: Any, ratio: Any) -> Any:
     return mul(a, select(lt(ratio, 0.5), sub(log(ratio), part), log1p_minus(part)))
 
 
-def _product(a: Any, b: Any, x: Any, y: Any) -> Any:
+def beta_product(a: Any, b: Any, x: Any, y: Any) -> Any:
     """xᵃ yᵇ / B(a, b) for 0 < x, y < 1 and positive finite a, b."""
     s = add(a, b)
     excess = sub(mul(b, x), mul(a, y))
@@ -116,12 +116,13 @@ def _at_edges(a: Any, b: Any, x: Any) -> Any:
     return select(bitwise_and(legal, bitwise_not(bitwise_and(left, right))), value, nan)
 
 
-def _value(tol: float, a: Any, b: Any, x: Any) -> Any:
+def beta_value(tol: float, a: Any, b: Any, x: Any, y: Any = None) -> Any:
+    """I(a, b; x); y is 1 - x where that is known to more digits."""
     inside = _inside(a, b, x)
     half = full_like(x, 0.5)
     p, q, u = (select(inside, v, half) for v in (a, b, x))
     swap = gt(u, div(add(p, 1.0), add(add(p, q), 2.0)))
-    v = sub(1.0, u)
+    v = sub(1.0, u) if y is None else select(inside, y, half)
     direct = bitwise_and(swap, bitwise_and(le(mul(q, u), 1.0), le(u, 0.9)))
     swap = bitwise_and(swap, bitwise_not(direct))
     power = mul(_series(tol, bitwise_and(direct, inside), p, q, u), exp(neg(mul(q, log1p(neg(u))))))
@@ -129,7 +130,7 @@ def _value(tol: float, a: Any, b: Any, x: Any) -> Any:
     u, v = select(swap, v, u), select(swap, u, v)
     go_on = bitwise_and(inside, bitwise_not(direct))
     factor = select(direct, power, _fraction(tol, go_on, p, q, u))
-    part = mul(div(_product(p, q, u, v), p), factor)
+    part = mul(div(beta_product(p, q, u, v), p), factor)
     return select(inside, select(swap, sub(1.0, part), part), _at_edges(a, b, x))
 
 
@@ -139,7 +140,7 @@ def _density(tol: float, a: Any, b: Any, x: Any) -> Any:
     half = full_like(x, 0.5)
     p, q, u = (select(inside, v, half) for v in (a, b, x))
     v = sub(1.0, u)
-    value = div(_product(p, q, u, v), mul(u, v))
+    value = div(beta_product(p, q, u, v), mul(u, v))
     zero, inf, nan = (full_like(x, c) for c in (0.0, math.inf, math.nan))
     edge = nan
     for end, own, other in ((0.0, a, b), (1.0, b, a)):
@@ -153,7 +154,7 @@ def _slope(tol: float, a: Any, b: Any, x: Any, m: int, n: int) -> Any:
     """∂ᵐ⁺ⁿI/∂aᵐ∂bⁿ; 0 where I does not depend on both parameters."""
     inside = _inside(a, b, x)
     p, q, u = (select(inside, v, full_like(x, 0.5)) for v in (a, b, x))
-    front = div(_product(p, q, u, sub(1.0, u)), mul(p, q))
+    front = div(beta_product(p, q, u, sub(1.0, u)), mul(p, q))
     edge = mul(0.0, _at_edges(a, b, x))
     for v in (a, b):
         edge = select(eq(v, 0.0), full_like(x, math.nan), edge)
@@ -193,7 +194,7 @@ betainc_slope_p = Computed("betainc_slope", _slope, (
     lambda t, y, a, b, x, m, n: mul(t, betainc_slope_p.bind(a, b, x, m=m + 1, n=n)),
     lambda t, y, a, b, x, m, n: mul(t, betainc_slope_p.bind(a, b, x, m=m, n=n + 1)),
     _slope_in_x))
-regularized_incomplete_beta_p = Computed("regularized_incomplete_beta", _value, (
+regularized_incomplete_beta_p = Computed("regularized_incomplete_beta", beta_value, (
     lambda t, y, a, b, x: mul(t, betainc_slope_p.bind(a, b, x, m=1, n=0)),
     lambda t, y, a, b, x: mul(t, betainc_slope_p.bind(a, b, x, m=0, n=1)),
     lambda t, y, a, b, x: mul(t, beta_density_p.bind(a, b, x))))

@@ -257,7 +257,7 @@ def _at_edges(a: Any, x: Any, at_zero: float, beyond: float, nan_a: bool) -> Any
     return select(bitwise_and(legal, bitwise_not(both)), value, full_like(a, math.nan))
 
 
-def _lower(tol: float, a: Any, x: Any) -> Any:
+def gamma_lower(tol: float, a: Any, x: Any) -> Any:
     at = regions(a, x)
     safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
     d = power_density(safe_a, safe_a, safe_x)
@@ -269,7 +269,7 @@ def _lower(tol: float, a: Any, x: Any) -> Any:
     return select(at.inner, value, _at_edges(a, x, 0.0, 1.0, False))
 
 
-def _upper(tol: float, a: Any, x: Any) -> Any:
+def gamma_upper(tol: float, a: Any, x: Any) -> Any:
     at = regions(a, x)
     safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
     d = power_density(safe_a, safe_a, safe_x)
@@ -389,10 +389,10 @@ def _later_ratio_in_x(t: Any, y: Any, a: Any, x: Any, order: int) -> Any:
 
 # The density of the gamma distribution, xᵃ⁻¹ e⁻ˣ / Γ(a): the derivative of P in x.
 gamma_density_p = Computed("gamma_density", _density, (_density_in_a, _density_in_x))
-igamma_p = Computed("igamma", _lower, (
+igamma_p = Computed("igamma", gamma_lower, (
     lambda t, p, a, x: mul(t, igamma_grad_a(a, x)),
     lambda t, p, a, x: mul(t, binary(gamma_density_p, a, x))))
-igammac_p = Computed("igammac", _upper, (
+igammac_p = Computed("igammac", gamma_upper, (
     lambda t, q, a, x: neg(mul(t, igamma_grad_a(a, x))),
     lambda t, q, a, x: neg(mul(t, binary(gamma_density_p, a, x)))))
 igamma_grad_a_p = Computed("igamma_grad_a", _grad_a, (

@@ -1,0 +1,460 @@
+"""Distribution functions under the names that SciPy has from Cephes, and those of Kolmogorov.
+
+Compositions of the incomplete gamma and beta functions and their inverses; those of Student's t
+are functions of their own, since the argument of the beta function would lose digits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...base.typing import Array, ArrayLike
+from ...lax.special.incomplete_beta import (
+    beta_density_p,
+    beta_value,
+    betainc_slope_p,
+    regularized_incomplete_beta_p,
+)
+from ...lax.special.incomplete_gamma import igamma_p, igammac_p
+from ...numpy.elementary import exp, floor, sqrt
+from ...numpy.promote import promote
+from ...numpy.selection import where
+from ...numpy.ufuncs import absolute, maximum
+from ...transforms.fused import fused
+from .family import Special, apply, inside, outside
+from .gammas import beta_p
+from .inverses import beta_inverse, betaincinv_p, gammainccinv_p
+
+__all__ = ["bdtr", "bdtrc", "chdtr", "chdtrc", "chdtri", "fdtr", "fdtrc", "fdtri", "gdtr", "gdtrc",
+           "kolmogorov", "nbdtr", "nbdtrc", "pdtr", "pdtrc", "stdtr", "stdtrit"]
+
+
+@fused
+def chdtr(v: ArrayLike, x: ArrayLike) -> Array:
+    """The distribution function of χ² with v degrees of freedom.
+
+    Args:
+      v, x: real numbers >= 0 of shapes that broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.chdtr(2.0, 2.0):.5f}")
+    0.63212
+    """
+    v, x = promote("chdtr", v, x, inexact=True)
+    return igamma_p.bind(0.5 * v, 0.5 * x)
+
+
+@fused
+def chdtrc(v: ArrayLike, x: ArrayLike) -> Array:
+    """The survival function of χ² with v degrees of freedom.
+
+    Args:
+      v, x: real numbers >= 0 of shapes that broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape, small ones too.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.chdtrc(2.0, 2.0):.5f}")
+    0.36788
+    """
+    v, x = promote("chdtrc", v, x, inexact=True)
+    return igammac_p.bind(0.5 * v, 0.5 * x)
+
+
+@fused
+def chdtri(v: ArrayLike, p: ArrayLike) -> Array:
+    """The x with chdtrc(v, x) = p.
+
+    Args:
+      v: degrees of freedom, real, > 0.
+      p: probabilities, real, of a shape that broadcasts.
+
+    Returns:
+      An array of the broadcast shape. Differentiable in both.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.chdtri(1.0, 0.05):.4f}")
+    3.8415
+    """
+    v, p = promote("chdtri", v, p, inexact=True)
+    return 2.0 * gammainccinv_p.bind(0.5 * v, p)
+
+
+@fused
+def gdtr(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """The distribution function of the gamma distribution of rate a and shape b.
+
+    Args:
+      a, b, x: real numbers >= 0 of shapes that broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.gdtr(1.0, 1.0, 1.0):.5f}")
+    0.63212
+    """
+    a, b, x = promote("gdtr", a, b, x, inexact=True)
+    return igamma_p.bind(b, a * x)
+
+
+@fused
+def gdtrc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """The survival function of the gamma distribution of rate a and shape b.
+
+    Args:
+      a, b, x: real numbers >= 0 of shapes that broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape, small ones too.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.gdtrc(1.0, 1.0, 1.0):.5f}")
+    0.36788
+    """
+    a, b, x = promote("gdtrc", a, b, x, inexact=True)
+    return igammac_p.bind(b, a * x)
+
+
+@fused
+def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
+    """The distribution function of Fisher's F.
+
+    Args:
+      dfn, dfd: degrees of freedom, real, > 0.
+      x: real numbers >= 0; all shapes broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape, NaN for x < 0.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.fdtr(2.0, 4.0, 1.0):.5f}")
+    0.55556
+    """
+    dfn, dfd, x = promote("fdtr", dfn, dfd, x, inexact=True)
+    y = where(x == math.inf, 1.0, dfn * x / (dfd + dfn * where(x == math.inf, 1.0, x)))
+    return apply(regularized_incomplete_beta_p, 0.5 * dfn, 0.5 * dfd, where(x < 0.0, math.nan, y))
+
+
+@fused
+def fdtrc(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
+    """The survival function of Fisher's F.
+
+    Args:
+      dfn, dfd: degrees of freedom, real, > 0.
+      x: real numbers >= 0; all shapes broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape, small ones too; NaN for x < 0.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.fdtrc(2.0, 4.0, 1.0):.5f}")
+    0.44444
+    """
+    dfn, dfd, x = promote("fdtrc", dfn, dfd, x, inexact=True)
+    y = dfd / (dfd + dfn * where(x < 0.0, math.nan, x))
+    return apply(regularized_incomplete_beta_p, 0.5 * dfd, 0.5 * dfn, y)
+
+
+@fused
+def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
+    """The x with fdtr(dfn, dfd, x) = p.
+
+    Args:
+      dfn, dfd: degrees of freedom, real, > 0.
+      p: probabilities, real; all shapes broadcast.
+
+    Returns:
+      An array of the broadcast shape. Differentiable in all three.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.fdtri(2.0, 4.0, 0.95):.4f}")
+    6.9443
+    """
+    dfn, dfd, p = promote("fdtri", dfn, dfd, p, inexact=True)
+    high = p > 0.5
+    a, b = where(high, dfd, dfn), where(high, dfn, dfd)
+    y = betaincinv_p.bind(0.5 * a, 0.5 * b, where(high, 1.0 - p, p))
+    odds = where(high, 1.0 - y, y) / where(high, y, 1.0 - y)
+    return dfd / dfn * odds
+
+
+@fused
+def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
+    """The distribution function of Poisson's distribution, of at most k events where m are usual.
+
+    Args:
+      k: real numbers >= 0, of which the floor counts.
+      m: means, real, >= 0, of a shape that broadcasts.
+
+    Returns:
+      Probabilities of the broadcast shape, NaN for k < 0.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.pdtr(1.0, 1.0):.5f}")
+    0.73576
+    """
+    k, m = promote("pdtr", k, m, inexact=True)
+    return igammac_p.bind(where(k < 0.0, math.nan, floor(k) + 1.0), m)
+
+
+@fused
+def pdtrc(k: ArrayLike, m: ArrayLike) -> Array:
+    """The survival function of Poisson's distribution, of more than k events where m are usual.
+
+    Args:
+      k: real numbers >= 0, of which the floor counts.
+      m: means, real, >= 0, of a shape that broadcasts.
+
+    Returns:
+      Probabilities of the broadcast shape, small ones too; NaN for k < 0.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.pdtrc(1.0, 1.0):.5f}")
+    0.26424
+    """
+    k, m = promote("pdtrc", k, m, inexact=True)
+    return igamma_p.bind(where(k < 0.0, math.nan, floor(k) + 1.0), m)
+
+
+@fused
+def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """The distribution function of the binomial distribution: at most k of n events.
+
+    Args:
+      k: real numbers, of which the floor counts, 0 <= k <= n.
+      n: whole numbers.
+      p: probabilities of one event; all shapes broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape, NaN outside.
+
+    >>> from olympus.scipy import special
+    >>> print(special.bdtr(1.0, 2.0, 0.5))
+    0.75
+    """
+    k, n, p = promote("bdtr", k, n, p, inexact=True)
+    return _binomial(floor(k), floor(n), 1.0 - p, True)
+
+
+@fused
+def bdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """The survival function of the binomial distribution: more than k of n events.
+
+    Args:
+      k: real numbers, of which the floor counts, 0 <= k <= n.
+      n: whole numbers.
+      p: probabilities of one event; all shapes broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape, NaN outside.
+
+    >>> from olympus.scipy import special
+    >>> print(special.bdtrc(1.0, 2.0, 0.5))
+    0.25
+    """
+    k, n, p = promote("bdtrc", k, n, p, inexact=True)
+    return _binomial(floor(k), floor(n), p, False)
+
+
+def _binomial(k: Any, n: Any, x: Any, below: bool) -> Any:
+    """P(at most k of n) of x = 1 - p, or P(more than k of n) of x = p."""
+    legal = (k >= 0.0) & (k <= n) & (x >= 0.0) & (x <= 1.0)
+    inner = legal & (k < n)
+    a, b = inside(inner, n - k, 1.0), inside(inner, k + 1.0, 1.0)
+    a, b = (a, b) if below else (b, a)
+    value = apply(regularized_incomplete_beta_p, a, b, inside(inner, x, 0.5))
+    return where(inner, value, where(legal, 1.0 if below else 0.0, math.nan))
+
+
+@fused
+def nbdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """The distribution function of the negative binomial distribution.
+
+    Args:
+      k: how many failures at most there are before the n-th success, >= 0.
+      n: whole numbers > 0.
+      p: probabilities of one success; all shapes broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape, NaN outside.
+
+    >>> from olympus.scipy import special
+    >>> print(special.nbdtr(1.0, 2.0, 0.5))
+    0.5
+    """
+    k, n, p = promote("nbdtr", k, n, p, inexact=True)
+    return apply(regularized_incomplete_beta_p, n, where(k < 0.0, math.nan, floor(k) + 1.0), p)
+
+
+@fused
+def nbdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
+    """The survival function of the negative binomial distribution.
+
+    Args:
+      k: more failures than which there are before the n-th success, >= 0.
+      n: whole numbers > 0.
+      p: probabilities of one success; all shapes broadcast.
+
+    Returns:
+      Probabilities of the broadcast shape, NaN outside.
+
+    >>> from olympus.scipy import special
+    >>> print(special.nbdtrc(1.0, 2.0, 0.5))
+    0.5
+    """
+    k, n, p = promote("nbdtrc", k, n, p, inexact=True)
+    k = where(k < 0.0, math.nan, floor(k) + 1.0)
+    return apply(regularized_incomplete_beta_p, k, n, 1.0 - p)
+
+
+# Student's t -------------------------------------------------------------------------------------
+
+def _stdtr(tol: float, df: Any, t: Any) -> Any:
+    """I(ν/2, 1/2; ν/(ν+t²)) / 2 for t < 0, or of 1/2 and ν/2 near 0."""
+    legal = (df > 0.0) & (df < math.inf) & (absolute(t) < math.inf)
+    nu, s = inside(legal, df, 1.0), inside(legal, t, 1.0)
+    square = _square(s)
+    near = square < 1.0
+    x, y = nu / (nu + square), square / (nu + square)
+    half = nu * 0.0 + 0.5
+    part = 0.5 * beta_value(tol, where(near, half, 0.5 * nu), where(near, 0.5 * nu, half),
+                            where(near, y, x), where(near, x, y))
+    below = where(near, 0.5 - part, part)
+    value = where(s < 0.0, below, where(near, 0.5 + part, 1.0 - part))
+    edge = where((df > 0.0) & (absolute(t) == math.inf), where(t > 0.0, 1.0, 0.0), math.nan)
+    return where(legal, value, edge)
+
+
+def _square(x: Any) -> Any:
+    """x², which does not overflow."""
+    return where(absolute(x) < 1e150, x, 1e150) ** 2.0
+
+
+def _t_density(df: Any, t: Any) -> Any:
+    """(1 + t²/ν) to the -(ν+1)/2, over √ν B(1/2, ν/2)."""
+    x = df / (df + t * t)
+    size = apply(beta_p, 0.5, 0.5 * df) * sqrt(df)
+    return x ** (0.5 * (df + 1.0)) / size
+
+
+def _t_in_df(df: Any, t: Any) -> Any:
+    """The derivative of the distribution function in ν, odd in t."""
+    square = maximum(t * t, 1e-30)
+    x = df / (df + square)
+    half = 0.0 * x + 0.5
+    slope = 0.5 * betainc_slope_p.bind(0.5 * df, half, x, m=1, n=0)
+    slope = slope + beta_density_p.bind(0.5 * df, half, x) * square / (df + square) ** 2.0
+    return 0.5 * slope * where(t < 0.0, 1.0, where(t > 0.0, -1.0, 0.0))
+
+
+def _stdtrit(tol: float, df: Any, p: Any) -> Any:
+    legal = (df > 0.0) & (df < math.inf) & (p > 0.0) & (p < 1.0)
+    nu, p = inside(legal, df, 1.0), inside(legal, p, 0.25)
+    near = absolute(p - 0.5) < 0.25
+    middle = absolute(2.0 * p - 1.0)
+    tail = 2.0 * where(p < 0.5, p, 1.0 - p)
+    half = nu * 0.0 + 0.5
+    x = beta_inverse(tol, where(near, half, 0.5 * nu), where(near, 0.5 * nu, half),
+                     where(near, middle, tail), where(near, tail, 1.0 - tail))
+    inverse = where(near, (1.0 - x) / where(x > 0.0, x, 1.0), x / (1.0 - x))
+    size = sqrt(nu / inverse)
+    value = where(p < 0.5, -size, where(p == 0.5, 0.0, size))
+    return where(legal, value, math.nan)
+
+
+stdtr_p = Special("stdtr", _stdtr, lambda s, y, df, t: s * _t_in_df(df, t),
+                  lambda s, y, df, t: s * _t_density(df, t))
+stdtrit_p = Special("stdtrit", _stdtrit,
+                    lambda s, t, df, p: -s * _t_in_df(df, t) / _t_density(df, t),
+                    lambda s, t, df, p: s / _t_density(df, t))
+
+
+@fused(inline=True)
+def stdtr(df: ArrayLike, t: ArrayLike) -> Array:
+    """The distribution function of Student's t.
+
+    Args:
+      df: degrees of freedom, real, > 0.
+      t: real numbers of a shape that broadcasts.
+
+    Returns:
+      Probabilities of the broadcast shape, small ones too. Differentiable in both.
+
+    >>> from olympus.scipy import special
+    >>> print(special.stdtr(1.0, 0.0), f"{special.stdtr(1.0, 1.0):.5f}")
+    0.5 0.75000
+    """
+    return apply(stdtr_p, df, t)
+
+
+@fused(inline=True)
+def stdtrit(df: ArrayLike, p: ArrayLike) -> Array:
+    """The quantile function of Student's t: the t with stdtr(df, t) = p.
+
+    Args:
+      df: degrees of freedom, real, > 0.
+      p: probabilities, real, of a shape that broadcasts.
+
+    Returns:
+      An array of the broadcast shape, NaN outside of (0, 1). Differentiable in both.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.stdtrit(10.0, 0.975):.4f}")
+    2.2281
+    """
+    return apply(stdtrit_p, df, p)
+
+
+# Kolmogorov --------------------------------------------------------------------------------------
+
+def _kolmogorov(tol: float, y: Any, order: int = 0) -> Any:
+    """2 Σ (-1)ᵏ⁻¹ exp(-2k²y²), or for small y the theta function's other series."""
+    near = y < 1.0
+    small, large = inside(near & (y > 0.04), y, 0.5), outside(near, y, 1.0)
+    far = y * 0.0
+    for k in range(5, 0, -1):
+        far = far + 2.0 * (-1.0) ** (k - 1) * exp(-2.0 * k * k * large * large)
+    low = y * 0.0
+    for k in range(4, 0, -1):
+        low = low + exp(-((2 * k - 1) * math.pi) ** 2 / (8.0 * small * small))
+    low = 1.0 - math.sqrt(2.0 * math.pi) / small * low
+    return where(y != y, y, where(near, where(y > 0.04, low, 1.0), far))
+
+
+def _kolmogorov_slope(y: Any) -> Any:
+    near = y < 1.0
+    small, large = inside(near & (y > 0.04), y, 0.5), outside(near, y, 1.0)
+    far = low = y * 0.0
+    for k in range(5, 0, -1):
+        far = far + 8.0 * (-1.0) ** k * k * k * large * exp(-2.0 * k * k * large * large)
+    for k in range(4, 0, -1):
+        c = ((2 * k - 1) * math.pi) ** 2 / 8.0
+        w = 1.0 / (small * small)
+        low = low + exp(-c * w) * w * (1.0 - 2.0 * c * w)
+    return where(near, where(y > 0.04, math.sqrt(2.0 * math.pi) * low, 0.0), far)
+
+
+kolmogorov_p = Special("kolmogorov", _kolmogorov, lambda t, p, y: t * _kolmogorov_slope(y))
+
+
+@fused(inline=True)
+def kolmogorov(y: ArrayLike) -> Array:
+    """The survival function of Kolmogorov's distribution, the limit of √n times his statistic.
+
+    Args:
+      y: real numbers; integers become floats.
+
+    Returns:
+      Probabilities of the shape of y: 1 for y <= 0.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.kolmogorov(1.0):.5f}")
+    0.27000
+    """
+    return apply(kolmogorov_p, y)

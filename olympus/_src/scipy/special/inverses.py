@@ -1,0 +1,285 @@
+"""Inverses of the incomplete gamma and beta functions, and Lambert's W.
+
+In the logarithm (or logit) of x both functions are logarithmically concave, as their densities are
+(Prékopa 1973): Newton's method on the logarithm of the smaller of both tails never passes the root
+from the side of small probabilities, and so converges from anywhere. Derivatives are implicit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...base.typing import Array, ArrayLike
+from ...lax.arithmetic import complex as make_complex
+from ...lax.families import COMPLEX
+from ...lax.special.incomplete_beta import beta_density_p, beta_product, beta_value, betainc_slope_p
+from ...lax.special.incomplete_gamma import (
+    gamma_density_p,
+    gamma_lower,
+    gamma_upper,
+    power_density,
+    random_gamma_grad_p,
+)
+from ...lax.special.series import iterate
+from ...numpy.elementary import exp, log, sqrt
+from ...numpy.manipulation import astype
+from ...numpy.promote import promote
+from ...numpy.selection import where
+from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
+from ...transforms.fused import fused
+from ...types import dtypes
+from ...types.shape import static_int
+from .family import Special, apply, inside, log1p
+from .gammas import gammaln_above
+
+__all__ = ["beta_inverse", "betainccinv", "betaincinv", "gammainccinv", "gammaincinv", "lambertw"]
+
+_STEPS = 60
+
+
+def _quantile(p: Any) -> Any:
+    """About that of the normal distribution for p <= 1/2 (Abramowitz and Stegun 26.2.22)."""
+    t = sqrt(-2.0 * log(p))
+    return (2.30753 + 0.27061 * t) / (1.0 + 0.99229 * t + 0.04481 * t * t) - t
+
+
+def _newton(value: Any, slope: Any, p: Any, sign: float, u: Any, old: Any) -> tuple[Any, Any]:
+    """(whether to go on, the next u): ln value = ln p, where ln value rises with sign u."""
+    safe = maximum(value, 1e-300)
+    step = sign * log(safe / p) * safe / maximum(slope, 1e-300)
+    # Towards the smaller probabilities a step may be too long.
+    step = minimum(step, 2.0) if sign > 0 else maximum(step, -2.0)
+    moved = where(value < 1e-290, u + 2.0 * sign, u - step)     # where it underflows: onwards
+    return (absolute(step) > 1e-15 * (1.0 + absolute(u))) & (moved != old), moved
+
+
+def gamma_inverse(tol: float, a: Any, p: Any, q: Any) -> Any:
+    """The x with P(a, x) = p = 1 - q, from the smaller of p and q."""
+    legal = (a > 0.0) & (a < math.inf) & (p > 0.0) & (q > 0.0)
+    lower = p <= q
+    a, target = inside(legal, a, 1.0), inside(legal, minimum(p, q), 0.5)
+    z = where(lower, 1.0, -1.0) * _quantile(target)
+    # Wilson and Hilferty's cube; below it x**a >= p Γ(a+1), which is a bound.
+    cube = 1.0 - 1.0 / (9.0 * a) + z / (3.0 * sqrt(a))
+    bound = (log(inside(legal & lower, p, 0.5)) + gammaln_above(a + 1.0)) / a
+    normal = log(a) + 3.0 * log(maximum(cube, 1e-3))
+    far = log(maximum(-log(target) + (a - 1.0) * log(maximum(-log(target), 1.0)), 0.1))
+    u = where((a >= 1.0) & (cube > 0.2), normal, where(lower, bound, far))
+    u = where(lower, maximum(u, bound), u)
+
+    def solve(side: Any, function: Any, sign: float, start: Any) -> Any:
+        def step(i: Any, state: Any, constants: Any) -> Any:
+            (u, old), (a, target) = state, constants
+            x = exp(u)
+            again, moved = _newton(function(tol, a, x), a * power_density(a, a, x), target, sign, u,
+                                   old)
+            return again, (moved, u)
+        return iterate(step, legal & side, (start, start + 1.0), (a, target), _STEPS)[0]
+
+    low = solve(lower, gamma_lower, 1.0, maximum(u, -745.0))
+    high = solve(~lower, gamma_upper, -1.0, minimum(u, 700.0))
+    # Where x is too small for the function, it is the power.
+    x = exp(where(lower, where(bound < -650.0, bound, low), high))
+    edge = where((a > 0.0) & (p == 0.0), 0.0, where((a > 0.0) & (q == 0.0), math.inf, math.nan))
+    return where(legal, x, edge)
+
+
+def beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
+    """The x with I(a, b; x) = p = 1 - q, or that of y = 1 - x with b and a exchanged."""
+    legal = (a > 0.0) & (a < math.inf) & (b > 0.0) & (b < math.inf) & (p > 0.0) & (q > 0.0)
+    swap = p > q
+    k, l = inside(legal, where(swap, b, a), 1.0), inside(legal, where(swap, a, b), 1.0)
+    target = inside(legal, minimum(p, q), 0.5)
+    z = _quantile(target)
+    # The logit has about the variance 1/a + 1/b; of small a the power x**a / (a B) is better.
+    normal = log(k / l) + z * sqrt(1.0 / k + 1.0 / l)
+    log_beta = gammaln_above(k) + gammaln_above(l) - gammaln_above(k + l)
+    power = (log(target * k) + log_beta) / k
+    low = minimum(power, -0.1)
+    bound = where(power < -0.1, low - log1p(-exp(low)), 0.0)
+    u = where(k >= 1.0, maximum(normal, bound), bound)
+
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        (u, old), (k, l, target) = state, constants
+        x = 1.0 / (1.0 + exp(-u))
+        y = 1.0 / (1.0 + exp(u))
+        fit = (x > 0.0) & (x < 1.0)
+        x, y = where(fit, x, 0.5), where(fit, y, 0.5)
+        value, slope = beta_value(tol, k, l, x, y), beta_product(k, l, x, y)
+        again, moved = _newton(value, slope, target, 1.0, u, old)
+        return again & fit, (where(fit, moved, u), u)
+
+    u = maximum(u, -690.0)
+    u = iterate(step, legal, (u, u + 1.0), (k, l, target), _STEPS)[0]
+    x = where(swap, 1.0 / (1.0 + exp(u)), 1.0 / (1.0 + exp(-u)))
+    edge = where((a > 0.0) & (b > 0.0) & (p == 0.0), 0.0,
+                 where((a > 0.0) & (b > 0.0) & (q == 0.0), 1.0, math.nan))
+    return where(legal, x, edge)
+
+
+gammaincinv_p = Special(
+    "gammaincinv", lambda tol, a, p: gamma_inverse(tol, a, p, 1.0 - p),
+    lambda t, x, a, p: t * random_gamma_grad_p.bind(a, x),
+    lambda t, x, a, p: t / gamma_density_p.bind(a, x))
+gammainccinv_p = Special(
+    "gammainccinv", lambda tol, a, q: gamma_inverse(tol, a, 1.0 - q, q),
+    lambda t, x, a, q: t * random_gamma_grad_p.bind(a, x),
+    lambda t, x, a, q: -t / gamma_density_p.bind(a, x))
+
+
+def _beta_rules(sign: float) -> tuple[Any, ...]:
+    def parameter(m: int, n: int) -> Any:
+        return lambda t, x, a, b, p: -t * (
+            betainc_slope_p.bind(a, b, x, m=m, n=n) / beta_density_p.bind(a, b, x))
+
+    return (parameter(1, 0), parameter(0, 1),
+            lambda t, x, a, b, p: sign * t / beta_density_p.bind(a, b, x))
+
+
+betaincinv_p = Special("betaincinv", lambda tol, a, b, p: beta_inverse(tol, a, b, p, 1.0 - p),
+                       *_beta_rules(1.0))
+betainccinv_p = Special("betainccinv", lambda tol, a, b, q: beta_inverse(tol, a, b, 1.0 - q, q),
+                        *_beta_rules(-1.0))
+
+
+@fused(inline=True)
+def gammaincinv(a: ArrayLike, y: ArrayLike) -> Array:
+    """The x with gammainc(a, x) = y: the quantile function of the gamma distribution.
+
+    Args:
+      a: shape parameters, real, > 0.
+      y: probabilities, real, of a shape that broadcasts.
+
+    Returns:
+      An array of the broadcast shape: 0 at 0, inf at 1, NaN outside. Differentiable in both.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.gammaincinv(2.0, 0.5):.5f}")
+    1.67835
+    """
+    return apply(gammaincinv_p, a, y)
+
+
+@fused(inline=True)
+def gammainccinv(a: ArrayLike, y: ArrayLike) -> Array:
+    """The x with gammaincc(a, x) = y, also for the smallest y.
+
+    Args:
+      a: shape parameters, real, > 0.
+      y: probabilities, real, of a shape that broadcasts.
+
+    Returns:
+      An array of the broadcast shape: inf at 0, 0 at 1, NaN outside. Differentiable in both.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.gammainccinv(1.0, 1e-30):.4f}")
+    69.0776
+    """
+    return apply(gammainccinv_p, a, y)
+
+
+@fused(inline=True)
+def betaincinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> Array:
+    """The x with betainc(a, b, x) = y: the quantile function of the beta distribution.
+
+    Args:
+      a, b: real parameters > 0.
+      y: probabilities, real; all shapes broadcast.
+
+    Returns:
+      An array of the broadcast shape, NaN outside. Differentiable in all three.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.betaincinv(2.0, 3.0, 0.6875):.4f}")
+    0.5000
+    """
+    return apply(betaincinv_p, a, b, y)
+
+
+@fused(inline=True)
+def betainccinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> Array:
+    """The x with betaincc(a, b, x) = y.
+
+    Args:
+      a, b: real parameters > 0.
+      y: probabilities, real; all shapes broadcast.
+
+    Returns:
+      An array of the broadcast shape, NaN outside. Differentiable in all three.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.betainccinv(2.0, 3.0, 0.3125):.4f}")
+    0.5000
+    """
+    return apply(betainccinv_p, a, b, y)
+
+
+# Lambert's W -------------------------------------------------------------------------------------
+
+def _lambertw(tol: float, z: Any, k: int) -> Any:
+    """Halley's method (Corless et al. 1996, Adv. Comput. Math. 5, 329, 5.9) from the asymptotic
+    form, or around the branch point from the series in p = √(2(ez + 1)).
+    """
+    fine = (real(z) == real(z)) & (imag(z) == imag(z)) & (absolute(z) < math.inf) & (z != 0.0)
+    z = where(fine, z, 1.0)
+    level = log(z) + 2j * math.pi * k
+    far = level - log(where(level == 0.0, 1.0, level))
+    start = far
+    p = sqrt(2.0 * (math.e * z + 1.0))
+    size = absolute(z + 1.0 / math.e)
+    if k == 0:
+        small = z * (1.0 + 1.9 * z) / (1.0 + z * (2.9 + 0.95 * z))
+        near = -1.0 + p * (1.0 + p * (-1.0 / 3.0 + p * (11.0 / 72.0)))
+        across = absolute(imag(z))
+        middle = (real(z) > -2.5 * across - 0.2) & (real(z) < 1.5) & (across < 1.0)
+        start = where(size < 0.35, near, where(middle & (real(z) > -1.0), small, start))
+    elif k in (-1, 1):
+        side = imag(z) >= 0.0 if k == -1 else imag(z) < 0.0
+        near = -1.0 - p * (1.0 + p * (1.0 / 3.0 + p * (11.0 / 72.0)))
+        start = where((size < 0.3) & side, near, start)
+
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        (w,), (z,) = state, constants
+        # w - z e⁻ʷ, which neither overflows where eʷ does.
+        rest = w - z * exp(-w)
+        one = w + 1.0
+        safe = where(one == 0.0, 1e-30, one)
+        d = rest / (safe - 0.5 * (w + 2.0) * rest / safe)
+        return absolute(d) > 2e-16 * absolute(w), (w - d,)
+
+    w, = iterate(step, fine, (start,), (z,), 40)
+    return where(fine, w, 0.0)
+
+
+lambertw_p = Special("lambertw", _lambertw,
+                     lambda t, w, z, k: t / (exp(w) * (1.0 + w)), kinds=COMPLEX)
+
+
+@fused(static=("k", "tol"))
+def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:
+    """Lambert's W: the w with w exp(w) = z, on the branch k.
+
+    Args:
+      z: real or complex numbers.
+      k: the branch; 0 is real for z >= -1/e, -1 for -1/e <= z < 0.
+      tol: for SciPy's sake: results have full precision, but for a few digits next to -1/e.
+
+    Returns:
+      A complex array of the shape of z.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.lambertw(1.0).real:.5f}")
+    0.56714
+    """
+    k = static_int(k, "lambertw", "k")
+    z, = promote("lambertw", z, inexact=True)
+    if not dtypes.is_complex(z.dtype):
+        z = astype(z, "complex128" if dtypes.itemsize_bits(z.dtype) > 32 else "complex64")
+    value = lambertw_p.bind(where(z == 0.0, 1.0, z), k=k)
+    at_zero = z if k == 0 else -math.inf
+    value = where(z == 0.0, at_zero, value)
+    lost = (real(z) != real(z)) | (imag(z) != imag(z))
+    infinite = ~lost & (absolute(z) == math.inf)
+    grown = make_complex(absolute(z), imag(log(z)) + 2.0 * math.pi * k)
+    return where(lost, z, where(infinite, grown, value))
