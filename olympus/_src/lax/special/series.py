@@ -135,7 +135,8 @@ class Computed(Elementwise):
     def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
         out = b.avals_out[0]
         program = self.program(out.shape, out.dtype, len(xs), **params)
-        return b.call(program, b.expand(xs), self.name)[0]
+        with config.enable_x64(True):       # lowered operations may make further ones
+            return b.call(program, b.expand(xs), self.name)[0]
 
 
 def _program(fun: Callable[..., Any], least: np.dtype, shape: tuple[int, ...], dtype: Any,
