@@ -61,6 +61,7 @@ ACCURACY = {  # largest error in ULP of float64, operands' ranges, the function 
     "k0": (8, [(0.0, 300.0)], lambda x: mp.besselk(0, x)),
     "k1": (8, [(0.0, 300.0)], lambda x: mp.besselk(1, x)),
     "i1": (8, [(0.0, 300.0)], lambda x: mp.besseli(1, x)),
+    "ellipk": (6, [(-30.0, 1.0)], mp.ellipk), "ellipe": (20, [(-30.0, 1.0)], mp.ellipe),
     "hyp1f1": (600, [(0.1, 8.0), (0.1, 8.0), (-60.0, 60.0)], mp.hyp1f1),
     "hyp2f1": (4000, [(0.1, 8.0), (0.1, 8.0), (0.1, 8.0), (-9.0, 0.9)], mp.hyp2f1),
 }
@@ -80,7 +81,7 @@ def test_errors_in_units_in_the_last_place(name):
                                   "ndtri", "erfinv", "erfcinv", "entr", "logit", "digamma",
                                   "gammasgn", "exprel", "log_expit", "gamma", "loggamma",
                                   "rgamma", "exp1", "expi", "factorial", "zeta", "zetac",
-                                  "k0", "k1e"])
+                                  "k0", "k1e", "ellipk", "ellipe"])
 def test_values_at_edges_are_those_of_scipy(name):
     found = np.asarray(getattr(special, name)(EDGES.astype("f4")))
     with np.errstate(all="ignore"):
@@ -253,3 +254,27 @@ def test_lambertw_is_that_of_scipy():
             np.testing.assert_allclose(special.lambertw(z, k), sp.lambertw(z, k), 1e-13)
         slope = olympus.grad(lambda x: special.lambertw(x).real)(1.0)
     np.testing.assert_allclose(slope, 1 / (1 + 1 / sp.lambertw(1).real), 1e-12)
+
+
+def test_elliptic_integrals_near_their_edges_and_their_derivatives():
+    p = np.array([1e-300, 1e-9, 1e-7, 0.5, 1.0, 30.0, 1e9])
+    with olympus.enable_x64(True):
+        np.testing.assert_allclose(special.ellipkm1(p), sp.ellipkm1(p), 1e-14)
+        for m in (-0.5, 0.0, 0.6):
+            np.testing.assert_allclose(olympus.grad(special.ellipk)(m),
+                                       float(mp.diff(mp.ellipk, m)), 1e-13)
+            np.testing.assert_allclose(olympus.grad(special.ellipe)(m),
+                                       float(mp.diff(mp.ellipe, m)), 1e-13)
+
+
+@pytest.mark.parametrize("name", ["legendre", "chebyt", "chebyu", "hermite", "hermitenorm",
+                                  "laguerre", "genlaguerre", "gegenbauer"])
+def test_orthogonal_polynomials_are_those_of_scipy(name):
+    rest = [1.5] if name.startswith("ge") else []
+    n, x = np.arange(9), np.linspace(0.05, 0.95, 9)
+    fun, oracle = getattr(special, f"eval_{name}"), getattr(sp, f"eval_{name}")
+    with olympus.enable_x64(True):
+        np.testing.assert_allclose(fun(n, *rest, x), oracle(n, *rest, x), 1e-12, 1e-12)
+        slopes = olympus.jvp(lambda x: fun(n, *rest, x), (x,), (np.ones(9),))[1]
+    wanted = (oracle(n, *rest, x + 1e-6) - oracle(n, *rest, x - 1e-6)) / 2e-6
+    np.testing.assert_allclose(slopes, wanted, 1e-6, 1e-6)

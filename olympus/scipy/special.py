@@ -50,6 +50,7 @@ from .._src.scipy.special.distributions import (
     stdtr,
     stdtrit,
 )
+from .._src.scipy.special.elliptic import ellipe, ellipk, ellipkm1
 from .._src.scipy.special.entropy import (
     boxcox,
     boxcox1p,
@@ -118,20 +119,33 @@ from .._src.scipy.special.normal import (
     voigt_profile,
     wofz,
 )
+from .._src.scipy.special.orthogonal import (
+    eval_chebyt,
+    eval_chebyu,
+    eval_gegenbauer,
+    eval_genlaguerre,
+    eval_hermite,
+    eval_hermitenorm,
+    eval_laguerre,
+    eval_legendre,
+)
 
 __all__ = [
     "bdtr", "bdtrc", "bernoulli", "bessel_jn", "beta", "betainc", "betaincc", "betainccinv",
     "betaincinv", "betaln", "binom", "boxcox", "boxcox1p", "chdtr", "chdtrc", "chdtri", "comb",
-    "dawsn", "digamma", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "exp1",
-    "expi", "expit", "expn", "exprel", "factorial", "fdtr", "fdtrc", "fdtri", "fresnel",
-    "gamma", "gammainc", "gammaincc", "gammainccinv", "gammaincinv", "gammaln", "gammasgn",
-    "gdtr", "gdtrc", "huber", "hyp1f1", "hyp2f1", "i0", "i0e", "i1", "i1e", "inv_boxcox",
-    "inv_boxcox1p", "j0", "j1", "jn", "k0", "k0e", "k1", "k1e", "kl_div", "kn", "kolmogorov",
-    "lambertw", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit", "logsumexp",
-    "lpmn", "lpmn_values", "multigammaln", "nbdtr", "nbdtrc", "ndtr", "ndtri", "ndtri_exp",
-    "owens_t", "pdtr", "pdtrc", "perm", "poch", "polygamma", "pseudo_huber", "rel_entr",
-    "rgamma", "shichi", "sici", "softmax", "spence", "sph_harm_y", "sph_legendre_p", "stdtr",
-    "stdtrit", "voigt_profile", "wofz", "xlog1py", "xlogy", "y0", "y1", "yn", "zeta", "zetac",
+    "dawsn", "digamma", "ellipe", "ellipk", "ellipkm1", "entr", "erf", "erfc", "erfcinv",
+    "erfcx", "erfi", "erfinv", "eval_chebyt", "eval_chebyu", "eval_gegenbauer",
+    "eval_genlaguerre", "eval_hermite", "eval_hermitenorm", "eval_laguerre", "eval_legendre",
+    "exp1", "expi", "expit", "expn", "exprel", "factorial", "fdtr", "fdtrc", "fdtri",
+    "fresnel", "gamma", "gammainc", "gammaincc", "gammainccinv", "gammaincinv", "gammaln",
+    "gammasgn", "gdtr", "gdtrc", "huber", "hyp1f1", "hyp2f1", "i0", "i0e", "i1", "i1e",
+    "inv_boxcox", "inv_boxcox1p", "j0", "j1", "jn", "k0", "k0e", "k1", "k1e", "kl_div", "kn",
+    "kolmogorov", "lambertw", "log_expit", "log_ndtr", "log_softmax", "loggamma", "logit",
+    "logsumexp", "lpmn", "lpmn_values", "multigammaln", "nbdtr", "nbdtrc", "ndtr", "ndtri",
+    "ndtri_exp", "owens_t", "pdtr", "pdtrc", "perm", "poch", "polygamma", "pseudo_huber",
+    "rel_entr", "rgamma", "shichi", "sici", "softmax", "spence", "sph_harm_y",
+    "sph_legendre_p", "stdtr", "stdtrit", "voigt_profile", "wofz", "xlog1py", "xlogy", "y0",
+    "y1", "yn", "zeta", "zetac",
 ]
 
 _publish(__name__)
