@@ -85,7 +85,7 @@ from .._src.scipy.special.gammas import (
     polygamma,
     rgamma,
 )
-from .._src.scipy.special.harmonics import lpmn, lpmn_values, sph_harm_y, sph_legendre_p
+from .._src.scipy.special.harmonics import lpmn, lpmn_values, sph_harm_y
 from .._src.scipy.special.hypergeometric import hyp1f1, hyp2f1
 from .._src.scipy.special.integrals import (
     exp1,
@@ -144,7 +144,7 @@ __all__ = [
     "logsumexp", "lpmn", "lpmn_values", "multigammaln", "nbdtr", "nbdtrc", "ndtr", "ndtri",
     "ndtri_exp", "owens_t", "pdtr", "pdtrc", "perm", "poch", "polygamma", "pseudo_huber",
     "rel_entr", "rgamma", "shichi", "sici", "softmax", "spence", "sph_harm_y",
-    "sph_legendre_p", "stdtr", "stdtrit", "voigt_profile", "wofz", "xlog1py", "xlogy", "y0",
+    "stdtr", "stdtrit", "voigt_profile", "wofz", "xlog1py", "xlogy", "y0",
     "y1", "yn", "zeta", "zetac",
 ]
 

@@ -26,7 +26,7 @@ from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, flat, inside
 
-__all__ = ["lpmn", "lpmn_values", "sph_harm_y", "sph_legendre_p"]
+__all__ = ["lpmn", "lpmn_values", "sph_harm_y"]
 
 
 def _legendre(tol: float, n: Any, m: Any, theta: Any) -> Any:
@@ -65,25 +65,6 @@ def _legendre_slope(t: Any, y: Any, n: Any, m: Any, theta: Any) -> Any:
 
 
 legendre_p = Special("sph_legendre", _legendre, flat, flat, _legendre_slope)
-
-
-@fused
-def sph_legendre_p(n: ArrayLike, m: ArrayLike, theta: ArrayLike) -> Array:
-    """The spherical Legendre function, `sph_harm_y(n, m, theta, 0)`.
-
-    Args:
-      n: degrees, whole numbers >= 0.
-      m: orders, whole numbers; the value is 0 for |m| > n.
-      theta: polar angles, real, of a shape that broadcasts.
-
-    Returns:
-      An array of floats of the broadcast shape. SciPy's `diff_n` is left to `grad`.
-
-    >>> from olympus.scipy import special
-    >>> print(f"{special.sph_legendre_p(2, 1, 0.5):.5f}")
-    -0.32504
-    """
-    return apply(legendre_p, n, m, theta)
 
 
 @fused(static=("diff_n", "n_max"))
