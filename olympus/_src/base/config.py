@@ -11,7 +11,7 @@ import difflib
 import functools
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
 from olympus._src.base import lib
@@ -424,7 +424,7 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def make_user_context(default_value: Any = None) -> UserContext:
+def make_user_context(default_value: Hashable = None) -> UserContext:
     """A value of one's own that jitted functions depend on, as they do on the options.
 
     Args:
