@@ -1,0 +1,373 @@
+"""`olympus.scipy.sparse.linalg`: systems given as functions, solved by Krylov spaces.
+
+The iterations are loops on one vector, into which pytrees are laid out; derivatives are those of
+the equation (`custom_linear_solve`), not of the iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.typing import ArrayLike, PyTree
+from ..base.util import name_of, real_number
+from ..core.trace import typeof
+from ..custom.solves import custom_linear_solve
+from ..lax.barriers import stop_gradient
+from ..lax.contract import dot_general
+from ..lax.linalg.solve import triangular_solve
+from ..loops.while_loop import fori_loop, while_loop
+from ..numpy.creation import zeros
+from ..numpy.elementary import sqrt
+from ..numpy.manipulation import astype
+from ..numpy.promote import array_args, inexact, promote_dtypes, to_array
+from ..numpy.selection import where
+from ..numpy.ufuncs import abs as absolute
+from ..numpy.ufuncs import maximum, minimum
+from ..transforms.autodiff import linear_transpose
+from ..transforms.flatten_util import ravel_pytree
+from ..types import dtypes
+from ..types.shape import definitely_equal, static_int
+from ..types.tree import tree_flatten, tree_map, tree_structure
+
+__all__ = ["bicgstab", "cg", "gmres"]
+
+Operator = Callable[[Any], Any]
+
+
+# What the three share ----------------------------------------------------------------------------
+
+def _dot(x: Any, y: Any) -> Any:
+    """The sum of conj(x) y."""
+    x = x.conj() if typeof(x).dtype.kind == "c" else x
+    return dot_general(x, y, (((0,), (0,)), ((), ())), "highest")
+
+
+def _size2(x: Any) -> Any:
+    """The squared norm, real."""
+    return _dot(x, x).real
+
+
+def _operator(name: str, what: str, given: Any, b: Any) -> Operator:
+    """A matrix, or a function of a pytree like b, as a function of its vector."""
+    vector, unravel = ravel_pytree(b)
+    if callable(given) and not hasattr(given, "shape"):
+        def call(x: Any) -> Any:
+            out = given(unravel(x))
+            if tree_structure(out) != tree_structure(b):
+                raise ValueError(f"{name}: {what} {name_of(given)} returned "
+                                 f"{tree_structure(out)}; the structure of b, "
+                                 f"{tree_structure(b)}, is required.")
+            return astype(ravel_pytree(out)[0], vector.dtype)
+        return call
+    matrix = to_array(array_args(name, given)[0])
+    shape = typeof(matrix).shape
+    n = typeof(vector).shape[0]
+    leaves = tree_flatten(b)[0]
+    if len(leaves) != 1 or typeof(leaves[0]).ndim != 1 or len(shape) != 2 or not all(
+            definitely_equal(size, n) for size in shape):
+        raise ValueError(f"{name}: {what} {typeof(matrix)} and b of {n} numbers given; a square "
+                         "matrix of that size and a vector are required; for other vectors pass a "
+                         "function.")
+    matrix = astype(matrix, vector.dtype)
+    return lambda x: dot_general(matrix, x, (((1,), (0,)), ((), ())), "highest")
+
+
+def _vectors(name: str, A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
+    """b and x0 as pytrees of floating dtypes, those of a matrix A included."""
+    matrix = [] if callable(A) and not hasattr(A, "shape") else [A]
+
+    def leaf(x: Any) -> Any:
+        return inexact(to_array(promote_dtypes(name, *array_args(name, x, *matrix))[0]))
+
+    b = tree_map(leaf, b)
+    if x0 is None:
+        return b, tree_map(lambda x: x * 0, b)
+    if tree_structure(x0) != tree_structure(b):
+        raise ValueError(f"{name}: x0 {tree_structure(x0)} and b {tree_structure(b)} given; one "
+                         "structure is required.")
+
+    def start(x: Any, like: Any) -> Any:
+        x = to_array(array_args(name, x)[0])
+        if typeof(x).shape != typeof(like).shape:
+            raise ValueError(f"{name}: x0 with {typeof(x)} and b with {typeof(like)} given; equal "
+                             "shapes are required.")
+        return astype(x, like.dtype)
+
+    return b, tree_map(start, x0, b)
+
+
+def _solved(name: str, iterate: Callable[..., Any], A: Any, b: Any, x0: Any, tol: Any, atol: Any,
+            maxiter: Any, M: Any) -> tuple[Any, Any]:
+    """Run `iterate(product, inverse, b, x0, least residual, maxiter)` as a differentiable solve."""
+    b, x0 = _vectors(name, A, b, x0)
+    vector, unravel = ravel_pytree(b)
+    start = stop_gradient(ravel_pytree(x0)[0])
+    product = _operator(name, "A", A, b)
+    inverse = (lambda x: x) if M is None else _operator(name, "M", M, b)
+    count = static_int(typeof(vector).shape[0], name, "size")
+    limit = 10 * count if maxiter is None else static_int(maxiter, name, "maxiter")
+    tol, atol = [real_number(x, f"{name}: {what}") for x, what in ((tol, "tol"), (atol, "atol"))]
+
+    def solver(start: Any, inverse: Operator) -> Callable[..., Any]:
+        def solve(product: Operator, b: Any) -> Any:
+            least = maximum(tol * sqrt(_size2(b)), atol)
+            return iterate(product, inverse, b, start, least, limit)
+        return solve
+
+    def transposed(x: Any) -> Any:
+        return linear_transpose(inverse, vector)(x)[0]
+
+    x, info = custom_linear_solve(product, vector, solver(start, inverse), has_aux=True,
+                                  transpose_solve=solver(start * 0, transposed))
+    return unravel(x), info
+
+
+def _info(residual: Any, least: Any, steps: Any) -> Any:
+    """0 where the residual is small enough, else the number of steps; as SciPy reports."""
+    return where(residual <= least, 0, maximum(steps, 1)).astype(np.int32)
+
+
+# The solvers -------------------------------------------------------------------------------------
+
+def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,
+       atol: float = 0.0, maxiter: int | None = None, M: ArrayLike | Operator | None = None
+       ) -> tuple[PyTree, Any]:
+    """Solve A x = b for a Hermitian, positive definite A by conjugate gradients.
+
+    Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952. The
+    derivatives in either mode are those of the solution, in b and in what A closes over.
+
+    Args:
+      A: a matrix [n, n], or a linear function of a pytree like b.
+      b: the right side: a vector, or a pytree of arrays; integers become floats.
+      x0: where to start, of b's structure; zeros unless given.
+      tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol).
+      maxiter: the largest number of steps; ten times the number of unknowns unless given.
+      M: a preconditioner: an approximation of A's inverse, Hermitian and positive definite, in
+        either form of A.
+
+    Returns:
+      (x, info), x of b's structure; info is int32: 0 where the residual is that small, else the
+      number of steps. (JAX's is None.)
+
+    Raises ValueError for shapes and structures that do not fit.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> a = onp.array([[4., 1.], [1., 3.]])
+    >>> x, info = olympus.scipy.sparse.linalg.cg(a, onp.array([1., 2.]))
+    >>> print(onp.round(x, 4), info)
+    [0.0909 0.6364] 0
+    """
+    return _solved("cg", _conjugate_gradients, A, b, x0, tol, atol, maxiter, M)
+
+
+def _conjugate_gradients(product: Operator, inverse: Operator, b: Any, x: Any, least: Any,
+                         limit: int) -> Any:
+    r = b - product(x)
+    z = inverse(r)
+
+    def going(state: Any) -> Any:
+        return (_size2(state[1]) > least ** 2) & (state[4] < limit)
+
+    def step(state: Any) -> Any:
+        x, r, p, weight, k = state
+        image = product(p)
+        along = weight / _dot(p, image).real
+        x, r = x + along * p, r - along * image
+        z = inverse(r)
+        new = _dot(r, z).real
+        return x, r, z + new / weight * p, new, k + 1
+
+    x, r, _, _, k = while_loop(going, step, (x, r, z, _dot(r, z).real, np.int32(0)))
+    return x, _info(sqrt(_size2(r)), least, k)
+
+
+def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,
+             atol: float = 0.0, maxiter: int | None = None, M: ArrayLike | Operator | None = None
+             ) -> tuple[PyTree, Any]:
+    """Solve A x = b for any regular A by stabilised biconjugate gradients.
+
+    Van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of
+    nonsymmetric linear systems", 1992. Derivatives are those of the solution.
+
+    Args:
+      A: a matrix [n, n], or a linear function of a pytree like b.
+      b: the right side: a vector, or a pytree of arrays; integers become floats.
+      x0: where to start, of b's structure; zeros unless given.
+      tol, atol: it stops when the norm of the residual is not above max(tol ‖b‖, atol).
+      maxiter: the largest number of steps; ten times the number of unknowns unless given.
+      M: a preconditioner: an approximation of A's inverse, in either form of A.
+
+    Returns:
+      (x, info), x of b's structure; info is int32: 0 where the residual is that small, else the
+      number of steps, also if the method has broken down. (JAX's is None.)
+
+    Raises ValueError for shapes and structures that do not fit.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> a = onp.array([[4., 1.], [0., 3.]])
+    >>> x, info = olympus.scipy.sparse.linalg.bicgstab(a, onp.array([6., 6.]))
+    >>> print(onp.round(x, 3), info)
+    [1. 2.] 0
+    """
+    return _solved("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M)
+
+
+def _bicgstab(product: Operator, inverse: Operator, b: Any, x: Any, least: Any, limit: int) -> Any:
+    first = b - product(x)
+    one = _dot(first, first) * 0 + 1
+
+    def going(state: Any) -> Any:
+        *_, r, k, sound = state
+        return (_size2(r) > least ** 2) & (k < limit) & sound
+
+    def step(state: Any) -> Any:
+        x, p, v, rho, alpha, omega, r, k, _ = state
+        new = _dot(first, r)
+        p = r + new / rho * alpha / omega * (p - omega * v)
+        direction = inverse(p)
+        v = product(direction)
+        across = _dot(first, v)
+        alpha = new / across
+        s = r - alpha * v
+        smoothed = inverse(s)
+        t = product(smoothed)
+        squares = _size2(t)
+        done = squares == 0     # the first half of the step has hit the solution
+        omega = where(done, 0, _dot(t, s) / where(done, 1, squares))
+        moved = x + alpha * direction + omega * smoothed
+        sound = (new != 0) & (across != 0)
+        x, r = where(sound, moved, x), where(sound, s - omega * t, r)
+        return x, p, v, new, alpha, omega, r, k + 1, sound & (~done | (_size2(r) <= least ** 2))
+
+    state = (x, first * 0, first * 0, one, one, one, first, np.int32(0), one.real == 1)
+    x, *_, r, k, _ = while_loop(going, step, state)
+    return x, _info(sqrt(_size2(r)), least, k)
+
+
+def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,
+          atol: float = 0.0, restart: int = 20, maxiter: int | None = None,
+          M: ArrayLike | Operator | None = None, solve_method: str = "batched"
+          ) -> tuple[PyTree, Any]:
+    """Solve A x = b for any regular A by least residuals over Krylov spaces.
+
+    Saad and Schultz, "GMRES: a generalized minimal residual algorithm for solving nonsymmetric
+    linear systems", 1986. Derivatives are those of the solution.
+
+    Args:
+      A: a matrix [n, n], or a linear function of a pytree like b.
+      b: the right side: a vector, or a pytree of arrays; integers become floats.
+      x0: where to start, of b's structure; zeros unless given.
+      tol, atol: it stops when the norm of the residual, with M applied to both sides, has fallen
+        to max(tol ‖b‖, atol) / ‖b‖ of that of M b.
+      restart: the dimension of a Krylov space, at most; so many vectors are kept.
+      maxiter: how many spaces are built, at most; ten times the number of unknowns unless given.
+      M: a preconditioner: an approximation of A's inverse, in either form of A.
+      solve_method: "batched" builds each space whole; "incremental" ends in the midst of one when
+        the residual is small enough.
+
+    Returns:
+      (x, info), x of b's structure; info is int32: 0 where the residual is that small, else the
+      number of spaces. (JAX's is None.)
+
+    Raises ValueError for shapes and structures that do not fit and another solve_method.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> a = onp.array([[4., 1.], [0., 3.]])
+    >>> x, info = olympus.scipy.sparse.linalg.gmres(a, onp.array([6., 6.]))
+    >>> print(onp.round(x, 3), info)
+    [1. 2.] 0
+    """
+    if solve_method not in ("batched", "incremental"):
+        raise ValueError(f"gmres: solve_method {solve_method!r} given; 'batched' or 'incremental' "
+                         "is required.")
+    size = static_int(restart, "gmres", "restart")
+    if size < 1:
+        raise ValueError(f"gmres: restart {size} given; a positive int is required.")
+
+    def iterate(product: Operator, inverse: Operator, b: Any, x: Any, least: Any, limit: int
+                ) -> Any:
+        return _gmres(product, inverse, b, x, least, limit,
+                      min(size, static_int(typeof(b).shape[0], "gmres", "size")),
+                      solve_method == "batched")
+
+    return _solved("gmres", iterate, A, b, x0, tol, atol, maxiter, M)
+
+
+def _gmres(product: Operator, inverse: Operator, b: Any, x: Any, least: Any, limit: int, size: int,
+           whole: bool) -> Any:
+    norm = sqrt(_size2(b))
+    least = sqrt(_size2(inverse(b))) * minimum(1, least / where(norm > 0, norm, 1))
+
+    def residual(x: Any) -> tuple[Any, Any]:
+        r = inverse(b - product(x))
+        return r, sqrt(_size2(r))
+
+    def going(state: Any) -> Any:
+        return (state[2] > least) & (state[3] < limit)
+
+    def cycle(state: Any) -> Any:
+        x, r, beta, k = state
+        x = x + _correction(lambda v: inverse(product(v)), r, beta, least, size, whole)
+        return x, *residual(x), k + 1
+
+    x, _, beta, k = while_loop(going, cycle, (x, *residual(x), np.int32(0)))
+    return x, _info(beta, least, k)
+
+
+def _correction(product: Operator, r: Any, beta: Any, least: Any, size: int, whole: bool) -> Any:
+    """What of the Krylov space of r, of at most `size` dimensions, makes the residual least.
+
+    Arnoldi's vectors are rows of v. Their Hessenberg matrix is made triangular by Givens rotations
+    as it grows: `upper` keeps its columns, `side` the rotated right side.
+    """
+    n = typeof(r).shape[0]
+    real = dtypes.to_real_dtype(r.dtype)
+    v = zeros((size + 1, n), r.dtype).at[0].set(r / where(beta > 0, beta, 1))
+    upper = zeros((size, size + 1), r.dtype)
+    side = zeros((size + 1,), r.dtype).at[0].set(astype(beta, r.dtype))
+    turns = zeros((size, 2), r.dtype)
+
+    def rotated(column: Any, i: Any, turn: Any) -> Any:
+        a, b = column[i], column[i + 1]
+        cos, sin = turn[0], turn[1]
+        column = column.at[i].set(cos.conj() * a + sin.conj() * b)
+        return column.at[i + 1].set(cos * b - sin * a)
+
+    def step(state: Any) -> Any:
+        v, upper, side, turns, k = state
+        w = product(v[k])
+        length = sqrt(_size2(w))
+        column = zeros((size + 1,), r.dtype)
+        for _ in range(2):      # the second time orthogonality is that of the precision
+            along = dot_general(v.conj(), w, (((1,), (0,)), ((), ())), "highest")
+            w = w - dot_general(along, v, (((0,), (0,)), ((), ())), "highest")
+            column = column + along
+        rest = sqrt(_size2(w))
+        new = rest > length * float(dtypes.finfo(real).eps)     # else the space is invariant
+        v = v.at[k + 1].set(where(new, w / where(new, rest, 1), 0))
+        column = column.at[k + 1].set(astype(where(new, rest, 0), r.dtype))
+        column = fori_loop(0, size, lambda i, c: where(i < k, rotated(c, i, turns[i]), c), column)
+        a, b = column[k], column[k + 1]
+        radius = sqrt(absolute(a) ** 2 + absolute(b) ** 2)
+        some = radius > 0
+        turn = where(some, column[np.arange(2) + k] / where(some, radius, 1),
+                     np.array([1, 0], r.dtype))
+        return (v, upper.at[k].set(rotated(column, k, turn)), rotated(side, k, turn),
+                turns.at[k].set(turn), k + 1)
+
+    def going(state: Any) -> Any:
+        *_, side, _, k = state
+        return (k < size) & (whole | (absolute(side[k]) > least))
+
+    v, upper, side, _, k = while_loop(going, step, (v, upper, side, turns, np.int32(0)))
+    triangle = upper[:, :size].T
+    ones = np.eye(size, dtype=bool)
+    triangle = where(ones & (triangle == 0), 1, triangle)
+    kept = where(np.arange(size) < k, side[:size], 0)
+    y = triangular_solve(triangle, kept, left_side=True)
+    y = where((upper[:, :size] * ones).sum(1) == 0, 0, y)
+    return dot_general(y, v[:size], (((0,), (0,)), ((), ())), "highest")
