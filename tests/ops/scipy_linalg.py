@@ -82,7 +82,8 @@ FACTORS = (
     row("qr_multiply", reals(4, 3), reals(3), label="-left", mode="left", conjugate=True),
     row("svd", reals(4, 3), compute_uv=False),
     row("polar", SQUARE, tol=1e-4),
-    row("polar", reals(2, 3), label="-svd-left", side="left", method="svd", tol=1e-4),
+    row("polar", reals(2, 3), label="-svd-left", oracle=lambda x: sl.polar(x, "left"), tol=1e-4,
+        side="left", method="svd"),
     row("hessenberg", SQUARE, calc_q=True, tol=1e-4),
     row("eigvalsh", SQUARE, SQUARE + 3 * np.eye(3), label="-pair", oracle=eigenvalues, tol=1e-4),
     row("eigh_tridiagonal", reals(4), reals(3), dtypes="f", tol=1e-4,
@@ -117,7 +118,7 @@ FUNCTIONS = (
         oracle=lambda x: sl.expm(np.triu(x))),
     row("expm_frechet", SMALL, reals(3, 3), dtypes="f"),
     row("sqrtm", SPREAD, oracle=complexed(sl.sqrtm), tol=1e-4),
-    row("logm", SPREAD, oracle=complexed(sl.logm), tol=1e-4),
+    row("logm", SPREAD, oracle=complexed(lambda x: sl.logm(x.astype("c16"))), tol=1e-4),
     row("fractional_matrix_power", SPREAD, oracle=complexed(
         lambda x: sl.fractional_matrix_power(x, 0.3)), t=0.3, dtypes="f", tol=1e-4),
     row("signm", SPREAD - 3 * np.eye(3), dtypes="f", tol=1e-4),

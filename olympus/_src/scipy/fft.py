@@ -185,8 +185,8 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
     Raises ValueError for other types and norms, and for an axis without elements.
 
     >>> import olympus.numpy as onp, olympus
-    >>> print(onp.round(olympus.scipy.fft.dct(onp.array([1., 2., 3.])), 4))
-    [12.     -3.4641  0.    ]
+    >>> print(olympus.scipy.fft.dct(onp.ones(2)))
+    [4. 0.]
     """
     return _transform("dct", x, type, None if n is None else (n,), _one("dct", axis), norm,
                       orthogonalize, True, False)

@@ -30,7 +30,7 @@ from ...numpy.manipulation import astype
 from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
 from ...numpy.ufuncs import maximum, minimum
-from ...transforms.autodiff import jvp
+from ...transforms.autodiff import jvp, linearize
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
@@ -496,9 +496,8 @@ def _log_jvp(primals: Any, tangents: Any) -> Any:
     """ẋ in the derivative of exp at x along ẋ = ȧ."""
     (a,), (e,) = primals, tangents
     x = _principal_log(a)
-    e = astype(e, x.dtype)
     return x, custom_linear_solve(
-        lambda t: jvp(exponential, (x,), (t,))[1], e, lambda _, e: _log_along(a, e),
+        linearize(exponential, x)[1], astype(e, x.dtype), lambda _, e: _log_along(a, e),
         lambda _, e: _log_along(matrix_transpose(a), e))
 
 

@@ -239,7 +239,7 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
     >>> import olympus.numpy as onp, olympus
     >>> f, t, z = olympus.scipy.signal.stft(onp.ones(8), nperseg=4)
     >>> print(abs(z[0]).round(2))
-    [0.5 1.  1.  1.  0.5]
+    [0.75 1.   1.   1.   0.25]
     """
     if scaling not in ("spectrum", "psd"):
         raise ValueError(f"stft: scaling {scaling!r} given; 'spectrum' or 'psd' is required.")
@@ -292,8 +292,8 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "h
 
     >>> import olympus.numpy as onp, olympus
     >>> f, p = olympus.scipy.signal.csd(onp.array([1., -1.] * 4), None, nperseg=4)
-    >>> print(p.round(2))
-    [0.   0.67 1.33]
+    >>> print((3 * p).round())
+    [0. 4. 8.]
     """
     out, plan, onesided = _products("csd", x, y, fs, window, nperseg, noverlap, nfft, detrend,
                                     return_onesided, scaling, axis)
@@ -354,8 +354,8 @@ def welch(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int 
 
     >>> import olympus.numpy as onp, olympus
     >>> f, p = olympus.scipy.signal.welch(onp.array([1., -1.] * 4), nperseg=4)
-    >>> print(p.round(2))
-    [0.   0.67 1.33]
+    >>> print((3 * p).round())
+    [0. 4. 8.]
     """
     return csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
                axis, average)

@@ -1,0 +1,209 @@
+"""olympus.scipy.signal, fft, ndimage and sparse.linalg beside SciPy, and what they refuse."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.fft as sf
+import scipy.ndimage as sn
+import scipy.signal as ss
+
+import olympus
+from olympus.scipy import fft, ndimage, signal
+from olympus.scipy.signal import windows
+from olympus.scipy.sparse.linalg import bicgstab, cg, gmres
+
+PARAMETERS = {"general_cosine": ([0.3, 0.5, 0.2],), "general_hamming": (0.7,), "gaussian": (2.0,),
+              "general_gaussian": (1.5, 2.0), "kaiser": (3.0,)}
+
+
+def close(found, expected, tol=1e-4):
+    for a, e in zip(olympus.tree.leaves(found), olympus.tree.leaves(expected), strict=True):
+        assert np.shape(a) == np.shape(e)
+        np.testing.assert_allclose(a, e, tol, tol)
+
+
+# Windows and transforms --------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", [n for n in windows.__all__ if n != "get_window"])
+def test_windows_are_scipys(name):
+    args = PARAMETERS.get(name, ())
+    for size, sym in itertools.product((0, 1, 2, 7, 8), (True, False)):
+        close(getattr(windows, name)(size, *args, sym=sym),
+              getattr(ss.windows, name)(size, *args, sym=sym), 1e-6)
+
+
+def test_names_of_windows_are_scipys():
+    for name in ("hann", "ham", "flattop", "boxcar", "tukey", ("kaiser", 4.0), ("tukey", 0.3), 3.0):
+        close(signal.get_window(name, 9), ss.get_window(name, 9), 1e-6)
+    with pytest.raises(ValueError, match="window 'odd' is unknown"):
+        signal.get_window("odd", 4)
+    with pytest.raises(ValueError, match="another number of parameters"):
+        signal.get_window("gaussian", 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dct", "idct", "dst", "idst"])
+def test_cosine_and_sine_transforms_of_all_types_sizes_and_norms(name, rng):
+    for n, kind, norm in itertools.product((2, 3, 4, 5, 9), (1, 2, 3, 4), (None, "ortho", "forward")
+                                           ):
+        x = rng.normal(size=(2, n))
+        close(getattr(fft, name)(x, kind, norm=norm), getattr(sf, name)(x, kind, norm=norm))
+
+
+def test_fast_sizes_are_scipys():
+    for n in range(1, 200):
+        assert fft.next_fast_len(n) == sf.next_fast_len(n)
+        assert fft.next_fast_len(n, True) == sf.next_fast_len(n, True)
+        assert fft.prev_fast_len(n) == sf.prev_fast_len(n)
+
+
+# Convolutions and spectra ------------------------------------------------------------------------
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolutions_of_all_forms(mode, rng):
+    shapes = (((5,), (3,)), ((3,), (6,)), ((4, 5), (2, 3)), ((2, 3), (4, 5)))
+    for (n, m), name in itertools.product(shapes, ("convolve", "correlate")):
+        x, y = rng.normal(size=n) + 1j * rng.normal(size=n), rng.normal(size=m)
+        for method in ("direct", "fft"):
+            close(getattr(signal, name)(x, y, mode, method), getattr(ss, name)(x, y, mode))
+        if len(n) == 2:
+            for edge in ("fill", "wrap", "symm"):
+                close(getattr(signal, name + "2d")(x.real, y, mode, edge),
+                      getattr(ss, name + "2d")(x.real, y, mode, edge))
+
+
+def test_integers_are_convolved_exactly():
+    x = np.array([3, 10**6, 7], np.int32)
+    for method in ("auto", "direct"):
+        np.testing.assert_array_equal(signal.convolve(x, x[:2], method=method), np.convolve(x, x[:2]
+                                                                                            ))
+    assert signal.convolve(x, x).dtype == np.int32
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [
+    {}, {"nperseg": 15, "noverlap": 3, "fs": 10.0}, {"nperseg": 16, "nfft": 20, "boundary": None},
+    {"nperseg": 16, "boundary": "odd", "window": "hamming", "detrend": "linear"},
+    {"nperseg": 8, "return_onesided": False, "padded": False}, {"nperseg": 8, "axis": 0},
+], ids=["plain", "odd-size", "filled", "detrended", "two-sided", "axis"])
+@pytest.mark.filterwarnings("ignore:.*nperseg")
+def test_short_time_transforms(options, rng):
+    x = rng.normal(size=(40, 40))
+    close(signal.stft(x, **options), ss.stft(x, **options))
+
+
+@pytest.mark.slow
+def test_istft_undoes_stft(rng):
+    x = rng.normal(size=(2, 41)).astype("f4")
+    for options in ({"nperseg": 8}, {"nperseg": 9, "noverlap": 6, "window": "hamming", "fs": 3.0}):
+        _, _, z = signal.stft(x, **options)
+        close(signal.istft(z, **options)[1][:, :41], x, 1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [
+    {"nperseg": 16}, {"nperseg": 15, "fs": 10.0, "scaling": "spectrum"},
+    {"nperseg": 16, "average": "median"}, {"nperseg": 16, "nfft": 32, "detrend": "linear"},
+    {"nperseg": 8, "axis": 0, "return_onesided": False},
+], ids=["plain", "spectrum", "median", "filled", "two-sided"])
+def test_spectral_densities(options, rng):
+    x, y = rng.normal(size=(2, 40, 40))
+    close(signal.csd(x, y, **options), ss.csd(x, y, **options))
+    close(signal.welch(x, **options), ss.welch(x, **options))
+    short = {k: v for k, v in options.items() if k in ("fs", "axis", "scaling", "detrend")}
+    close(signal.periodogram(x, **short), ss.periodogram(x, **short), 2e-3)
+
+
+@pytest.mark.slow
+def test_detrend_fits_a_line_between_break_points(rng):
+    x = rng.normal(size=(3, 40))
+    close(signal.detrend(x, bp=(10, 25)), ss.detrend(x, bp=(10, 25)))
+    close(signal.detrend(x, 0, "constant"), ss.detrend(x, 0, "constant"))
+
+
+# Images ------------------------------------------------------------------------------------------
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_images_beyond_their_edges(order, rng):
+    """JAX's "constant" and "wrap" are the ones that SciPy calls grid-constant and grid-wrap."""
+    x, at = rng.normal(size=(12, 15)), rng.uniform(-9, 25, size=(2, 60))
+    grid = {"constant": "grid-constant", "wrap": "grid-wrap"}
+    with olympus.enable_x64(True):
+        for mode in ("constant", "nearest", "wrap", "mirror", "reflect", "grid-constant"):
+            expected = sn.map_coordinates(x, at, order=order, mode=grid.get(mode, mode), cval=0.7)
+            close(ndimage.map_coordinates(x, at, order, mode, 0.7), expected, 1e-6)
+            close(ndimage.shift(x, (1.3, -2.6), order=order, mode=mode),
+                  sn.shift(x, (1.3, -2.6), order=order, mode=mode), 1e-6)
+        close(ndimage.zoom(x, (1.7, 0.6), order=order), sn.zoom(x, (1.7, 0.6), order=order), 1e-6)
+        close(ndimage.rotate(x, 33.0, order=order), sn.rotate(x, 33.0, order=order), 1e-6)
+
+
+def test_integer_images_are_rounded(rng):
+    x, at = rng.integers(0, 50, size=(6, 7)).astype("i4"), rng.uniform(0, 5, size=(2, 9))
+    found = ndimage.map_coordinates(x, at, 1)
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, sn.map_coordinates(x, at, order=1))
+
+
+# Systems -----------------------------------------------------------------------------------------
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", [cg, bicgstab, gmres], ids=["cg", "bicgstab", "gmres"])
+@pytest.mark.parametrize("kind", ["f8", "c16"])
+def test_solvers_and_their_derivatives_are_those_of_the_system(solver, kind, rng):
+    with olympus.enable_x64(True):
+        a, b = rng.normal(size=(6, 6)), rng.normal(size=6)
+        if kind == "c16":
+            a = a + 1j * rng.normal(size=(6, 6))
+        a = a @ a.conj().T / 6 + np.eye(6) if solver is cg else a / 3 + 3 * np.eye(6)
+        ta, tb = rng.normal(size=(6, 6)).astype(kind), rng.normal(size=6).astype(kind)
+        inverse = np.diag(1 / np.diag(a).real)
+
+        def solve(a, b):
+            return solver(lambda x: a @ x, b, tol=1e-13, M=inverse)[0]
+
+        x = np.linalg.solve(a, b)
+        found, moved = olympus.jvp(solve, (a, b.astype(kind)), (ta, tb))
+        close(found, x, 1e-10)
+        close(moved, np.linalg.solve(a, tb - ta @ x), 1e-10)
+        _, pull = olympus.vjp(solve, a, b.astype(kind))
+        ga, gb = map(np.asarray, pull(tb))
+        np.testing.assert_allclose((ga * ta).sum() + (gb * tb).sum(), (np.asarray(moved) * tb).sum()
+                                   )
+        many = np.stack([b, 2 * b, 0 * b]).astype(kind)
+        close(olympus.vmap(lambda b: solve(a, b))(many), np.linalg.solve(a, many.T).T, 1e-10)
+
+
+@pytest.mark.slow
+def test_solvers_take_pytrees_and_report_failure():
+    tree = {"a": np.ones(3, "f4"), "b": np.full((2, 2), 4, "f4")}
+    x, info = cg(lambda t: olympus.tree.map(lambda x: 2 * x, t), tree)
+    assert info == 0
+    close(x, {"a": tree["a"] / 2, "b": tree["b"] / 2})
+    a = np.diag(np.arange(1, 9.0))
+    assert cg(a, np.ones(8), maxiter=2)[1] == 2
+    assert gmres(np.zeros((2, 2)), np.ones(2), maxiter=3)[1] == 3
+
+
+@pytest.mark.parametrize(("call", "match"), [
+    (lambda: cg(np.eye(2), np.ones(3)), "a square matrix of that size"),
+    (lambda: cg(np.eye(2), np.ones(2), np.ones(3)), "equal shapes"),
+    (lambda: cg(lambda x: (x, x), np.ones(2)), "the structure of b"),
+    (lambda: gmres(np.eye(2), np.ones(2), solve_method="odd"), "solve_method 'odd'"),
+    (lambda: fft.dct(np.ones(3), 5), "type 5"), (lambda: fft.dct(np.ones(1), 1), "at least 2"),
+    (lambda: signal.convolve(np.ones((2, 3)), np.ones((3, 2)), "valid"), "one array as large"),
+    (lambda: signal.convolve(np.ones(2), np.ones((3, 2))), "equal ranks"),
+    (lambda: signal.convolve2d(np.eye(2), np.eye(2), boundary="odd"), "boundary 'odd'"),
+    (lambda: signal.stft(np.ones(9), nperseg=4, noverlap=4), "noverlap 4"),
+    (lambda: signal.welch(np.ones(9), window=np.ones(20)), "20 weights given for 9 samples"),
+    (lambda: signal.detrend(np.ones(9), bp=12), "places within"),
+    (lambda: ndimage.map_coordinates(np.eye(2), [np.ones(2)], 1), "one array per axis"),
+    (lambda: ndimage.map_coordinates(np.eye(2), np.ones((2, 2)), 4), "order 4"),
+], ids=["matrix", "x0", "structure", "method", "type", "size", "valid", "ranks", "boundary",
+        "noverlap", "window", "bp", "coordinates", "order"])
+def test_refusals(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()
