@@ -141,6 +141,32 @@ def test_images_beyond_their_edges(order, rng):
         close(ndimage.rotate(x, 33.0, order=order), sn.rotate(x, 33.0, order=order), 1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "wrap", "constant"])
+def test_filters_of_images_beyond_their_edges(mode, rng):
+    x, weights = rng.normal(size=(7, 8)), rng.normal(size=(4, 3))
+    calls = [("correlate", weights), ("convolve", weights), ("correlate1d", weights[:, 0]),
+             ("convolve1d", weights[:, 0]), ("uniform_filter", 4), ("gaussian_filter", 1.3),
+             ("maximum_filter", (2, 3)), ("median_filter", 3), ("sobel", 0), ("prewitt", -1)]
+    for name, given in calls:
+        close(getattr(ndimage, name)(x, given, mode=mode), getattr(sn, name)(x, given, mode=mode))
+    close(ndimage.laplace(x, mode=mode), sn.laplace(x, mode=mode))
+    close(ndimage.gaussian_laplace(x, 1.0, mode=mode), sn.gaussian_laplace(x, 1.0, mode=mode))
+
+
+@pytest.mark.slow
+def test_filters_with_origins_orders_and_footprints(rng):
+    x, weights = rng.normal(size=(7, 8)), rng.normal(size=(3, 3))
+    close(ndimage.convolve(x, weights, origin=(1, -1)), sn.convolve(x, weights, origin=(1, -1)))
+    close(ndimage.gaussian_filter(x, (0.7, 2.0), (1, 0)), sn.gaussian_filter(x, (0.7, 2.0), (1, 0)))
+    close(ndimage.gaussian_filter1d(x, 2.0, order=3, radius=4),
+          sn.gaussian_filter1d(x, 2.0, order=3, radius=4))
+    cross = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])
+    close(ndimage.maximum_filter(x, footprint=cross), sn.maximum_filter(x, footprint=cross))
+    close(ndimage.rank_filter(x, -2, 3), sn.rank_filter(x, -2, 3))
+    close(ndimage.gaussian_gradient_magnitude(x, 1.0), sn.gaussian_gradient_magnitude(x, 1.0))
+
+
 def test_integer_images_are_rounded(rng):
     x, at = rng.integers(0, 50, size=(6, 7)).astype("i4"), rng.uniform(0, 5, size=(2, 9))
     found = ndimage.map_coordinates(x, at, 1)

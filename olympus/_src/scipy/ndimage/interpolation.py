@@ -27,8 +27,8 @@ from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, sequence, static_int
 
-__all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "spline_filter",
-           "spline_filter1d", "zoom"]
+__all__ = ["affine_transform", "floating", "map_coordinates", "rotate", "shift", "sizes_of",
+           "spline_filter", "spline_filter1d", "zoom"]
 
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect", "grid-constant", "grid-wrap",
           "grid-mirror")
@@ -45,11 +45,11 @@ def _checked(name: str, order: Any, mode: Any) -> int:
     return order
 
 
-def _sizes(name: str, x: Any) -> tuple[int, ...]:
+def sizes_of(name: str, x: Any) -> tuple[int, ...]:
     return tuple([static_int(n, name, "size") for n in typeof(x).shape])
 
 
-def _floating(x: Any) -> Any:
+def floating(x: Any) -> Any:
     """An image in a dtype to compute with."""
     x = inexact(x)
     wide = dtypes.to_complex_dtype(x.dtype)
@@ -71,7 +71,7 @@ def _coefficients(x: Any, order: int, axis: int, mode: str) -> Any:
     They solve a system of three diagonals; the mode says what its first and last rows are, or that
     it is periodic.
     """
-    n = _sizes("spline_filter", x)[axis]
+    n = sizes_of("spline_filter", x)[axis]
     if n == 1:
         return x
     side, middle = (1 / 6, 4 / 6) if order == 3 else (1 / 8, 6 / 8)
@@ -118,7 +118,7 @@ def spline_filter1d(input: ArrayLike, order: int = 3, axis: int = -1, *, mode: s
     [1. 1. 1.]
     """
     order = _checked("spline_filter1d", order, mode)
-    x = _floating(to_array(array_args("spline_filter1d", input)[0]))
+    x = floating(to_array(array_args("spline_filter1d", input)[0]))
     axis = canonical_axis(axis, typeof(x).ndim, "spline_filter1d")
     return _coefficients(x, order, axis, mode) if order > 1 else x
 
@@ -141,7 +141,7 @@ def spline_filter(input: ArrayLike, order: int = 3, *, mode: str = "mirror") -> 
      [1. 1.]]
     """
     order = _checked("spline_filter", order, mode)
-    x = _floating(to_array(array_args("spline_filter", input)[0]))
+    x = floating(to_array(array_args("spline_filter", input)[0]))
     return _filtered(x, order, mode)
 
 
@@ -210,7 +210,7 @@ def sampled(x: Any, coordinates: Sequence[Any], order: int, mode: str, cval: Any
             x = pad(x, _MARGIN, **margin)
             coordinates = [c + _MARGIN for c in coordinates]
         x = _filtered(x, order, mode)
-    sizes = _sizes("map_coordinates", x)
+    sizes = sizes_of("map_coordinates", x)
     inside: Any = True
     taps = []
     for c, n in zip(coordinates, sizes, strict=True):
@@ -274,7 +274,7 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
                          "given; one array per axis is required.")
     mode = {"constant": "grid-constant", "wrap": "grid-wrap"}.get(mode, mode)
     dtype = typeof(x).dtype
-    x = _floating(x)
+    x = floating(x)
     return _as_given(sampled(x, given, order, mode, _value(cval, x), prefilter), dtype)
 
 
@@ -299,7 +299,7 @@ def _transformed(name: str, x: Any, matrix: Any, offset: Any, shape: Sequence[in
     """The image at matrix @ pixel + offset, for the pixels of a shape."""
     order = _checked(name, order, mode)
     dtype = typeof(x).dtype
-    x = _floating(x)
+    x = floating(x)
     real = dtypes.to_real_dtype(x.dtype)
     ndim = len(shape)
     grid = [np.arange(n).reshape([-1 if i == k else 1 for k in range(ndim)]).astype(real)
@@ -344,7 +344,7 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
     x = to_array(array_args("affine_transform", input)[0])
     ndim = typeof(x).ndim
     m = _real(inexact(asarray(matrix)))
-    shape = _sizes("affine_transform", m)
+    shape = sizes_of("affine_transform", m)
     shift = _real(inexact(asarray(offset)))
     shift = shift + np.zeros(ndim, shift.dtype)
     if shape in ((ndim, ndim + 1), (ndim + 1, ndim + 1)):
@@ -353,7 +353,7 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
         raise ValueError(f"affine_transform: {typeof(x)} and matrix {typeof(m)} given; a matrix "
                          f"[{ndim}, {ndim}], its diagonal, or a matrix with the offset as last "
                          "column is required.")
-    out = _sizes("affine_transform", x) if output_shape is None else tuple(output_shape)
+    out = sizes_of("affine_transform", x) if output_shape is None else tuple(output_shape)
     return _transformed("affine_transform", x, m, shift, out, order, mode, cval, prefilter)
 
 
@@ -378,7 +378,7 @@ def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "co
     by = _real(inexact(asarray(shift)))
     ndim = typeof(x).ndim
     ones = np.ones(ndim, by.dtype)
-    return _transformed("shift", x, asarray(ones), -by * ones, _sizes("shift", x), order, mode,
+    return _transformed("shift", x, asarray(ones), -by * ones, sizes_of("shift", x), order, mode,
                         cval, prefilter)
 
 
@@ -403,13 +403,13 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
     [1. 2. 3. 4.]
     """
     x = to_array(array_args("zoom", input)[0])
-    sizes = _sizes("zoom", x)
+    sizes = sizes_of("zoom", x)
     factors = (zoom,) * len(sizes) if isinstance(zoom, (int, float)) else tuple(zoom)
     if len(factors) != len(sizes):
         raise ValueError(f"zoom: {typeof(x)} and factors {factors} given; one per axis is "
                          "required.")
     out = tuple([round(n * real_number(f, "zoom: zoom")) for n, f in zip(sizes, factors)])
-    real = dtypes.to_real_dtype(_floating(x).dtype)
+    real = dtypes.to_real_dtype(floating(x).dtype)
     if grid_mode:
         steps = [n / m if m else 1.0 for n, m in zip(sizes, out)]
         offsets = [s / 2 - 0.5 for s in steps]
@@ -447,7 +447,7 @@ def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), resha
                                   "rotate"))
     if len(set(plane)) != 2:
         raise ValueError(f"rotate: axes {axes} given; two different axes are required.")
-    out = list(_sizes("rotate", x))
+    out = list(sizes_of("rotate", x))
     before = np.array([out[i] for i in plane], float)
     if reshape:
         turn = np.deg2rad(real_number(angle, "rotate: angle"))
@@ -464,7 +464,7 @@ def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), resha
 @fused(static=("plane", "out", "order", "mode", "prefilter"))
 def _rotated(x: Any, angle: Any, *, plane: tuple[int, int], out: tuple[int, ...], order: Any,
              mode: Any, cval: Any, prefilter: bool) -> Any:
-    real = dtypes.to_real_dtype(_floating(x).dtype)
+    real = dtypes.to_real_dtype(floating(x).dtype)
     turn = to_array(array_args("rotate", angle)[0]).astype(real) * np.pi / 180
     # Quarter turns are exact.
     quarters = turn * (2 / np.pi)
@@ -475,7 +475,7 @@ def _rotated(x: Any, angle: Any, *, plane: tuple[int, int], out: tuple[int, ...]
     cosine = where(quarter == 0, 1, where(quarter == 2, -1, 0)).astype(real)
     sine = where(quarter == 1, 1, where(quarter == 3, -1, 0)).astype(real)
     turned = matmul(asarray([[cosine, sine], [-sine, cosine]]), small)
-    sizes = _sizes("rotate", x)
+    sizes = sizes_of("rotate", x)
     ndim = len(sizes)
     middle = asarray([(sizes[i] - 1) / 2 for i in plane], real)
     new = asarray([(out[i] - 1) / 2 for i in plane], real)

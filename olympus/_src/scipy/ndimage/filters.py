@@ -1,0 +1,609 @@
+"""Filters of images: weighted neighbourhoods, Gaussians and their derivatives, order statistics."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.typing import Array, ArrayLike
+from ...base.util import real_number
+from ...core.trace import typeof
+from ...lax.conv import conv_general_dilated
+from ...lax.shape import rev
+from ...numpy.creation import asarray
+from ...numpy.elementary import exp, sqrt
+from ...numpy.joining import stack
+from ...numpy.manipulation import moveaxis
+from ...numpy.padding import pad
+from ...numpy.promote import array_args, convert, to_array
+from ...numpy.sorting import sort
+from ...numpy.ufuncs import maximum, minimum
+from ...transforms.fused import fused
+from ...types import dtypes
+from ...types.shape import canonical_axes, canonical_axis, entries, static_int
+from .interpolation import floating, sizes_of
+
+__all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter",
+           "gaussian_filter1d", "gaussian_gradient_magnitude", "gaussian_laplace", "laplace",
+           "maximum_filter", "median_filter", "minimum_filter", "prewitt", "rank_filter", "sobel",
+           "uniform_filter", "uniform_filter1d"]
+
+_EDGES = {"reflect": "symmetric", "grid-mirror": "symmetric", "constant": "constant",
+          "grid-constant": "constant", "nearest": "edge", "mirror": "reflect", "wrap": "wrap",
+          "grid-wrap": "wrap"}
+
+
+# Weighted neighbourhoods -------------------------------------------------------------------------
+
+def _image(name: str, x: Any) -> tuple[Any, Any]:
+    """An image in a dtype to compute with, and its own dtype."""
+    x = to_array(array_args(name, x)[0])
+    return floating(x), typeof(x).dtype
+
+
+def _extended(name: str, x: Any, widths: Sequence[tuple[int, int]], mode: Any, cval: Any) -> Any:
+    """The image with what lies beyond its edges."""
+    if mode not in _EDGES:
+        raise ValueError(f"{name}: mode {mode!r} given; one of {', '.join(map(repr, _EDGES))} is "
+                         "required.")
+    kind = _EDGES[mode]
+    given = {"constant_values": cval} if kind == "constant" else {}
+    return pad(x, list(widths), kind, **given)
+
+
+def _reach(name: str, size: int, origin: Any) -> tuple[int, int]:
+    """How far a window of that size reaches to either side of its place."""
+    before = size // 2 + static_int(origin, name, "origin")
+    if size < 1 or not 0 <= before < size:
+        raise ValueError(f"{name}: origin {origin} given for a window of {size}; a window with "
+                         "elements that holds its own place is required.")
+    return before, size - 1 - before
+
+
+def _correlated(name: str, x: Any, window: Any, mode: Any, cval: Any, origins: Sequence[Any]
+                ) -> Any:
+    """Sums over a window of x's rank, for real and complex numbers."""
+    sizes = sizes_of(name, window)
+    widths = [_reach(name, n, o) for n, o in zip(sizes, origins, strict=True)]
+    x = _extended(name, x, widths, mode, cval)
+    window = convert(window, x.dtype)
+    return conv_general_dilated(x[None, None], window[None, None], (1,) * len(sizes),
+                                [(0, 0)] * len(sizes))[0, 0]
+
+
+def along(name: str, x: Any, weights: Any, axis: int, mode: Any, cval: Any, origin: Any) -> Any:
+    """Sums over a window along one axis."""
+    moved = moveaxis(x, axis, -1)
+    shape = typeof(moved).shape
+    flat = moved.reshape((-1, shape[-1]))
+    sizes = (1, sizes_of(name, weights)[0])
+    out = _correlated(name, flat, weights.reshape(sizes), mode, cval, (0, origin))
+    return moveaxis(out.reshape(shape), -1, axis)
+
+
+def _one_axis(name: str, input: Any, weights: Any, axis: Any, mode: Any, cval: Any, origin: Any,
+              flipped: bool) -> Any:
+    x, dtype = _image(name, input)
+    w = floating(asarray(weights))
+    if typeof(w).ndim != 1:
+        raise ValueError(f"{name}: weights {typeof(w)} given; a vector is required.")
+    if flipped:     # the window's place is that of its mirror image
+        w, origin = rev(w, (0,)), -origin - (sizes_of(name, w)[0] + 1) % 2
+    axis = canonical_axis(axis, typeof(x).ndim, name)
+    return along(name, x, w, axis, mode, cval, origin).astype(dtype)
+
+
+@fused(static=("axis", "mode", "origin"))
+def correlate1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: str = "reflect",
+                cval: ArrayLike = 0.0, origin: int = 0) -> Array:
+    """Sums of neighbours along one axis, weighted.
+
+    Args:
+      input: an image of any rank.
+      weights: [k]: weights[j] is that of the pixel j - k//2 - origin places further.
+      axis: along which.
+      mode: how the image goes on beyond its edges: "reflect" (about the edge), "mirror" (about the
+        last pixel), "nearest", "wrap", or "constant".
+      cval: of "constant".
+      origin: how far the window is moved to the left.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    Raises ValueError for another mode and a window that does not hold its place.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.correlate1d(onp.array([1., 2., 4.]), onp.array([1., 0., 1.])))
+    [3. 5. 6.]
+    """
+    return _one_axis("correlate1d", input, weights, axis, mode, cval, origin, False)
+
+
+@fused(static=("axis", "mode", "origin"))
+def convolve1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: str = "reflect",
+               cval: ArrayLike = 0.0, origin: int = 0) -> Array:
+    """The convolution with a vector of weights along one axis.
+
+    Args:
+      input: an image of any rank.
+      weights: [k].
+      axis: along which.
+      mode, cval, origin: as of `correlate1d`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.convolve1d(onp.array([1., 2., 4.]), onp.array([1., 0., -1.])))
+    [1. 3. 2.]
+    """
+    return _one_axis("convolve1d", input, weights, axis, mode, cval, origin, True)
+
+
+def _origins(name: str, origin: Any, ndim: int) -> tuple[Any, ...]:
+    found = entries(origin)
+    found = found * ndim if len(found) == 1 else found
+    if len(found) != ndim:
+        raise ValueError(f"{name}: {len(found)} origins given for {ndim} axes; one, or one per "
+                         "axis, is required.")
+    return tuple(found)
+
+
+def _all_axes(name: str, input: Any, weights: Any, mode: Any, cval: Any, origin: Any,
+              flipped: bool) -> Any:
+    x, dtype = _image(name, input)
+    w = floating(asarray(weights))
+    ndim = typeof(x).ndim
+    if typeof(w).ndim != ndim:
+        raise ValueError(f"{name}: {typeof(x)} and weights {typeof(w)} given; equal ranks are "
+                         "required.")
+    origins = _origins(name, origin, ndim)
+    if flipped:
+        w = rev(w, tuple(range(ndim)))
+        origins = tuple(-o - (n + 1) % 2 for o, n in zip(origins, sizes_of(name, w)))
+    return _correlated(name, x, w, mode, cval, origins).astype(dtype)
+
+
+@fused(static=("mode", "origin"))
+def correlate(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect",
+              cval: ArrayLike = 0.0, origin: int | tuple[int, ...] = 0) -> Array:
+    """Sums of neighbours, weighted.
+
+    Args:
+      input: an image of any rank.
+      weights: an array of the same rank.
+      mode, cval: as of `correlate1d`.
+      origin: as of `correlate1d`, for all axes or of each.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    Raises ValueError for ranks that differ.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.correlate(onp.eye(3), onp.ones((1, 3))))
+    [[2. 1. 0.]
+     [1. 1. 1.]
+     [0. 1. 2.]]
+    """
+    return _all_axes("correlate", input, weights, mode, cval, origin, False)
+
+
+@fused(static=("mode", "origin"))
+def convolve(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect", cval: ArrayLike = 0.0,
+             origin: int | tuple[int, ...] = 0) -> Array:
+    """The convolution with an array of weights.
+
+    Args:
+      input: an image of any rank.
+      weights: an array of the same rank.
+      mode, cval, origin: as of `correlate`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    Raises ValueError for ranks that differ.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.convolve(onp.eye(3), onp.ones((1, 3))))
+    [[2. 1. 0.]
+     [1. 1. 1.]
+     [0. 1. 2.]]
+    """
+    return _all_axes("convolve", input, weights, mode, cval, origin, True)
+
+
+# Gaussians ---------------------------------------------------------------------------------------
+
+def _bell(sigma: Any, order: int, radius: int, dtype: Any) -> Any:
+    """The samples of a Gaussian, or of its derivative, in reverse, for a correlation."""
+    at = np.arange(-radius, radius + 1).astype(dtype)
+    sigma = asarray(sigma, dtype)
+    weights = exp(-0.5 * (at / sigma) ** 2)
+    weights = weights / weights.sum()
+    # The derivative of a polynomial q times a Gaussian has the polynomial q' - q x / sigma².
+    q: list[Any] = [asarray(1, dtype)]
+    for _ in range(order):
+        slope = [k * q[k] for k in range(1, len(q))] + [0, 0]
+        lifted = [0, *[-c / sigma ** 2 for c in q]]
+        q = [a + b for a, b in zip(slope, lifted)]
+    factor = sum(c * at ** k for k, c in enumerate(q))
+    return rev(weights * factor, (0,))
+
+
+def gaussian_filter1d(input: ArrayLike, sigma: ArrayLike, axis: int = -1, order: int = 0, *,
+                      mode: str = "reflect", cval: ArrayLike = 0.0, truncate: float = 4.0,
+                      radius: int | None = None) -> Array:
+    """An image smoothed by a Gaussian along one axis, or its smoothed derivative.
+
+    Args:
+      input: an image of any rank.
+      sigma: the standard deviation, in pixels; traced only if `radius` is given.
+      axis: along which.
+      order: of the derivative.
+      mode, cval: as of `correlate1d`.
+      truncate: after how many standard deviations the Gaussian is cut off.
+      radius: after how many pixels it is, instead.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    Raises ValueError for a negative order.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.gaussian_filter1d(onp.ones(3), 1.0).round(3))
+    [1. 1. 1.]
+    """
+    return gaussian_filter(input, sigma, order, mode=mode, cval=cval, truncate=truncate,
+                           radius=radius, axes=axis)
+
+
+def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0, *,
+                    mode: str = "reflect", cval: ArrayLike = 0.0, truncate: float = 4.0,
+                    radius: int | Sequence[int] | None = None,
+                    axes: int | Sequence[int] | None = None) -> Array:
+    """An image smoothed by a Gaussian, or a smoothed derivative of it.
+
+    Args:
+      input: an image of any rank.
+      sigma: the standard deviation, in pixels, of all axes or a sequence of one per axis; traced
+        only if `radius` is given.
+      order: of the derivative, of all axes or per axis.
+      mode, cval: as of `correlate1d`.
+      truncate: after how many standard deviations the Gaussian is cut off.
+      radius: after how many pixels it is, instead; of all axes or per axis.
+      axes: along which; all unless given.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    Raises ValueError for a negative order, and sequences of another length.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.gaussian_filter(onp.ones((2, 2)), 1.0).round(3))
+    [[1. 1.]
+     [1. 1.]]
+    """
+    (x,) = array_args("gaussian_filter", input)
+    axes = canonical_axes(axes, typeof(x).ndim, "gaussian_filter")
+
+    def each(what: str, given: Any) -> list[Any]:
+        found = list(given) if isinstance(given, (list, tuple)) else [given] * len(axes)
+        if len(found) != len(axes):
+            raise ValueError(f"gaussian_filter: {what} {given!r} given; one, or one per axis, is "
+                             "required.")
+        return found
+
+    sigmas, orders, radii = each("sigma", sigma), each("order", order), each("radius", radius)
+    radii = [int(truncate * real_number(s, "gaussian_filter: sigma") + 0.5) if r is None else
+             static_int(r, "gaussian_filter", "radius") for s, r in zip(sigmas, radii)]
+    orders = [static_int(k, "gaussian_filter", "order") for k in orders]
+    if any(k < 0 for k in (*orders, *radii)):
+        raise ValueError(f"gaussian_filter: orders {orders} and radii {radii} given; numbers of at "
+                         "least 0 are required.")
+    return _gaussian(x, tuple(sigmas), cval, orders=tuple(orders), radii=tuple(radii), axes=axes,
+                     mode=mode)
+
+
+@fused(static=("orders", "radii", "axes", "mode"))
+def _gaussian(x: Any, sigmas: Any, cval: Any, *, orders: tuple[int, ...], radii: tuple[int, ...],
+              axes: tuple[int, ...], mode: str) -> Any:
+    x, dtype = _image("gaussian_filter", x)
+    real = dtypes.to_real_dtype(x.dtype)
+    for axis, sigma, order, radius in zip(axes, sigmas, orders, radii):
+        if radius or order:
+            x = along("gaussian_filter", x, _bell(sigma, order, radius, real), axis, mode, cval, 0)
+    return x.astype(dtype)
+
+
+def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str = "reflect",
+                     cval: ArrayLike = 0.0) -> Array:
+    """The sum of the second derivatives of an image smoothed by a Gaussian.
+
+    Args:
+      input: an image of any rank.
+      sigma: the standard deviation, in pixels.
+      mode, cval: as of `correlate1d`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
+    [0. 0. 0.]
+    """
+    return sum(gaussian_filter(input, sigma, order, mode=mode, cval=cval)
+               for order in _units(input, 2))
+
+
+def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *, mode: str = "reflect",
+                                cval: ArrayLike = 0.0) -> Array:
+    """The norm of the gradient of an image smoothed by a Gaussian.
+
+    Args:
+      input: an image of any rank.
+      sigma: the standard deviation, in pixels.
+      mode, cval: as of `correlate1d`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.gaussian_gradient_magnitude(onp.ones(3), 1.0).round(3))
+    [0. 0. 0.]
+    """
+    return sqrt(sum(gaussian_filter(input, sigma, order, mode=mode, cval=cval) ** 2
+                    for order in _units(input, 1)))
+
+
+def _units(x: Any, order: int) -> list[tuple[int, ...]]:
+    """The order along one axis, 0 along the others, for each axis."""
+    ndim = typeof(x).ndim
+    return [tuple(order * (i == k) for i in range(ndim)) for k in range(ndim)]
+
+
+# Fixed windows -----------------------------------------------------------------------------------
+
+def _edges(name: str, input: Any, across: Sequence[float], axis: Any, mode: Any, cval: Any) -> Any:
+    """A difference along an axis, smoothed along the others."""
+    x, dtype = _image(name, input)
+    axis = canonical_axis(axis, typeof(x).ndim, name)
+    real = dtypes.to_real_dtype(x.dtype)
+    for k in range(typeof(x).ndim):
+        weights = asarray(np.array([-1, 0, 1] if k == axis else across), real)
+        x = along(name, x, weights, k, mode, cval, 0)
+    return x.astype(dtype)
+
+
+@fused(static=("axis", "mode"))
+def sobel(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: ArrayLike = 0.0
+          ) -> Array:
+    """Sobel's filter: differences along one axis, smoothed by (1, 2, 1) along the others.
+
+    Args:
+      input: an image of any rank.
+      axis: along which.
+      mode, cval: as of `correlate1d`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.sobel(onp.array([1., 2., 4.])))
+    [1. 3. 2.]
+    """
+    return _edges("sobel", input, (1, 2, 1), axis, mode, cval)
+
+
+@fused(static=("axis", "mode"))
+def prewitt(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: ArrayLike = 0.0
+            ) -> Array:
+    """Prewitt's filter: differences along one axis, smoothed by (1, 1, 1) along the others.
+
+    Args:
+      input: an image of any rank.
+      axis: along which.
+      mode, cval: as of `correlate1d`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.prewitt(onp.array([1., 2., 4.])))
+    [1. 3. 2.]
+    """
+    return _edges("prewitt", input, (1, 1, 1), axis, mode, cval)
+
+
+@fused(static=("mode",))
+def laplace(input: ArrayLike, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+    """The sum of second differences along all axes.
+
+    Args:
+      input: an image of any rank.
+      mode, cval: as of `correlate1d`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.laplace(onp.array([0., 1., 4., 9.])))
+    [ 1.  2.  2. -5.]
+    """
+    x, dtype = _image("laplace", input)
+    weights = asarray(np.array([1, -2, 1]), dtypes.to_real_dtype(x.dtype))
+    return sum(along("laplace", x, weights, axis, mode, cval, 0)
+               for axis in range(typeof(x).ndim)).astype(dtype)
+
+
+@fused(static=("size", "axis", "mode", "origin"))
+def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, *, mode: str = "reflect",
+                     cval: ArrayLike = 0.0, origin: int = 0) -> Array:
+    """The means of neighbours along one axis.
+
+    Args:
+      input: an image of any rank.
+      size: how many pixels.
+      axis: along which.
+      mode, cval, origin: as of `correlate1d`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.uniform_filter1d(onp.array([1., 3., 5., 7.]), 2))
+    [1. 2. 4. 6.]
+    """
+    return uniform_filter(input, size, mode=mode, cval=cval, origin=origin, axes=(axis,))
+
+
+@fused(static=("size", "mode", "origin", "axes"))
+def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: str = "reflect",
+                   cval: ArrayLike = 0.0, origin: int = 0, axes: tuple[int, ...] | None = None
+                   ) -> Array:
+    """The means of neighbours.
+
+    Args:
+      input: an image of any rank.
+      size: how many pixels along all axes, or along each.
+      mode, cval, origin: as of `correlate1d`.
+      axes: along which; all unless given.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.uniform_filter(onp.ones((2, 2))).round(3))
+    [[1. 1.]
+     [1. 1.]]
+    """
+    x, dtype = _image("uniform_filter", input)
+    axes = canonical_axes(axes, typeof(x).ndim, "uniform_filter")
+    sizes = _origins("uniform_filter", size, len(axes))
+    for axis, n in zip(axes, sizes):
+        n = static_int(n, "uniform_filter", "size")
+        weights = asarray(np.full(n, 1 / max(n, 1)), dtypes.to_real_dtype(x.dtype))
+        x = along("uniform_filter", x, weights, axis, mode, cval, origin)
+    return x.astype(dtype)
+
+
+# Order statistics --------------------------------------------------------------------------------
+
+def _neighbours(name: str, input: Any, size: Any, footprint: Any, mode: Any, cval: Any
+                ) -> list[Any]:
+    """The image moved to every place of the window."""
+    (x,) = array_args(name, input)
+    x = to_array(x)
+    if footprint is None:
+        if size is None:
+            raise ValueError(f"{name}: neither size nor footprint given; one of them is required.")
+        footprint = np.ones([static_int(n, name, "size")
+                             for n in _origins(name, size, typeof(x).ndim)], bool)
+    window = np.asarray(footprint, bool)
+    if window.ndim != typeof(x).ndim or not window.any():
+        raise ValueError(f"{name}: a footprint of shape {window.shape} given for {typeof(x)}; one "
+                         "of its rank that is true somewhere is required.")
+    sizes = sizes_of(name, x)
+    wide = _extended(name, x, [_reach(name, n, 0) for n in window.shape], mode, cval)
+    places = [p for p in itertools.product(*map(range, window.shape)) if window[p]]
+    return [wide[tuple(slice(i, i + n) for i, n in zip(place, sizes))] for place in places]
+
+
+def _folded(name: str, op: Callable[[Any, Any], Any], input: Any, size: Any, footprint: Any,
+            mode: Any, cval: Any) -> Any:
+    out, *rest = _neighbours(name, input, size, footprint, mode, cval)
+    for x in rest:
+        out = op(out, x)
+    return out
+
+
+def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
+                   footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+    """The largest of neighbours.
+
+    Args:
+      input: an image of any rank.
+      size: how many pixels along all axes, or along each.
+      footprint: a static array of the image's rank that is true where a neighbour counts, instead.
+      mode, cval: as of `correlate1d`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    Raises ValueError for neither a size nor a footprint.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.maximum_filter(onp.array([1, 5, 2, 0]), 3))
+    [5 5 5 2]
+    """
+    return _folded("maximum_filter", maximum, input, size, footprint, mode, cval)
+
+
+def minimum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
+                   footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+    """The smallest of neighbours.
+
+    Args:
+      input: an image of any rank.
+      size, footprint, mode, cval: as of `maximum_filter`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    Raises ValueError for neither a size nor a footprint.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.minimum_filter(onp.array([1, 5, 2, 0]), 3))
+    [1 1 0 0]
+    """
+    return _folded("minimum_filter", minimum, input, size, footprint, mode, cval)
+
+
+def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None = None,
+                footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+    """Of neighbours in ascending order the one at a place.
+
+    Args:
+      input: an image of any rank.
+      rank: the place; negative from the largest on.
+      size, footprint, mode, cval: as of `maximum_filter`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    Raises ValueError for a rank that no neighbour has.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.rank_filter(onp.array([1, 5, 2, 0]), 1, 3))
+    [1 2 2 0]
+    """
+    parts = _neighbours("rank_filter", input, size, footprint, mode, cval)
+    rank = static_int(rank, "rank_filter", "rank")
+    if not -len(parts) <= rank < len(parts):
+        raise ValueError(f"rank_filter: rank {rank} given for {len(parts)} neighbours; a place "
+                         "among them is required.")
+    return sort(stack(parts, 0), 0)[rank]
+
+
+def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
+                  footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+    """The middle of neighbours in order: of an even number the larger of two.
+
+    Args:
+      input: an image of any rank.
+      size, footprint, mode, cval: as of `maximum_filter`.
+
+    Returns:
+      An image of the same shape and dtype.
+
+    Raises ValueError for neither a size nor a footprint.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.ndimage.median_filter(onp.array([1, 5, 2, 0]), 3))
+    [1 2 2 0]
+    """
+    parts = _neighbours("median_filter", input, size, footprint, mode, cval)
+    return sort(stack(parts, 0), 0)[len(parts) // 2]
