@@ -697,7 +697,7 @@ REASONS: list[tuple[str, str, Reason]] = [
     ("loops", "NumPy 2.4's vectorised loops of `arctan2` and `power` reduce with wrong operands",
      told("arctan2.reduce arctan2.accumulate arctan2.reduceat atan2.reduce atan2.accumulate "
           "atan2.reduceat pow.reduce pow.accumulate pow.reduceat power.reduce power.accumulate "
-          "power.reduceat", "value|dtype float32 / float16")),
+          "power.reduceat", "value|dtype float32 / float(16|64)")),
     ("numpy", "NumPy's own mistakes: negative float16 have positive spacing; a count longer "
      "than the data leaves `unpackbits` with what was in memory; `fftn` of scalars is the scalar; "
      "of no elements `nanpercentile` has one result for several q",
