@@ -92,7 +92,39 @@ ERRORS = [
      TypeError, "random_gamma: keys"),
     (lambda k: random.dirichlet(k, 1.0), ValueError, "an axis of parameters"),
     (lambda k: random.ball(k, -1), ValueError, "number of dimensions"),
-    (lambda k: random.poisson(k, 1.0, dtype="float32"), ValueError, "an integer dtype"),
+    *((lambda k, name=name, n=n: getattr(random, name)(k, *[0.5] * n, dtype="float32"), ValueError,
+       f"{name}: dtype float32 given; an integer dtype")
+      for name, n in (("poisson", 1), ("zipf", 1), ("logseries", 1), ("negative_binomial", 2),
+                      ("hypergeometric", 3), ("geometric", 1))),
+    (lambda k: random.multivariate_hypergeometric(k, np.arange(2), 1, dtype=float), ValueError,
+     "multivariate_hypergeometric: dtype float32 given"),
+    (lambda k: random.multivariate_hypergeometric(k, 3, 1), ValueError, "last axis has a number"),
+    *((lambda k, name=name, n=n: getattr(random, name)(k, *[0.5] * n, dtype=int), ValueError,
+       f"{name}: dtype int32 given; a float") for name, n in (
+        ("binomial", 2), ("power", 1), ("vonmises", 2), ("noncentral_chisquare", 2),
+        ("noncentral_f", 3))),
+    (lambda k: random.orthogonal(k, 2, dtype=int), ValueError, "a float or complex dtype"),
+    *((lambda k, name=name: getattr(random, name)(k, np.ones(3), 0.5, shape=(2,)), ValueError,
+       f"{name}: shape \\(2,\\) given with parameters of shapes \\(3,\\)")
+      for name in ("binomial", "vonmises", "negative_binomial", "noncentral_chisquare")),
+    *((lambda k, name=name: getattr(random, name)(k, 1j, 0.5), TypeError,
+       f"{name}: a complex parameter") for name in ("binomial", "vonmises", "negative_binomial")),
+    (lambda k: random.binomial(0, 5, 0.5), TypeError, "random key"),
+    (lambda k: random.multinomial(k, 5, 0.5), ValueError, "an axis of probabilities"),
+    (lambda k: random.multinomial(k, 5, np.ones(3), shape=(2,)), ValueError, "broadcast"),
+    (lambda k: random.multinomial(k, np.ones(2), np.ones(3), shape=(4, 3)), ValueError,
+     "broadcast"),
+    (lambda k: random.multivariate_normal(k, np.zeros(2), np.eye(2), method="lu"), ValueError,
+     "'cholesky', 'eigh' or 'svd'"),
+    (lambda k: random.multivariate_normal(k, np.zeros(2), np.eye(3)), ValueError,
+     r"shapes \(\.\.\., n\)"),
+    (lambda k: random.multivariate_normal(k, 0.0, np.eye(1)), ValueError, "mean float32"),
+    (lambda k: random.multivariate_normal(k, np.zeros((5, 2)), np.eye(2), (2,)), ValueError,
+     "broadcast"),
+    (lambda k: random.multivariate_normal(k, np.zeros(2, complex), np.eye(2)), TypeError,
+     "complex"),
+    (lambda k: random.orthogonal(k, -1), ValueError, "not negative"),
+    (lambda k: random.orthogonal(k, 2.5), TypeError, "orthogonal: n"),
 ]
 
 
@@ -101,3 +133,37 @@ def test_errors(case):
     call, kind, text = ERRORS[case]
     with pytest.raises(kind, match=text):
         call(random.key(0))
+
+
+NAN, INF = float("nan"), float("inf")
+IMPOSSIBLE = {          # sampler: parameters that no law has, and what is drawn
+    "binomial": ([(NAN, 0.5), (-1, 0.5), (3, NAN), (3, -0.1), (3, 1.5)], NAN),
+    "negative_binomial": ([(0, 0.5), (NAN, 0.5), (2, 0), (2, 1.1), (2, NAN)], -1),
+    "hypergeometric": ([(-1, 3, 1), (3, -1, 1), (3, 3, 7), (3, 3, -1), (NAN, 3, 1)], -1),
+    "logseries": ([(-0.1,), (1,), (NAN,)], -1),
+    "zipf": ([(1,), (-3,), (NAN,)], -1),
+    "vonmises": ([(0, -1), (0, NAN), (NAN, 1), (0, INF)], NAN),
+    "noncentral_chisquare": ([(0, 1), (-1, 1), (NAN, 1), (1, -1), (1, NAN)], NAN),
+    "noncentral_f": ([(0, 1, 1), (1, 1, -1), (1, NAN, 1)], NAN),
+}
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.slow if "noncentral" in name or "negative" in name else ())
+    for name in IMPOSSIBLE])
+def test_parameters_without_a_law(name):
+    sets, wanted = IMPOSSIBLE[name]
+    drawn = getattr(random, name)(random.key(0), *np.array(sets, np.float32).T)
+    np.testing.assert_array_equal(drawn, np.full(len(sets), wanted))
+
+
+def test_laws_of_one_point():
+    key = random.key(0)
+    drawn = random.binomial(key, np.float32([0, 5, 5, INF, INF]), np.float32([0.3, 0, 1, 0.5, 0]))
+    assert drawn.tolist() == [0, 0, 5, INF, 0]
+    drawn = random.hypergeometric(key, *np.array([[0, 5, 3], [5, 0, 3], [3, 3, 6]]))
+    assert drawn.tolist() == [0, 3, 3]
+    assert random.logseries(key, 0.0).item() == 1 and random.zipf(key, 300.0).item() == 1
+    assert random.vonmises(key, 0.0, 1e30).item() == pytest.approx(0, abs=1e-6)
+    x = random.zipf(key, np.full(300, 1.001), dtype="int8")
+    assert x.min() >= 1 and x.max() <= 127 and len(set(x.tolist())) > 40

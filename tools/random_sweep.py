@@ -66,18 +66,18 @@ SHAPED: dict[str, tuple[str, tuple[Draw, ...]]] = {
 }
 
 
-def literal(x: np.ndarray, rng: np.random.Generator) -> str:
-    """A parameter as text: an array of some float dtype, or a Python number."""
+def literal(x: np.ndarray, dtype: str, rng: np.random.Generator) -> str:
+    """A parameter as text: an array that JAX takes for samples of a dtype, or a Python number."""
     if x.ndim == 0 and rng.random() < 0.5:
         return repr(float(x))
-    dtype = rng.choice(["float32", "float32", "float64", "float16"])
-    return f"np.array({x.tolist()}, {str(dtype)!r})"
+    dtype = dtype if dtype in ("float16", "bfloat16") else "float32"
+    return f"np.array({x.tolist()}, {dtype!r})"
 
 
-def given(draw: Draw, rng: np.random.Generator, shape: tuple) -> str:
+def given(draw: Draw, rng: np.random.Generator, shape: tuple, dtype: str) -> str:
     """A parameter of a shape that broadcasts to `shape`."""
     own = shape[int(rng.integers(0, len(shape) + 1)):]
-    return literal(np.asarray(draw(rng, own)), rng)
+    return literal(np.asarray(draw(rng, own)), dtype, rng)
 
 
 def dtype_of(kinds: str, rng: np.random.Generator) -> str:
@@ -93,7 +93,7 @@ def others(rng: np.random.Generator, shape: tuple, dtype: str) -> dict[str, str]
     n, k = int(rng.integers(1, 5)), int(rng.integers(2, 5))
     low, high = sorted(int(i) for i in rng.integers(-300, 300, 2))
     ordered = np.sort(rng.normal(size=3)).tolist()
-    weights = literal(positive(rng, (k,)), rng)
+    weights = literal(positive(rng, (k,)), dtype, rng)
     root = rng.normal(size=(n, n))
     cov = (root @ root.T + np.eye(n)).tolist()
     wide = rng.choice(["float32", "float64"])
@@ -101,9 +101,9 @@ def others(rng: np.random.Generator, shape: tuple, dtype: str) -> dict[str, str]
     method = rng.choice(["cholesky", "eigh", "svd"])
     mode = rng.choice(["low", "high"])
     return {
-        "uniform": f"key, {shape}, {dtype!r}, {given(real, rng, shape)}, 9.5",
+        "uniform": f"key, {shape}, {dtype!r}, {given(real, rng, shape, dtype)}, 9.5",
         "gumbel": f"key, {shape}, {dtype!r}, mode='high'",
-        "truncated_normal": f"key, {given(real, rng, shape)}, 7.5, {shape}, {dtype!r}",
+        "truncated_normal": f"key, {given(real, rng, shape, dtype)}, 7.5, {shape}, {dtype!r}",
         "triangular": f"key, {ordered[0]}, {ordered[1]}, {ordered[2]}, {shape}, {dtype!r}",
         "bernoulli": f"key, np.float32({rng.random()}), {shape}, mode='{mode}'",
         "randint": f"key, {shape}, {low}, {high}, '{rng.choice(['int32', 'int16', 'int64'])}'",
@@ -126,9 +126,9 @@ def cases(rng: np.random.Generator, number: int) -> Iterator[dict]:
         shape = SHAPES[rng.integers(len(SHAPES))]
         calls = [(name, f"key, {shape}, {dtype_of(kinds, rng)!r}") for name, kinds in PLAIN.items()]
         for name, (kinds, params) in SHAPED.items():
-            args = [given(draw, rng, shape) for draw in params]
-            calls.append((name, f"key, {', '.join(args)}, shape={shape}, "
-                                f"dtype={dtype_of(kinds, rng)!r}"))
+            dtype = dtype_of(kinds, rng)
+            args = [given(draw, rng, shape, dtype) for draw in params]
+            calls.append((name, f"key, {', '.join(args)}, shape={shape}, dtype={dtype!r}"))
         calls += others(rng, shape, dtype_of("f", rng)).items()
         for name, args in calls:
             x64 = "64" in args.split("shape=")[-1] or "128" in args or bool(rng.integers(0, 2))

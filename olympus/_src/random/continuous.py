@@ -14,6 +14,7 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import div, mul, neg, nextafter, sign, sub
+from ..lax.barriers import stop_gradient
 from ..lax.bits import bitwise_or, shift_right_logical
 from ..lax.comparison import clamp, ge, le, lt, select
 from ..lax.convert import bitcast_convert_type, convert_element_type
@@ -189,8 +190,9 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, *, shape: Dims, dtype: A
     root = float(np.array(np.sqrt(2), dtype))
     low, high = special.erf(div(lower, root)), special.erf(div(upper, root))
     out = mul(root, special.erf_inv(between(typed(key), low, high, shape, dtype)))
-    first = nextafter(lower, parameter(math.inf, dtype, shape))
-    last = nextafter(upper, parameter(-math.inf, dtype, shape))
+    # The limits bind where rounding would leave the interval: they have no derivative.
+    first = nextafter(stop_gradient(lower), parameter(math.inf, dtype, shape))
+    last = nextafter(stop_gradient(upper), parameter(-math.inf, dtype, shape))
     return clamp(first, out, last)
 
 
@@ -206,7 +208,7 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
-      An array of that shape and dtype.
+      An array of that shape and dtype, differentiable in the bounds.
 
     >>> from olympus import random
     >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (10000,))

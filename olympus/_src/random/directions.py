@@ -13,7 +13,7 @@ from ..custom.jvp import custom_jvp
 from ..lax.arithmetic import div, mul, sub
 from ..lax.barriers import stop_gradient
 from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
-from ..lax.comparison import ge, gt, le, select
+from ..lax.comparison import ge, gt, le, lt, select
 from ..lax.creation import full_like
 from ..lax.families import add
 from ..lax.special import classical as special
@@ -94,7 +94,7 @@ def _angles(key: Any, kappa: Any) -> Any:
         accept = bitwise_and(le(log(u), add(sub(1.0, y), log(y))), bitwise_not(accepted))
         return select(accept, x, out), bitwise_or(accepted, accept), key
 
-    possible = bitwise_and(ge(kappa, 0.0), ge(full_like(kappa, math.inf), kappa))
+    possible = bitwise_and(ge(kappa, 0.0), lt(kappa, math.inf))
     start = (full_like(kappa, math.nan), bitwise_not(possible), key)
     return while_loop(lambda state: any_of(bitwise_not(state[1])), draw, start)[0]
 
@@ -115,7 +115,7 @@ def vonmises(key: ArrayLike, mu: ArrayLike, kappa: ArrayLike, shape: Shape | Non
     Args:
       key: a single key.
       mu: the mean direction; an array that broadcasts to the shape.
-      kappa: the concentration, >= 0: 0 is uniform; likewise. NaN is drawn for others.
+      kappa: the concentration, finite and >= 0: 0 is uniform; likewise. NaN is drawn for others.
       shape: the result's shape; None is that of the parameters.
       dtype: a float dtype; None is the default one.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
