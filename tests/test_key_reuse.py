@@ -158,6 +158,10 @@ ONCE = {
         olympus.grad(olympus.checkpoint(noisy))(2., ks[0]),
         olympus.jit(olympus.vmap(olympus.grad(olympus.checkpoint(noisy))))(
             onp.ones(2), ks[1:])])(random.split(key, 3)),
+    "checkpoint-twice-differentiated": lambda key: olympus.hessian(olympus.checkpoint(noisy))(
+        2., key),
+    "printed": lambda key: olympus.jit(lambda k: (olympus.debug.callback(lambda _: None, k),
+                                                  random.normal(k))[1])(key),
     "custom-vjp": lambda key: olympus.jit(olympus.grad(with_fwd()))(1., key),
     "not-run": lambda key: [olympus.make_olympuspr(random.normal)(key), random.normal(key),
                             olympus.eval_shape(random.normal, key)],

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, cast
 
+from ..base.config import debug_key_reuse
 from ..base.typing import P, PyTree, R
 from ..base.util import bit_key, name_of, wraps
 from ..core import reuse, tags
@@ -15,11 +16,14 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, read, variables
 from ..core.primitive import Axis, Higher, Linear, Primitive, Zero
 from ..core.staging import stage
+from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Split, partial_eval_program
+from ..lax.barriers import random_clone_p
 from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
 from ..lax.sharding import move
+from ..types import dtypes
 from ..types.memory import Space
 from ..types.shape import entries, static_int
 from ..types.tree import broadcast_prefix, tree_leaves, tree_map, tree_unflatten
@@ -81,7 +85,7 @@ class Checkpoint(Call):
         # again.
         first, saved, again = olympuspr.derived(("checkpoint", tuple(unknown), policy),
                                                 lambda: _cut(split, policy))
-        out = eval_closed(first, *known)
+        out = eval_closed(first, *(_unused(known) if params["differentiated"] else known))
         num_known = len(out) - len(saved)
         # What is offloaded goes to the other memory here, and comes back in `_cut`'s `later`.
         out[num_known:] = [x if how is Saveable else move(x, how.src, how.dst)
@@ -115,6 +119,14 @@ class Checkpoint(Call):
         less = super().dce(used, eqn)
         return less.replace(params={
             **less.params, "prevent_cse": _prevented(params["prevent_cse"], used_in)})
+
+
+def _unused(xs: Sequence[Any]) -> Sequence[Any]:
+    """Operands of what is computed again: keys are others to `core.reuse` than the first time."""
+    if not debug_key_reuse.value:
+        return xs
+    return [random_clone_p.bind(x) if dtypes.is_key(getattr(typeof(x), "dtype", None)) else x
+            for x in xs]
 
 
 def _prevented(prevent_cse: Prevent, kept: Sequence[bool], more: int = 0) -> Prevent:

@@ -21,7 +21,7 @@ from ..base.typing import PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
-from ..core import effects
+from ..core import effects, reuse
 from ..core.introspection import valid_olympustype
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
@@ -226,6 +226,7 @@ class IoCallback(HostCall):
 class DebugCallback(HostCall):
     """params: callback, ordered, partitioned. No results."""
 
+    cells = staticmethod(reuse.read)
     transpose = None  # pyright: ignore[reportAssignmentType]
 
     def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
