@@ -1,0 +1,245 @@
+"""Taylor mode: every value travels with its derivatives of higher orders along a curve.
+
+A value is a tower: itself, and the tower of its derivative, which is made when it is first asked
+for, by the primitive's `jvp` rule on towers (Karczmarczuk, "Functional differentiation of
+computer programs", 2001). Equal equations are one tower: sin asks for cos, and cos for the sin that
+is there, so that their derivatives of order n cost what their recurrences do. No primitive needs a
+rule more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from math import factorial
+from typing import Any
+
+from ..core.evaluate import eval_closed
+from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair
+from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from ..lax.creation import full_like
+from ..lax.shape import instantiate
+
+__all__ = ["JetTrace", "JetTracer", "Rule", "jet_flat", "jet_rules"]
+
+# (operands, series of each, **params) -> (result, its series): of primitives whose own jvp rule is
+# not to be used, or that have none. The terms of a series are derivatives over factorials.
+Rule = Callable[..., tuple[Any, Sequence[Any]]]
+jet_rules: dict[Primitive, Rule] = {}
+
+
+class _Application:
+    """An operation on towers: what its results' derivatives are made of."""
+
+    __slots__ = ("number", "prim", "args", "params", "avals", "rules", "slopes")
+
+    def __init__(self, number: int, prim: Primitive, args: tuple, params: dict[str, Any],
+                 primals: Sequence[Any], rules: Any = None) -> None:
+        self.number, self.prim, self.args, self.params = number, prim, args, params
+        self.avals = [typeof(x).to_tangent_aval() for x in primals]
+        self.rules = rules              # (function, rules) of a custom_jvp call
+        self.slopes: list[Any] | None = None        # towers or Zeros, one for each result
+
+
+class JetTracer(Tracer):
+    """A value, and where the tower of its derivative comes from.
+
+    >>> from olympus.experimental.jet import JetTracer, jet
+    >>> jet(lambda x: print(type(x) is JetTracer, x.primal), (2.0,), ([1.0],))
+    True 2.0
+    (None, None)
+    """
+
+    __slots__ = ("primal", "source", "place")
+
+    def __init__(self, trace: JetTrace, primal: Any, source: Any, place: int = 0) -> None:
+        self._trace = trace
+        self.aval = typeof(primal)
+        # `source` is an application, or the tower of the derivative (Zero: a constant's).
+        self.primal, self.source, self.place = primal, source, place
+
+    @property
+    def slope(self) -> Any:
+        """The tower of the derivative, a Zero, or None if it has not been made."""
+        source = self.source
+        if type(source) is not _Application:
+            return source
+        return None if source.slopes is None else source.slopes[self.place]
+
+    def concrete(self) -> Any:
+        primal = self.primal
+        return primal.concrete() if isinstance(primal, Tracer) else primal
+
+    def differentiated(self) -> bool:
+        return True
+
+    def origin(self) -> str:
+        primal = self.primal
+        return primal.origin() if isinstance(primal, Tracer) else "differentiated"
+
+
+class JetTrace(Trace):
+    """Applies operations to values, and remembers them until derivatives are asked for.
+
+    >>> from olympus.experimental.jet import JetTrace, jet
+    >>> jet(lambda x: print(type(x._trace) is JetTrace, x._trace.order), (2.0,), ([1.0],))
+    True 1
+    (None, None)
+    """
+
+    __slots__ = ("parent", "order", "made", "numbers")
+
+    def __init__(self, parent: Trace, order: int) -> None:
+        super().__init__()
+        self.parent, self.order = parent, order
+        # (primitive, operands, params) -> (operands, which this keeps alive, results)
+        self.made: dict[Any, tuple[tuple, Any]] = {}
+        self.numbers = count()
+
+    def mine(self, x: Any) -> bool:
+        """Whether a value is a tower of this trace."""
+        return type(x) is JetTracer and x._trace is self
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        if not any(map(self.mine, args)):
+            return self.below(prim, args, params)
+        if isinstance(prim, Higher) and prim.called:    # a body of its own only in name
+            body, = prim.bodies(params)
+            return eval_closed(body, *args)
+        key = None
+        if not prim.effectful:
+            key = prim, tuple([id(a) for a in args]), tuple(params.items())
+            try:
+                return self.made[key][1]
+            except KeyError:
+                pass
+            except TypeError:       # params that are not hashable
+                key = None
+        if prim in jet_rules:
+            out = self.by_rule(jet_rules[prim], args, params)
+        else:
+            primal = self.below(prim, [a.primal if self.mine(a) else a for a in args], params)
+            several = primal if prim.multiple_results else [primal]
+            source = _Application(next(self.numbers), prim, args, params, several)
+            out = [JetTracer(self, x, source, i) for i, x in enumerate(several)]
+            out = out if prim.multiple_results else out[0]
+        if key is not None:
+            self.made[key] = args, out
+        return out
+
+    def below(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Bind in the trace below."""
+        for a in args:
+            if isinstance(a, Tracer):
+                check_usable(a)
+        ctx.trace = self.parent
+        try:
+            return self.parent.process(prim, tuple(args), params)
+        finally:
+            ctx.trace = self
+
+    def by_rule(self, rule: Rule, args: tuple, params: dict[str, Any]) -> Any:
+        """Results of a rule of the user's, all orders at once."""
+        primals = [a.primal if self.mine(a) else a for a in args]
+        found = [self.derivatives([a])[0] if self.mine(a) else None for a in args]
+        ctx.trace = self.parent
+        try:
+            series = [[full_like(a, 0)] * self.order if terms is None else
+                      [t / factorial(k) for k, t in enumerate(terms, 1)]
+                      for a, terms in zip(args, found, strict=True)]
+            out, terms = rule(primals, series, **params)
+            several = isinstance(out, (tuple, list))
+            outs, each = (out, terms) if several else ([out], [terms])
+            each = [[t * factorial(k) for k, t in enumerate(ts, 1)] for ts in each]
+        finally:
+            ctx.trace = self
+        towers = [self.tower(x, ts) for x, ts in zip(outs, each, strict=True)]
+        return towers if several else towers[0]
+
+    def tower(self, primal: Any, terms: Sequence[Any]) -> Any:
+        """The value with these derivatives, and zeros above."""
+        aval = typeof(primal).to_tangent_aval()
+        slope: Any = Zero(aval)
+        for term in reversed(terms):
+            slope = JetTracer(self, term, slope)
+        return JetTracer(self, primal, slope) if terms else primal
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        if not any(map(self.mine, args)):
+            ctx.trace = self.parent
+            try:
+                return self.parent.process_custom(prim, fun, rules, args, params)
+            finally:
+                ctx.trace = self
+        if prim.what != "custom_jvp":       # its rules say nothing of forward derivatives
+            return fun(*args)
+        ctx.trace = self.parent
+        try:
+            primals = self.parent.process_custom(
+                prim, fun, rules, tuple([a.primal if self.mine(a) else a for a in args]), params)
+        finally:
+            ctx.trace = self
+        source = _Application(next(self.numbers), prim, args, params, primals, (fun, rules))
+        return [JetTracer(self, x, source, i) for i, x in enumerate(primals)]
+
+    def derivatives(self, towers: Sequence[Any]) -> list[list[Any]]:
+        """The derivatives of each, from the first to that of the trace's order."""
+        found: list[list[Any]] = [[] for _ in towers]
+        zeros = [typeof(x).to_tangent_aval() for x in towers]
+        level: list[Any] = list(towers)
+        for _ in range(self.order):
+            self.differentiate(level)
+            level = [x.slope if self.mine(x) else None for x in level]
+            for terms, x, zero in zip(found, level, zeros, strict=True):
+                terms.append(x.primal if self.mine(x) else
+                             instantiate(Zero(zero)) if x is None or type(x) is Zero else x)
+        return found
+
+    def differentiate(self, towers: Sequence[Any]) -> None:
+        """Make the slopes of towers, and of all that they are computed from, oldest first."""
+        needed: dict[int, _Application] = {}
+        left = list(towers)
+        while left:
+            x = left.pop()
+            if self.mine(x) and x.slope is None and x.source.number not in needed:
+                needed[x.source.number] = x.source
+                left += x.source.args
+        for _, source in sorted(needed.items()):
+            source.slopes = self.slopes(source)
+
+    def slopes(self, source: _Application) -> list[Any]:
+        """The first derivatives of an application's results, by its jvp rule on towers."""
+        prim = source.prim
+        tangents = [x.slope if self.mine(x) else Zero(typeof(x).to_tangent_aval())
+                    for x in source.args]
+        if all(type(t) is Zero for t in tangents):
+            return [Zero(a) for a in source.avals]
+        if prim.jvp is None:
+            raise missing_rule(prim, "differentiated; it has no derivative; apply "
+                               "olympus.lax.stop_gradient to its operands, or give a rule in "
+                               "olympus.experimental.jet.jet_rules.")
+        if source.rules is not None:
+            found = prim.jvp(*source.rules, source.args, tangents, **source.params)
+        else:
+            found = prim.jvp(source.args, tangents, **source.params)
+        slopes = pair(prim, "jvp", "tangents", found)[1]
+        return list(slopes) if prim.multiple_results else [slopes]
+
+
+def jet_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
+             series: Sequence[Sequence[Any]], order: int) -> tuple[list[Any], list[list[Any]]]:
+    """Results of a flat function and their derivatives to an order, in the current trace.
+
+    `series` has the derivatives of each operand; one that has none of its own is empty.
+    """
+    trace = JetTrace(ctx.trace, order)
+    args = [trace.tower(x, terms) for x, terms in zip(primals, series, strict=True)]
+    outer = enter(trace)
+    try:
+        outs = list(fun(*args))
+        terms = trace.derivatives(outs)
+    finally:
+        leave(outer)
+        trace.alive = False
+    return [x.primal if trace.mine(x) else x for x in outs], terms
