@@ -7,8 +7,11 @@ import doctest
 import functools
 import importlib
 import inspect
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 import types
 import typing
 from pathlib import Path
@@ -71,6 +74,16 @@ def docstrings():
 @pytest.mark.parametrize("test", list(docstrings()))
 def test_docstring(test):
     run(test)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
+def test_example_runs_and_draws(name, tmp_path):
+    example = ROOT / "examples" / name
+    ran = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True,
+                         env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=600)
+    assert not ran.returncode, ran.stderr
+    assert list(tmp_path.glob("*.png")), ran.stdout
 
 
 # Docstrings of the public modules ----------------------------------------------------------------
