@@ -36,7 +36,8 @@ def test_the_second_order_is_forward_over_forward(op):
     same(value, f(*primals), 1e-6)
     slope = lambda *xs: jvp(f, xs, tuple(first))[1]
     # (f(x(t)))'' = f''(x)(x', x') + f'(x) x''
-    bend = olympus.tree.map(onp.add, jvp(slope, primals, first)[1], jvp(f, primals, second)[1])
+    bend = olympus.tree.map(lambda a, b: a if a.dtype == olympus.float0 else a + b,
+                            jvp(slope, primals, first)[1], jvp(f, primals, second)[1])
     expected = olympus.tree.map(lambda *terms: list(terms), slope(*primals), bend)
     same(found, expected, 1e-3)
 
