@@ -169,6 +169,9 @@ def test_derivatives_of_digamma_below_zero():
         for x in (-0.5, -7.8, -40.3, 2.0):
             np.testing.assert_allclose(slope(x), float(mp.psi(1, x)), 1e-13)
             np.testing.assert_allclose(olympus.grad(slope)(x), float(mp.psi(2, x)), 1e-12)
+            np.testing.assert_allclose(special.polygamma(2, x), float(mp.psi(2, x)), 1e-12)
+        n, x = np.array([0, 1, 2, 5]), np.array([0.3, 2.0, 7.0, 40.0])
+        np.testing.assert_allclose(special.polygamma(n, x), sp.polygamma(n, x), 1e-12)
 
 
 @pytest.mark.parametrize("call, text", [

@@ -441,7 +441,6 @@ def digamma(x: ArrayLike) -> Array:
     return apply(digamma_p, x)
 
 
-@fused(inline=True)
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The n-th derivative of `digamma` at x.
 
@@ -450,12 +449,15 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
       x: real numbers of a shape that broadcasts; integers become floats.
 
     Returns:
-      An array of the broadcast shape. The derivative in n is NaN.
+      An array of the broadcast shape. The derivative in n is NaN. Where n is a Python int, x < 0
+      goes by the reflection formula; of an array n the digits fade there.
 
     >>> from olympus.scipy import special
     >>> print(f"{special.polygamma(1, 1.0):.5f}")       # π²/6
     1.64493
     """
+    if type(n) is int and n >= 0:
+        return apply(polygamma_order_p, x, order=n) if n else digamma(x)
     return apply(classical.polygamma_p, n, x)
 
 
