@@ -1,5 +1,7 @@
 """scipy.special against mpmath, in units in the last place, and at its edges."""
 
+import inspect
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -281,3 +283,19 @@ def test_orthogonal_polynomials_are_those_of_scipy(name):
         slopes = olympus.jvp(lambda x: fun(n, *rest, x), (x,), (np.ones(9),))[1]
     wanted = (oracle(n, *rest, x + 1e-6) - oracle(n, *rest, x - 1e-6)) / 2e-6
     np.testing.assert_allclose(slopes, wanted, 1e-6, 1e-6)
+
+
+OTHERS = {"bernoulli", "lpmn", "lpmn_values", "bessel_jn", "multigammaln", "softmax",
+          "log_softmax", "logsumexp"}
+
+
+@pytest.mark.parametrize("name", [n for n in special.__all__ if n not in OTHERS])
+def test_numbers_and_arrays_are_operands_together_while_tracing(name):
+    fun = getattr(special, name)
+    names = inspect.signature(fun).parameters.values()
+    count = sum(p.default is p.empty for p in names)
+    x = np.ones(3, "f4")
+    assert olympus.tree.leaves(olympus.eval_shape(lambda: fun(*[0.5] * count)))[0].shape == ()
+    for i in range(count):
+        out = olympus.eval_shape(lambda x: fun(*[x if j == i else 0.5 for j in range(count)]), x)
+        assert olympus.tree.leaves(out)[0].shape == (3,)

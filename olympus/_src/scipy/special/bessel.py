@@ -19,7 +19,6 @@ from ...lax.special.classical import bessel_i0e_p, bessel_i1e_p
 from ...lax.special.series import iterate
 from ...numpy.elementary import exp, floor, log, sqrt
 from ...numpy.grids import arange
-from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.trigonometry import bessel_i1, cos, sin
 from ...numpy.trigonometry import i0 as numpy_i0
@@ -27,7 +26,7 @@ from ...numpy.ufuncs import absolute
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, chebyshev, inside, outside
+from .family import Special, apply, chebyshev, inside, operands, outside
 from .gammas import gammaln_above
 
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e", "j0", "j1", "jn", "k0", "k0e", "k1", "k1e",
@@ -309,7 +308,7 @@ def i1(x: ArrayLike) -> Array:
     >>> print(f"{special.i1(1.0):.5f}")
     0.56516
     """
-    x, = promote("i1", x, inexact=True)
+    x, = operands("i1", x)
     return bessel_i1(x)
 
 
@@ -353,7 +352,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     static_int(n_iter, "bessel_jn", "n_iter")
     if v < 0:
         raise ValueError(f"bessel_jn: v {v} given; an int >= 0 is required.")
-    z, = promote("bessel_jn", z)
+    z, = operands("bessel_jn", z, inexact=False)
     aval = typeof(z)
     if not dtypes.is_floating(aval.dtype):
         raise ValueError(f"bessel_jn: z {aval} given; real floats are required; convert it with "

@@ -13,7 +13,6 @@ from ...core.trace import typeof
 from ...lax.special.zeta import zeta_p
 from ...numpy.creation import asarray
 from ...numpy.elementary import exp, expm1, floor, rint
-from ...numpy.promote import promote
 from ...numpy.reductions import sum as sum_along
 from ...numpy.selection import where
 from ...numpy.trigonometry import sin
@@ -21,7 +20,7 @@ from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, inside, outside
+from .family import Special, apply, inside, operands, outside
 from .gammas import digamma_p, gamma_p, gammaln_p, gammas
 
 __all__ = ["bernoulli", "binom", "comb", "factorial", "multigammaln", "perm", "poch", "zeta",
@@ -153,7 +152,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     >>> print(special.comb(5, 2), special.comb(5, 2, repetition=True))
     10.0 15.0
     """
-    N, k = promote("comb", N, k, inexact=True)
+    N, k = operands("comb", N, k)
     if repetition:
         none = (N + k == 0.0) & (k == 0.0)
         return where(none, 1.0, _choose(N + k - 1.0, k, (N >= 0.0) & (k >= 0.0)))
@@ -179,7 +178,7 @@ def perm(N: ArrayLike, k: ArrayLike) -> Array:
     >>> print(special.perm(5, 2))
     20.0
     """
-    N, k = promote("perm", N, k, inexact=True)
+    N, k = operands("perm", N, k)
     legal = (k <= N) & (N >= 0.0) & (k >= 0.0)
     value = apply(poch_p, inside(legal, N - k + 1.0, 1.0), inside(legal, k, 1.0))
     return where(legal, value, 0.0)
@@ -203,7 +202,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     if exact:
         raise ValueError("factorial: exact=True given; False is required, since no integer dtype "
                          "holds 21!; use Python's math.factorial.")
-    n, = promote("factorial", n, inexact=True)
+    n, = operands("factorial", n)
     legal = n >= 0.0
     return where((n < 0.0), 0.0, gamma_p.bind(where(legal | (n != n), n + 1.0, 1.0)))
 
@@ -226,7 +225,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     d = static_int(d, "multigammaln", "d")
     if d < 1:
         raise ValueError(f"multigammaln: d {d} given; a positive int is required.")
-    a, = promote("multigammaln", a, inexact=True)
+    a, = operands("multigammaln", a)
     halves = np.arange(d) / 2.0
     shifted = asarray(a)[..., None] - asarray(halves, dtype=typeof(a).dtype)
     return sum_along(gammaln_p.bind(shifted), -1) + d * (d - 1) / 4.0 * math.log(math.pi)
@@ -310,7 +309,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """
     if q is not None:
         return apply(zeta_p, x, q)
-    x, = promote("zeta", x, inexact=True)
+    x, = operands("zeta", x)
     above = x >= 1.0
     high = inside(above, x, 2.0)
     high = apply(zeta_p, minimum(high, 100.0), 1.0)
@@ -332,7 +331,7 @@ def zetac(x: ArrayLike) -> Array:
     >>> print(f"{special.zetac(60.0):.5e}")
     8.67362e-19
     """
-    x, = promote("zetac", x, inexact=True)
+    x, = operands("zetac", x)
     above = x >= 1.0
     high = inside(above, x, 2.0)
     value = where(high > 1020.0, 0.0, apply(zeta_p, minimum(high, 1020.0), 2.0))

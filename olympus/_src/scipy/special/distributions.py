@@ -18,11 +18,10 @@ from ...lax.special.incomplete_beta import (
 )
 from ...lax.special.incomplete_gamma import igamma_p, igammac_p
 from ...numpy.elementary import exp, floor, sqrt
-from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum
 from ...transforms.fused import fused
-from .family import Special, apply, inside, outside
+from .family import Special, apply, inside, operands, outside
 from .gammas import beta_p
 from .inverses import beta_inverse, betaincinv_p, gammainccinv_p
 
@@ -44,7 +43,7 @@ def chdtr(v: ArrayLike, x: ArrayLike) -> Array:
     >>> print(f"{special.chdtr(2.0, 2.0):.5f}")
     0.63212
     """
-    v, x = promote("chdtr", v, x, inexact=True)
+    v, x = operands("chdtr", v, x)
     return igamma_p.bind(0.5 * v, 0.5 * x)
 
 
@@ -62,7 +61,7 @@ def chdtrc(v: ArrayLike, x: ArrayLike) -> Array:
     >>> print(f"{special.chdtrc(2.0, 2.0):.5f}")
     0.36788
     """
-    v, x = promote("chdtrc", v, x, inexact=True)
+    v, x = operands("chdtrc", v, x)
     return igammac_p.bind(0.5 * v, 0.5 * x)
 
 
@@ -81,7 +80,7 @@ def chdtri(v: ArrayLike, p: ArrayLike) -> Array:
     >>> print(f"{special.chdtri(1.0, 0.05):.4f}")
     3.8415
     """
-    v, p = promote("chdtri", v, p, inexact=True)
+    v, p = operands("chdtri", v, p)
     return 2.0 * gammainccinv_p.bind(0.5 * v, p)
 
 
@@ -99,7 +98,7 @@ def gdtr(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     >>> print(f"{special.gdtr(1.0, 1.0, 1.0):.5f}")
     0.63212
     """
-    a, b, x = promote("gdtr", a, b, x, inexact=True)
+    a, b, x = operands("gdtr", a, b, x)
     return igamma_p.bind(b, a * x)
 
 
@@ -117,7 +116,7 @@ def gdtrc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     >>> print(f"{special.gdtrc(1.0, 1.0, 1.0):.5f}")
     0.36788
     """
-    a, b, x = promote("gdtrc", a, b, x, inexact=True)
+    a, b, x = operands("gdtrc", a, b, x)
     return igammac_p.bind(b, a * x)
 
 
@@ -136,7 +135,7 @@ def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     >>> print(f"{special.fdtr(2.0, 4.0, 1.0):.5f}")
     0.55556
     """
-    dfn, dfd, x = promote("fdtr", dfn, dfd, x, inexact=True)
+    dfn, dfd, x = operands("fdtr", dfn, dfd, x)
     y = where(x == math.inf, 1.0, dfn * x / (dfd + dfn * where(x == math.inf, 1.0, x)))
     return apply(regularized_incomplete_beta_p, 0.5 * dfn, 0.5 * dfd, where(x < 0.0, math.nan, y))
 
@@ -156,7 +155,7 @@ def fdtrc(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     >>> print(f"{special.fdtrc(2.0, 4.0, 1.0):.5f}")
     0.44444
     """
-    dfn, dfd, x = promote("fdtrc", dfn, dfd, x, inexact=True)
+    dfn, dfd, x = operands("fdtrc", dfn, dfd, x)
     y = dfd / (dfd + dfn * where(x < 0.0, math.nan, x))
     return apply(regularized_incomplete_beta_p, 0.5 * dfd, 0.5 * dfn, y)
 
@@ -176,7 +175,7 @@ def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
     >>> print(f"{special.fdtri(2.0, 4.0, 0.95):.4f}")
     6.9443
     """
-    dfn, dfd, p = promote("fdtri", dfn, dfd, p, inexact=True)
+    dfn, dfd, p = operands("fdtri", dfn, dfd, p)
     high = p > 0.5
     a, b = where(high, dfd, dfn), where(high, dfn, dfd)
     y = betaincinv_p.bind(0.5 * a, 0.5 * b, where(high, 1.0 - p, p))
@@ -199,7 +198,7 @@ def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
     >>> print(f"{special.pdtr(1.0, 1.0):.5f}")
     0.73576
     """
-    k, m = promote("pdtr", k, m, inexact=True)
+    k, m = operands("pdtr", k, m)
     return igammac_p.bind(where(k < 0.0, math.nan, floor(k) + 1.0), m)
 
 
@@ -218,7 +217,7 @@ def pdtrc(k: ArrayLike, m: ArrayLike) -> Array:
     >>> print(f"{special.pdtrc(1.0, 1.0):.5f}")
     0.26424
     """
-    k, m = promote("pdtrc", k, m, inexact=True)
+    k, m = operands("pdtrc", k, m)
     return igamma_p.bind(where(k < 0.0, math.nan, floor(k) + 1.0), m)
 
 
@@ -238,7 +237,7 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     >>> print(special.bdtr(1.0, 2.0, 0.5))
     0.75
     """
-    k, n, p = promote("bdtr", k, n, p, inexact=True)
+    k, n, p = operands("bdtr", k, n, p)
     return _binomial(floor(k), floor(n), 1.0 - p, True)
 
 
@@ -258,7 +257,7 @@ def bdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     >>> print(special.bdtrc(1.0, 2.0, 0.5))
     0.25
     """
-    k, n, p = promote("bdtrc", k, n, p, inexact=True)
+    k, n, p = operands("bdtrc", k, n, p)
     return _binomial(floor(k), floor(n), p, False)
 
 
@@ -288,7 +287,7 @@ def nbdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     >>> print(special.nbdtr(1.0, 2.0, 0.5))
     0.5
     """
-    k, n, p = promote("nbdtr", k, n, p, inexact=True)
+    k, n, p = operands("nbdtr", k, n, p)
     return apply(regularized_incomplete_beta_p, n, where(k < 0.0, math.nan, floor(k) + 1.0), p)
 
 
@@ -308,7 +307,7 @@ def nbdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     >>> print(special.nbdtrc(1.0, 2.0, 0.5))
     0.5
     """
-    k, n, p = promote("nbdtrc", k, n, p, inexact=True)
+    k, n, p = operands("nbdtrc", k, n, p)
     k = where(k < 0.0, math.nan, floor(k) + 1.0)
     return apply(regularized_incomplete_beta_p, k, n, 1.0 - p)
 

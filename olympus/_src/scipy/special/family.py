@@ -19,7 +19,8 @@ from ...numpy.elementary import log
 from ...numpy.promote import broadcast_to, promote, to_array
 from ...numpy.selection import where
 
-__all__ = ["Special", "apply", "chebyshev", "flat", "horner", "inside", "log1p", "outside"]
+__all__ = ["Special", "apply", "chebyshev", "flat", "horner", "inside", "log1p", "operands",
+           "outside"]
 
 
 def flat(t: Any, y: Any, *xs: Any, **params: Any) -> Any:
@@ -43,6 +44,13 @@ class Special(Computed):
 def apply(prim: Primitive, *xs: Any, **params: Any) -> Any:
     """The primitive of operands promoted to one inexact dtype and one shape."""
     return prim.bind(*promote(prim.name, *xs, inexact=True), **params)
+
+
+def operands(name: str, *xs: Any, inexact: bool = True) -> list[Any]:
+    """Operands promoted to one dtype and one shape, as arrays: numbers, too."""
+    found = promote(name, *xs, inexact=inexact)
+    shape = next((x.shape for x in found if type(x) is not Literal), ())
+    return [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in found]
 
 
 def inside(mask: Any, x: Any, safe: float) -> Any:

@@ -28,13 +28,12 @@ from ...lax.special.incomplete_gamma import (
 from ...lax.special.zeta import zeta_p
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.joining import stack
-from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.trigonometry import sin, tan
 from ...numpy.ufuncs import absolute, conjugate, imag, maximum, minimum, real
 from ...transforms.fused import fused
 from ...types import dtypes
-from .family import Special, apply, chebyshev, flat, horner, inside, log1p, outside
+from .family import Special, apply, chebyshev, flat, horner, inside, log1p, operands, outside
 
 __all__ = ["beta", "beta_p", "betainc", "betaincc", "betaln", "digamma", "digamma_p", "gamma",
            "gamma_p", "gammainc", "gammaincc", "gammaln", "gammaln_p", "gammas", "gammasgn",
@@ -347,7 +346,7 @@ def gamma(x: ArrayLike) -> Array:
     >>> print(special.gamma(5.0), f"{special.gamma(0.5):.5f}")
     24.0 1.77245
     """
-    x, = promote("gamma", x, inexact=True)
+    x, = operands("gamma", x)
     if not dtypes.is_complex(x.dtype):
         return gamma_p.bind(x)
     pole = (imag(x) == 0.0) & (real(x) <= 0.0) & _whole(real(x))
@@ -369,7 +368,7 @@ def loggamma(x: ArrayLike) -> Array:
     >>> print(f"{special.loggamma(5.0):.4f} {special.loggamma(-1.5 + 0j):.4f}")
     3.1781 0.8600-6.2832j
     """
-    x, = promote("loggamma", x, inexact=True)
+    x, = operands("loggamma", x)
     return _loggamma_complex(x) if dtypes.is_complex(x.dtype) else loggamma_p.bind(x)
 
 
@@ -562,5 +561,5 @@ def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     >>> print(f"{special.betaincc(2.0, 3.0, 0.999):.3e}")
     3.997e-09
     """
-    a, b, x = promote("betaincc", a, b, x, inexact=True)
+    a, b, x = operands("betaincc", a, b, x)
     return apply(regularized_incomplete_beta_p, b, a, 1.0 - x)

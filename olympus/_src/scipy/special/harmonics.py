@@ -17,14 +17,14 @@ from ...lax.arithmetic import complex as make_complex
 from ...lax.special.series import iterate
 from ...numpy.creation import asarray
 from ...numpy.elementary import floor, sqrt
-from ...numpy.promote import array_args, promote
+from ...numpy.promote import array_args
 from ...numpy.selection import where
 from ...numpy.trigonometry import arccos, cos, sin
 from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, flat, inside
+from .family import Special, apply, flat, inside, operands
 
 __all__ = ["lpmn", "lpmn_values", "sph_harm_y"]
 
@@ -94,7 +94,7 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
     n, m, theta, phi = array_args("sph_harm_y", n, m, theta, phi)
     if n_max is not None:
         n = minimum(n, static_int(n_max, "sph_harm_y", "n_max"))
-    n, m, theta, phi = promote("sph_harm_y", n, m, theta, phi, inexact=True)
+    n, m, theta, phi = operands("sph_harm_y", n, m, theta, phi)
     size, angle = legendre_p.bind(n, m, theta), m * phi
     wide = dtypes.itemsize_bits(typeof(size).dtype) < 32
     size, angle = (asarray(v, dtype="float32") if wide else v for v in (size, angle))
@@ -107,7 +107,7 @@ def _grid(name: str, m: int, n: int, z: ArrayLike) -> tuple[int, Any, Any]:
     if m != n or m < 0:
         raise ValueError(f"{name}: m {m} and n {n} given; equal ints >= 0 are required; call it "
                          "with the larger of both.")
-    z, = promote(name, z)
+    z, = operands(name, z, inexact=False)
     aval = typeof(z)
     if not dtypes.is_floating(aval.dtype) or dtypes.itemsize_bits(aval.dtype) < 32:
         raise TypeError(f"{name}: z {aval} given; float32 or float64 is required; convert it.")

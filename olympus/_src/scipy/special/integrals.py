@@ -12,12 +12,11 @@ from ...lax.arithmetic import complex as make_complex
 from ...lax.special.classical import erf_p
 from ...lax.special.series import iterate
 from ...numpy.elementary import copysign, exp, floor, log, rint
-from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
 from ...transforms.fused import fused
-from .family import Special, apply, chebyshev, horner, inside, log1p, outside
+from .family import Special, apply, chebyshev, horner, inside, log1p, operands, outside
 from .normal import faddeeva, gauss_p, ndtr_of
 
 __all__ = ["exp1", "expi", "expn", "fresnel", "owens_t", "shichi", "sici", "spence"]
@@ -324,7 +323,7 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     >>> print(f"{si:.5f} {ci:.5f}")
     0.94608 0.33740
     """
-    x, = promote("sici", x, inexact=True)
+    x, = operands("sici", x)
     return si_p.bind(x), ci_p.bind(x)
 
 
@@ -376,7 +375,7 @@ def shichi(x: ArrayLike) -> tuple[Array, Array]:
     >>> print(f"{shi:.5f} {chi:.5f}")
     1.05725 0.83787
     """
-    x, = promote("shichi", x, inexact=True)
+    x, = operands("shichi", x)
     return shi_p.bind(x), chi_p.bind(x)
 
 
@@ -508,7 +507,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     >>> print(f"{s:.5f} {c:.5f}")
     0.43826 0.77989
     """
-    x, = promote("fresnel", x, inexact=True)
+    x, = operands("fresnel", x)
     return fresnel_s_p.bind(x), fresnel_c_p.bind(x)
 
 

@@ -24,13 +24,12 @@ from ...lax.special.incomplete_gamma import (
 from ...lax.special.series import iterate
 from ...numpy.elementary import exp, log, sqrt
 from ...numpy.manipulation import astype
-from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, inside, log1p
+from .family import Special, apply, inside, log1p, operands
 from .gammas import gammaln_above
 
 __all__ = ["beta_inverse", "betainccinv", "betaincinv", "gammainccinv", "gammaincinv", "lambertw"]
@@ -273,7 +272,7 @@ def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:
     0.56714
     """
     k = static_int(k, "lambertw", "k")
-    z, = promote("lambertw", z, inexact=True)
+    z, = operands("lambertw", z)
     if not dtypes.is_complex(z.dtype):
         z = astype(z, "complex128" if dtypes.itemsize_bits(z.dtype) > 32 else "complex64")
     value = lambertw_p.bind(where(z == 0.0, 1.0, z), k=k)

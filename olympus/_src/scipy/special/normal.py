@@ -21,13 +21,12 @@ from ...lax.special.classical import erf as lax_erf
 from ...lax.special.classical import erf_inv_p, erf_p
 from ...numpy.elementary import copysign, exp, expm1, floor, log, rint, sqrt
 from ...numpy.manipulation import astype
-from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin, tan
 from ...numpy.ufuncs import absolute, imag, maximum, real, sign
 from ...transforms.fused import fused
 from ...types import dtypes
-from .family import Special, apply, horner, inside, log1p, outside
+from .family import Special, apply, horner, inside, log1p, operands, outside
 
 __all__ = ["dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "faddeeva",
            "gauss_p", "log_ndtr", "ndtr", "ndtr_of",
@@ -407,7 +406,7 @@ def erfcx(x: ArrayLike) -> Array:
     >>> print(f"{special.erfcx(0.0):.4f} {special.erfcx(1000.0):.4e}")
     1.0000 5.6419e-04
     """
-    z, = promote("erfcx", x, inexact=True)
+    z, = operands("erfcx", x)
     if dtypes.is_complex(z.dtype):
         return wofz_p.bind(make_complex(-imag(z), real(z)))
     return erfcx_p.bind(z)
@@ -461,7 +460,7 @@ def wofz(z: ArrayLike) -> Array:
     >>> special.wofz(0.0)
     Array(1.+0.j, dtype=complex64)
     """
-    z, = promote("wofz", z, inexact=True)
+    z, = operands("wofz", z)
     if not dtypes.is_complex(z.dtype):
         z = astype(z, np.promote_types(z.dtype, np.complex64)
                    if dtypes.itemsize_bits(z.dtype) >= 32 else np.complex64)
@@ -485,7 +484,7 @@ def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
     >>> print(f"{special.voigt_profile(2.0, 1.0, 1.0):.5f}")
     0.09072
     """
-    x, sigma, gamma = promote("voigt_profile", x, sigma, gamma, inexact=True)
+    x, sigma, gamma = operands("voigt_profile", x, sigma, gamma)
     s = where(sigma > 0.0, sigma, 1.0)
     u, v = x / (_ROOT_TWO * s), gamma / (_ROOT_TWO * s)
     voigt = real(wofz(make_complex(u, v))) * (_DENSITY / s)
