@@ -260,7 +260,7 @@ class T(Mirrored):
         return where(high, -1.0, 1.0) * Continuous.ppf(self, where(high, 1.0 - q, q), df)
 
     def bounds(self, df: Any) -> tuple[Any, Any]:
-        return -math.inf, 0.1
+        return -math.inf, 0.0
 
     def mean(self, df: Any) -> Any:
         return where(df > 1, 0.0, math.nan)
@@ -310,7 +310,7 @@ class Gennorm(Mirrored):
         return where(high, -1.0, 1.0) * Continuous.ppf(self, where(high, 1.0 - q, q), beta)
 
     def bounds(self, beta: Any) -> tuple[Any, Any]:
-        return -math.inf, 0.1
+        return -math.inf, 0.0
 
     def var(self, beta: Any) -> Any:
         return exp(gammaln(3.0 / beta) - gammaln(1.0 / beta))
