@@ -679,8 +679,9 @@ def mutable_caches():
                 empty = isinstance(node.value, (ast.Dict, ast.List)) and not (
                     getattr(node.value, "keys", None) or getattr(node.value, "elts", None))
                 made = isinstance(node.value, ast.Call) and maker(node.value) in makers
-                if kept and (made or (empty and id(node) in top)):
-                    yield where, getattr(targets[0], "attr", None) or targets[0].id
+                name = getattr(targets[0], "attr", None) or getattr(targets[0], "id", None)
+                if kept and (made or (empty and id(node) in top)) and name != "__all__":
+                    yield where, name
 
 
 def test_every_cache_has_its_row():
