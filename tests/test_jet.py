@@ -38,8 +38,11 @@ def test_the_second_order_is_forward_over_forward(op):
     # (f(x(t)))'' = f''(x)(x', x') + f'(x) x''
     bend = olympus.tree.map(lambda a, b: a if a.dtype == olympus.float0 else a + b,
                             jvp(slope, primals, first)[1], jvp(f, primals, second)[1])
-    expected = olympus.tree.map(lambda *terms: list(terms), slope(*primals), bend)
-    same(found, expected, 1e-3)
+    whole = [i for i, t in enumerate(olympus.tree.leaves(bend)) if t.dtype != olympus.float0]
+    for i in whole:     # integers among the results have no derivative
+        for k, expected in enumerate((slope(*primals), bend)):
+            terms = olympus.tree.leaves(found)[2 * i + k]
+            same(terms, olympus.tree.leaves(expected)[i], 1e-3)
 
 
 @pytest.mark.parametrize(("f", "x"), [
