@@ -88,7 +88,8 @@ def test_scopes_inside_a_program_that_is_differentiated_keep_their_names():
 # A function is traced anew where anything else that programs depend on has changed.
 
 OTHER = {"olympus_enable_x64": True, "olympus_debug_nans": True, "olympus_debug_infs": True,
-         "olympus_debug_key_reuse": True,
+         "olympus_debug_key_reuse": True, "olympus_enable_custom_prng": True,
+         "olympus_legacy_prng_key": "warn",
          "olympus_check_tracer_leaks": True, "olympus_enable_checks": True,
          "olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn",
          "olympus_default_matmul_precision": "highest", "olympus_default_prng_impl": "rbg",
