@@ -88,16 +88,13 @@ def test_example_runs_and_draws(name, tmp_path):
 
 # Docstrings of the public modules ----------------------------------------------------------------
 
-# How many names of a module still lack something: lower a number when it falls, raise none.
-HOLES = {"olympus.api_util": 6, "olympus.core": 11, "olympus.extend.core": 18,
-         "olympus.extend.linear_util": 4, "olympus.interpreters.ad": 15,
-         "olympus.interpreters.batching": 5, "olympus.interpreters.mlir": 21,
-         "olympus.interpreters.partial_eval": 5, "olympus.interpreters.xla": 2}
 OF_JAXLIB = "from jaxlib, written in C++ without an example"
 BY_HAND = "reads commands from the terminal: an example would wait for them"
+OF_TYPING = "typing.Any, which stands for any value"
 EXCEPTIONS = {
     "olympus.Array": OF_JAXLIB, "olympus.Device": OF_JAXLIB,
-    "olympus.debug.breakpoint": BY_HAND,
+    "olympus.core.Value": OF_TYPING, "olympus.debug.breakpoint": BY_HAND,
+    "olympus.interpreters.mlir.Value": OF_JAXLIB, "olympus.interpreters.xla.Backend": OF_JAXLIB,
     "olympus.numpy.ndarray": OF_JAXLIB,
     "olympus.sharding.Sharding": OF_JAXLIB, "olympus.sharding.SingleDeviceSharding": OF_JAXLIB,
     "olympus.tree_util.DictKey": OF_JAXLIB, "olympus.tree_util.FlattenedIndexKey": OF_JAXLIB,
@@ -133,8 +130,7 @@ def holes(module):
 
 @pytest.mark.parametrize("module", list(api_index.modules()), ids=lambda m: m.__name__)
 def test_public_names_say_what_they_take_and_give_with_an_example(module):
-    found = holes(module)
-    assert len(found) <= HOLES.get(module.__name__, 0), found
+    assert not holes(module)
 
 
 def test_exceptions_are_of_names_that_exist_and_still_lack_something():

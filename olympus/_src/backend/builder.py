@@ -67,6 +67,19 @@ class Builder:
 
     `avals_in`, `avals_out`, `eqn` and `loc` are those of the equation being lowered; `prefix` is
     the scope of the program.
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import mlir
+    >>> def lower(ctx, x):
+    ...     print(isinstance(ctx, mlir.LoweringRuleContext), ctx.avals_in)
+    ...     return [x]
+    >>> p = Primitive("same")
+    >>> _ = p.def_abstract_eval(lambda x: x)
+    >>> mlir.register_lowering(p, lower)
+    >>> print(olympus.jit(p.bind)(1.5))
+    True [ShapedArray(float32[], weak_type=True)]
+    1.5
     """
 
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn")

@@ -246,7 +246,21 @@ class EvalTrace(Trace):
 
 
 def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
-    """Compile the operation and run it: `impl` of a primitive that has a lowering rule."""
+    """Compile the operation and run it: `impl` of a primitive that has a lowering rule.
+
+    Args:
+      prim: the primitive.
+      *args: arrays and numbers.
+      **params: the primitive's parameters.
+
+    Returns:
+      The result; a list if the primitive has several.
+
+    >>> import olympus
+    >>> from olympus.interpreters import xla
+    >>> print(xla.apply_primitive(olympus.lax.neg_p, 2.0))
+    -2.0
+    """
     key = prim, bit_key(tuple(params.items()))
     call = _programs.get(key)
     if call is None:

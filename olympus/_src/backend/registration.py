@@ -64,6 +64,16 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
       rule: returns a value, or a sequence of values, one per result.
       platform: "cpu", "gpu" or "tpu" for a rule of that platform only; by default for all others.
       inline, cacheable: accepted; rules are always emitted in place, once per equation.
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.extend.mlir.dialects import stablehlo as hlo
+    >>> from olympus.interpreters import mlir
+    >>> p = Primitive("twice")
+    >>> _ = p.def_abstract_eval(lambda x: x)
+    >>> mlir.register_lowering(p, lambda ctx, x: [hlo.add(x, x)])
+    >>> print(olympus.jit(p.bind)(2.5))
+    5.0
     """
     stored = _Rule(prim, rule)
     if platform is None:
@@ -79,6 +89,18 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
     Args:
       fun: a function of arrays in terms of other operations.
       multiple_results: whether it returns a sequence of arrays instead of one.
+
+    Returns:
+      A rule for `register_lowering`.
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import mlir
+    >>> p = Primitive("scaled")
+    >>> _ = p.def_abstract_eval(lambda x, by: x)
+    >>> mlir.register_lowering(p, mlir.lower_fun(lambda x, by: x * by, multiple_results=False))
+    >>> print(olympus.jit(lambda x: p.bind(x, by=3))(2))
+    6
     """
     def rule(ctx: Builder, *xs: Any, **params: Any) -> list[Any]:
         def flat(*args: Any) -> list[Any]:
@@ -94,52 +116,163 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
 
 
 def make_ir_context() -> Any:
-    """The MLIR context, which has every dialect; there is one in a process."""
+    """The MLIR context, which has every dialect; there is one in a process.
+
+    Returns:
+      The context.
+
+    >>> from olympus.interpreters import mlir
+    >>> mlir.make_ir_context() is mlir.make_ir_context()
+    True
+    """
     return mlir.context()
 
 
 def aval_to_ir_types(ctx: Any, aval: Any) -> tuple[Any, ...]:
-    """The MLIR types of an aval, one for each value that it lowers to."""
+    """The MLIR types of an aval, one for each value that it lowers to.
+
+    Args:
+      ctx: accepted; there is one MLIR context.
+      aval: an array's aval.
+
+    Returns:
+      A tuple of one MLIR tensor type.
+
+    >>> import olympus
+    >>> from olympus.interpreters import mlir
+    >>> len(mlir.aval_to_ir_types(None, olympus.typeof(1.0)))
+    1
+    """
     return (tensor_type(aval),)
 
 
 def aval_to_ir_type(ctx: Any, aval: Any) -> Any:
-    """The MLIR type of an aval; of an extended dtype its physical type."""
+    """The MLIR type of an aval; of an extended dtype its physical type.
+
+    Args:
+      ctx: accepted; there is one MLIR context.
+      aval: an array's aval.
+
+    Returns:
+      An MLIR tensor type.
+
+    >>> import olympus
+    >>> from olympus.interpreters import mlir
+    >>> print(mlir.aval_to_ir_type(None, olympus.core.ShapedArray((2, 3), "float32")))
+    tensor<2x3xf32>
+    """
     return tensor_type(aval)
 
 
 def dtype_to_ir_type(dtype: Any) -> Any:
-    """The MLIR element type of a dtype."""
+    """The MLIR element type of a dtype.
+
+    Args:
+      dtype: anything that names a dtype.
+
+    Returns:
+      An MLIR type.
+
+    >>> from olympus.interpreters import mlir
+    >>> print(mlir.dtype_to_ir_type("bfloat16"))
+    bf16
+    """
     return element_type(dtypes.as_dtype(dtype))
 
 
 def token_type(*args: Any, **kwargs: Any) -> Any:
-    """The MLIR type of tokens, which order side effects; in the process's context by default."""
+    """The MLIR type of tokens, which order side effects; in the process's context by default.
+
+    Args:
+      *args, **kwargs: `context`, by position or name.
+
+    Returns:
+      An MLIR type.
+
+    >>> from olympus.interpreters import mlir
+    >>> print(mlir.token_type())
+    !stablehlo.token
+    """
     return mlir.hlo.TokenType.get(*(args or [kwargs.get("context") or mlir.context()]))
 
 
 def i32_attr(i: int) -> Any:
-    """An MLIR integer attribute of 32 bits."""
+    """An MLIR integer attribute of 32 bits.
+
+    Args:
+      i: an int of 32 bits.
+
+    Returns:
+      An MLIR attribute.
+
+    >>> from olympus.interpreters import mlir
+    >>> print(mlir.i32_attr(3))
+    3 : i32
+    """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, mlir.context()), i)
 
 
 def i64_attr(i: int) -> Any:
-    """An MLIR integer attribute of 64 bits."""
+    """An MLIR integer attribute of 64 bits.
+
+    Args:
+      i: an int of 64 bits.
+
+    Returns:
+      An MLIR attribute.
+
+    >>> from olympus.interpreters import mlir
+    >>> print(mlir.i64_attr(3))
+    3 : i64
+    """
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, mlir.context()), i)
 
 
 def dense_int_array(*args: Any, **kwargs: Any) -> Any:
-    """An MLIR array of 64-bit integers, `array<i64: …>`, of a sequence (and a context)."""
+    """An MLIR array of 64-bit integers, `array<i64: …>`, of a sequence (and a context).
+
+    Args:
+      *args, **kwargs: a sequence of ints; `context`, by default the process's.
+
+    Returns:
+      An MLIR attribute.
+
+    >>> from olympus.interpreters import mlir
+    >>> print(mlir.dense_int_array([1, 2]))
+    array<i64: 1, 2>
+    """
     return ir.DenseI64ArrayAttr.get(*args, **{"context": mlir.context(), **kwargs})
 
 
 def dense_int_elements(xs: Sequence[int]) -> Any:
-    """An MLIR tensor of 64-bit integers: `dense<…> : tensor<nxi64>`."""
+    """An MLIR tensor of 64-bit integers: `dense<…> : tensor<nxi64>`.
+
+    Args:
+      xs: ints.
+
+    Returns:
+      An MLIR attribute.
+
+    >>> from olympus.interpreters import mlir
+    >>> print(mlir.dense_int_elements([1, 2]))
+    dense<[1, 2]> : tensor<2xi64>
+    """
     return constant_attr(np.asarray(xs, np.int64))
 
 
 def ir_attribute(val: Any) -> Any:
-    """An MLIR attribute of a Python or NumPy value: bool, int, float, string, array or list."""
+    """An MLIR attribute of a Python or NumPy value: bool, int, float, string, array or list.
+
+    Args:
+      val: the value.
+
+    Returns:
+      An MLIR attribute; of Python ints and floats one of 64 bits.
+
+    >>> from olympus.interpreters import mlir
+    >>> print(mlir.ir_attribute([True, 2, "three"]))
+    [true, 2, "three"]
+    """
     with mlir.context(), ir.Location.unknown():
         if isinstance(val, (bool, np.bool_)):
             return ir.BoolAttr.get(bool(val))
@@ -162,7 +295,25 @@ def ir_attribute(val: Any) -> Any:
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> list[Any]:
-    """`ir_constant` as a list: one MLIR value for each that the constant lowers to."""
+    """`ir_constant` as a list: one MLIR value for each that the constant lowers to.
+
+    Args:
+      val: a NumPy array or a number.
+      const_lowering, aval: as of `ir_constant`.
+
+    Returns:
+      A list of one MLIR value.
+
+    >>> import numpy as np
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import mlir
+    >>> p = Primitive("eight")
+    >>> _ = p.def_abstract_eval(lambda: olympus.core.ShapedArray((), "int32"))
+    >>> mlir.register_lowering(p, lambda ctx: mlir.ir_constants(np.int32(8)))
+    >>> print(olympus.jit(p.bind)())
+    8
+    """
     return [ir_constant(val, const_lowering=const_lowering, aval=aval)]
 
 
@@ -173,6 +324,19 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
       val: a NumPy array or a number.
       const_lowering: MLIR values of constants that are lowered already, by `(id, aval)`.
       aval: the constant's type.
+
+    Returns:
+      The MLIR value.
+
+    >>> import numpy as np
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import mlir
+    >>> p = Primitive("seven")
+    >>> _ = p.def_abstract_eval(lambda: olympus.core.ShapedArray((), "float32"))
+    >>> mlir.register_lowering(p, lambda ctx: [mlir.ir_constant(np.float32(7))])
+    >>> print(olympus.jit(p.bind)())
+    7.0
     """
     aval = typeof(val) if aval is None else aval
     known = (const_lowering or {}).get((id(val), aval))
@@ -187,22 +351,70 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> An
 
 
 def flatten_ir_values(xs: Any) -> list[Any]:
-    """MLIR values in a flat list: of a value, or a sequence of values and sequences."""
+    """MLIR values in a flat list: of a value, or a sequence of values and sequences.
+
+    Args:
+      xs: a value, or a sequence of values and sequences.
+
+    Returns:
+      A list of values.
+
+    >>> from olympus.interpreters import mlir
+    >>> mlir.flatten_ir_values(["x", ("y", "z")])       # any objects do
+    ['x', 'y', 'z']
+    """
     if isinstance(xs, (tuple, list)) or type(xs).__name__ == "OpResultList":
         return [v for x in xs for v in flatten_ir_values(x)]
     return [xs]
 
 
 def flatten_ir_types(xs: Any) -> list[Any]:
-    """MLIR types in a flat list, as `flatten_ir_values`."""
+    """MLIR types in a flat list, as `flatten_ir_values`.
+
+    Args:
+      xs: a type, or a sequence of types and sequences.
+
+    Returns:
+      A list of types.
+
+    >>> from olympus.interpreters import mlir
+    >>> i8, f32 = map(mlir.dtype_to_ir_type, ("int8", "float32"))
+    >>> print(*mlir.flatten_ir_types([i8, (f32, i8)]))
+    i8 f32 i8
+    """
     return flatten_ir_values(xs)
 
 
 def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
-    """A module as text; with source locations if `enable_debug_info`."""
+    """A module as text; with source locations if `enable_debug_info`.
+
+    Args:
+      module: an MLIR module.
+      enable_debug_info: whether locations are printed; None: they are not.
+
+    Returns:
+      The text.
+
+    >>> from olympus.interpreters import mlir
+    >>> with mlir.make_ir_context():
+    ...     print(mlir.module_to_string(mlir.ir.Module.parse("module @m {}")).split())
+    ['module', '@m', '{', '}']
+    """
     return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
 
 
 def module_to_bytecode(module: Any) -> bytes:
-    """A module as MLIR bytecode, which other versions need not be able to read."""
+    """A module as MLIR bytecode, which other versions need not be able to read.
+
+    Args:
+      module: an MLIR module.
+
+    Returns:
+      The bytes.
+
+    >>> from olympus.interpreters import mlir
+    >>> with mlir.make_ir_context():
+    ...     mlir.module_to_bytecode(mlir.ir.Module.parse("module {}"))[:4]
+    b'ML\xefR'
+    """
     return mlir.bytecode(module)

@@ -18,7 +18,15 @@ __all__ = ["DebugEffect", "Effect", "IOEffect", "InputEffect", "OrderedDebugEffe
 
 
 class Effect:
-    """Base of effects; an ordered one happens in program order."""
+    """Base of effects; an ordered one happens in program order.
+
+    >>> import olympus
+    >>> def f(x):
+    ...     olympus.debug.print("{}", x)
+    ...     return x
+    >>> [isinstance(e, olympus.core.Effect) for e in olympus.make_olympuspr(f)(1.0).effects]
+    [True]
+    """
 
     __slots__ = ()
     ordered = False

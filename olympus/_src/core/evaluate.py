@@ -26,6 +26,11 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[Any], *args: Any,
 
     Returns:
       The list of output values.
+
+    >>> import olympus
+    >>> closed = olympus.make_olympuspr(lambda x, y: x * y + 1)(1, 1)
+    >>> [int(out) for out in olympus.core.eval_olympuspr(closed.olympuspr, closed.consts, 3, 4)]
+    [13]
     """
     outs = evaluate(olympuspr, consts, args, _bind_as if propagate_source_info else bind)
     return [x.number if type(x) is Literal else x for x in outs]

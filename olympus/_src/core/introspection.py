@@ -44,7 +44,20 @@ olympuspr_as_fun: Callable[[ClosedOlympuspr], Callable[..., list[Any]]] = \
 
 
 def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
-    """The programs that an equation carries, also in tuples and lists."""
+    """The programs that an equation carries, also in tuples and lists.
+
+    Args:
+      params: an equation's parameters.
+
+    Returns:
+      An iterator over open programs, in the order of the parameters.
+
+    >>> import olympus
+    >>> from olympus.extend.core import olympusprs_in_params
+    >>> eqn, = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0).eqns
+    >>> [len(program.eqns) for program in olympusprs_in_params(eqn.params)]
+    [1]
+    """
     for value in params.values():
         yield from map(_opened, programs_in(value))
 
@@ -54,7 +67,20 @@ def _opened(program: ClosedOlympuspr | Olympuspr) -> Olympuspr:
 
 
 def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
-    """The programs that a program's equations carry; not those within them."""
+    """The programs that a program's equations carry; not those within them.
+
+    Args:
+      olympuspr: an open program.
+
+    Returns:
+      An iterator over open programs, in the order of the equations.
+
+    >>> import olympus
+    >>> from olympus.extend.core import subolympusprs
+    >>> outer = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0)
+    >>> [len(program.eqns) for program in subolympusprs(outer.olympuspr)]
+    [1]
+    """
     for eqn in olympuspr.eqns:
         yield from map(_opened, eqn.primitive.bodies(eqn.params))
 
@@ -62,7 +88,26 @@ def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
 def new_olympuspr_eqn(invars: Sequence[Any], outvars: Sequence[Any], primitive: Any,
                       params: dict[str, Any], effects: Effects, source_info: Any = None,
                       ctx: Any = None) -> OlympusprEqn:
-    """An equation; `source_info` and `ctx` are those of another one, or None."""
+    """An equation; `source_info` and `ctx` are those of another one, or None.
+
+    Args:
+      invars: variables and literals that it reads.
+      outvars: variables that it binds.
+      primitive: the operation.
+      params: the operation's parameters.
+      effects: what it does besides computing.
+      source_info: where it is from: the `source_info` of another equation, or None.
+      ctx: the naming context of another equation, or None.
+
+    Returns:
+      The equation.
+
+    >>> import olympus
+    >>> from olympus.extend.core import gensym, new_olympuspr_eqn, no_effects
+    >>> var, aval = gensym(), olympus.typeof(1.0)
+    >>> new_olympuspr_eqn([var(aval)], [var(aval)], olympus.lax.sin_p, {}, no_effects).primitive
+    sin
+    """
     source = None if source_info is None else source_info.traceback
     return OlympusprEqn(primitive, invars, outvars, params, frozenset(effects), source,
                         ROOT if ctx is None else ctx)
@@ -85,7 +130,18 @@ def gensym() -> type[Var]:
 
 
 def valid_olympustype(x: Any) -> bool:
-    """Whether operations take `x`: an array, a tracer, a NumPy array or a Python number."""
+    """Whether operations take `x`: an array, a tracer, a NumPy array or a Python number.
+
+    Args:
+      x: any object.
+
+    Returns:
+      A bool.
+
+    >>> from olympus.extend.core import valid_olympustype
+    >>> valid_olympustype(1.0), valid_olympustype([1.0])
+    (True, False)
+    """
     try:
         typeof(x)
     except TypeError:
@@ -94,7 +150,20 @@ def valid_olympustype(x: Any) -> bool:
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
-    """`force(val)`; ConcretizationTypeError, with `context`, where the value is not known."""
+    """`force(val)`; ConcretizationTypeError, with `context`, where the value is not known.
+
+    Args:
+      force: what makes the value, for example `int`; None for the value as it is.
+      val: an array, a number, or a tracer whose value may be known.
+      context: what the error advises to do instead.
+
+    Returns:
+      What `force` returns.
+
+    >>> from olympus.extend.core import concrete_or_error
+    >>> concrete_or_error(int, 3.0)
+    3
+    """
     if isinstance(val, Tracer):
         val = _concrete(val, errors.ConcretizationTypeError, "concrete_or_error",
                         context or "compute it outside the transformed function")
@@ -102,7 +171,21 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
 
 
 def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
-    """The aval of one element of an array mapped along `axis`, which has that size."""
+    """The aval of one element of an array mapped along `axis`, which has that size.
+
+    Args:
+      size: the size of the axis.
+      axis: its position; None for a value that is not mapped.
+      aval: the array's aval.
+
+    Returns:
+      The aval without the axis.
+
+    >>> import olympus
+    >>> from olympus.extend.core import mapped_aval
+    >>> mapped_aval(3, 1, olympus.core.ShapedArray((2, 3), "float32"))
+    ShapedArray(float32[2])
+    """
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
     shape = aval.shape
@@ -114,7 +197,22 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
 
 def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
                   explicit_mesh_axis: Any = None) -> AbstractValue:
-    """The aval of an array whose elements along a new axis have this aval."""
+    """The aval of an array whose elements along a new axis have this aval.
+
+    Args:
+      size: the size of the new axis.
+      axis: its position in the result; None for none.
+      aval: the aval of one element.
+      explicit_mesh_axis: accepted; the new axis is of no mesh axis.
+
+    Returns:
+      The aval with the axis.
+
+    >>> import olympus
+    >>> from olympus.extend.core import unmapped_aval
+    >>> unmapped_aval(3, 0, olympus.core.ShapedArray((2,), "float32"))
+    ShapedArray(float32[3,2])
+    """
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
     shape = aval.shape
@@ -122,17 +220,53 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
-    """The dtype of tangents: the same for floating and complex dtypes, else float0."""
+    """The dtype of tangents: the same for floating and complex dtypes, else float0.
+
+    Args:
+      primal_dtype: the dtype of the values.
+
+    Returns:
+      A dtype.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.extend.core import primal_dtype_to_tangent_dtype
+    >>> primal_dtype_to_tangent_dtype(onp.dtype("float32"))
+    dtype('float32')
+    >>> primal_dtype_to_tangent_dtype(onp.dtype("int32"))
+    dtype([('float0', 'V')])
+    """
     return dtypes.tangent_dtype(primal_dtype)
 
 
 def max_dim(d1: int, d2: int) -> int:
-    """The larger of two dimensions."""
+    """The larger of two dimensions.
+
+    Args:
+      d1, d2: ints, or symbolic dimensions.
+
+    Returns:
+      The one that is never smaller; a symbolic expression where neither is known to be.
+
+    >>> import olympus
+    >>> olympus.core.max_dim(2, 3)
+    3
+    """
     return maximum(d1, d2)
 
 
 def min_dim(d1: int, d2: int) -> int:
-    """The smaller of two dimensions."""
+    """The smaller of two dimensions.
+
+    Args:
+      d1, d2: ints, or symbolic dimensions.
+
+    Returns:
+      The one that is never larger; a symbolic expression where neither is known to be.
+
+    >>> import olympus
+    >>> olympus.core.min_dim(2, 3)
+    2
+    """
     return -maximum(-d1, -d2)
 
 
@@ -141,7 +275,20 @@ def min_dim(d1: int, d2: int) -> int:
 
 @contextmanager
 def eval_context() -> Iterator[None]:
-    """Context manager: operations inside run at once, even while a function is traced."""
+    """Context manager: operations inside run at once, even while a function is traced.
+
+    Returns:
+      A context manager; it gives nothing.
+
+    >>> import olympus
+    >>> import olympus.numpy as onp
+    >>> def f(x):
+    ...     with olympus.core.eval_context():
+    ...         n = int(onp.sum(onp.arange(3)))     # a number, though f is traced
+    ...     return x * n
+    >>> print(olympus.jit(f)(2))
+    6
+    """
     outer = enter(ThreadState.trace)
     try:
         yield
@@ -271,11 +418,37 @@ def nonempty_axis_env() -> bool:
 
 
 def find_top_trace(_: Any) -> Any:
-    """The current trace, whatever the values."""
+    """The current trace, whatever the values.
+
+    Args:
+      _: any values; accepted as libraries pass them.
+
+    Returns:
+      The trace that operations are bound in now.
+
+    >>> from olympus.extend.core import find_top_trace
+    >>> find_top_trace(()) is find_top_trace((1.0,))
+    True
+    """
     return ctx.trace
 
 
 def get_opaque_trace_state(convention: Any = None) -> Any:
-    """A token of the current trace, equal to another exactly if both are of the same trace."""
+    """A token of the current trace, equal to another exactly if both are of the same trace.
+
+    Args:
+      convention: accepted; there is one convention.
+
+    Returns:
+      A hashable token, to be compared only.
+
+    >>> import olympus
+    >>> from olympus.extend.core import get_opaque_trace_state as state
+    >>> outside = state()
+    >>> _ = olympus.jit(lambda x: print(state() == outside) or x)(1.0)
+    False
+    >>> state() == outside
+    True
+    """
     # Weak: a token that somebody keeps does not keep the trace, and what it recorded, alive.
     return weakref.ref(ctx.trace)

@@ -31,7 +31,13 @@ NO_EFFECTS: frozenset[Any] = frozenset()
 
 
 class Var:
-    """A name bound once: by the program's inputs or by one equation."""
+    """A name bound once: by the program's inputs or by one equation.
+
+    >>> import olympus
+    >>> v = olympus.make_olympuspr(lambda x: x + 1)(2.0).invars[0]
+    >>> isinstance(v, olympus.extend.core.Var), v.aval
+    (True, ShapedArray(float32[], weak_type=True))
+    """
 
     # Variables are told apart by identity: passes key dicts by them. A program shares variables and
     # equations with those that passes make of it, so nobody changes one: `replace` copies.
@@ -46,7 +52,13 @@ class Var:
 
 
 class DropVar(Var):
-    """An equation's output that nothing reads; printed as `_`."""
+    """An equation's output that nothing reads; printed as `_`.
+
+    >>> import olympus
+    >>> unread = olympus.core.DropVar(olympus.typeof(1.0))
+    >>> isinstance(unread, olympus.extend.core.Var), unread.aval
+    (True, ShapedArray(float32[], weak_type=True))
+    """
 
     __slots__ = ()
     dropped = True
@@ -57,6 +69,11 @@ class Literal:
     """A rank-0 constant written into the program.
 
     Equal when aval and bits are: 0.0 and -0.0 differ, NaN equals itself.
+
+    >>> import olympus
+    >>> two = olympus.make_olympuspr(lambda x: x * 2.0)(1.0).eqns[0].invars[1]
+    >>> isinstance(two, olympus.extend.core.Literal), two.val
+    (True, 2.0)
     """
 
     __slots__ = ("val", "aval", "_key")
@@ -136,7 +153,13 @@ class SourceInfo(NamedTuple):
 
 
 class OlympusprEqn:
-    """`outs = primitive[params] ins`, with effects, the user's line and the naming context."""
+    """`outs = primitive[params] ins`, with effects, the user's line and the naming context.
+
+    >>> import olympus
+    >>> eqn, = olympus.make_olympuspr(olympus.lax.sin)(1.0).eqns
+    >>> eqn.primitive, len(eqn.invars), eqn.effects == olympus.core.no_effects
+    (sin, 1, True)
+    """
 
     __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source", "ctx")
 
@@ -180,6 +203,11 @@ class Olympuspr:
 
     `cache` holds what passes computed of this program, so results live no longer than it does;
     `height` is a bound on how many programs are nested, this one included.
+
+    >>> import olympus
+    >>> program = olympus.make_olympuspr(lambda x: olympus.lax.sin(x) + 1)(1.0).olympuspr
+    >>> [str(eqn.primitive) for eqn in program.eqns]
+    ['sin', 'add']
     """
 
     __slots__ = ("constvars", "invars", "eqns", "outvars", "effects", "debug_info", "height",
@@ -221,7 +249,13 @@ class Olympuspr:
 
 
 class ClosedOlympuspr:
-    """A program with the values of its constants."""
+    """A program with the values of its constants.
+
+    >>> import olympus
+    >>> closed = olympus.make_olympuspr(lambda x: x + 1)(2.0)
+    >>> isinstance(closed, olympus.extend.core.ClosedOlympuspr), closed.consts
+    (True, [])
+    """
 
     __slots__ = ("olympuspr", "consts", "__weakref__")
 

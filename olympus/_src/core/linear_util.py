@@ -51,7 +51,12 @@ class Store:
 
 
 class WrappedFun:
-    """A function, the transformations around it, outermost first, and their stores."""
+    """A function, the transformations around it, outermost first, and their stores.
+
+    >>> from olympus.extend.linear_util import wrap_init
+    >>> wrap_init(lambda x: x + 1)
+    WrappedFun(<lambda>, 0 transformations)
+    """
 
     __slots__ = ("f", "f_transformed", "transforms", "stores", "params", "in_type", "debug_info")
 
@@ -105,6 +110,14 @@ class WrappedFun:
 def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *,
               debug_info: Any = None) -> WrappedFun:
     """A function without transformations around it, given keyword arguments for good.
+
+    Args:
+      f: the function.
+      params: keyword arguments that it is always given.
+      debug_info: what programs made of it are called; kept as given.
+
+    Returns:
+      A `WrappedFun`.
 
     >>> wrap_init(lambda x, y: x + y, {"y": 2}).call_wrapped(1)
     3
@@ -187,7 +200,19 @@ transformation_with_aux2 = _decorator(_transformation_with_aux2)
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Which of two stores was filled: (True, value of the first) or (False, of the second)."""
+    """Which of two stores was filled: (True, value of the first) or (False, of the second).
+
+    Args:
+      aux1, aux2: what gives the value of a store, or raises StoreException while it is empty.
+
+    Returns:
+      Whether it is the first that is filled, and the value.
+
+    >>> from olympus.extend.linear_util import StoreException, merge_linear_aux
+    >>> def empty(): raise StoreException("empty")
+    >>> merge_linear_aux(empty, lambda: "value")
+    (False, 'value')
+    """
     found = []
     for first, thunk in ((True, aux1), (False, aux2)):
         with contextlib.suppress(StoreException):
@@ -203,6 +228,20 @@ def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
     """`call(fun, *args)` with its results kept for equal functions and arguments.
 
     `explain`, if given, is called with what `call` is called with, whenever it is called.
+
+    Args:
+      call: a function of a `WrappedFun` and hashable arguments.
+      explain: a function of the same, or None.
+
+    Returns:
+      The function with its cache, which `cache_clear()` empties.
+
+    >>> from olympus.extend.linear_util import cache, wrap_init
+    >>> slow = cache(lambda fun, x: print("called") or fun.call_wrapped(x))
+    >>> fun = wrap_init(abs)
+    >>> slow(fun, -1), slow(fun, -1)
+    called
+    (1, 1)
     """
     memo = Memo(4096)
 

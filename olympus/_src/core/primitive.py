@@ -27,7 +27,13 @@ _MEMO_LIMIT = 8192
 
 
 class Zero:
-    """A tangent or cotangent known to be zero: no array is made for it."""
+    """A tangent or cotangent known to be zero: no array is made for it.
+
+    >>> import olympus
+    >>> from olympus.interpreters.ad import Zero
+    >>> Zero(olympus.typeof(1.0))
+    Zero(float32[])
+    """
 
     __slots__ = ("aval",)
 
@@ -49,7 +55,13 @@ def with_zeros(avals: Sequence[Any], given: Iterator[Any]) -> list[Any]:
 
 
 class Linear:
-    """Marks, in a transpose rule, an operand that the cotangent is wanted for."""
+    """Marks, in a transpose rule, an operand that the cotangent is wanted for.
+
+    >>> import olympus
+    >>> from olympus.interpreters import ad
+    >>> ad.is_undefined_primal(ad.UndefinedPrimal(olympus.typeof(1.0)))
+    True
+    """
 
     __slots__ = ("aval",)
 
@@ -140,6 +152,13 @@ class Primitive:
     transpose(ct, *args, **params)          -> cotangents, None for operands that are not Linear
     vmap(axis, args, dims, **params)        -> out, dim (lists if several); dim None: not mapped
     effects(avals, params)                  -> what it does besides computing
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> double_p = Primitive("double")
+    >>> _ = double_p.def_impl(lambda x: 2 * x), double_p.def_abstract_eval(lambda x: x)
+    >>> print(double_p.bind(4))
+    8
     """
 
     RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")

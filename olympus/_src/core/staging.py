@@ -38,7 +38,13 @@ ASK: Any = object()     # for a source: that of the user's line
 
 
 class StagingTracer(Tracer):
-    """A value of the program being recorded."""
+    """A value of the program being recorded.
+
+    >>> import olympus
+    >>> from olympus.interpreters.partial_eval import DynamicOlympusprTracer
+    >>> _ = olympus.jit(lambda x: print(isinstance(x, DynamicOlympusprTracer)) or x)(1.0)
+    True
+    """
 
     __slots__ = ("bound", "name")
 

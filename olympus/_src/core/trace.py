@@ -33,7 +33,13 @@ __all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "typeof"]
 
 
 class Trace:
-    """What happens when a primitive is bound. Final subclasses: one per transformation."""
+    """What happens when a primitive is bound. Final subclasses: one per transformation.
+
+    >>> import olympus
+    >>> from olympus.extend.core import find_top_trace
+    >>> isinstance(find_top_trace(None), olympus.core.Trace)
+    True
+    """
 
     # Alive from when it is made until its transformation has ended. A tracer of a trace that is not
     # alive, or that another thread made, has leaked: `check_usable`.
@@ -119,6 +125,10 @@ class Tracer(ArrayBase):
     """A stand-in for an array while a function is transformed.
 
     Each trace has a final subclass, named for what it does.
+
+    >>> import olympus
+    >>> _ = olympus.jit(lambda x: print(isinstance(x, olympus.core.Tracer)) or x)(1.0)
+    True
     """
 
     __slots__ = ("_trace", "aval", "__weakref__")

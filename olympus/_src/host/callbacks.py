@@ -136,6 +136,21 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
 
     Returns:
       The results, the token or None, and None: the module keeps the function alive.
+
+    >>> import numpy as np
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import mlir
+    >>> def lower(ctx, x):
+    ...     outs, _, _ = mlir.emit_python_callback(
+    ...         ctx, lambda x: (np.flip(x),), None, [x], ctx.avals_in, ctx.avals_out,
+    ...         has_side_effect=False, returns_token=False)
+    ...     return outs
+    >>> p = Primitive("flipped")
+    >>> _ = p.def_abstract_eval(lambda x: x)
+    >>> mlir.register_lowering(p, lower)
+    >>> print(olympus.jit(p.bind)(np.arange(3)))
+    [2 1 0]
     """
     host = lib.HostFunction(callback if token is None else _pass_token(callback))
     # The list goes with the executable, which keeps the functions alive; the call names its place.

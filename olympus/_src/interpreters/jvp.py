@@ -28,7 +28,16 @@ def zero_tangent(x: Any) -> Zero:
 
 
 class JVPTracer(Tracer):
-    """A primal value with its tangent."""
+    """A primal value with its tangent.
+
+    >>> import olympus
+    >>> from olympus.interpreters.ad import JVPTracer
+    >>> def f(x):
+    ...     print(isinstance(x, JVPTracer), x.primal, x.tangent)
+    ...     return x
+    >>> _ = olympus.jvp(f, (1.0,), (2.0,))
+    True 1.0 2.0
+    """
 
     # Primal and tangent are values of the parent or from around it. The tangent is never `Zero`:
     # `wrap` makes no tracer then. So if an operand is ours, the rule must be applied.
@@ -52,7 +61,17 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """Applies `prim.jvp`; above a tape, `prim.linearize` of primitives with bodies."""
+    """Applies `prim.jvp`; above a tape, `prim.linearize` of primitives with bodies.
+
+    >>> import olympus
+    >>> from olympus.extend.core import find_top_trace
+    >>> from olympus.interpreters.ad import JVPTrace
+    >>> def f(x):
+    ...     print(isinstance(find_top_trace(x), JVPTrace))
+    ...     return x
+    >>> _ = olympus.jvp(f, (1.0,), (1.0,))
+    True
+    """
 
     __slots__ = ("parent", "waits_for", "record")
 

@@ -36,34 +36,105 @@ primitive_transposes = RuleView("transpose")
 
 
 def is_undefined_primal(x: Any) -> bool:
-    """Whether `x` stands, in a transpose rule, for an operand that the cotangent is wanted for."""
+    """Whether `x` stands, in a transpose rule, for an operand that the cotangent is wanted for.
+
+    Args:
+      x: an operand, as a transpose rule gets it.
+
+    Returns:
+      A bool.
+
+    >>> from olympus.interpreters import ad
+    >>> ad.is_undefined_primal(1.0)
+    False
+    """
     return type(x) is Linear
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """The tangent as an array: zeros are made if it is a symbolic `Zero`."""
+    """The tangent as an array: zeros are made if it is a symbolic `Zero`.
+
+    Args:
+      tangent: an array or a `Zero`.
+
+    Returns:
+      An array.
+
+    >>> import olympus
+    >>> from olympus.interpreters import ad
+    >>> print(ad.instantiate_zeros(ad.Zero(olympus.typeof(1.0))))
+    0.0
+    """
     return instantiate(tangent)
 
 
 def zeros_like_aval(aval: Any) -> Any:
-    """An array of zeros of the aval's shape and dtype."""
+    """An array of zeros of the aval's shape and dtype.
+
+    Args:
+      aval: an array's aval.
+
+    Returns:
+      An array.
+
+    >>> import olympus
+    >>> from olympus.interpreters import ad
+    >>> print(ad.zeros_like_aval(olympus.core.ShapedArray((2,), "int32")))
+    [0 0]
+    """
     return zeros_of(aval)
 
 
 def add_values(x: Any, y: Any) -> Any:
-    """The sum of two arrays of one type."""
+    """The sum of two arrays of one type.
+
+    Args:
+      x, y: arrays of the same shape and dtype.
+
+    Returns:
+      Their sum, of that shape and dtype.
+
+    >>> from olympus.interpreters import ad
+    >>> print(ad.add_olympusvals(1.0, 2.0))
+    3.0
+    """
     return add(x, y)
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents, either of which may be a symbolic `Zero`."""
+    """The sum of two tangents, either of which may be a symbolic `Zero`.
+
+    Args:
+      x, y: arrays of the same shape and dtype, or `Zero`.
+
+    Returns:
+      The sum; a `Zero` if both are.
+
+    >>> import olympus
+    >>> from olympus.interpreters import ad
+    >>> ad.add_tangents(ad.Zero(olympus.typeof(1.0)), 2.0)
+    2.0
+    """
     if type(x) is Zero:
         return y
     return x if type(y) is Zero else add(x, y)
 
 
 def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
-    """The transpose rule of a primitive; RuleMissingError if it has none."""
+    """The transpose rule of a primitive; RuleMissingError if it has none.
+
+    Args:
+      p: the primitive.
+
+    Returns:
+      A function of the result's cotangent and the operands that gives the operands' cotangents.
+
+    >>> import olympus
+    >>> from olympus.interpreters import ad
+    >>> rule = ad.get_primitive_transpose(olympus.lax.neg_p)
+    >>> print(rule(2.0, ad.UndefinedPrimal(olympus.typeof(1.0))))
+    [Array(-2., dtype=float32, weak_type=True)]
+    """
     rule = primitive_transposes.get(p)
     if rule is None:
         raise RuleMissingError(f"get_primitive_transpose: {p} given; it has no transpose rule; "
@@ -85,6 +156,16 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
       primitive: the primitive.
       *jvprules: per operand, `rule(tangent, *primals, **params)`, the operand's term of the
         result's tangent, or None where there is none.
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import ad
+    >>> p = Primitive("square")
+    >>> _ = p.def_impl(lambda x: x * x), p.def_abstract_eval(lambda x: x)
+    >>> ad.defjvp(p, lambda tangent, x: 2 * x * tangent)
+    >>> primal, tangent = olympus.jvp(p.bind, (3.0,), (1.0,))
+    >>> print(primal, tangent)
+    9.0 6.0
     """
     defjvp2(primitive, *[_without_result(rule) for rule in jvprules])
 
@@ -96,7 +177,22 @@ def _without_result(rule: Callable[..., Any] | None) -> Callable[..., Any] | Non
 
 
 def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
-    """`defjvp` with rules that get the result too: `rule(tangent, result, *primals, **params)`."""
+    """`defjvp` with rules that get the result too: `rule(tangent, result, *primals, **params)`.
+
+    Args:
+      primitive: the primitive.
+      *jvprules: per operand, its rule, or None where there is none.
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import ad
+    >>> p = Primitive("exponential")
+    >>> _ = p.def_impl(olympus.lax.exp), p.def_abstract_eval(lambda x: x)
+    >>> ad.defjvp2(p, lambda tangent, result, x: tangent * result)
+    >>> primal, tangent = olympus.jvp(p.bind, (0.0,), (2.0,))
+    >>> print(primal, tangent)
+    1.0 2.0
+    """
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         if len(jvprules) != len(tangents):
@@ -111,12 +207,41 @@ def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def deflinear(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
-    """Declare a primitive linear in all operands; `transpose_rule(ct, **params)` -> cotangents."""
+    """Declare a primitive linear in all operands; `transpose_rule(ct, **params)` -> cotangents.
+
+    Args:
+      primitive: the primitive.
+      transpose_rule: takes the cotangent of the result; returns one per operand.
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import ad
+    >>> p = Primitive("triple")
+    >>> _ = p.def_impl(lambda x: 3 * x), p.def_abstract_eval(lambda x: x)
+    >>> ad.deflinear(p, lambda ct: [3 * ct])
+    >>> print(olympus.grad(p.bind)(5.0))
+    3.0
+    """
     deflinear2(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
 
 
 def deflinear2(primitive: Primitive, transpose_rule: Callable[..., Any]) -> None:
-    """`deflinear` with a rule that gets the operands too: `transpose_rule(ct, *args, **params)`."""
+    """`deflinear` with a rule that gets the operands too: `transpose_rule(ct, *args, **params)`.
+
+    Args:
+      primitive: the primitive.
+      transpose_rule: takes the cotangent of the result and the operands, those that a cotangent
+        is wanted for as `UndefinedPrimal`; returns one cotangent per operand.
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import ad
+    >>> p = Primitive("opposite")
+    >>> _ = p.def_impl(lambda x: -x), p.def_abstract_eval(lambda x: x)
+    >>> ad.deflinear2(p, lambda ct, x: [-ct])
+    >>> print(olympus.grad(p.bind)(5.0))
+    -1.0
+    """
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         return (primitive.bind(*primals, **params),
                 primitive.bind(*map(instantiate, tangents), **params))
@@ -133,6 +258,16 @@ def defbilinear(prim: Primitive, lhs_rule: Callable[..., Any],
       prim: the primitive.
       lhs_rule, rhs_rule: `rule(ct, x, y, **params)`, the cotangent of the left or right operand,
         which is given as `UndefinedPrimal`.
+
+    >>> import olympus
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import ad
+    >>> p = Primitive("product")
+    >>> _ = p.def_impl(lambda x, y: x * y), p.def_abstract_eval(lambda x, y: x)
+    >>> ad.defbilinear(p, lambda ct, x, y: ct * y, lambda ct, x, y: ct * x)
+    >>> primal, tangent = olympus.jvp(lambda x: p.bind(x, 3.0), (2.0,), (1.0,))
+    >>> print(primal, tangent)
+    6.0 3.0
     """
     def transpose(ct: Any, x: Any, y: Any, **params: Any) -> tuple[Any, Any]:
         if is_undefined_primal(x):
@@ -202,12 +337,45 @@ axis_primitive_batchers = RuleView("vmap", _show_axis_batcher, _AxisBatcher)
 
 
 def bdim_at_front(x: Any, bdim: int | None, size: int, mesh_axis: Any = None) -> Any:
-    """`x` with its mapped axis first; repeated `size` times along a new one if it has none."""
+    """`x` with its mapped axis first; repeated `size` times along a new one if it has none.
+
+    Args:
+      x: an array.
+      bdim: its mapped axis, or None.
+      size: the size of the mapped axis.
+      mesh_axis: the mesh axis that a new axis is cut along, or None.
+
+    Returns:
+      An array whose axis 0 has that size.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.interpreters import batching
+    >>> batching.bdim_at_front(onp.ones((2, 3)), 1, 3).shape
+    (3, 2)
+    >>> batching.bdim_at_front(onp.ones(2), None, 3).shape
+    (3, 2)
+    """
     return broadcast(x, size, 0, mesh_axis) if bdim is None else move_axis(x, bdim, 0)
 
 
 def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
-    """`x` repeated `sz` times along a new axis, cut along an axis of the mesh around if given."""
+    """`x` repeated `sz` times along a new axis, cut along an axis of the mesh around if given.
+
+    Args:
+      x: an array.
+      sz: the size of the new axis.
+      axis: its position in the result.
+      mesh_axis: the mesh axis that it is cut along, or None.
+
+    Returns:
+      An array with one axis more.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.interpreters import batching
+    >>> print(batching.broadcast(onp.arange(2), 3, 1, None))
+    [[0 0 0]
+     [1 1 1]]
+    """
     out = broadcast_axis(x, sz, axis)
     if mesh_axis is None:
         return out
@@ -217,7 +385,21 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
 
 
 def defvectorized(prim: Primitive) -> None:
-    """Declare that a primitive works along any further axis, the same one in all operands."""
+    """Declare that a primitive works along any further axis, the same one in all operands.
+
+    Args:
+      prim: the primitive; all its operands have to be mapped, along the same axis.
+
+    >>> import olympus
+    >>> import olympus.numpy as onp
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import batching
+    >>> p = Primitive("successor")
+    >>> _ = p.def_impl(lambda x: x + 1)
+    >>> batching.defvectorized(p)
+    >>> print(olympus.vmap(p.bind)(onp.arange(3)))
+    [1 2 3]
+    """
     def batcher(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         if any(d != dims[0] for d in dims):
             raise ValueError(f"vmap: {prim}, which is declared vectorized, given mapped axes "
@@ -230,7 +412,21 @@ def defvectorized(prim: Primitive) -> None:
 
 
 def defbroadcasting(prim: Primitive) -> None:
-    """Declare a primitive elementwise: operands that are not mapped are repeated."""
+    """Declare a primitive elementwise: operands that are not mapped are repeated.
+
+    Args:
+      prim: the primitive; its operands have one shape, or are mapped over to have it.
+
+    >>> import olympus
+    >>> import olympus.numpy as onp
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import batching
+    >>> p = Primitive("plus")
+    >>> _ = p.def_impl(lambda x, y: x + y), p.def_abstract_eval(lambda x, y: x)
+    >>> batching.defbroadcasting(p)
+    >>> print(olympus.vmap(p.bind, in_axes=(0, None))(onp.arange(3), onp.int32(10)))
+    [10 11 12]
+    """
     def batcher(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         args = [bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
         out = prim.bind(*args, **params)
@@ -240,7 +436,21 @@ def defbroadcasting(prim: Primitive) -> None:
 
 
 def defreducer(prim: Primitive) -> None:
-    """Declare that a primitive of one operand removes the axes of its parameter `axes`."""
+    """Declare that a primitive of one operand removes the axes of its parameter `axes`.
+
+    Args:
+      prim: the primitive; `axes` holds positions, none negative.
+
+    >>> import olympus
+    >>> import olympus.numpy as onp
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import batching
+    >>> p = Primitive("total")
+    >>> _ = p.def_impl(lambda x, axes: onp.sum(x, axes))
+    >>> batching.defreducer(p)
+    >>> print(olympus.vmap(lambda x: p.bind(x, axes=(0,)))(onp.arange(6).reshape(2, 3)))
+    [ 3 12]
+    """
     def batcher(args: Sequence[Any], dims: Sequence[Any], *, axes: Sequence[int],
                 **params: Any) -> Any:
         (x,), (dim,) = args, dims
@@ -262,6 +472,16 @@ def dce_olympuspr(olympuspr: Olympuspr, used_outputs: Sequence[bool],
       olympuspr: a program without constvars.
       used_outputs: per output, whether it is wanted; the others are dropped.
       instantiate: whether inputs (all, or per input) are kept even if nothing reads them.
+
+    Returns:
+      The smaller program, and a bool per input: whether it is still one.
+
+    >>> import olympus
+    >>> from olympus.interpreters import partial_eval as pe
+    >>> closed = olympus.make_olympuspr(lambda x, y: (x + 1, y * 2))(1.0, 1.0)
+    >>> program, used = pe.dce_olympuspr(closed.olympuspr, [True, False])
+    >>> len(program.eqns), used
+    (1, [True, False])
     """
     pr, _, used = dce_olympuspr_consts(convert_constvars_olympuspr(olympuspr), used_outputs,
                                        instantiate)
@@ -271,7 +491,23 @@ def dce_olympuspr(olympuspr: Olympuspr, used_outputs: Sequence[bool],
 def dce_olympuspr_consts(olympuspr: Olympuspr, used_outputs: Sequence[bool],
                          instantiate: bool | Sequence[bool] = False
                          ) -> tuple[Olympuspr, list[bool], list[bool]]:
-    """`dce_olympuspr` of a program with constvars: (program, used constvars, used inputs)."""
+    """`dce_olympuspr` of a program with constvars: (program, used constvars, used inputs).
+
+    Args:
+      olympuspr: a program.
+      used_outputs: per output, whether it is wanted; the others are dropped.
+      instantiate: whether inputs (all, or per input) are kept even if nothing reads them.
+
+    Returns:
+      The smaller program, and lists of bools: which constvars and which inputs it still takes.
+
+    >>> import olympus
+    >>> from olympus.interpreters import partial_eval as pe
+    >>> closed = olympus.make_olympuspr(lambda x, y: (x + 1, y * 2))(1.0, 1.0)
+    >>> program, used_consts, used = pe.dce_olympuspr_consts(closed.olympuspr, [True, False], True)
+    >>> len(program.eqns), used_consts, used
+    (1, [], [True, True])
+    """
     keep = [instantiate] * len(olympuspr.invars) if isinstance(instantiate, bool) else instantiate
     pr, used_consts, used_in = dce_program(olympuspr, used_outputs)
     used = [u or k for u, k in zip(used_in, keep, strict=True)]
@@ -280,12 +516,40 @@ def dce_olympuspr_consts(olympuspr: Olympuspr, used_outputs: Sequence[bool],
 
 
 def convert_constvars_olympuspr(olympuspr: Olympuspr) -> Olympuspr:
-    """The program with its constvars as leading inputs."""
+    """The program with its constvars as leading inputs.
+
+    Args:
+      olympuspr: an open program.
+
+    Returns:
+      A program without constvars.
+
+    >>> import olympus
+    >>> import olympus.numpy as onp
+    >>> from olympus.interpreters import partial_eval as pe
+    >>> table = onp.arange(3)
+    >>> program = olympus.make_olympuspr(lambda x: x + table)(1).olympuspr
+    >>> len(program.invars), len(pe.convert_constvars_olympuspr(program).invars)
+    (1, 2)
+    """
     if not olympuspr.constvars:
         return olympuspr
     return olympuspr.replace(constvars=[], invars=[*olympuspr.constvars, *olympuspr.invars])
 
 
 def close_olympuspr(olympuspr: Olympuspr) -> ClosedOlympuspr:
-    """A program without constvars as a closed one."""
+    """A program without constvars as a closed one.
+
+    Args:
+      olympuspr: an open program that needs no constants.
+
+    Returns:
+      A `ClosedOlympuspr`.
+
+    >>> import olympus
+    >>> from olympus.interpreters import partial_eval as pe
+    >>> program = olympus.make_olympuspr(lambda x: x + 1)(1).olympuspr
+    >>> pe.close_olympuspr(program).consts
+    []
+    """
     return ClosedOlympuspr(olympuspr)

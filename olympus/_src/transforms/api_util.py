@@ -71,6 +71,22 @@ def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Seque
     """The function of some of the arguments, the others fixed; and those arguments.
 
     ValueError if an argument that is fixed is not hashable and must be.
+
+    Args:
+      f: the function, as `wrap_init` gives it.
+      dyn_argnums: position, or positions, of the arguments that the new function takes.
+      args: all arguments of `f`.
+      require_static_args_hashable: whether fixed arguments are compared by value, so must be
+        hashable, instead of by identity.
+
+    Returns:
+      The function of the arguments at `dyn_argnums`, and a tuple of these.
+
+    >>> from olympus.api_util import argnums_partial
+    >>> from olympus.extend.linear_util import wrap_init
+    >>> fun, given = argnums_partial(wrap_init(lambda x, y: x - y), 1, (10, 3))
+    >>> given, fun.call_wrapped(4)
+    ((3,), 6)
     """
     nums = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     if any(not -len(args) <= n < len(args) for n in nums):
@@ -100,6 +116,20 @@ def donation_vector(donate_argnums: Sequence[int], donate_argnames: Sequence[str
                     in_tree: PyTreeDef, kws: bool = True) -> tuple[bool, ...]:
     """Per leaf of the arguments, whether it is donated; `in_tree` is that of (args, kwargs), or of
     args alone without `kws`.
+
+    Args:
+      donate_argnums: positions of donated arguments.
+      donate_argnames: names of donated keyword arguments.
+      in_tree: the structure of the arguments.
+      kws: whether `in_tree` is of the pair (args, kwargs).
+
+    Returns:
+      A tuple of bools, one per leaf.
+
+    >>> import olympus
+    >>> from olympus.api_util import donation_vector
+    >>> donation_vector((0,), (), olympus.tree.structure((([1, 2], 3), {"k": 4})))
+    (True, True, False, False)
     """
     children = treedef_children(in_tree)
     args, kwargs = (children if kws else (in_tree, None))
@@ -115,6 +145,13 @@ def rebase_donate_argnums(donate_argnums: Sequence[int], static_argnums: Sequenc
                           ) -> tuple[int, ...]:
     """The donated positions, counted without the static ones.
 
+    Args:
+      donate_argnums: positions of donated arguments, none negative.
+      static_argnums: positions of static arguments, none negative and none donated.
+
+    Returns:
+      A sorted tuple of positions among the arguments that are not static.
+
     >>> rebase_donate_argnums((3, 4), (0, 1))
     (1, 2)
     """
@@ -126,12 +163,38 @@ def rebase_donate_argnums(donate_argnums: Sequence[int], static_argnums: Sequenc
 
 def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False,
                  tupled_args: bool = False) -> list[Any]:
-    """One entry of `axis_tree`, a prefix of `treedef` in which None is a leaf, for each leaf."""
+    """One entry of `axis_tree`, a prefix of `treedef` in which None is a leaf, for each leaf.
+
+    Args:
+      name: what errors call the argument that `axis_tree` is.
+      treedef: the structure to fill.
+      axis_tree: the pytree of entries.
+      kws, tupled_args: accepted; errors need no such hint here.
+
+    Returns:
+      A list with an entry per leaf of `treedef`.
+
+    >>> import olympus
+    >>> from olympus.api_util import flatten_axes
+    >>> flatten_axes("in_axes", olympus.tree.structure((1, [2, 3])), (0, None))
+    [0, None, None]
+    """
     return axes_of_leaves(name, treedef, axis_tree)
 
 
 def shaped_abstractify(x: Any) -> AbstractValue:
-    """The aval of an array or a Python number."""
+    """The aval of an array or a Python number.
+
+    Args:
+      x: an array, a NumPy array, a tracer or a Python number.
+
+    Returns:
+      Its aval.
+
+    >>> from olympus.api_util import shaped_abstractify
+    >>> shaped_abstractify(1)
+    ShapedArray(int32[], weak_type=True)
+    """
     return typeof(x)
 
 
@@ -140,7 +203,23 @@ def debug_info(traced_for: str, fun: Callable[..., Any], args: Sequence[Any],
                static_argnames: Sequence[str] = (), result_paths_thunk: Any = None,
                sourceinfo: str | None = None, signature: inspect.Signature | None = None
                ) -> DebugInfo:
-    """What a program made of `fun(*args, **kwargs)` is called, and its leaves."""
+    """What a program made of `fun(*args, **kwargs)` is called, and its leaves.
+
+    Args:
+      traced_for: the transformation that traces; accepted, messages name it elsewhere.
+      fun: the function; its name becomes the program's.
+      args, kwargs: what it is called with, in any pytrees.
+      static_argnums, static_argnames: arguments that are not traced, so have no leaves here.
+      result_paths_thunk, sourceinfo, signature: accepted; nothing reads them.
+
+    Returns:
+      A record of the function's name and one name for each leaf of the traced arguments.
+
+    >>> from olympus.api_util import debug_info
+    >>> def area(side, n): return side["a"] * n
+    >>> debug_info("jit", area, ({"a": 1.0}, 2), {}).arg_names
+    ("side['a']", 'n')
+    """
     given = [(argument_name(fun, i), a) for i, a in enumerate(args) if i not in static_argnums]
     given += [(k, v) for k, v in kwargs.items() if k not in static_argnames]
     names = [name + keystr(path) for name, a in given for path, _ in tree_leaves_with_path(a)]

@@ -26,7 +26,12 @@ _EMPTY: frozenset[str] = frozenset()
 
 
 class AbstractValue:
-    """Base of all avals: arrays, typed keys, references and tokens."""
+    """Base of all avals: arrays, typed keys, references and tokens.
+
+    >>> import olympus
+    >>> isinstance(olympus.typeof(1.0), olympus.core.AbstractValue)
+    True
+    """
 
     __slots__ = ("__weakref__",)
     tagged: Any = False
@@ -47,6 +52,11 @@ class ShapedArray(AbstractValue):
       shape: sequence of non-negative ints.
       dtype: anything that names a dtype.
       weak_type: whether the dtype gives way to any other in promotion, as a Python scalar's does.
+
+    >>> import olympus
+    >>> aval = olympus.core.ShapedArray((2, 3), "float32")
+    >>> aval, aval.size
+    (ShapedArray(float32[2,3]), 6)
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "_sharding", "vma", "_memory_space", "tagged",
