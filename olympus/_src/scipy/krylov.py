@@ -19,7 +19,7 @@ from ..lax.barriers import stop_gradient
 from ..lax.contract import dot_general
 from ..lax.linalg.solve import triangular_solve
 from ..loops.while_loop import fori_loop, while_loop
-from ..numpy.creation import zeros
+from ..numpy.creation import zeros, zeros_like
 from ..numpy.elementary import sqrt
 from ..numpy.manipulation import astype
 from ..numpy.promote import array_args, inexact, promote_dtypes, to_array
@@ -84,7 +84,8 @@ def _vectors(name: str, A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
 
     b = tree_map(leaf, b)
     if x0 is None:
-        return b, tree_map(lambda x: x * 0, b)
+        # Made of the types alone: where b is a tangent, the start is no function of it.
+        return b, tree_map(zeros_like, b)
     if tree_structure(x0) != tree_structure(b):
         raise ValueError(f"{name}: x0 {tree_structure(x0)} and b {tree_structure(b)} given; one "
                          "structure is required.")

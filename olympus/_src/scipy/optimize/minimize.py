@@ -17,7 +17,7 @@ import numpy as np
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
 from ...core.trace import typeof
-from ...custom.solves import custom_linear_solve, custom_root
+from ...custom.solves import custom_root
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
 from ...numpy.conditions import clip
@@ -37,6 +37,7 @@ from ...transforms.jit import jit
 from ...transforms.vmap import vmap
 from ...types import dtypes
 from ...types.tree import tree_map
+from ..krylov import cg
 from .line_search import Point, line_search
 
 __all__ = ["OptimizeResults", "bound_vector", "minimize", "stationarity", "tangent_solver"]
@@ -181,21 +182,18 @@ def tangent_solver(dense: bool) -> Callable[[Callable[[Any], Any], Any], Any]:
         return linear_solve(columns.T, rhs)
 
     def by_products(linear: Callable[[Any], Any], rhs: Any) -> Any:
-        return custom_linear_solve(
-            linear, rhs, lambda product, y: _conjugate_gradients(product, y, 1e-6, 10 * y.size)[0],
-            symmetric=True)
+        return cg(linear, rhs, tol=1e-6)[0]
 
     return by_matrix if dense else by_products
 
 
-def _conjugate_gradients(product: Callable[[Any], Any], rhs: Any, tol: Any, most: int
-                         ) -> tuple[Any, Any]:
-    """x with product(x) = rhs, to a relative residual; and how often the product was formed.
+def _truncated_newton(product: Callable[[Any], Any], slope: Any, tol: Any, most: int) -> Any:
+    """A direction: product(x) = -slope to a relative residual, by conjugate gradients.
 
     Ends where the product is not positive along a direction: with the last x, or at first with
-    `rhs` itself (Nocedal & Wright, algorithm 7.1).
+    steepest descent (Nocedal & Wright, algorithm 7.1).
     """
-    target = dot(rhs, rhs) * tol * tol
+    target = dot(slope, slope) * tol * tol
 
     def going(state: Any) -> Any:
         *_, size, count, stopped = state
@@ -207,14 +205,14 @@ def _conjugate_gradients(product: Callable[[Any], Any], rhs: Any, tol: Any, most
         bend = dot(way, moved)
         stopped = ~(bend > 0)
         length = size / where(stopped, 1, bend)
-        x = where(stopped, where(count == 0, rhs, x), x + length * way)
+        x = where(stopped, where(count == 0, -slope, x), x + length * way)
         residual = residual - length * moved
         size, before = dot(residual, residual), size
         return x, residual, residual + size / before * way, size, count + 1, stopped
 
-    x, *_, count, _ = while_loop(going, body, (
-        rhs * 0, rhs, rhs, dot(rhs, rhs), asarray(0), asarray(False)))
-    return x, count
+    x, *_ = while_loop(going, body, (
+        slope * 0, -slope, -slope, dot(slope, slope), asarray(0), asarray(False)))
+    return x
 
 
 # Methods -----------------------------------------------------------------------------------------
@@ -272,9 +270,8 @@ def _lbfgs_learn(pairs: _Pairs, s: Any, y: Any, first: Any) -> _Pairs:
 
 def _newton_direction(memory: Any, x: Any, slope: Any, free: Any, hessian: Any) -> Any:
     size = sqrt(dot(slope, slope))
-    way, _ = _conjugate_gradients(lambda v: hessian(x, v), -slope, minimum(0.5, sqrt(size)),
-                                  20 * slope.size)
-    return way
+    return _truncated_newton(lambda v: hessian(x, v), slope, minimum(0.5, sqrt(size)),
+                             20 * slope.size)
 
 
 _METHODS = {
