@@ -94,3 +94,154 @@ def test_rsf2csf_is_triangular_and_the_same_matrix(rng):
 def test_refusals(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+# Bands -------------------------------------------------------------------------------------------
+
+def band(full, lower, upper):
+    """The diagonals of a matrix as solve_banded takes them, rubbish in the unread places."""
+    n = len(full)
+    out = np.full((lower + upper + 1, n), 7, full.dtype)
+    for i, j in np.ndindex(n, n):
+        if -lower <= j - i <= upper:
+            out[upper + i - j, j] = full[i, j]
+    return out
+
+
+def banded(rng, n, lower, upper):
+    x = rng.normal(size=(n, n)) + 1j * rng.normal(size=(n, n))
+    return np.triu(np.tril(x, upper), -lower)
+
+
+@pytest.mark.parametrize(("n", "lower", "upper"), [
+    *[pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((7, 1, 2), (6, 2, 0), (3, 4, 3))],
+    (5, 0, 1)])
+def test_solve_banded_takes_pivots_and_reads_no_place_beyond_the_matrix(n, lower, upper, rng):
+    a, b = banded(rng, n, lower, upper), rng.normal(size=(n, 2))
+    if lower and upper:
+        a[0, 0] = 0
+    ab = band(a, lower, upper)
+    with olympus.enable_x64(True):
+        found = linalg.solve_banded((lower, upper), ab, b)
+        np.testing.assert_allclose(found, np.linalg.solve(a, b), 1e-8)
+
+
+@pytest.mark.slow
+def test_solve_banded_has_batches_and_the_derivative_of_the_equation(rng):
+    a, ta = banded(rng, 6, 2, 1), banded(rng, 6, 2, 1)
+    b, tb = rng.normal(size=6) + 0j, rng.normal(size=6) + 0j
+    with olympus.enable_x64(True):
+        def solve(ab, b):
+            return linalg.solve_banded((2, 1), ab, b)
+        given, moved = (band(a, 2, 1), b), (band(ta, 2, 1), tb)
+        x, tx = olympus.jvp(solve, given, moved)
+        np.testing.assert_allclose(tx, np.linalg.solve(a, tb - ta @ np.asarray(x)), 1e-9)
+        _, pull = olympus.vjp(solve, *given)
+        found = sum((np.asarray(g) * t).sum() for g, t in zip(pull(tb), moved))
+        np.testing.assert_allclose(found, (np.asarray(tx) * tb).sum(), 1e-9)
+        stack = np.stack([given[0], 2 * given[0]])
+        np.testing.assert_allclose(linalg.solve_banded((2, 1), stack, b[:, None])[..., 0],
+                                   np.stack([x, x / 2]), 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lower", [True, False])
+def test_positive_definite_bands(lower, rng):
+    g = banded(rng, 6, 2, 0)
+    a = g @ g.conj().T
+    ab = band(a, 2, 0) if lower else band(a, 0, 2)
+    b = rng.normal(size=(6, 2))
+    with olympus.enable_x64(True):
+        factor = np.asarray(linalg.cholesky_banded(ab, lower=lower))
+        expected = np.linalg.cholesky(a)
+        read = band(np.ones((6, 6)), 2, 0) == 1 if lower else band(np.ones((6, 6)), 0, 2) == 1
+        expected = band(expected, 2, 0) if lower else band(expected.conj().T, 0, 2)
+        np.testing.assert_allclose(factor, np.where(read, expected, 0), 1e-9, 1e-12)
+        x = np.linalg.solve(a, b)
+        np.testing.assert_allclose(linalg.cho_solve_banded((factor, lower), b), x, 1e-8)
+        np.testing.assert_allclose(linalg.solveh_banded(ab, b, lower=lower), x, 1e-8)
+        assert np.isnan(linalg.solveh_banded(-ab, b, lower=lower)).all()
+
+
+@pytest.mark.slow
+def test_solveh_banded_has_the_derivative_of_the_equation(rng):
+    g, tg = banded(rng, 5, 1, 0), banded(rng, 5, 1, 1)
+    a, ta, b = g @ g.conj().T, tg + tg.conj().T, rng.normal(size=5) + 0j
+    with olympus.enable_x64(True):
+        x, tx = olympus.jvp(lambda ab: linalg.solveh_banded(ab, b), (band(a, 0, 1),),
+                            (band(ta, 0, 1),))
+        np.testing.assert_allclose(tx, -np.linalg.solve(a, ta @ np.asarray(x)), 1e-8)
+
+
+def test_toeplitz_systems_are_scipys(rng):
+    c, r, b = rng.normal(size=(3, 4)).astype("f4")
+    c[0] = 4
+    np.testing.assert_allclose(linalg.solve_toeplitz((c, r), b), sl.solve_toeplitz((c, r), b),
+                               1e-4, 1e-5)
+    np.testing.assert_allclose(linalg.solve_toeplitz(c, b), sl.solve_toeplitz(c, b), 1e-4, 1e-5)
+
+
+# Ranges and null spaces --------------------------------------------------------------------------
+
+@pytest.mark.slow
+def test_pseudo_inverses_have_scipys_tolerances(rng):
+    x = rng.normal(size=(4, 3))
+    x = (x * [1, 1e-2, 1e-4]) @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    h = x.T @ x + 1j * np.triu(x[:3], 1) * 1e-3
+    with olympus.enable_x64(True):
+        for options in ({}, {"rtol": 1e-3}, {"atol": 1e-3}, {"atol": 1e-3, "rtol": 1e-1}):
+            for ours, theirs, a in ((linalg.pinv, sl.pinv, x), (linalg.pinvh, sl.pinvh, h)):
+                found, rank = ours(a, return_rank=True, **options)
+                expected, count = theirs(a, return_rank=True, **options)
+                assert rank == count
+                np.testing.assert_allclose(found, expected, 1e-6, 1e-7 * np.abs(expected).max())
+        assert linalg.pinv(0 * x, atol=1.0, return_rank=True)[1] == 0
+        np.testing.assert_allclose(linalg.pinvh(h, lower=False), sl.pinvh(h, lower=False), 1e-4)
+
+
+def test_least_squares_are_scipys(rng):
+    a, b = rng.normal(size=(5, 3)).astype("f4"), rng.normal(size=(5, 2)).astype("f4")
+    for right in (b, b[:, 0]):
+        for found, expected in zip(linalg.lstsq(a, right), sl.lstsq(a, right)):
+            np.testing.assert_allclose(found, expected, 1e-4, 1e-5)
+            assert np.shape(found) == np.shape(expected)
+    assert linalg.lstsq(np.ones((3, 2)), b[:3], 1e-3)[2] == 1
+
+
+@pytest.mark.slow
+def test_bases_span_what_scipys_span_and_move_with_it(rng):
+    a, t = rng.normal(size=(5, 3)) @ rng.normal(size=(3, 4)), rng.normal(size=(5, 4))
+    with olympus.enable_x64(True):
+        for ours, theirs in ((linalg.null_space, sl.null_space), (linalg.orth, sl.orth)):
+            found, expected = np.asarray(ours(a)), theirs(a)
+            assert found.shape == expected.shape
+            np.testing.assert_allclose(found @ found.T, expected @ expected.T, 1e-10, 1e-12)
+        assert linalg.null_space(np.eye(3)).shape == (3, 0)
+        assert linalg.orth(np.zeros((3, 2))).shape == (3, 0)
+        wide = rng.normal(size=(2, 4))
+        for fun, x in ((linalg.null_space, wide), (linalg.orth, wide.T)):
+            def projection(x):
+                q = fun(x)
+                return q @ q.T
+            step = 1e-6 * t[:x.shape[0], :x.shape[1]]
+            _, moved = olympus.jvp(projection, (x,), (step * 1e6,))
+            by_steps = (projection(x + step) - projection(x - step)) / 2e-6
+            np.testing.assert_allclose(moved, by_steps, 1e-5, 1e-8)
+
+
+@pytest.mark.slow
+def test_angles_between_subspaces_keep_small_ones(rng):
+    a, b = rng.normal(size=(6, 2)), rng.normal(size=(6, 3))
+    tilted = a + 1e-9 * rng.normal(size=(6, 2))
+    with olympus.enable_x64(True):
+        for x, y in ((a, b), (b, a), (a, tilted), (np.eye(3)[:, :2], np.eye(3)[:, 1:])):
+            np.testing.assert_allclose(linalg.subspace_angles(x, y), sl.subspace_angles(x, y), 1e-5,
+                                       1e-14)
+
+
+def test_khatri_rao_and_bandwidth_are_scipys(rng):
+    a, b = rng.integers(9, size=(2, 3)), rng.integers(9, size=(4, 3))
+    np.testing.assert_array_equal(linalg.khatri_rao(a, b), sl.khatri_rao(a, b))
+    stack = np.stack([banded(rng, 5, k, l).real for k, l in ((0, 0), (2, 1), (0, 4), (4, 0))])
+    assert np.transpose(linalg.bandwidth(stack)).tolist() == [list(sl.bandwidth(x)) for x in stack]
+    assert [int(k) for k in linalg.bandwidth(np.zeros((2, 3)))] == [0, 0]

@@ -165,6 +165,15 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, *, trans: int) -> Any:
 
 # By structure ------------------------------------------------------------------------------------
 
+def mirrored(a: Any, lower: bool, hermitian: bool) -> Any:
+    """The symmetric, or Hermitian, matrix of which one triangle is a's."""
+    a = tril(a) if lower else triu(a)
+    diagonal = diagonal_part(a)
+    if hermitian:
+        return a + adjoint(a) - diagonal.real
+    return a + matrix_transpose(a) - diagonal
+
+
 _ASSUMED = {"gen": "gen", "general": "gen", "sym": "sym", "symmetric": "sym", "her": "her",
             "hermitian": "her", "pos": "pos", "positive definite": "pos", "diagonal": "diagonal",
             "tridiagonal": "gen", "banded": "gen", "upper triangular": "upper",
@@ -211,10 +220,7 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = F
         x = by_cholesky(c.conj() if transposed else c, b, True)
     else:
         if kind != "gen":
-            a = tril(a) if lower else triu(a)
-            mirrored = adjoint(a) if kind == "her" else matrix_transpose(a)
-            diagonal = diagonal_part(a)
-            a = a + mirrored - (diagonal.real if kind == "her" else diagonal)
+            a = mirrored(a, lower, kind == "her")
         x = systems.solve(matrix_transpose(a) if transposed else a, b)
     return x[..., 0] if flat else x
 

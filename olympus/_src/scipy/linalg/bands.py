@@ -1,0 +1,299 @@
+"""Systems with matrices that are constant along, or zero beyond, some diagonals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.typing import Array, ArrayLike
+from ...core.trace import typeof
+from ...loops.scan import scan
+from ...numpy.creation import zeros
+from ...numpy.elementary import sqrt
+from ...numpy.joining import concatenate
+from ...numpy.linalg import systems
+from ...numpy.manipulation import flip, moveaxis
+from ...numpy.promote import broadcast_to
+from ...numpy.reductions import argmax
+from ...numpy.selection import where
+from ...numpy.ufuncs import abs as absolute
+from ...transforms.fused import fused
+from ...transforms.vmap import vmap
+from ...types.shape import broadcast_shapes, sequence, static_int
+from .arguments import matrices, size_of
+from .special_matrices import toeplitz
+from .systems import sides
+
+__all__ = ["cho_solve_banded", "cholesky_banded", "solve_banded", "solve_toeplitz",
+           "solveh_banded"]
+
+
+# Arguments ---------------------------------------------------------------------------------------
+
+def _sides(name: str, ab: Any, b: Any) -> tuple[Any, Any, bool]:
+    """Diagonals ab[..., k, n] and b[..., n, m] of one dtype and batch; whether b was a vector."""
+    flat = typeof(b).ndim == 1
+    ab, b = matrices(name, ab, b[:, None] if flat else b)
+    if size_of(ab) != size_of(b, -2):
+        raise ValueError(f"{name}: diagonals {typeof(ab)} and right side {typeof(b)} given; as "
+                         "many rows of b as columns of the diagonals are required.")
+    batch = broadcast_shapes(typeof(ab).shape[:-2], typeof(b).shape[:-2])
+    ab, b = [broadcast_to(x, (*batch, *typeof(x).shape[-2:])) for x in (ab, b)]
+    return ab, b, flat
+
+
+def _batched(fun: Any, *xs: Any) -> Any:
+    """A function of matrices for stacks of them."""
+    for _ in range(typeof(xs[0]).ndim - 2):
+        fun = vmap(fun)
+    return fun(*xs)
+
+
+def _gathered(ab: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+    """ab[rows, columns], 0 for places beyond ab."""
+    height, width = size_of(ab, -2), size_of(ab)
+    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+    values = ab[np.clip(rows, 0, height - 1), np.clip(columns, 0, max(width - 1, 0))]
+    return where(inside, values, 0)
+
+
+def _lowered(ab: Any) -> Any:
+    """The lower diagonals of a Hermitian matrix from its upper ones."""
+    u = size_of(ab, -2) - 1
+    below, column = np.arange(u + 1)[:, None], np.arange(size_of(ab))
+    return _gathered(ab, u - below + 0 * column, column + below).conj()
+
+
+def _raised(ab: Any) -> Any:
+    """The upper diagonals of a Hermitian matrix from its lower ones."""
+    u = size_of(ab, -2) - 1
+    above, column = u - np.arange(u + 1)[:, None], np.arange(size_of(ab))
+    return _gathered(ab, above + 0 * column, column - above).conj()
+
+
+def _within(ab: Any) -> Any:
+    """Lower diagonals with zeros below the last row."""
+    row, column = np.arange(size_of(ab, -2))[:, None], np.arange(size_of(ab))
+    return where(row + column < size_of(ab), ab, 0)
+
+
+# By elimination ----------------------------------------------------------------------------------
+
+def _backwards(rows: Any, y: Any) -> Any:
+    """x in U x = y, of an upper triangular U as rows[n, w + 1], each from its diagonal on."""
+    width = size_of(rows) - 1
+
+    def step(known: Any, given: Any) -> Any:
+        row, right = given
+        x = (right - row[1:] @ known) / row[0]
+        return concatenate([x[None], known], 0)[:width], x
+
+    return scan(step, zeros((width, size_of(y)), y.dtype), (rows, y), reverse=True)[1]
+
+
+def _forwards(columns: Any, y: Any) -> Any:
+    """x in L x = y, of a lower triangular L by its diagonals[w + 1, n]."""
+    below, row = np.arange(size_of(columns, -2)), np.arange(size_of(columns))[:, None]
+    rows = _gathered(columns, below + 0 * row, row - below)
+    return flip(_backwards(flip(rows, 0), flip(y, 0)), 0)
+
+
+def _eliminated(ab: Any, b: Any, lower: int, upper: int) -> Any:
+    """Gauss's elimination in a window of lower + 1 rows, the pivot the largest of its column."""
+    n, width = size_of(ab), lower + upper + 1
+    row, place = np.arange(n + lower + 1)[:, None], np.arange(width)
+    column = row - lower + place
+    entries = _gathered(ab, upper + row - column, column)
+    entries = where(row < n, entries, 0)
+    right = concatenate([b, zeros((lower + 1, size_of(b)), b.dtype)], 0)
+    first = np.arange(lower + 1)[:, None]
+    window = _gathered(ab, upper + first - place, place + 0 * first)
+    window = where(first < n, window, 0)
+
+    def step(state: Any, entering: Any) -> Any:
+        rows = state
+        pivot = argmax(absolute(rows[:, 0]))
+        chosen, top = rows[pivot], rows[0]
+        rest = rows.at[pivot].set(top)[1:]
+        rest = rest - rest[:, :1] / chosen[0] * chosen
+        shifted = concatenate([rest[:, 1:width], zeros((lower, 1), rest.dtype), rest[:, width:]],
+                              1)
+        return concatenate([shifted, entering[None]], 0), chosen
+
+    start = concatenate([window, right[:lower + 1]], 1)
+    entering = concatenate([entries[lower + 1:], right[lower + 1:]], 1)
+    _, out = scan(step, start, entering)
+    return _backwards(out[:, :width], out[:, width:])
+
+
+@fused(static=("l_and_u", "overwrite_ab", "overwrite_b", "check_finite"))
+def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
+                 overwrite_b: bool = False, check_finite: bool = True) -> Array:
+    """The solution x of a x = b with a matrix a of few diagonals, by elimination with pivots.
+
+    Golub and Van Loan, "Matrix computations", 4.3. The work is n l (l + u).
+
+    Args:
+      l_and_u: the numbers of diagonals below and above the main one.
+      ab: [..., l + u + 1, n], the diagonals: ab[u + i - j, j] = a[i, j]; integers become floats.
+      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
+      overwrite_ab, overwrite_b, check_finite: SciPy's, without effect.
+
+    Returns:
+      [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular.
+
+    Raises ValueError for sizes that do not fit.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> ab = onp.array([[0., 1., 1.], [2., 2., 2.], [1., 1., 0.]])
+    >>> print(olympus.scipy.linalg.solve_banded((1, 1), ab, onp.array([4., 8., 8.])).round(4))
+    [1. 2. 3.]
+    """
+    lower, upper = [static_int(k, "solve_banded", "l_and_u")
+                    for k in sequence(l_and_u, "solve_banded", "l_and_u")]
+    ab, b, flat = _sides("solve_banded", ab, b)
+    if min(lower, upper) < 0 or size_of(ab, -2) != lower + upper + 1:
+        raise ValueError(f"solve_banded: l_and_u {(lower, upper)} and {typeof(ab)} given; l + u + "
+                         "1 diagonals are required.")
+    x = _batched(lambda ab, b: _eliminated(ab, b, lower, upper), ab, b)
+    return x[..., 0] if flat else x
+
+
+# Positive definite -------------------------------------------------------------------------------
+
+def _factored(ab: Any) -> Any:
+    """The diagonals[w + 1, n] of the lower Cholesky factor from those of the matrix."""
+    ab, width = _within(ab), size_of(ab, -2)
+    n, places = size_of(ab), np.arange(width)
+    # What a window of `width` rows gains with each step: the row below, up to its diagonal.
+    column = np.arange(n)[:, None] + 1 + places
+    entering = _gathered(ab, width - 1 - places + 0 * column, column)
+    row = places[:, None]
+    window = _gathered(ab, row - places, places + 0 * row)
+
+    def step(window: Any, entering: Any) -> Any:
+        column = window[:, 0] / sqrt(window[0, 0].real).astype(window.dtype)
+        rest = window - column[:, None] * column.conj()
+        rest = concatenate([rest[1:, 1:], zeros((width - 1, 1), rest.dtype)], 1)
+        return concatenate([rest, entering[None]], 0), column
+
+    return moveaxis(scan(step, window, entering)[1], 0, 1)
+
+
+@fused(static=("overwrite_ab", "lower", "check_finite"))
+def cholesky_banded(ab: ArrayLike, overwrite_ab: bool = False, lower: bool = False,
+                    check_finite: bool = True) -> Array:
+    """The Cholesky factor of a positive definite matrix of few diagonals, by diagonals too.
+
+    Args:
+      ab: [..., u + 1, n]: the upper diagonals, ab[u + i - j, j] = a[i, j], or if `lower` those
+        below, ab[i - j, j] = a[i, j]; integers become floats.
+      overwrite_ab, check_finite: SciPy's, without effect.
+      lower: whether ab, and the factor, are lower.
+
+    Returns:
+      The diagonals of U in Uᴴ U = a, or if `lower` of L in L Lᴴ = a, zeros where there is no
+      element; NaN where a is not positive definite, for which SciPy raises.
+
+    Raises ValueError for fewer than two axes.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.linalg.cholesky_banded(onp.array([[0., 2., 2.], [4., 5., 10.]])))
+    [[0. 1. 1.]
+     [2. 2. 3.]]
+    """
+    (ab,) = matrices("cholesky_banded", ab)
+    return _batched(_factored if lower else lambda ab: _raised(_factored(_lowered(ab))), ab)
+
+
+def _by_factor(columns: Any, b: Any) -> Any:
+    """x in L Lᴴ x = b, of L's diagonals."""
+    columns = _within(columns)
+    return _backwards(moveaxis(columns, 0, 1).conj(), _forwards(columns, b))
+
+
+def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False,
+                     check_finite: bool = True) -> Array:
+    """The solution x of a x = b from the Cholesky factor of a matrix of few diagonals.
+
+    Args:
+      cb_and_lower: (what `cholesky_banded` returned, whether it is lower).
+      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
+      overwrite_b, check_finite: SciPy's, without effect.
+
+    Returns:
+      [..., n] for a vector, else [..., n, m].
+
+    Raises ValueError for sizes that do not fit.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> factor = onp.array([[0., 1., 1.], [2., 2., 3.]])
+    >>> print(olympus.scipy.linalg.cho_solve_banded((factor, False), onp.array([8., 18., 34.])))
+    [1. 2. 3.]
+    """
+    cb, lower = cb_and_lower
+    return _cho_solve_banded(cb, b, lower=bool(lower))
+
+
+@fused(static=("lower",))
+def _cho_solve_banded(cb: Any, b: Any, *, lower: bool) -> Any:
+    cb, b, flat = _sides("cho_solve_banded", cb, b)
+    x = _batched(lambda cb, b: _by_factor(cb if lower else _lowered(cb), b), cb, b)
+    return x[..., 0] if flat else x
+
+
+@fused(static=("overwrite_ab", "overwrite_b", "lower", "check_finite"))
+def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
+                  overwrite_b: bool = False, lower: bool = False, check_finite: bool = True
+                  ) -> Array:
+    """The solution x of a x = b with a positive definite matrix a of few diagonals.
+
+    Args:
+      ab: [..., u + 1, n]: its upper diagonals, or if `lower` those below, as of `cholesky_banded`.
+      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
+      overwrite_ab, overwrite_b, check_finite: SciPy's, without effect.
+      lower: whether ab holds the lower diagonals.
+
+    Returns:
+      [..., n] for a vector, else [..., n, m]; NaN where a is not positive definite.
+
+    Raises ValueError for sizes that do not fit.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> ab = onp.array([[0., 2., 2.], [4., 5., 10.]])
+    >>> print(olympus.scipy.linalg.solveh_banded(ab, onp.array([8., 18., 34.])))
+    [1. 2. 3.]
+    """
+    ab, b, flat = _sides("solveh_banded", ab, b)
+    x = _batched(lambda ab, b: _by_factor(_factored(ab if lower else _lowered(ab)), b), ab, b)
+    return x[..., 0] if flat else x
+
+
+# Toeplitz ----------------------------------------------------------------------------------------
+
+def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Array:
+    """The solution x of a x = b with a matrix that is constant along each diagonal.
+
+    By the LU factors of the whole matrix: more work than SciPy's recursion of Levinson for large n,
+    and accurate also where leading submatrices are nearly singular.
+
+    Args:
+      c_or_cr: the first column c[..., n], with its conjugate as the first row, or a tuple (c, r) of
+        column and row.
+      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
+      check_finite: SciPy's, without effect.
+
+    Returns:
+      [..., n] for a vector, else [..., n, m]; infinite or NaN where the matrix is singular.
+
+    Raises ValueError for sizes that do not fit.
+
+    >>> import olympus.numpy as onp, olympus
+    >>> print(olympus.scipy.linalg.solve_toeplitz(onp.array([2., 1.]), onp.array([4., 5.])))
+    [1. 2.]
+    """
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
+    a, b, flat = sides("solve_toeplitz", toeplitz(c, r), b)
+    x = systems.solve(a, b)
+    return x[..., 0] if flat else x
