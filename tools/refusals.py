@@ -14,9 +14,11 @@ from collections.abc import Iterator
 
 REASONS = {
     "hardware limit": r"(kernels|calls)\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
+    "a compiled program cannot raise": r": \w+: bounds_error given",
+    "one method of SciPy's, and its events": r"solve_ivp\.py:solve_ivp:",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
     "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|__lt__|maximum|"
-                       r"minimum|to_tangent_aval): (type\(self\)\.__name__)?$",
+                       r"minimum|to_tangent_aval|quantile): (type\(self\)\.__name__)?$",
 }
 ERRORS = ("NotImplementedError", "RuleMissingError")
 
