@@ -42,6 +42,7 @@ def traced_frames(fun, *args):
 
 
 X = np.ones(3, np.float32)
+KEY = olympus.random.key(0)
 
 
 @pytest.mark.parametrize(("name", "fun", "budget"), [
@@ -68,6 +69,9 @@ def test_an_operation_is_traced_in_few_frames(name, fun, budget):
     ("where", lambda x: onp.where(x, x, 2.0), 6),
     ("keyword", lambda x: onp.sum(x, axis=0), 1),
     ("method", lambda x: x.sum(), 1),
+    ("number for an array argument", lambda x: onp.clip(x, 0.0, 1.0), 5),
+    ("randint", lambda x: olympus.random.randint(KEY, (3,), 0, 10), 30),
+    ("uniform, bounds", lambda x: olympus.random.uniform(KEY, (3,), minval=-1.0), 16),
 ])
 def test_an_eager_operation_enters_few_frames(name, fun, budget):
     x = onp.asarray(X)

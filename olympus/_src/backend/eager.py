@@ -41,7 +41,7 @@ from .nans import check_results, debugging
 from .placement import placement_of, sharding_of
 
 __all__ = ["BASE", "FAILURES", "EvalTrace", "apply_primitive", "argument_array", "check_deleted",
-           "fits", "number_array", "placed", "result_array", "run_program", "scalar",
+           "number_array", "placed", "result_array", "run_program", "scalar",
            "scalars", "shard_fallback"]
 
 ArrayImpl = lib.ArrayImpl
@@ -68,7 +68,7 @@ def scalar(aval: Any, number: Any) -> Any:
     key = aval, kind, (number or repr(number)) if same else bit_key(number), default_device.value
     found = scalars.get(key)
     if found is None:
-        if kind is int and dtypes.is_integer(aval.dtype) and not fits(number, aval.dtype):
+        if kind is int and dtypes.is_integer(aval.dtype) and not dtypes.fits(number, aval.dtype):
             raise OverflowError(f"compile: the int {number} given for {aval}; one that the dtype "
                                 "holds is required; use a wider dtype.")
         value = dtypes.converted(np.asarray(number), aval.dtype)
@@ -95,14 +95,8 @@ def number_array(x: Any) -> Any:
     aval = _WEAK[enable_x64.value, type(x)]
     found = scalars.get((aval, type(x), x or repr(x), default_device.value))
     if found is None:
-        return scalar(aval, x) if type(x) is float or fits(x, aval.dtype) else x
+        return scalar(aval, x) if type(x) is float or dtypes.fits(x, aval.dtype) else x
     return found
-
-
-def fits(number: int, dtype: np.dtype) -> bool:
-    """Whether an integer dtype holds the number."""
-    limits = dtypes.iinfo(dtype)
-    return bool(limits.min <= number <= limits.max)
 
 
 def argument_array(x: Any) -> Any:

@@ -30,7 +30,7 @@ from .ufuncs import maximum, minimum
 __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
 
 
-@fused(inline=True, numbers=True)
+@fused(inline=True)
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition is not zero, `y` elsewhere.
 
@@ -141,7 +141,7 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
     return to_array(found)
 
 
-@fused(static=("out",), numbers=True)
+@fused(static=("out",))
 def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
          max: ArrayLike | None = None, *, a_min: ArrayLike | None = None,
          a_max: ArrayLike | None = None, out: None = None) -> Array:
@@ -200,7 +200,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
     return to_array(array_args("clip", x)[0])
 
 
-@fused(static=("copy",), numbers=True)
+@fused(static=("copy",))
 def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
                posinf: ArrayLike | None = None, neginf: ArrayLike | None = None) -> Array:
     """NaN and infinities replaced by numbers.

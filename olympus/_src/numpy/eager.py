@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
-from ..backend.eager import BASE, FAILURES, check_deleted, fits, scalar, scalars
+from ..backend.eager import BASE, FAILURES, check_deleted, scalar, scalars
 from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
 from ..base.typing import R
@@ -210,8 +210,9 @@ def _number(x: Any, number: Any, wraps: bool) -> Any:
 def _placed(aval: Any, number: Any, wraps: bool) -> Any:
     if scalar_plan(aval, type(number), enable_x64.value, numpy_dtype_promotion.value)[0] is None:
         return None     # `x` changes its dtype
-    if type(number) is not int or not dtypes.is_integer(aval.dtype) or fits(number, aval.dtype):
+    if (type(number) is not int or not dtypes.is_integer(aval.dtype)
+            or dtypes.fits(number, aval.dtype)):
         return scalar(aval, number)
     # It wraps if the function computes in the dtype of `x`, and does not in a floating one.
     own = scalar_aval(int)
-    return scalar(own, number) if wraps and fits(number, own.dtype) else None
+    return scalar(own, number) if wraps and dtypes.fits(number, own.dtype) else None

@@ -114,7 +114,7 @@ def scalar_plan(x: Any, kind: type, x64: bool, mode: str) -> tuple:
     cast = _PYTHON_CAST[dtypes.scalar_kind(dtype)]
     low = high = None
     if dtypes.is_integer(dtype):
-        low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
+        low, high = dtypes.integer_range(dtype)
     return make_aval((), dtype, weak), None if cast is kind else cast, low, high
 
 
@@ -134,8 +134,7 @@ def _beyond(prim: Primitive, x: Any, y: Any) -> Any:
     aval = typeof(other)
     if not isinstance(aval, ShapedArray) or not dtypes.is_integer(aval.dtype):
         return None
-    limits = dtypes.iinfo(aval.dtype)
-    if int(limits.min) <= number <= int(limits.max):
+    if dtypes.fits(number, aval.dtype):
         return None
     side = 1 if number > 0 else -1
     same = _COMPARISONS[prim](side, 0) if number is x else _COMPARISONS[prim](0, side)
@@ -144,16 +143,11 @@ def _beyond(prim: Primitive, x: Any, y: Any) -> Any:
 
 def _wrapped(value: int, aval: ShapedArray) -> Any:
     """A Python int outside the dtype, modulo its range as C converts; OverflowError beyond int."""
-    if not _fits(value, dtypes.default_int()):
+    if not dtypes.fits(value, dtypes.default_int()):
         raise OverflowError(f"promotion: the Python int {value} given with an operand of dtype "
                             f"{aval.dtype}; it fits neither that dtype nor "
                             f"{dtypes.default_int()}; use a float, or enable x64.")
     return int(np.asarray(value).astype(aval.dtype))
-
-
-def _fits(value: int, dtype: Any) -> bool:
-    limits = dtypes.iinfo(dtype)
-    return int(limits.min) <= value <= int(limits.max)
 
 
 # One operand -------------------------------------------------------------------------------------
@@ -181,7 +175,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
             refuse(name, x, position)
         return x
     if kind in SCALAR_TYPES:
-        if kind is int and not -2**31 <= x < 2**31 and not _fits(x, dtypes.default_int()):
+        if kind is int and not -2**31 <= x < 2**31 and not dtypes.fits(x, dtypes.default_int()):
             return WideInt(x)
         return _python_literal(x, scalar_aval(kind))
     if isinstance(x, (np.ndarray, np.generic)):
@@ -199,7 +193,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
 def _python_literal(x: Any, aval: ShapedArray) -> Literal:
     kind = dtypes.scalar_kind(aval.dtype)
     value = _PYTHON_CAST[kind](x)
-    if kind in "iu" and not _fits(value, aval.dtype):
+    if kind in "iu" and not dtypes.fits(value, aval.dtype):
         value = _wrapped(value, aval)
     return Literal(value, aval)
 

@@ -505,7 +505,7 @@ def _quantiles(name: str, a: Any, q: Any, axis: Any, out: None, overwrite_input:
                              skip_nan=skip_nan), dtype)
 
 
-@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
+@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"))
 def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
              out: None = None, overwrite_input: bool = False, method: str = "linear",
              keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -541,7 +541,7 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
                       False)
 
 
-@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
+@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"))
 def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                 out: None = None, overwrite_input: bool = False, method: str = "linear",
                 keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -565,7 +565,7 @@ def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None =
                       True)
 
 
-@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
+@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"))
 def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                out: None = None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights: ArrayLike | None = None,
@@ -592,7 +592,7 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
     return constrain("percentile", out, out_sharding)
 
 
-@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"), numbers=True)
+@fused(static=("axis", "out", "overwrite_input", "method", "keepdims"))
 def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None,
                   out: None = None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
@@ -760,7 +760,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
     return slicing.concatenate(parts, 0) if len(parts) > 1 else found
 
 
-@fused(static=("axis", "edge_order"), numbers=True)
+@fused(static=("axis", "edge_order"))
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None,
              edge_order: int | None = None) -> Array | list[Array]:
     """Derivatives along axes by central differences, one-sided ones at the ends.

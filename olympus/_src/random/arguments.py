@@ -19,6 +19,7 @@ __all__ = ["Dims", "any_of", "draw_shape", "float_dtype", "integer_dtype", "para
            "refuse_complex", "shape_of"]
 
 Dims = tuple[int, ...]
+_NUMBERS = frozenset((int, float))
 
 
 def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
@@ -52,6 +53,8 @@ def draw_shape(name: str, shape: Any, *params: Any) -> Dims:
 
     Raises ValueError where they do not, TypeError for complex ones.
     """
+    if shape is not None and _NUMBERS.issuperset(map(type, params)):
+        return canonical_shape(shape, name)     # nothing to broadcast
     given = [shape_of(p) for p in params]
     for p in params:
         refuse_complex(name, p)

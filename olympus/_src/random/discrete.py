@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..core.ir import Literal
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import div, floor, mul, neg, rem
@@ -29,6 +30,7 @@ from ..numpy.manipulation import moveaxis
 from ..numpy.sorting import searchsorted
 from ..transforms.fused import fused
 from ..types import dtypes
+from ..types.avals import make_aval
 from ..types.shape import canonical_axis, canonical_shape, less, prod
 from ..types.sharding import ShardingLike
 from .arguments import draw_shape, integer_dtype, parameter
@@ -118,13 +120,13 @@ def _bound(name: str, x: Any, dtype: Any, beyond: int = 0) -> Any:
     OverflowError for what neither the dtype nor the default int holds, `beyond` it at most.
     """
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-        limits, default = dtypes.iinfo(dtype), dtypes.iinfo(dtypes.default_int())
-        low = min(int(limits.min), int(default.min))
-        high = max(int(limits.max), int(default.max)) + beyond
-        if not low <= int(x) <= high:
+        least, most = dtypes.integer_range(dtype)
+        low, high = dtypes.integer_range(dtypes.default_int())
+        low, high = min(least, low), max(most, high) + beyond
+        if not low <= x <= high:
             raise OverflowError(f"{name}: a bound {x} given for dtype {dtypes.long_name(dtype)}; "
                                 f"numbers in [{low}, {high}] are required.")
-        return np.asarray(np.clip(int(x), int(limits.min), int(limits.max)), dtype)
+        return Literal(max(least, min(int(x), most)), make_aval((), dtype))
     x = promote.plain(promote.operand(name, x))
     if not dtypes.is_integer(typeof(x).dtype):
         x = promote.convert(x, dtypes.default_int())
@@ -195,7 +197,7 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
         raise TypeError(f"randint: dtype {dtypes.long_name(dtype)} given; an integer dtype is "
                         "required; convert the result with astype.")
     shape = draw_shape("randint", shape, minval, maxval)
-    beyond = isinstance(maxval, (int, np.integer)) and int(maxval) > int(dtypes.iinfo(dtype).max)
+    beyond = isinstance(maxval, (int, np.integer)) and maxval > dtypes.integer_range(dtype)[1]
     drawn = _randint(key, _bound("randint", minval, dtype), _bound("randint", maxval, dtype, 1),
                      shape=shape, dtype=dtype, beyond=bool(beyond))
     return constrain("randint", drawn, out_sharding)

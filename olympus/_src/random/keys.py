@@ -98,7 +98,8 @@ class PRNGKeyArray(lib.Array):
         return make_aval(words.shape[:ndim], self.dtype, False, sharding)
 
     shape = property(lambda self: self.aval.shape, doc="Tuple of axis sizes.")
-    ndim = property(lambda self: self.aval.ndim, doc="Number of axes.")
+    ndim = property(lambda self: self._base_array.ndim - len(self.dtype.physical_shape),
+                    doc="Number of axes.")
     size = property(lambda self: self.aval.size, doc="Number of keys.")
     itemsize = property(lambda self: self.dtype.itemsize, doc="Bytes of one key.")
     nbytes = property(lambda self: self._base_array.nbytes, doc="Bytes of all keys.")

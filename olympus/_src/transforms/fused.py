@@ -30,17 +30,15 @@ ArrayImpl = lib.ArrayImpl
 
 
 @overload
-def fused(fun: F, *, static: tuple[str, ...] = (), inline: bool = False, numbers: bool = False
-          ) -> F: ...
+def fused(fun: F, *, static: tuple[str, ...] = (), inline: bool = False) -> F: ...
 
 
 @overload
-def fused(*, static: tuple[str, ...] = (), inline: bool = False, numbers: bool = False
-          ) -> Callable[[F], F]: ...
+def fused(*, static: tuple[str, ...] = (), inline: bool = False) -> Callable[[F], F]: ...
 
 
 def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = (),
-          inline: bool = False, numbers: bool = False) -> Any:
+          inline: bool = False) -> Any:
     """Decorator for library functions.
 
     Args:
@@ -48,15 +46,18 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         list), or an array argument is no array, the call runs operation by operation instead.
       inline: whether other traces than the evaluating one see the operations themselves: for what
         is one operation after checks and promotion.
-      numbers: whether Python numbers among the positional arguments are put on the device once,
-        instead of by C++ in each call.
+
+    Python numbers among the positional arguments that are not static are put on the device once,
+    and not by C++ in each call.
     """
     if fun is None:
-        return lambda f: fused(f, static=static, inline=inline, numbers=numbers)
+        return lambda f: fused(f, static=static, inline=inline)
     compiled = make_jit(fun, {"static_argnames": static}, library=True)
 
     name = fun.__name__
-    ours = _NUMBERS | {Literal} if numbers else {Literal}       # types put on the device here
+    names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
+    fixed = tuple([i for i, n in enumerate(names) if n in static])
+    ours = {Literal} if 1 in fixed else _NUMBERS | {Literal}    # types of `y` put on the device
 
     def otherwise(error: Exception, args: tuple, kwargs: dict[str, Any]) -> Any:
         check_deleted(name, args)
@@ -92,7 +93,7 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
             if kind is Literal:
                 found[i] = placed(a)
             elif kind in _NUMBERS:
-                if numbers and trace is BASE:
+                if trace is BASE and i not in fixed:
                     found[i] = number_array(a)
             elif hasattr(kind, "__olympus_array__"):
                 found[i] = a.__olympus_array__()

@@ -13,6 +13,7 @@ dtypes of Python scalars: they give way to every strong dtype of their kind or a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
@@ -26,9 +27,9 @@ from ..base.typing import ArrayLike, DTypeLike
 __all__ = [
     "ExtendedDType", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast", "canonical_dtype",
     "canonicalize_dtype", "complex64", "complex128", "default_float",
-    "default_int", "extended", "finfo", "float0", "float16", "float32", "float64", "iinfo", "int8",
-    "int16", "int32", "int64", "is_bool", "is_complex", "is_extended", "is_float0", "is_floating",
-    "is_inexact", "is_integer", "is_key", "is_numeric", "isdtype",
+    "default_int", "extended", "finfo", "fits", "float0", "float16", "float32", "float64", "iinfo",
+    "int8", "int16", "int32", "int64", "integer_range", "is_bool", "is_complex", "is_extended",
+    "is_float0", "is_floating", "is_inexact", "is_integer", "is_key", "is_numeric", "isdtype",
     "issubdtype", "itemsize_bits", "long_name", "prng_key", "promote_many", "promote_types",
     "python_scalar_dtype", "requested_dtype", "result_type", "scalar_kind", "scalar_type_of",
     "set_scalar_constructor", "short_name", "tangent_dtype", "to_complex_dtype",
@@ -469,6 +470,19 @@ def converted(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
     found = np.where(value >= float(int(limits.max) + 1), dtype.type(limits.max), found)
     found = np.where(value <= float(limits.min), dtype.type(limits.min), found)
     return np.where(value != value, dtype.type(0), found)
+
+
+@functools.lru_cache(64)
+def integer_range(dtype: Any) -> tuple[int, int]:
+    """The smallest and the largest integer of a dtype; `iinfo` computes them in each call."""
+    limits = iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def fits(number: int, dtype: np.dtype) -> bool:
+    """Whether an integer dtype holds the number."""
+    low, high = integer_range(dtype)
+    return low <= number <= high
 
 
 # --- related dtypes ---------------------------------------------------------------------------
