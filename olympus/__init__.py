@@ -81,6 +81,11 @@ from ._src.control.remat import checkpoint as remat
 from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
 from ._src.numpy import array_methods
+from ._src.transforms.assembly import (
+    make_array_from_callback,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+)
 from ._src.transforms.autodiff import (
     fwd_and_bwd,
     grad,
@@ -130,10 +135,11 @@ __all__ = [
     "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count", "host_id", "host_ids",
     "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key",
     "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
-    "log_compiles", "make_mesh", "make_olympuspr", "make_user_context", "memory", "named_call",
-    "named_scope", "no_execution", "no_tracing", "numpy", "numpy_dtype_promotion",
-    "numpy_rank_promotion", "print_environment_info", "process_count", "process_index",
-    "process_indices", "pure_callback", "remat", "reshard", "set_mesh", "sharding",
+    "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays", "make_mesh", "make_olympuspr", "make_user_context",
+    "memory", "named_call", "named_scope", "no_execution", "no_tracing", "numpy",
+    "numpy_dtype_promotion", "numpy_rank_promotion", "print_environment_info", "process_count",
+    "process_index", "process_indices", "pure_callback", "remat", "reshard", "set_mesh", "sharding",
     "softmax_custom_jvp", "stages", "threefry_partitionable", "transfer_guard",
     "transfer_guard_device_to_device", "transfer_guard_device_to_host",
     "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing", "use_abstract_mesh",

@@ -674,6 +674,92 @@ def case_the_default_device_holds_inside_its_block_only():
     assert (olympus.device_put(onp.ones(3), third) + ones).device == third
 
 
+def case_arrays_are_made_from_parts_that_a_function_gives():
+    made = []
+    many = [(spec, shape) for shape in ((4, 8), (8, 4, 2), (0, 4)) for spec in (
+        (), ("x",), ("y", "x"), (None, ("x", "y")), ("x", "y"))
+        if not (shape[0] == 4 and shape[1] % 8 and len(spec) == 2)]
+    for spec, shape in many:
+        if spec == (None, ("x", "y")) and shape[1] % 8:
+            continue
+        whole = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+        for order in (slice(None), slice(None, None, -1)):
+            sharding = on(*spec, order=order)
+            made.clear()
+            x = olympus.make_array_from_callback(
+                shape, sharding, lambda i, whole=whole: made.append(i) or whole[i])
+            y = olympus.device_put(whole, sharding)
+            assert x.sharding == sharding and x.committed and not x.weak_type
+            assert len(made) == len({str(s.index) for s in y.addressable_shards})
+            np.testing.assert_array_equal(np.asarray(x), whole)
+            for one, other in zip(x.addressable_shards, y.addressable_shards, strict=True):
+                assert one.device == other.device
+                np.testing.assert_array_equal(np.asarray(one.data), np.asarray(other.data))
+            z = olympus.make_array_from_single_device_arrays(
+                shape, sharding, [s.data for s in y.addressable_shards][::-1], dtype="int32")
+            np.testing.assert_array_equal(np.asarray(z + x), whole * 2)
+            w = olympus.make_array_from_process_local_data(sharding, whole)
+            assert w.sharding == sharding
+            np.testing.assert_array_equal(np.asarray(w), whole)
+
+
+def case_arrays_made_from_parts_keep_keys_memories_types_and_dtypes():
+    keys = olympus.random.split(olympus.random.key(3), 8)
+    parts = [olympus.device_put(keys[i:i + 2], d)
+             for i, d in zip((0, 0, 2, 2, 4, 4, 6, 6), olympus.devices(), strict=True)]
+    made = olympus.make_array_from_single_device_arrays((8,), on("x"), parts)
+    assert onp.array_equal(olympus.random.key_data(made), olympus.random.key_data(keys))
+    again = olympus.make_array_from_callback((8,), on("x"), lambda i: keys[i])
+    assert again.dtype == keys.dtype and again.shape == (8,)
+    host = on("x").with_memory_kind("pinned_host")
+    x = olympus.make_array_from_callback((4, 2), host, lambda i: X[i])
+    assert x.sharding.memory_kind == "pinned_host"
+    error(ValueError, "the memory 'pinned_host'", lambda:
+          olympus.make_array_from_single_device_arrays(
+              (4, 2), on("x"), [s.data for s in x.addressable_shards]))
+    typed = NamedSharding(Mesh(np.array(olympus.devices()), "x", AxisType.Explicit), P("x"))
+    x = olympus.make_array_from_callback((8,), typed, lambda i: np.arange(8.0)[i])
+    assert str(olympus.typeof(x)) == "float32[8@x]" and str(olympus.typeof(x * 2)) == (
+        "float32[8@x]")
+    for dtype in ("bool", "bfloat16", "float8_e4m3fn", "int4", "complex64"):
+        whole = onp.asarray(X).astype(dtype)
+        x = olympus.make_array_from_callback((4, 2), on("x", "y"), lambda i, w=whole: w[i], dtype)
+        assert x.dtype == whole.dtype
+        np.testing.assert_array_equal(np.asarray(x), np.asarray(whole))
+    scalar = olympus.make_array_from_callback((), on(), lambda i: 2.5)
+    assert scalar.shape == () and scalar * 2 == 5 and len(scalar.addressable_shards) == 8
+    one = olympus.make_array_from_callback(
+        (4, 2), SingleDeviceSharding(olympus.devices()[3]), lambda i: X[i])
+    assert one.device == olympus.devices()[3]
+
+
+def case_parts_that_do_not_fit_are_refused_in_words():
+    made, of = olympus.make_array_from_callback, olympus.make_array_from_single_device_arrays
+    parts = [s.data for s in olympus.device_put(X, on("x", "y")).addressable_shards]
+    error(ValueError, "float32[1, 3]; float32[1, 1] is required", lambda: made(
+        (4, 2), on("x", "y"), lambda i: np.ones((1, 3), np.float32)))
+    error(ValueError, "make_array_from_callback: NamedSharding", lambda: made(
+        (6, 2), on("x"), lambda i: X[i]))
+    error(ValueError, "int32[1, 1] is required", lambda: made(
+        (4, 2), on("x", "y"), lambda i: X[i], "int32"))
+    error(ValueError, "without a mesh", lambda: made((4, 2), P("x"), lambda i: X[i]))
+    error(TypeError, "outside of jit", lambda: olympus.jit(
+        lambda x: made((4, 2), on("x"), lambda i: x[i]))(X))
+    error(ValueError, "there is none on", lambda: of((4, 2), on("x", "y"), parts[:5]))
+    error(ValueError, "is the second one on", lambda: of((4, 2), on("x", "y"), parts[:1] * 8))
+    error(ValueError, "float32[1, 1]; float32[2, 1] is required", lambda: of(
+        (8, 2), on("x", "y"), parts))
+    error(TypeError, "arrays[0] is", lambda: of((4, 2), on("x", "y"), [X] * 8))
+    error(ValueError, "is on 8 devices", lambda: of(
+        (4, 2), on("x"), [olympus.device_put(X, on("x"))] * 8))
+    half = NamedSharding(Mesh(np.array(olympus.devices()[:4]), "x"), P("x"))
+    error(ValueError, "no device of", lambda: of((4, 2), half, parts))
+    local = olympus.make_array_from_process_local_data
+    error(ValueError, "(4, 2); give another global_shape", lambda: local(on("x"), X, (8, 2)))
+    error(ValueError, "must divide it", lambda: local(on("x"), np.ones((6, 2))))
+    error(ValueError, "at least 2 axes", lambda: local(on("x", "y"), np.ones(4)))
+
+
 CASES = [name for name in dict(globals()) if name.startswith("case_")]
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import sharded_cases
 
 import olympus
 from olympus import lax
+from olympus._src.transforms.assembly import held_parts
 from olympus.sharding import (
     AbstractMesh,
     AxisType,
@@ -236,3 +237,16 @@ def test_shardings_of_one_device():
     (shard,) = x.addressable_shards
     assert (shard.device, shard.index, shard.replica_id) == (DEVICE, (slice(0, 4),), 0)
     assert shard.data.tolist() == [0, 1, 2, 3] and x.is_fully_replicated
+
+
+@pytest.mark.parametrize("devices, expected", [
+    # Rows of devices of four processes, two each; what process 0 holds of (rows, columns).
+    pytest.param("0011/0011/2233/2233", [[0, 1], [0, 1]], id="blocks"),
+    pytest.param("0101/0101/2323/2323", [[0, 1], [0, 2]], id="strides"),
+    pytest.param("0011/1100/2233/2233", [[0, 1], []], id="columns of one process are all"),
+    pytest.param("0012/1023/3312/3021", [[], []], id="no grid"),
+])
+def test_parts_that_a_process_holds(devices, expected):
+    rows = devices.split("/")
+    places = [[i, j] for i, row in enumerate(rows) for j in range(len(row))]
+    assert held_parts(places, [int(c) for row in rows for c in row], 0) == expected
