@@ -1,5 +1,7 @@
 """Bad arguments are refused in words: a share of the sweep of tools/bad_input.py."""
 
+import re
+
 import bad_input as tool
 import numpy as np
 import pytest
@@ -34,6 +36,37 @@ def test_the_sweep_notices_a_message_from_inside():
         "dot_general"])
 def test_raw_messages_that_users_saw(call):
     assert tool.outcome(tool.Call("olympus.call", call, {})) == "refused"
+
+
+OBJECTS = np.array([1, None])
+NAMED = {   # how the message of a call begins: with the function called, not with one inside it
+    "sum: the Python int": lambda: onp.sum(10**30),
+    "add: the Python int": lambda: onp.add(onp.arange(2), 2**40),
+    "where: the Python int": lambda: onp.where(True, onp.arange(2), 2**40),
+    "divide: operand 1 ": lambda: onp.divide(1, None),
+    "less: operand 0 ": lambda: onp.less(None, 1),
+    "arccos: operand 0 ": lambda: onp.arccos(None),
+    "negative: operand 0 ": lambda: onp.negative(None),
+    "fliplr: operand 0 ": lambda: onp.fliplr(None),
+    "zeros: dtype: 'ab' ": lambda: onp.zeros(3, "ab"),
+    "multiply: dtype: a value of type dict ": lambda: onp.multiply(1, 2, dtype={}),
+    "add: casting None ": lambda: onp.add(1, 2, casting=None),
+    "subtract: casting array": lambda: onp.subtract(1, 2, casting=OBJECTS),
+    "concatenate: casting array": lambda: onp.concatenate([onp.ones(2)], casting=OBJECTS),
+    "copyto: casting 'ab' ": lambda: onp.copyto(onp.ones(2), 1, casting="ab", inplace=False),
+    "astype: casting 3 ": lambda: onp.ones(2).astype(int, casting=3),
+    "apply_along_axis: func1d is None": lambda: onp.apply_along_axis(None, 0, onp.ones(2)),
+    "apply_over_axes: func is 3": lambda: onp.apply_over_axes(3, onp.ones(2), 0),
+    "fromfunction: function is 'ab'": lambda: onp.fromfunction("ab", (2,)),
+    "mask_indices: mask_func is None": lambda: onp.mask_indices(3, None),
+    "vectorize: pyfunc is None": lambda: onp.vectorize(None),
+}
+
+
+@pytest.mark.parametrize("begins", NAMED)
+def test_a_message_begins_with_the_function_that_was_called(begins):
+    with pytest.raises((TypeError, ValueError, OverflowError), match="^" + re.escape(begins)):
+        NAMED[begins]()
 
 
 def test_every_function_has_a_legal_call():

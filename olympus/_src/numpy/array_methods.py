@@ -140,6 +140,7 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None, *, or
     Array([ 1, -1], dtype=int32)
     """
     check_order("astype", order)
+    dtypes.check_casting("astype", casting)
     if casting != "unsafe" and not dtypes.can_cast(self.dtype, dtypes.as_dtype(dtype), casting):
         raise TypeError(f"astype: {self.aval} to {dtypes.long_name(dtypes.as_dtype(dtype))} given; "
                         f"a conversion that casting {casting!r} allows is required.")

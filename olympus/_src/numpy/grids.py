@@ -11,6 +11,7 @@ import numpy as np
 from ..backend.array import array_from_numpy
 from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..control.bodies import check_callable
 from ..core.ir import Literal
 from ..core.trace import Tracer, describe, literal
 from ..lax import arithmetic, slicing, transcendental
@@ -401,6 +402,7 @@ def fromfunction(function: Callable[..., Any], shape: int | Shape, *, dtype: DTy
     [[ 0  1  2]
      [10 11 12]]
     """
+    check_callable("fromfunction", function=function)
     shape = canonical_shape(shape, "fromfunction")
     return function(*indices(shape, dtype, sparse=False), **kwargs)
 

@@ -65,6 +65,7 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
 
 def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> list[Any]:
     """Arrays at one dtype: their promotion, or the given one, if `casting` allows it."""
+    dtypes.check_casting(name, casting)
     if dtype is None and casting in ("same_kind", "unsafe"):
         return promote.promote_dtypes(name, *arrays)
     arrays = array_args(name, *arrays)

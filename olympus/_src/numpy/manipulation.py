@@ -32,7 +32,7 @@ from ..types.shape import (
 from ..types.sharding import DeviceLike, ShardingLike
 from . import promote
 from .indexing import take
-from .promote import array_args, to_array
+from .promote import array_args, operand, to_array
 
 __all__ = [
     "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
@@ -566,8 +566,9 @@ def flipud(m: ArrayLike) -> Array:
 
 
 def _require_rank(name: str, m: Any, rank: int) -> None:
-    if typeof(m).ndim < rank:
-        raise ValueError(f"{name}: {typeof(m)} given; at least {rank} axes are required.")
+    aval = operand(name, m).aval
+    if aval.ndim < rank:
+        raise ValueError(f"{name}: {aval} given; at least {rank} axes are required.")
 
 
 @fused(static=("k", "axes"))

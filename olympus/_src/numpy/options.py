@@ -153,6 +153,7 @@ def _in_loop(name: str, loops: Loops | None, args: Sequence[Any], *, out: Any, d
     Without a dtype they stay as they are: promotion will do it.
     """
     refuse_option(name, out=out)
+    dtypes.check_casting(name, casting)
     if order not in ("K", "C", "A"):
         raise ValueError(f"{name}: order {order!r} given; programs see no memory order; leave it "
                          "out.")

@@ -40,6 +40,16 @@ _x64, _mode = config.enable_x64, config.numpy_dtype_promotion
 _rank_mode = config.numpy_rank_promotion
 _plans: Memo = Memo(16384)
 
+# What NumPy calls a primitive or function of lax whose name differs: for messages.
+_NUMPY_NAMES = {
+    "acos": "arccos", "acosh": "arccosh", "and": "bitwise_and", "asin": "arcsin",
+    "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh",
+    "bitwise_not": "invert", "div": "divide", "eq": "equal", "ge": "greater_equal",
+    "gt": "greater", "le": "less_equal", "lt": "less", "max": "maximum", "min": "minimum",
+    "mul": "multiply", "ne": "not_equal", "neg": "negative", "or": "bitwise_or",
+    "population_count": "bitwise_count", "pow": "power", "shift_left": "left_shift",
+    "shift_right_arithmetic": "right_shift", "sub": "subtract", "xor": "bitwise_xor"}
+
 _PYTHON_CAST: dict[str, Callable[[Any], Any]] = {
     "b": bool, "i": int, "u": int, "f": float, "c": complex, "float0": bool}
 
@@ -73,9 +83,10 @@ def binary(prim: Primitive, x: Any, y: Any, special: tuple[str, Any] | None = No
         known = _beyond(prim, x, y)
         if known is not None:
             return known
-    a, b = promote(prim.name, x, y, scalars=prim.scalars)
+    name = _NUMPY_NAMES.get(prim.name, prim.name)
+    a, b = promote(name, x, y, scalars=prim.scalars)
     if special is not None and a.dtype.kind == special[0]:
-        a, b = promote(prim.name, x, y)
+        a, b = promote(name, x, y)
         prim = special[1]
     return prim.bind(a, b)
 
@@ -141,10 +152,10 @@ def _beyond(prim: Primitive, x: Any, y: Any) -> Any:
     return to_array(broadcast_to(Literal(same, make_aval((), BOOL)), aval.shape))
 
 
-def _wrapped(value: int, aval: ShapedArray) -> Any:
+def _wrapped(name: str, value: int, aval: ShapedArray) -> Any:
     """A Python int outside the dtype, modulo its range as C converts; OverflowError beyond int."""
     if not dtypes.fits(value, dtypes.default_int()):
-        raise OverflowError(f"promotion: the Python int {value} given with an operand of dtype "
+        raise OverflowError(f"{name}: the Python int {value} given with an operand of dtype "
                             f"{aval.dtype}; it fits neither that dtype nor "
                             f"{dtypes.default_int()}; use a float, or enable x64.")
     return int(np.asarray(value).astype(aval.dtype))
@@ -176,8 +187,8 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         return x
     if kind in SCALAR_TYPES:
         if kind is int and not -2**31 <= x < 2**31 and not dtypes.fits(x, dtypes.default_int()):
-            return WideInt(x)
-        return _python_literal(x, scalar_aval(kind))
+            return WideInt(name, x, scalar_aval(int))
+        return _python_literal(name, x, scalar_aval(kind))
     if isinstance(x, (np.ndarray, np.generic)):
         return _numpy_operand(name, x, position)
     if isinstance(x, SymbolicDim):
@@ -190,11 +201,11 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
     refuse(name, x, position)
 
 
-def _python_literal(x: Any, aval: ShapedArray) -> Literal:
+def _python_literal(name: str, x: Any, aval: ShapedArray) -> Literal:
     kind = dtypes.scalar_kind(aval.dtype)
     value = _PYTHON_CAST[kind](x)
     if kind in "iu" and not dtypes.fits(value, aval.dtype):
-        value = _wrapped(value, aval)
+        value = _wrapped(name, value, aval)
     return Literal(value, aval)
 
 
@@ -210,10 +221,10 @@ class NumpyOperand:
 class WideInt:
     """A Python int beyond the default dtype, until promotion finds one that holds it, or none."""
 
-    __slots__ = ("value", "aval")
+    __slots__ = ("name", "value", "aval")
 
-    def __init__(self, value: int) -> None:
-        self.value, self.aval = value, scalar_aval(int)
+    def __init__(self, name: str, value: int, aval: ShapedArray) -> None:
+        self.name, self.value, self.aval = name, value, aval    # whose operand it is
 
 
 def _numpy_operand(name: str, x: Any, position: int) -> Any:
@@ -232,7 +243,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     if type(x) in SCALAR_TYPES:
         x = operand("convert", x)
     if type(x) is WideInt:
-        return _python_literal(x.value, make_aval((), dtype, weak_type))
+        return _python_literal(x.name, x.value, make_aval((), dtype, weak_type))
     if type(x) is Literal:
         return _convert_literal(x, dtype, weak_type)
     if type(x) is NumpyOperand:
@@ -250,7 +261,7 @@ def _convert_literal(x: Literal, dtype: Any, weak_type: bool) -> Literal:
     kind, old = dtypes.scalar_kind(dtype), dtypes.scalar_kind(x.aval.dtype)
     if type(x.val) in SCALAR_TYPES and not (old == "c" and kind != "c"):
         if not (kind in "iu" and old == "f"):
-            return _python_literal(x.val, aval)
+            return _python_literal("promotion", x.val, aval)
     value = np.asarray(x.val)
     value = value.real if old == "c" and kind != "c" else value
     return Literal(dtypes.converted(value, dtype)[()], aval)
@@ -280,7 +291,7 @@ def _result_type(avals: Sequence[Any], inexact: bool) -> tuple[Any, bool]:
 def _promotable(name: str, x: Any, position: int) -> Any:
     """`operand` for Python ints, also those that only floats and wide dtypes take."""
     if not _x64.value and not -2**31 <= x < 2**31:
-        return Literal(x, _WIDE)
+        return WideInt(name, x, _WIDE)
     return operand(name, x, position)
 
 
@@ -399,14 +410,14 @@ def choose(condition: Any, x: Any, y: Any) -> Any:
 def unary(op: Callable[[Any], Any], x: Any) -> Any:
     """Apply a lax function of one operand to an array or number of any dtype that it takes."""
     if not hasattr(type(x), "aval"):
-        x = plain(operand(op.__name__, x))
+        x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
     return op(x)
 
 
 def unary_inexact(op: Callable[[Any], Any], x: Any) -> Any:
     """Apply a lax function of one operand; integers and booleans become float32 (or float64)."""
     if not hasattr(type(x), "aval"):
-        x = plain(operand(op.__name__, x))
+        x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
     return op(x if x.aval.dtype.kind in "fc" else inexact(x))     # saves two frames
 
 
@@ -434,7 +445,8 @@ def binary_inexact(prim: Primitive, x: Any, y: Any) -> Any:
                 return prim.bind(x, y)
         except AttributeError:
             pass
-    x, y = promote(prim.name, x, y, inexact=True, scalars=prim.scalars)
+    x, y = promote(_NUMPY_NAMES.get(prim.name, prim.name), x, y, inexact=True,
+                   scalars=prim.scalars)
     return prim.bind(x, y)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
+from ..control.bodies import check_callable
 from ..core.trace import typeof
 from ..lax import creation, cumulative
 from ..transforms.fused import fused
@@ -340,6 +341,7 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
     [0. 7. 7.]
     """
     refuse_inplace("copyto", inplace)
+    dtypes.check_casting("copyto", casting)
     if isinstance(src, (list, tuple)):
         src = asarray(src)
     dst, src, mask = array_args("copyto", dst, src, where)
@@ -528,6 +530,7 @@ def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
     n = canonical_dim(n, "mask_indices: n")
     if exceeds(n, 2**15):
         raise ValueError(f"mask_indices: n {n} given; at most {2**15} is possible.")
+    check_callable("mask_indices", mask_func=mask_func)
     found = mask_func(creation.full((n, n), 1, dtypes.default_int()), k)
     return nonzero(found, size=size)  # type: ignore[return-value]
 

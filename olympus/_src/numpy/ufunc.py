@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
+from ..control.bodies import check_callable
 from ..core.trace import Tracer, literal, typeof
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
@@ -95,8 +96,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
                  accumulate: Callable[..., Any] | None = None,
                  at: Callable[..., Any] | None = None,
                  reduceat: Callable[..., Any] | None = None) -> None:
-        if not callable(func):
-            raise TypeError(f"ufunc: {func!r} given; a callable is required.")
+        check_callable("ufunc", func=func)
         self.nin, self.nout = (static_int(n, "ufunc", what) for n, what in ((nin, "nin"),
                                                                             (nout, "nout")))
         self.nargs = self.nin + self.nout if nargs is None else nargs
@@ -398,6 +398,7 @@ def _resolved(function: Any, given: Any, signature: Any, casting: str, reduction
     if reduction:
         x = ShapedArray((1,), common)
         return (eval_shape(lambda x: function.reduce(x, dtype=given[0]), x).dtype,) * 3
+    dtypes.check_casting(name, casting)
     loop = loops.chosen(name, common, loops.given(name, None, signature), casting)
     pairs = [(a, b) for a, b in zip(ins, loop) if isinstance(a, np.dtype)]
     pairs += [(a, b) for a, b in zip(loop[nin:], outs) if b is not None]

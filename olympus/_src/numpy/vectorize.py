@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence, Set
 from typing import Any
 
 from ..base.typing import Array, ArrayLike
+from ..control.bodies import check_callable
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..transforms.vmap import vmap
@@ -63,6 +64,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"vectorize: excluded {excluded!r} given; positions of at least 0 are "
                          "required.")
+    check_callable("vectorize", pyfunc=pyfunc)
     parsed = None if signature is None else _parse(signature)
 
     @functools.wraps(pyfunc)
@@ -176,6 +178,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     Array([[ 2,  4],
            [ 8, 10]], dtype=int32)
     """
+    check_callable("apply_along_axis", func1d=func1d)
     arr = to_array(array_args("apply_along_axis", arr)[0])
     ndim = len(arr.shape)
     axis = canonical_axis(axis, ndim, "apply_along_axis")
@@ -205,6 +208,7 @@ def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence
     >>> onp.apply_over_axes(onp.sum, onp.ones((2, 3, 4)), [0, 2]).shape
     (1, 3, 1)
     """
+    check_callable("apply_over_axes", func=func)
     a = to_array(array_args("apply_over_axes", a)[0])
     for axis in entries(axes):
         axis = canonical_axis(axis, len(a.shape), "apply_over_axes")

@@ -26,7 +26,7 @@ from ..base.typing import ArrayLike, DTypeLike
 
 __all__ = [
     "ExtendedDType", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast", "canonical_dtype",
-    "canonicalize_dtype", "complex64", "complex128", "default_float",
+    "canonicalize_dtype", "check_casting", "complex64", "complex128", "default_float",
     "default_int", "extended", "finfo", "fits", "float0", "float16", "float32", "float64", "iinfo",
     "int8", "int16", "int32", "int64", "integer_range", "is_bool", "is_complex", "is_extended",
     "is_float0", "is_floating", "is_inexact", "is_integer", "is_key", "is_numeric", "isdtype",
@@ -215,7 +215,10 @@ def requested_dtype(name: str, dtype: Any, allow_extended_dtype: bool = False) -
     Warns where a 64-bit dtype is narrowed because x64 is off; Python's `int`, `float` and `complex`
     say a kind, not a width.
     """
-    found = canonicalize_dtype(dtype, allow_extended_dtype)
+    try:
+        found = canonicalize_dtype(dtype, allow_extended_dtype)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
     if found is dtype or (isinstance(dtype, type) and dtype in _PYTHON):
         return found
     given = as_dtype(dtype)
@@ -436,6 +439,14 @@ def _is_of_kind(dtype: Any, kind: Any) -> bool:
 _CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
+def check_casting(name: str, casting: Any) -> Any:
+    """The casting rule; ValueError, in the name of the function, for what is none."""
+    if not isinstance(casting, str) or casting not in _CASTINGS:
+        raise ValueError(f"{name}: casting {casting!r} given; one of {', '.join(_CASTINGS)} is "
+                         "required.")
+    return casting
+
+
 def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
     """Whether a casting rule allows the conversion of one dtype to another.
 
@@ -452,11 +463,9 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     >>> onp.can_cast("int8", "float16"), onp.can_cast("float32", "int32", "same_kind")
     (True, False)
     """
-    if not isinstance(casting, str) or casting not in _CASTINGS:
-        raise ValueError(f"can_cast: casting {casting!r} given; one of {', '.join(_CASTINGS)} is "
-                         "required.")
+    rule = check_casting("can_cast", casting)
     given = from_ if isinstance(from_, (type, str)) else getattr(from_, "dtype", from_)
-    return np.can_cast(as_dtype(given), as_dtype(to), casting)
+    return np.can_cast(as_dtype(given), as_dtype(to), rule)
 
 
 def converted(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
