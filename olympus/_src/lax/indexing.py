@@ -114,6 +114,7 @@ class GatherScatterMode(enum.Enum):
     ONE_HOT = 4
 
     __repr__ = enum.Enum.__str__
+    __hash__ = object.__hash__      # in C: modes are in the keys of eager calls
 
     @staticmethod
     def from_any(mode: Any) -> GatherScatterMode:

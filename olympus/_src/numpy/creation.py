@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 ArrayImpl = lib.ArrayImpl
+_SINGLE = SCALAR_TYPES | {ArrayImpl}    # not sequences: asking an abstract class costs 0.5 us
 
 
 # From data ---------------------------------------------------------------------------------------
@@ -172,7 +173,8 @@ def _to_array(x: Any, dtype: Any, copy: bool | None, device: Any) -> Any:
 
 def is_sequence(x: Any) -> bool:
     """Whether the elements of `x` are those of an array: a list, tuple, range, deque …"""
-    return isinstance(x, Sequence) and not isinstance(x, (str, bytes, Tracer))
+    return type(x) not in _SINGLE and isinstance(x, Sequence) and not isinstance(
+        x, (str, bytes, Tracer))
 
 
 def _is_numpy_data(x: Any) -> bool:
@@ -504,12 +506,12 @@ def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out
     else:
         _drops_imaginary(name, fill_value, value, dtype)
         value = convert(value, dtype)
-    ndim = len(value.shape)
-    dims = tuple(range(len(shape) - ndim, len(shape)))
-    if ndim > len(shape) or any(n not in (1, shape[d]) for n, d in zip(value.shape, dims)):
+    own = value.shape
+    dims = tuple(range(len(shape) - len(own), len(shape)))
+    if own and (len(own) > len(shape) or any(n not in (1, shape[d]) for n, d in zip(own, dims))):
         raise ValueError(f"{name}: fill_value {value.aval} and shape {shape} given; the value must "
                          "broadcast to the shape.")
-    if shape == value.shape:
+    if shape == own:
         return placed(name, to_array(value), device, out_sharding)
     found = lax_shape.broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=dims,
                                               sharding=None)

@@ -288,7 +288,7 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
     mode = GatherScatterMode.from_any(mode)
     mode = FILL if mode is ONE_HOT else mode
     name = f"at[...].{op}"
-    x = promote.array_args(name, x)[0]
+    x = promote.plain(promote.operand(name, x))
     values = promote.operand(name, asarray(values) if is_sequence(values) else values, 1)
     how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
     masked = masked_index(x.shape, index)
@@ -324,14 +324,12 @@ def _choose(x: Any, values: Any, mask: Any, *operands: Any, plan: Plan, how: How
 
 def _fit_values(name: str, x: Any, values: Any, to_fit: tuple[int, ...]) -> Any:
     """An operand at the dtype of `x`; its shape is checked, not changed."""
-    given = typeof(values).shape
-    fits = len(given) <= len(to_fit) and all(
-        n in (1, m) for n, m in zip(given[::-1], to_fit[::-1]))
-    if not fits:
-        raise ValueError(f"{name}: values {typeof(values)} given for an index of shape "
-                         f"{to_fit}; values that broadcast to it are required; reshape "
-                         "them.")
     aval, to = typeof(values), typeof(x)
+    given = aval.shape
+    if given and (len(given) > len(to_fit)
+                  or any(n not in (1, m) for n, m in zip(given[::-1], to_fit[::-1]))):
+        raise ValueError(f"{name}: values {aval} given for an index of shape {to_fit}; values that "
+                         "broadcast to it are required; reshape them.")
     if aval.dtype == to.dtype:
         return promote.plain(values)
     if dtypes.is_extended(to.dtype) or dtypes.is_extended(aval.dtype):

@@ -76,11 +76,16 @@ class _Target(NamedTuple):
     parts: NamedSharding | None = None
 
 
+_ANYWHERE = _Target(None, None)
+
+
 def _target(where: Any) -> _Target:
     """What a device, a sharding, a memory space or None stands for."""
+    if where is None:
+        return _ANYWHERE
     if isinstance(where, (NamedSharding, PartitionSpec)):
         return _Target(None, None, resolve_sharding("device_put", where))
-    if where is None or isinstance(where, lib.Device):
+    if isinstance(where, lib.Device):
         return _Target(where, None)
     if type(where) is lib.SingleDeviceSharding:
         return _Target(where._device, where._memory_kind)
@@ -105,14 +110,14 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
         return x._with(_put(tree, stored(x), index, target, donate, copy))
     if type(x) is not ArrayImpl:
         try:
-            aval = typeof(x)
+            aval = None if device is None else typeof(x)
+            found = (array_from_numpy(x, aval.weak_type, device) if hasattr(aval, "dtype")
+                     else argument_array(x))
         except TypeError:
             raise TypeError(f"device_put: x{leaf_path(tree, index)} is {x!r:.60} of type "
                             f"{type(x).__name__}; an array or a Python number is required."
                             ) from None
-        if device is None or not hasattr(aval, "dtype"):
-            return _in_memory(argument_array(x), memory)
-        return _in_memory(array_from_numpy(x, aval.weak_type, device), memory)
+        return _in_memory(found, memory)
     if device is None:
         moved = _in_memory(lib.copied(x) if copy else x, memory)
     elif x.sharding.num_devices > 1:
