@@ -1,0 +1,8 @@
+"""Devices arranged for meshes."""
+
+from .._src.base.util import publish as _publish
+from .._src.transforms.mesh_utils import create_device_mesh, create_hybrid_device_mesh
+
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
+
+_publish(__name__)
