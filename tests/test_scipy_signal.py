@@ -233,3 +233,133 @@ def test_solvers_take_pytrees_and_report_failure():
 def test_refusals(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+# Filters -----------------------------------------------------------------------------------------
+
+@pytest.mark.slow
+def test_recursive_and_moving_filters_with_and_without_memory(rng):
+    x = rng.normal(size=(2, 9, 3))
+    b, a = np.array([2, 0.5, 1, -1]), np.array([2, 0.3, -0.4])
+    for below in (a, np.array([2.0])):
+        close(signal.lfilter(b, below, x, 1), ss.lfilter(b, below, x, 1))
+        zi = rng.normal(size=(2, 3, 3))
+        close(signal.lfilter(b, below, x, 1, zi), ss.lfilter(b, below, x, 1, zi))
+    close(signal.lfilter(b, 1, x[0, :2, 0], zi=zi[0, :, 0]),
+          ss.lfilter(b, 1, x[0, :2, 0], zi=zi[0, :, 0]))
+    close(signal.lfilter(2.0, 4.0, x), x / 2)
+    close(signal.lfilter_zi(b, a), ss.lfilter_zi(b, a))
+
+
+@pytest.mark.slow
+def test_sections_there_and_back_are_scipys(rng):
+    x = rng.normal(size=(2, 60))
+    for order in (3, 4):
+        sos = ss.butter(order, 0.3, output="sos")
+        b, a = ss.butter(order, 0.3)
+        close(signal.sosfilt_zi(sos), ss.sosfilt_zi(sos))
+        zi = rng.normal(size=(2, 2, 2))
+        close(signal.sosfilt(sos, x, zi=zi), ss.sosfilt(sos, x, zi=zi))
+        for padtype in ("odd", "even", "constant", None):
+            close(signal.sosfiltfilt(sos, x, padtype=padtype),
+                  ss.sosfiltfilt(sos, x, padtype=padtype), 2e-4)
+            close(signal.filtfilt(b, a, x.T, 0, padtype), ss.filtfilt(b, a, x.T, 0, padtype), 2e-4)
+
+
+@pytest.mark.slow
+def test_filters_have_the_derivatives_of_finite_differences(rng):
+    x, b, a = rng.normal(size=12), np.array([1.0, 0.5]), np.array([1.0, -0.4, 0.2])
+    with olympus.enable_x64(True):
+        def loss(b, a, x):
+            y = signal.filtfilt(b, a, x, padlen=5)
+            return (y ** 3).sum()
+        grads = olympus.jit(olympus.grad(loss, (0, 1, 2)))(b, a, x)
+        for k, given in enumerate((b, a, x)):
+            t = rng.normal(size=given.shape)
+            at = [[b, a, x][:k] + [given + s * 1e-6 * t] + [b, a, x][k + 1:] for s in (1, -1)]
+            expected = (loss(*at[0]) - loss(*at[1])) / 2e-6
+            np.testing.assert_allclose((grads[k] * t).sum(), expected, 1e-5)
+        many = np.stack([x, 2 * x])
+        close(olympus.vmap(lambda x: signal.lfilter(b, a, x))(many), ss.lfilter(b, a, many), 1e-9)
+
+
+@pytest.mark.slow
+def test_decimate_is_scipys(rng):
+    x = rng.normal(size=(120, 2))
+    with olympus.enable_x64(True):
+        for q, n, ftype, zero in ((3, None, "iir", True), (2, 5, "iir", False),
+                                  (3, None, "fir", True), (2, 7, "fir", True),
+                                  (4, 8, "fir", False)):
+            close(signal.decimate(x, q, n, ftype, 0, zero), ss.decimate(x, q, n, ftype, 0, zero),
+                  1e-6)
+
+
+@pytest.mark.slow
+def test_responses_are_scipys():
+    b, a = ss.butter(3, 0.3)
+    sos = ss.butter(3, 0.3, output="sos")
+    for options in ({"worN": 7}, {"worN": 6, "whole": True, "fs": 10.0},
+                    {"worN": np.array([0.1, 2.0]), "fs": 5.0}):
+        close(signal.freqz(b, a, **options), ss.freqz(b, a, **options))
+        close(signal.sosfreqz(sos, **options), ss.sosfreqz(sos, **options))
+    close(signal.freqz(b, worN=5, include_nyquist=True), ss.freqz(b, worN=5, include_nyquist=True))
+
+
+# Signals made anew -------------------------------------------------------------------------------
+
+def test_analytic_signals_are_scipys(rng):
+    x = rng.normal(size=(7, 2))
+    for size in (None, 6, 10):
+        close(signal.hilbert(x, size, 0), ss.hilbert(x, size, 0))
+
+
+@pytest.mark.slow
+def test_resampling_to_fewer_and_more_samples(rng):
+    for n, num in ((1, 3), (2, 4), (6, 3), (6, 4), (6, 6), (7, 4), (7, 9), (6, 10)):
+        x = rng.normal(size=(n, 2))
+        t = np.arange(n) / 4 + 1
+        for window in (None, "hamming", rng.normal(size=n), np.cos):
+            close(signal.resample(x, num, window=window), ss.resample(x, num, window=window))
+            z = x[:, 0] + 1j * x[:, 1]
+            for domain in ("time", "freq"):
+                close(signal.resample(z, num, window=window, domain=domain),
+                      ss.resample(z, num, window=window, domain=domain))
+        if n > 1:
+            close(signal.resample(x, num, t), ss.resample(x, num, t))
+
+
+def test_weights_of_fitted_polynomials_are_scipys():
+    with olympus.enable_x64(True):
+        for args in ((5, 2), (7, 3, 2, 0.5), (4, 1), (5, 2, 3), (5, 4, 1, 1.0, 0),
+                     (6, 2, 0, 1, 3.5)):
+            for use in ("conv", "dot"):
+                close(signal.savgol_coeffs(*args, use=use), ss.savgol_coeffs(*args, use=use), 1e-9)
+        # SciPy loses half the digits here; the weights leave polynomials of the degree as they are.
+        powers = np.linspace(-1, 1, 51)[:, None] ** np.arange(10)
+        close(signal.savgol_coeffs(51, 9) @ powers, np.eye(10)[0], 1e-12)
+
+
+@pytest.mark.slow
+def test_smoothing_by_polynomials_is_scipys(rng):
+    x = rng.normal(size=(11, 2))
+    for mode in ("interp", "mirror", "nearest", "wrap", "constant"):
+        for args in ((5, 2), (7, 3, 1, 0.5), (4, 2), (1, 0)):
+            close(signal.savgol_filter(x, *args, axis=0, mode=mode, cval=2.0),
+                  ss.savgol_filter(x, *args, axis=0, mode=mode, cval=2.0))
+
+
+@pytest.mark.parametrize(("call", "match"), [
+    (lambda: signal.lfilter(np.eye(2), 1, np.ones(3)), "a vector with elements"),
+    (lambda: signal.sosfilt(np.ones((1, 5)), np.ones(3)), r"sections \[k, 6\]"),
+    (lambda: signal.filtfilt(np.ones(2), 1, np.ones(6)), "give a smaller padlen"),
+    (lambda: signal.filtfilt(np.ones(2), 1, np.ones(9), padtype="zeros"), "padtype 'zeros'"),
+    (lambda: signal.decimate(np.ones(9), 2, ftype="odd"), "ftype 'odd'"),
+    (lambda: signal.hilbert(np.ones(3) * 1j), "a real signal"),
+    (lambda: signal.resample(np.ones(3), 5, window=np.ones(4)), "each of 3 frequencies"),
+    (lambda: signal.savgol_coeffs(3, 3), "polyorder < window_length"),
+    (lambda: signal.savgol_filter(np.ones(3), 5, 1), "window_length 5 given for 3"),
+], ids=["lfilter", "sosfilt", "samples", "padtype", "ftype", "hilbert", "window", "polyorder",
+        "interp"])
+def test_refusals_of_filters(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()

@@ -5,6 +5,10 @@ from ..._src.base.util import submodule as _submodule
 from ..._src.scipy.signal.convolution import (
     convolve, convolve2d, correlate, correlate2d, correlation_lags, fftconvolve, oaconvolve
 )
+from ..._src.scipy.signal.filters import (
+    decimate, filtfilt, freqz, lfilter, lfilter_zi, sosfilt, sosfilt_zi, sosfiltfilt, sosfreqz
+)
+from ..._src.scipy.signal.resampling import hilbert, resample, savgol_coeffs, savgol_filter
 from ..._src.scipy.signal.spectral import (
     coherence, csd, detrend, istft, periodogram, spectrogram, stft, welch
 )
@@ -12,8 +16,10 @@ from ..._src.scipy.signal.windows import get_window
 
 __all__ = [
     "coherence", "convolve", "convolve2d", "correlate", "correlate2d", "correlation_lags", "csd",
-    "detrend", "fftconvolve", "get_window", "istft", "oaconvolve", "periodogram", "spectrogram",
-    "stft", "welch"
+    "decimate", "detrend", "fftconvolve", "filtfilt", "freqz", "get_window", "hilbert", "istft",
+    "lfilter", "lfilter_zi", "oaconvolve", "periodogram", "resample", "savgol_coeffs",
+    "savgol_filter", "sosfilt", "sosfilt_zi", "sosfiltfilt", "sosfreqz", "spectrogram", "stft",
+    "welch"
 ]
 
 _publish(__name__)

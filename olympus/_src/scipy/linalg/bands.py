@@ -53,8 +53,10 @@ def _batched(fun: Any, *xs: Any) -> Any:
 def _gathered(ab: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
     """ab[rows, columns], 0 for places beyond ab."""
     height, width = size_of(ab, -2), size_of(ab)
+    if 0 in (height, width):
+        return zeros(np.broadcast_shapes(rows.shape, columns.shape), ab.dtype)
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    values = ab[np.clip(rows, 0, height - 1), np.clip(columns, 0, max(width - 1, 0))]
+    values = ab[np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)]
     return where(inside, values, 0)
 
 

@@ -24,7 +24,8 @@ from ...types import dtypes
 from ...types.shape import canonical_axis, sequence, static_int
 from .windows import weights
 
-__all__ = ["coherence", "csd", "detrend", "istft", "periodogram", "spectrogram", "stft", "welch"]
+__all__ = ["coherence", "csd", "detrend", "extended", "istft", "periodogram", "spectrogram",
+           "stft", "welch"]
 
 
 # Trends ------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ _CUT = ("window", "nperseg", "noverlap", "nfft", "scaling")     # static paramet
 _SPECTRUM = (*_CUT, "detrend", "return_onesided", "axis")
 
 
-def _extended(name: str, x: Any, boundary: Any, half: int) -> Any:
+def extended(name: str, x: Any, boundary: Any, half: int) -> Any:
     """A signal continued beyond both ends by half a segment."""
     if boundary is None or half == 0:
         return x
@@ -246,7 +247,7 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
     x = _signal("stft", x, axis)
     onesided = _onesided("stft", return_onesided, x)
     plan = Segments("stft", window, nperseg, noverlap, nfft, _length("stft", x))
-    x = _extended("stft", x, boundary, plan.nperseg // 2)
+    x = extended("stft", x, boundary, plan.nperseg // 2)
     if padded:
         more = (plan.nperseg - _length("stft", x)) % plan.step % plan.nperseg
         x = concatenate([x, zeros((*typeof(x).shape[:-1], more), x.dtype)], -1)
