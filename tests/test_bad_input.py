@@ -59,6 +59,10 @@ NAMED = {   # how the message of a call begins: with the function called, not wi
     "apply_over_axes: func is 3": lambda: onp.apply_over_axes(3, onp.ones(2), 0),
     "fromfunction: function is 'ab'": lambda: onp.fromfunction("ab", (2,)),
     "mask_indices: mask_func is None": lambda: onp.mask_indices(3, None),
+    "stack: operand 0 is a NumPy array of dtype object": lambda: onp.stack(OBJECTS),
+    "roll: operand 1 ": lambda: onp.roll(onp.ones(3), None),
+    "arange: device_put: device 'ab' ": lambda: onp.arange(3, device="ab"),
+    "frompyfunc: func is None": lambda: onp.frompyfunc(None, 1, 1),
     "vectorize: pyfunc is None": lambda: onp.vectorize(None),
 }
 

@@ -384,7 +384,12 @@ def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeL
 
 def placed(name: str, x: Any, device: Any, out_sharding: Any) -> Any:
     """The array where it was asked for: on a device (or cut by a sharding), or as in a program."""
-    return constrain(name, x if device is None else device_put(x, device), out_sharding)
+    if device is not None:
+        try:
+            x = device_put(x, device)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return constrain(name, x, out_sharding)
 
 
 def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,

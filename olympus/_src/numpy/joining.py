@@ -54,9 +54,10 @@ __all__ = [
 def _sequence(name: str, arrays: Any) -> list[Any]:
     """The arrays of a list or tuple, or along the first axis of an array."""
     if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
-        if not arrays.shape:
-            raise TypeError(f"{name}: {typeof(arrays)} given; a sequence of arrays is required.")
-        arrays = unstack(arrays)
+        (stacked,) = array_args(name, arrays)
+        if not stacked.shape:
+            raise TypeError(f"{name}: {stacked.aval} given; a sequence of arrays is required.")
+        arrays = unstack(stacked)
     arrays = list(sequence(arrays, name, "arrays"))
     if not arrays:
         raise ValueError(f"{name}: no arrays given; Need at least one array to {name}.")

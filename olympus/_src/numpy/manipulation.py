@@ -655,7 +655,7 @@ _roll_by = fused(_roll, static=("shift", "axis"))
 def _shifts(shift: Any) -> list[Any]:
     several = isinstance(shift, (tuple, list))
     for s in shift if several else (shift,):
-        aval = typeof(s)
+        aval = operand("roll", s, 1).aval
         if dtypes.scalar_kind(aval.dtype) not in "iub" or aval.ndim > (0 if several else 1):
             raise TypeError(f"roll: shift {aval} given; an integer, or a vector or sequence of "
                             "integers, is required.")

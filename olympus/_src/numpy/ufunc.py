@@ -563,4 +563,5 @@ def frompyfunc(func: Callable[..., Array], /, nin: int, nout: int, *,
      [1 2 4]
      [1 3 9]]
     """
+    check_callable("frompyfunc", func=func)
     return ufunc(func, nin, nout, identity=identity)
