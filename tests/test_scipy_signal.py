@@ -260,6 +260,7 @@ def test_sections_there_and_back_are_scipys(rng):
         close(signal.sosfilt_zi(sos), ss.sosfilt_zi(sos))
         zi = rng.normal(size=(2, 2, 2))
         close(signal.sosfilt(sos, x, zi=zi), ss.sosfilt(sos, x, zi=zi))
+        close(olympus.jit(lambda x: signal.sosfiltfilt(sos, x))(x), ss.sosfiltfilt(sos, x), 2e-4)
         for padtype in ("odd", "even", "constant", None):
             close(signal.sosfiltfilt(sos, x, padtype=padtype),
                   ss.sosfiltfilt(sos, x, padtype=padtype), 2e-4)
@@ -351,6 +352,8 @@ def test_smoothing_by_polynomials_is_scipys(rng):
 @pytest.mark.parametrize(("call", "match"), [
     (lambda: signal.lfilter(np.eye(2), 1, np.ones(3)), "a vector with elements"),
     (lambda: signal.sosfilt(np.ones((1, 5)), np.ones(3)), r"sections \[k, 6\]"),
+    (lambda: signal.lfilter(np.ones(3), 1, np.ones((4, 2)), 0, np.ones((3, 2))), r"\(2, 2\)"),
+    (lambda: signal.sosfilt(np.ones((1, 6)), np.ones(3), zi=np.ones(2)), r"\(1, 2\)"),
     (lambda: signal.filtfilt(np.ones(2), 1, np.ones(6)), "give a smaller padlen"),
     (lambda: signal.filtfilt(np.ones(2), 1, np.ones(9), padtype="zeros"), "padtype 'zeros'"),
     (lambda: signal.decimate(np.ones(9), 2, ftype="odd"), "ftype 'odd'"),
@@ -358,8 +361,8 @@ def test_smoothing_by_polynomials_is_scipys(rng):
     (lambda: signal.resample(np.ones(3), 5, window=np.ones(4)), "each of 3 frequencies"),
     (lambda: signal.savgol_coeffs(3, 3), "polyorder < window_length"),
     (lambda: signal.savgol_filter(np.ones(3), 5, 1), "window_length 5 given for 3"),
-], ids=["lfilter", "sosfilt", "samples", "padtype", "ftype", "hilbert", "window", "polyorder",
-        "interp"])
+], ids=["lfilter", "sosfilt", "zi", "zi-sections", "samples", "padtype", "ftype", "hilbert",
+        "window", "polyorder", "interp"])
 def test_refusals_of_filters(call, match):
     with pytest.raises(ValueError, match=match):
         call()

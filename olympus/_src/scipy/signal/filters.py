@@ -59,6 +59,21 @@ def _sections(name: str, sos: Any, *xs: Any) -> list[Any]:
     return [sos / sos[:, 3:4], *rest]
 
 
+def _start(name: str, zi: list[Any], axis: int, shape: tuple[Any, ...], dtype: Any) -> Any:
+    """What is remembered at the start, with the axis of time last: zeros, or what is given."""
+    if not zi:
+        return zeros(shape, dtype)
+    given = typeof(zi[0])
+    if given.ndim == len(shape):
+        moved = moveaxis(zi[0], axis, -1)
+        if all(n in (1, m) for n, m in zip(typeof(moved).shape, shape)):
+            return broadcast_to(moved, shape)
+    wanted = list(shape[:-1])
+    wanted.insert(axis, shape[-1])
+    raise ValueError(f"{name}: zi {given} given; the shape {tuple(wanted)}, or 1 in place of some "
+                     "of its sizes, is required.")
+
+
 # Forwards ----------------------------------------------------------------------------------------
 
 def _recursive(b: Any, a: Any, x: Any, state: Any) -> tuple[Any, Any]:
@@ -114,7 +129,7 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
     axis = canonical_axis(axis, typeof(x).ndim, "lfilter")
     x = moveaxis(x, axis, -1)
     shape = (*typeof(x).shape[:-1], _size(b) - 1)
-    start = broadcast_to(moveaxis(state[0], axis, -1), shape) if state else zeros(shape, x.dtype)
+    start = _start("lfilter", state, axis, shape, x.dtype)
     y, end = _recursive(b, a, x, start) if feedback else _moving(b, x, start)
     y = moveaxis(y, -1, axis)
     return y if zi is None else (y, moveaxis(end, -1, axis))
@@ -146,11 +161,7 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
     axis = canonical_axis(axis, typeof(x).ndim, "sosfilt")
     x = moveaxis(x, axis, -1)
     shape = (_size(sos, 0), *typeof(x).shape[:-1], 2)
-    if state and typeof(state[0]).ndim != len(shape):
-        raise ValueError(f"sosfilt: zi {typeof(state[0])} given; an axis of sections before those "
-                         "of x is required.")
-    start = (broadcast_to(moveaxis(state[0], axis + 1, -1), shape) if state else
-             zeros(shape, x.dtype))
+    start = _start("sosfilt", state, axis + 1, shape, x.dtype)
     ends = []
     for section, z in zip(sos, start):
         x, end = _recursive(section[:3], section[3:], x, z)
@@ -289,9 +300,10 @@ def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | Non
     [0. 0. 1. 2. 1. 0. 0.]
     """
     if padlen is None and padtype is not None:
-        (given,) = _sections("sosfiltfilt", sos)
-        absent = [int(reductions.sum(given[:, k] == 0)) for k in (2, 5)]
-        padlen = 3 * (2 * _size(given, 0) + 1 - min(absent))
+        (checked,) = _sections("sosfiltfilt", sos)
+        given: Any = sos    # itself: a NumPy array has values under jit, too
+        absent = [int((given[:, k] == 0).sum()) for k in (2, 5)]
+        padlen = 3 * (2 * _size(checked, 0) + 1 - min(absent))
     return _sosfiltfilt(sos, x, axis=axis, padtype=padtype, padlen=padlen)
 
 
