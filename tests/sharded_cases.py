@@ -3,7 +3,9 @@
 Oracles are the same functions of unsharded arrays, NumPy, and the parts that each device holds.
 """
 
+import contextlib
 import copy
+import io
 import itertools
 import json
 import pickle
@@ -758,6 +760,35 @@ def case_parts_that_do_not_fit_are_refused_in_words():
     error(ValueError, "(4, 2); give another global_shape", lambda: local(on("x"), X, (8, 2)))
     error(ValueError, "must divide it", lambda: local(on("x"), np.ones((6, 2))))
     error(ValueError, "at least 2 axes", lambda: local(on("x", "y"), np.ones(4)))
+
+
+def case_pictures_show_which_device_holds_which_part():
+    def picture(shape, sharding, **how):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            olympus.debug.visualize_sharding(shape, sharding, **how)
+        return out.getvalue().splitlines()
+
+    small = {"scale": 0.1, "min_width": 5}
+    assert picture((4, 2), on("x", "y"), **small) == [
+        "┌───────┬───────┐", "│ CPU 0 │ CPU 1 │", "├───────┼───────┤", "│ CPU 2 │ CPU 3 │",
+        "├───────┼───────┤", "│ CPU 4 │ CPU 5 │", "├───────┼───────┤", "│ CPU 6 │ CPU 7 │",
+        "└───────┴───────┘"]
+    assert picture((4,), on("y", order=slice(None, None, -1)), **small) == [
+        "┌─────────────┬─────────────┐", "│ CPU 7,5,3,1 │ CPU 6,4,2,0 │",
+        "└─────────────┴─────────────┘"]
+    assert picture((2, 4), on("y"), **small)[1::2] == ["│ CPU 0,2,4,6 │", "│ CPU 1,3,5,7 │"]
+    assert picture((2, 4), on(), **small)[1] == "│ CPU 0,1,2,3,4,5,6,7 │"
+    x = olympus.jit(lambda x: x.T)(olympus.device_put(X, on("x")))
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        olympus.debug.visualize_array_sharding(x, **small)
+    assert out.getvalue().splitlines() == picture((2, 4), x.sharding, **small)
+    wide = picture((8, 800), on(None, ("x", "y")), max_width=80)
+    assert {len(line) for line in wide} == {73} and len(wide) == 12
+    error(ValueError, "one or two axes", lambda: picture((2, 2, 2), on("x")))
+    error(ValueError, "must divide it", lambda: picture((3, 2), on("x")))
+    error(TypeError, "color_map 'hot' given", lambda: picture((4, 2), on(), color_map="hot"))
+    error(TypeError, "compiled function's results", lambda: olympus.jit(
+        lambda x: olympus.debug.visualize_array_sharding(x))(X))
 
 
 CASES = [name for name in dict(globals()) if name.startswith("case_")]

@@ -19,6 +19,7 @@ import sharded_cases
 
 import olympus
 from olympus import lax
+from olympus._src.host.pictures import drawn, painter
 from olympus._src.transforms.assembly import held_parts
 from olympus.sharding import (
     AbstractMesh,
@@ -250,3 +251,11 @@ def test_parts_that_a_process_holds(devices, expected):
     rows = devices.split("/")
     places = [[i, j] for i, row in enumerate(rows) for j in range(len(row))]
     assert held_parts(places, [int(c) for row in rows for c in row], 0) == expected
+
+
+def test_pictures_in_colour_hold_the_same_text():
+    labels = {(0, 0): "a", (1, 0): "b"}
+    for color_map in (None, lambda number: (number, 0.5, 1.0, 1.0)):
+        coloured = drawn(labels, 3, 5, painter(color_map))
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == drawn(labels, 3, 5)
+        assert len(set(re.findall(r"48;2;[0-9;]*m", coloured))) == 2

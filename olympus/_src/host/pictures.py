@@ -1,0 +1,153 @@
+"""Pictures, in text, of which device holds which part of an array."""
+
+from __future__ import annotations
+
+import colorsys
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base import lib
+from ..base.typing import Array
+from ..core.trace import Tracer
+from ..lax.sharding import resolve_sharding
+from ..types.shape import Shape, canonical_shape, sequence
+from ..types.sharding import NamedSharding, Sharding
+
+__all__ = ["visualize_array_sharding", "visualize_sharding"]
+
+_LINES = 10             # of a square array's picture
+_WIDTH_OF_LINE = 2.5    # a line of a terminal is that many columns high
+
+
+def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool = True,
+                       scale: float = 1.0, min_width: int = 9, max_width: int = 80,
+                       color_map: Callable[[float], Sequence[float]] | None = None) -> None:
+    """Print which devices hold which part of an array of one or two axes, as boxes.
+
+    Args:
+      shape: of the array; its first axis goes down, an only one to the right.
+      sharding: how it is cut over devices.
+      use_color: in a terminal, give each part a colour.
+      scale: how large the picture is.
+      min_width: the least number of characters in a box, where `max_width` leaves room.
+      max_width: of the picture; boxes are never too narrow for what is in them.
+      color_map: from a number in [0, 1] to red, green and blue in [0, 1], as the colour maps of
+        matplotlib are; a choice of our own if None.
+
+    ValueError for arrays of other ranks.
+
+    >>> import olympus
+    >>> from olympus.sharding import NamedSharding, PartitionSpec as P
+    >>> mesh = olympus.make_mesh((1,), ("x",))
+    >>> olympus.debug.visualize_sharding((4,), NamedSharding(mesh, P("x")), scale=0.1)
+    ┌─────────┐
+    │  CPU 0  │
+    └─────────┘
+    """
+    what = "visualize_sharding"
+    shape = canonical_shape(sequence(shape, what, "shape"), what)
+    if len(shape) not in (1, 2):
+        raise ValueError(f"{what}: shape {shape} given; one or two axes are required; draw a part "
+                         "of the array, with indexing or sum.")
+    if color_map is not None and not callable(color_map):
+        raise TypeError(f"{what}: color_map {color_map!r:.40} given; a function of a number is "
+                        "required; matplotlib.colormaps[name] is one.")
+    if type(sharding) is not lib.GSPMDSharding:     # that is what XLA chose
+        sharding = resolve_sharding(what, sharding)
+    if type(sharding) is NamedSharding:
+        try:
+            sharding.check_compatible_aval(shape)
+        except ValueError as error:
+            raise ValueError(f"{what}: {error}") from None
+    labels, rows, columns = _grid(shape, sharding)
+    paint = painter(color_map) if use_color and sys.stdout.isatty() else None
+    print(drawn(labels, *_box_size(shape, labels, rows, columns, scale, min_width,
+                                            max_width), paint))
+
+
+def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
+    """Print which devices hold which part of an array of one or two axes, as boxes.
+
+    Args:
+      arr: the array; not within jit, where XLA has not decided yet.
+      **kwargs: as of `visualize_sharding`.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> olympus.debug.visualize_array_sharding(onp.ones((2, 2)), scale=0.1)
+    ┌─────────┐
+    │  CPU 0  │
+    └─────────┘
+    """
+    if isinstance(arr, Tracer) or not hasattr(arr, "sharding"):
+        raise TypeError(f"visualize_array_sharding: {arr!r:.60} of type {type(arr).__name__} given;"
+                        " an array on devices is required; within jit, XLA decides later: draw the "
+                        "compiled function's results, or its output_shardings.")
+    visualize_sharding(arr.shape, arr.sharding, **kwargs)
+
+
+def _grid(shape: Shape, sharding: Any) -> tuple[dict[tuple[int, int], str], int, int]:
+    """What is in each box, by row and column, and the numbers of those."""
+    held: dict[tuple[int, int], list[Any]] = {}
+    for device, index in sharding.devices_indices_map(shape).items():
+        row, column = (0, *[s.start for s in index])[-2:]
+        held.setdefault((row, column), []).append(device)
+    rows, columns = [{start: n for n, start in enumerate(sorted(set(starts)))}
+                     for starts in zip(*held, strict=True)]
+    return ({(rows[i], columns[j]): _label(found) for (i, j), found in held.items()}, len(rows),
+            len(columns))
+
+
+def _label(devices: Sequence[Any]) -> str:
+    return f"{devices[0].platform.upper()} {','.join(str(d.id) for d in devices)}"
+
+
+def _box_size(shape: Shape, labels: Any, rows: int, columns: int, scale: float, min_width: int,
+              max_width: int) -> tuple[int, int]:
+    """The height and width within a box: as the array's proportions are, as far as there is room"""
+    proportion = min(shape[1] / shape[0], 8) if len(shape) == 2 and shape[0] else 1
+    lines = _LINES * scale
+    width = round(lines * _WIDTH_OF_LINE * proportion / columns)
+    room = (max_width - 1) // columns - 1       # each box has one border of its own
+    least = max(len(label) for label in labels.values()) + 2
+    height = 1 if len(shape) == 1 else max(1, round(lines / rows))
+    return height, max(least, min(max(width, min_width), room))
+
+
+def drawn(labels: dict[tuple[int, int], str], height: int, width: int,
+          paint: Callable[[str, float], str] | None = None) -> str:
+    """Boxes with labels in their middle, by row and column.
+
+    >>> print(drawn({(0, 0): "a", (0, 1): "b"}, 1, 3))
+    ┌───┬───┐
+    │ a │ b │
+    └───┴───┘
+    """
+    rows, columns = [max(where) + 1 for where in zip(*labels, strict=True)]
+    edge = "─" * width
+    lines = ["┌" + "┬".join([edge] * columns) + "┐"]
+    for i in range(rows):
+        if i:
+            lines.append("├" + "┼".join([edge] * columns) + "┤")
+        for line in range(height):
+            cells = []
+            for j in range(columns):
+                text = labels.get((i, j), "") if line == (height - 1) // 2 else ""
+                cell = text.center(width)
+                cells.append(cell if paint is None else
+                             paint(cell, (i * columns + j) / max(rows * columns - 1, 1)))
+            lines.append("│" + "│".join(cells) + "│")
+    lines.append("└" + "┴".join([edge] * columns) + "┘")
+    return "\n".join(lines)
+
+
+def painter(color_map: Callable[[float], Sequence[float]] | None) -> Callable[[str, float], str]:
+    """What gives text a terminal's background colour, for a number in [0, 1]."""
+    def paint(text: str, number: float) -> str:
+        found = colorsys.hsv_to_rgb(number * 5 / 6, 0.6, 0.9) if color_map is None else (
+            color_map(number))
+        red, green, blue = [round(255 * c) for c in tuple(found)[:3]]
+        ink = 30 if 3 * red + 6 * green + blue > 1275 else 97     # black on what is light
+        return f"\x1b[{ink};48;2;{red};{green};{blue}m{text}\x1b[0m"
+
+    return paint
