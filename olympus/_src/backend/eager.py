@@ -63,7 +63,7 @@ def scalar(aval: Any, number: Any) -> Any:
     C++ puts Python numbers on the device in each call (4 us); here the last few thousand are kept.
     """
     kind = type(number)
-    # 0.0 and -0.0 are equal, NaN is not. `numpy.eager` looks numbers up by the same key.
+    # 0.0 and -0.0 are equal, NaN is not. All that look numbers up do so by the same key.
     same = kind is int or (kind is float and (number == number or number is np.nan))
     key = aval, kind, (number or repr(number)) if same else bit_key(number), default_device.value
     found = scalars.get(key)
@@ -81,6 +81,10 @@ def placed(literal: Any) -> Any:
     if type(literal) is not Literal:
         return literal
     aval, number = literal.aval, literal.val
+    if type(number) is float or type(number) is int:
+        found = scalars.get((aval, type(number), number or repr(number), default_device.value))
+        if found is not None:
+            return found
     kind = _KINDS.get(dtypes.scalar_kind(aval.dtype))
     return scalar(aval, number if kind is None or type(number) is kind else kind(number))
 

@@ -71,10 +71,10 @@ class Call(Higher):
         nonzero = tuple([type(t) is not Zero for t in tangents])
         split, nonzero_out = linearize_program(olympuspr, nonzero)
         outs = _apply_split(self, tape, split, primals, active, params)
-        avals = olympuspr.out_avals
-        rest = iter(outs[len(avals):])
-        return outs[:len(avals)], [next(rest) if nz else Zero(a.to_tangent_aval())
-                                   for nz, a in zip(nonzero_out, avals, strict=True)]
+        count = len(nonzero_out)
+        rest = iter(outs[count:])
+        return outs[:count], [next(rest) if nz else Zero(v.aval.to_tangent_aval())
+                              for nz, v in zip(nonzero_out, olympuspr.outvars, strict=True)]
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:

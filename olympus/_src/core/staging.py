@@ -121,7 +121,9 @@ class StagingTrace(Trace):
             where = self.where or _user_frame()
         if prim.multiple_results:
             for body in prim.bodies(params):
-                self.height = max(self.height, _height(body))
+                height = (body.olympuspr if type(body) is ClosedOlympuspr else body).height
+                if height > self.height:
+                    self.height = height
             outs = [Var(aval) for aval in result]
             self.eqns.append(OlympusprEqn(prim, ins, outs, params, effects, where, ctx.eqn))
             return [made(self, v) for v in outs]
@@ -211,11 +213,6 @@ def recorder(trace: Any) -> StagingTrace | None:
 def is_recorded(trace: Any) -> bool:
     """Whether what the trace does ends in a program; else it ends in values."""
     return recorder(trace) is not None
-
-
-def _height(program: Any) -> int:
-    """How deep an open or closed program nests."""
-    return (program.olympuspr if type(program) is ClosedOlympuspr else program).height
 
 
 def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],

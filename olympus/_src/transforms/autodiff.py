@@ -112,8 +112,8 @@ def linearize_flat(fun: Callable[..., list[Any]], primals: Sequence[Any], avals:
     """Results of a flat function at the primals, and its derivative there as a program."""
     parent = ctx.trace
     tape = TapeTrace(parent)
-    t_avals = [a.to_tangent_aval() for a in avals]
-    tangents = [Zero(a) if is_float0(a) else tape.new_input(a) for a in t_avals]
+    tangents = [Zero(t) if is_float0(t) else tape.new_input(t)
+                for a in avals for t in (a.to_tangent_aval(),)]
     ctx.trace = tape
     try:
         outs, out_tangents = jvp_flat(under("jvp", fun), primals, tangents)
@@ -140,7 +140,10 @@ def instantiate(x: Any, aval: Any) -> Any:
     weakly typed as the primal."""
     if type(x) is Zero:
         return zeros_of(x.aval)
-    x = as_typed(result_array(x), aval)
+    if type(x) is Literal:
+        x = result_array(x)
+    if aval.tagged:
+        x = as_typed(x, aval)
     have = typeof(x)
     return x if have.weak_type == aval.weak_type else cast(
         x, have.update(weak_type=aval.weak_type))
