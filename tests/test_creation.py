@@ -135,3 +135,12 @@ def test_likenesses_need_a_shape_and_a_dtype_only():
 
 def test_one_hot_of_a_list():
     np.testing.assert_array_equal(nn.one_hot([0, 1], 2), np.eye(2))
+
+
+def test_out_sharding_may_be_the_one_that_the_type_of_an_unspread_array_has():
+    x = onp.ones(3)
+    s = olympus.typeof(x).sharding
+    for make in (lambda: onp.zeros(3, out_sharding=s), lambda: onp.arange(3, out_sharding=s),
+                 lambda: onp.reshape(x, (3,), out_sharding=s),
+                 lambda: olympus.random.normal(olympus.random.key(0), (3,), out_sharding=s)):
+        assert make().shape == olympus.jit(make)().shape == (3,)

@@ -363,8 +363,8 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
 
 
 def constrain(what: str, x: Any, sharding: Any) -> Any:
-    """One array, spread as demanded; itself if `sharding` is None."""
-    if sharding is None:
+    """One array, spread as demanded; itself if `sharding` is None, or of an array of no mesh."""
+    if sharding is None or (type(sharding) is NamedSharding and sharding.mesh.empty):
         return x
     if not (type(sharding) is NamedSharding and sharding.mesh.explicit_axes):
         sharding = resolve_sharding(what, sharding)
