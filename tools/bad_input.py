@@ -92,7 +92,8 @@ LEGAL: dict[str, Any] = {
     "safe", "from_": np.int8, "to": np.int16, "kind": None, "stable": True, "order": None, "m": 2,
     "shift": 1, "kth": 1, "ord": None, "method": None, "minlength": 0, "total_repeat_length": 4,
     "repeats": 2, "obj": 0, "choices": [I, I], "func1d": _add, "func": _add, "fun": _add,
-    "f": _add, "body_fun": lambda i, x: x, "data": 3, "seed": 0, "impl": None, "num_keys": 1,
+    "f": _add, "pyfunc": _add, "body_fun": lambda i, x: x, "data": 3, "seed": 0, "impl": None,
+    "num_keys": 1,
     "limit_indices": (2, 2), "start_indices": (0, 0), "strides": (1, 1), "start_index": 0,
     "limit_index": 2, "stride": 1, "slice_size": 1, "slice_sizes": (1, 1), "padding_config":
     ((0, 1, 0), (0, 0, 0)), "dimension_numbers": (((1,), (0,)), ((), ())), "fft_type": "fft",
