@@ -32,12 +32,13 @@ from ...types.shape import static_int
 from .family import Special, apply, inside, log1p, operands
 from .gammas import gammaln_above
 
-__all__ = ["beta_inverse", "betainccinv", "betaincinv", "gammainccinv", "gammaincinv", "lambertw"]
+__all__ = ["beta_inverse", "betainccinv", "betaincinv", "gammainccinv", "gammaincinv", "lambertw",
+           "rough_quantile"]
 
 _STEPS = 60
 
 
-def _quantile(p: Any) -> Any:
+def rough_quantile(p: Any) -> Any:
     """About that of the normal distribution for p <= 1/2 (Abramowitz and Stegun 26.2.22)."""
     t = sqrt(-2.0 * log(p))
     return (2.30753 + 0.27061 * t) / (1.0 + 0.99229 * t + 0.04481 * t * t) - t
@@ -58,7 +59,7 @@ def gamma_inverse(tol: float, a: Any, p: Any, q: Any) -> Any:
     legal = (a > 0.0) & (a < math.inf) & (p > 0.0) & (q > 0.0)
     lower = p <= q
     a, target = inside(legal, a, 1.0), inside(legal, minimum(p, q), 0.5)
-    z = where(lower, 1.0, -1.0) * _quantile(target)
+    z = where(lower, 1.0, -1.0) * rough_quantile(target)
     # Wilson and Hilferty's cube; below it x**a >= p Γ(a+1), which is a bound.
     cube = 1.0 - 1.0 / (9.0 * a) + z / (3.0 * sqrt(a))
     bound = (log(inside(legal & lower, p, 0.5)) + gammaln_above(a + 1.0)) / a
@@ -90,7 +91,7 @@ def beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
     swap = p > q
     k, l = inside(legal, where(swap, b, a), 1.0), inside(legal, where(swap, a, b), 1.0)
     target = inside(legal, minimum(p, q), 0.5)
-    z = _quantile(target)
+    z = rough_quantile(target)
     # The logit has about the variance 1/a + 1/b; of small a the power x**a / (a B) is better.
     normal = log(k / l) + z * sqrt(1.0 / k + 1.0 / l)
     log_beta = gammaln_above(k) + gammaln_above(l) - gammaln_above(k + l)

@@ -9,7 +9,9 @@ from ...loops.while_loop import fori_loop
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, expm1, floor, log, log1p
 from ...numpy.ufuncs import maximum, minimum
-from ...random import counts, discrete, trials
+from ...random import counts, discrete, from_gamma, trials, urns
+from ...random.continuous import subkeys
+from ...random.keys import typed
 from ..special.entropy import xlog1py, xlogy
 from ..special.gammas import betainc, betaln, gammainc, gammaincc
 from .distribution import Discrete, published
@@ -122,6 +124,10 @@ class Betabinom(Discrete):
 
     def logpmf(self, k: Any, n: Any, a: Any, b: Any) -> Any:
         return (betaln(k + a, n - k + b) - betaln(a, b) - betaln(k + 1.0, n - k + 1.0) - log1p(n))
+
+    def draw(self, key: Any, shape: Any, dtype: Any, n: Any, a: Any, b: Any) -> Any:
+        first, second = subkeys(typed(key))
+        return trials.binomial(second, n, from_gamma.beta(first, a, b, shape, dtype), shape, dtype)
 
     def mean(self, n: Any, a: Any, b: Any) -> Any:
         return n * (a / (a + b))
@@ -283,6 +289,9 @@ class Hypergeom(Discrete):
     def var(self, M: Any, n: Any, N: Any) -> Any:
         share = n / M
         return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
+
+    def draw(self, key: Any, shape: Any, dtype: Any, M: Any, n: Any, N: Any) -> Any:
+        return urns.hypergeometric(key, n, M - n, N, shape)
 
 
 def _log_choose(n: Any, k: Any) -> Any:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -103,6 +104,8 @@ class Distribution:
 class Continuous(Distribution):
     """Given are `logpdf` and `cdf`, or better also `sf` and `ppf`."""
 
+    near: Any = None        # near(rising, q, *params): about where the quantile is
+
     def pdf(self, x: Any, *params: Any) -> Any:
         return exp(self.logpdf(x, *params))
 
@@ -128,12 +131,14 @@ class Continuous(Distribution):
     def ppf(self, q: Any, *params: Any) -> Any:
         if type(self).quantile is not Continuous.quantile:
             return self.quantile(log(q), log1p(-q), *params)
-        return invert(self.cdf, self.pdf, True, q, self.bounds(*params), params)
+        return invert(self.cdf, self.pdf, True, q, self.bounds(*params), params,
+                      partial(self.near, True) if self.near else None)
 
     def isf(self, q: Any, *params: Any) -> Any:
         if type(self).quantile is not Continuous.quantile:
             return self.quantile(log1p(-q), log(q), *params)
-        return invert(self.sf, self.pdf, False, q, self.bounds(*params), params)
+        return invert(self.sf, self.pdf, False, q, self.bounds(*params), params,
+                      partial(self.near, False) if self.near else None)
 
     def bounds(self, *params: Any) -> tuple[Any, Any]:
         """Between which numbers quantiles are looked for."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...lax.special.classical import lgamma
 from ...numpy.conditions import where
 from ...numpy.constants import euler_gamma
 from ...numpy.elementary import exp, expm1, log, sqrt
 from ...numpy.trigonometry import arctan, arctan2, tan
+from ...numpy.ufuncs import maximum
 from ...random import continuous as samplers
 from ...random import from_gamma
 from ...random import gamma as gamma_samplers
 from ..special.entropy import xlogy
 from ..special.gammas import betainc, betaln, digamma, gammainc, gammaincc, gammaln
+from ..special.inverses import rough_quantile
 from ..special.normal import erf, erfc, erfinv, log_ndtr, ndtr, ndtri
 from .distribution import ByLogCdf, ByLogSf, Continuous, published
 from .kernels import (
@@ -61,7 +64,8 @@ class Expon(ByLogSf):
 class Gamma(Continuous):
     name, title, low = "gamma", "gamma distribution", 0.0
     about = """The density is x**(a-1) exp(-x) / Gamma(a) for x >= 0. Probabilities are incomplete
-    gamma functions (DLMF 8.2), quantiles are found by Newton's method within a bracket."""
+    gamma functions (DLMF 8.2), quantiles are found by Newton's method within a bracket, from
+    about where the cube root is normal (Wilson and Hilferty 1931)."""
     parameters, words, sample = ("a",), ("a: shape, > 0.",), (2.0,)
     shown = "0.335 -1.095 0.442 -0.816 0.558 -0.584 0.961 2.693 2.000 2.000 1.414 1.577"
 
@@ -79,6 +83,15 @@ class Gamma(Continuous):
 
     def logsf(self, x: Any, a: Any) -> Any:
         return log_gamma_sf(x, a)
+
+    def near(self, rising: bool, q: Any, a: Any) -> Any:
+        z = rough_quantile(where(q > 0.5, 1.0 - q, q))
+        z = where((q > 0.5) == rising, -z, z)
+        cube = 1.0 - 1.0 / (9.0 * a) + z / (3.0 * sqrt(a))
+        # Next to 0 the probability is the power x**a / Gamma(a+1), of which p**(1/a) has the size.
+        p = q if rising else 1.0 - q
+        power = exp((log(where(p > 0, p, 0.5)) + lgamma(a + 1.0)) / a)
+        return where((cube > 0.3) | (a > 100.0) | (p > 0.5), a * maximum(cube, 0.01) ** 3, power)
 
     def mean(self, a: Any) -> Any:
         return a
@@ -117,6 +130,12 @@ class Chi2(Continuous):
 
     def logsf(self, x: Any, df: Any) -> Any:
         return log_gamma_sf(0.5 * x, 0.5 * df)
+
+    def ppf(self, q: Any, df: Any) -> Any:
+        return 2.0 * _gamma.ppf(q, 0.5 * df)
+
+    def isf(self, q: Any, df: Any) -> Any:
+        return 2.0 * _gamma.isf(q, 0.5 * df)
 
     def mean(self, df: Any) -> Any:
         return df
@@ -370,6 +389,12 @@ class Maxwell(Continuous):
 
     def logsf(self, x: Any) -> Any:
         return log_gamma_sf(0.5 * x * x, 1.5 + 0.0 * x)
+
+    def ppf(self, q: Any) -> Any:
+        return sqrt(2.0 * _gamma.ppf(q, 1.5 + 0.0 * q))
+
+    def isf(self, q: Any) -> Any:
+        return sqrt(2.0 * _gamma.isf(q, 1.5 + 0.0 * q))
 
     def mean(self) -> Any:
         return math.sqrt(8.0 / math.pi)

@@ -82,8 +82,8 @@ def _search(above: Callable[..., tuple[Any, Any, Any]], low: Any, high: Any, sta
     return while_loop(lambda state: any_of(~state[3]), narrowed, first)[2]
 
 
-@partial(custom_jvp, nondiff_argnums=(0, 1, 2))
-def _inverse(fun: Any, density: Any, rising: bool, q: Any, low: Any, high: Any,
+@partial(custom_jvp, nondiff_argnums=(0, 1, 2, 3))
+def _inverse(fun: Any, density: Any, rising: bool, near: Any, q: Any, low: Any, high: Any,
              params: tuple) -> Any:
     def above(x: Any, q: Any, *params: Any) -> tuple[Any, Any, Any]:
         y = fun(x, *params)
@@ -99,13 +99,17 @@ def _inverse(fun: Any, density: Any, rising: bool, q: Any, low: Any, high: Any,
     one_sided = (low >= 0) | (high <= 0)
     unbounded = (abs(low) > 1e4) | (abs(high) > 1e4)
     start = where(unbounded, _halfway(low, high), 0.5 * (low + high))
+    if near is not None:
+        guess = near(q, *params)
+        start = where((guess > low) & (guess < high), guess, start)
     return _search(above, low, high, start, (q, *params))
 
 
 @_inverse.defjvp
-def _inverse_jvp(fun: Any, density: Any, rising: bool, primals: Any, tangents: Any) -> Any:
+def _inverse_jvp(fun: Any, density: Any, rising: bool, near: Any, primals: Any,
+                 tangents: Any) -> Any:
     q, low, high, params = primals
-    x = _inverse(fun, density, rising, q, low, high, params)
+    x = _inverse(fun, density, rising, near, q, low, high, params)
     t = tangents[0]
     if params:
         t = t - jvp(lambda *params: fun(x, *params), params, tangents[3])[1]
@@ -113,7 +117,7 @@ def _inverse_jvp(fun: Any, density: Any, rising: bool, primals: Any, tangents: A
 
 
 def invert(fun: Callable[..., Any], density: Callable[..., Any], rising: bool, q: Any,
-           bounds: tuple[Any, Any], params: tuple[Any, ...]) -> Any:
+           bounds: tuple[Any, Any], params: tuple[Any, ...], near: Any = None) -> Any:
     """x with fun(x, *params) = q, to the last place where `fun` is; differentiable.
 
     Args:
@@ -121,8 +125,9 @@ def invert(fun: Callable[..., Any], density: Callable[..., Any], rising: bool, q
       density: the derivative of the distribution function.
       q: probabilities between 0 and 1, which are neither.
       bounds: between which x is.
+      near: near(q, *params) is where to begin, if it is between those; None is in the middle.
     """
-    return _inverse(fun, density, rising, q, *bounds, tuple(params))
+    return _inverse(fun, density, rising, near, q, *bounds, tuple(params))
 
 
 def least(holds: Callable[..., Any], q: Any, low: Any, high: Any, params: tuple[Any, ...]) -> Any:

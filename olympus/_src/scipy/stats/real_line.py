@@ -13,7 +13,7 @@ from ...numpy.elementary import exp, log, log1p, sqrt
 from ...numpy.trigonometry import arctan2, sin, tan
 from ...numpy.ufuncs import minimum
 from ...random import continuous as samplers
-from ...random import from_gamma
+from ...random import directions, from_gamma
 from ...random import gamma as from_gamma_samples
 from ...random.continuous import subkeys
 from ...random.keys import typed
@@ -340,6 +340,9 @@ class Vonmises(Continuous):
 
     cdf = None      # it has no closed form
     mean = None
+
+    def draw(self, key: Any, shape: Any, dtype: Any, kappa: Any) -> Any:
+        return directions.vonmises(key, 0.0, kappa, shape, dtype)
 
 
 def _power(x: Any, beta: Any) -> Any:
