@@ -298,3 +298,9 @@ def test_derivatives_at_special_points():
     assert float(grad(lambda x: elementary.logaddexp(x, 0.0))(-np.inf)) == 0.0
     assert float(grad(trigonometry.sinc)(0.0)) == 0.0
     np.testing.assert_allclose(grad(grad(trigonometry.sinc))(0.0), -np.pi**2 / 3, rtol=1e-5)
+
+
+@pytest.mark.parametrize("decimals", [-1, 1, 3])
+def test_rounded_numbers_are_numpys_to_the_last_bit(decimals):
+    x = np.float32(10) * np.random.default_rng(0).normal(size=1000).astype(np.float32)
+    assert (np.asarray(onp.round(x, decimals)) == np.round(x, decimals)).all()

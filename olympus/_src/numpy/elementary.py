@@ -35,7 +35,7 @@ from ..lax.bits import (
     shift_right_arithmetic,
     shift_right_logical,
 )
-from ..lax.comparison import eq, ge, gt, lt, ne
+from ..lax.comparison import clamp, eq, ge, gt, lt, ne
 from ..lax.convert import bitcast_convert_type
 from ..lax.families import add
 from ..lax.transcendental import logistic
@@ -512,8 +512,12 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     if magnitude > 308:
         raise ValueError(f"round: decimals {decimals} given; -308 to 308 is required.")
     factor = scalar(10.0 ** magnitude, wide)
-    there, back = (mul, div) if decimals > 0 else (div, mul)
-    return convert(back(_nearest_even(there(wide, factor)), factor), x.dtype, x.aval.weak_type)
+    # A division by what XLA knows for one number is a product with its rounded reciprocal to it.
+    divisor = clamp(factor, wide, factor)
+    scaled = mul(wide, factor) if decimals > 0 else div(wide, divisor)
+    there = _nearest_even(scaled)
+    return convert(div(there, divisor) if decimals > 0 else mul(there, factor), x.dtype,
+                   x.aval.weak_type)
 
 
 def _round_integer(x: Any, unit: int) -> Any:
