@@ -747,6 +747,12 @@ def case_parts_that_do_not_fit_are_refused_in_words():
     error(ValueError, "without a mesh", lambda: made((4, 2), P("x"), lambda i: X[i]))
     error(TypeError, "outside of jit", lambda: olympus.jit(
         lambda x: made((4, 2), on("x"), lambda i: x[i]))(X))
+    for bad in (None, ["a"], np.zeros(2, olympus.float0)):
+        error(TypeError, "data_callback returned", lambda bad=bad: made(
+            (8,), on("x"), lambda i: bad))
+    gone = olympus.device_put(X, on("x")).addressable_shards[0].data
+    gone.delete()
+    error(RuntimeError, "was deleted", lambda: of((4, 2), on("x"), [gone]))
     error(ValueError, "there is none on", lambda: of((4, 2), on("x", "y"), parts[:5]))
     error(ValueError, "is the second one on", lambda: of((4, 2), on("x", "y"), parts[:1] * 8))
     error(ValueError, "float32[1, 1]; float32[2, 1] is required", lambda: of(

@@ -73,6 +73,9 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding,
                             "value is required; call this outside of jit and other transforms.")
         if not isinstance(part, lib.Array) and type(part) not in HOLDERS:
             part = np.asarray(part)
+            if part.dtype.kind in "OSUMm" or dtypes.is_float0(part.dtype):
+                raise TypeError(f"{what}: data_callback returned {made[key]!r:.60} for {index}; "
+                                "an array of numbers or bools, or of keys, is required.")
         placed.append(device_put(part, make_single_device_sharding(device, memory_kind=kind)))
     return _assembled(what, shape, sharding, placed, dtype)
 
@@ -114,7 +117,8 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         if type(stored(x)) is not lib.ArrayImpl:
             raise TypeError(f"{what}: arrays[{i}] is {x!r:.60} of type {type(x).__name__}; an "
                             "array on a device is required; put it there with device_put.")
-        found = device_tuple(stored(x).sharding)
+        lib.check_alive(what, stored(x))
+        found = list(device_tuple(stored(x).sharding))
         if len(found) > 1:
             raise ValueError(f"{what}: arrays[{i}] is on {len(found)} devices; one is required; "
                              "take the parts with addressable_shards.")
@@ -169,7 +173,7 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: ArrayLike
         raise TypeError(f"{what}: local_data is {local_data}; an array with a value is required; "
                         "call this outside of jit and other transforms.")
     data = numpy_value(local_data) if type(local_data) is lib.ArrayImpl else np.asarray(local_data)
-    sharding = _resolved(what, sharding)
+    sharding = resolve_sharding(what, sharding)
     if type(sharding) is NamedSharding and len(sharding.spec) > data.ndim:
         sharding.check_compatible_aval(data.shape)      # raises: it has too few axes
     counts = lib.tile_counts(sharding._to_xla_hlo_sharding(data.ndim), data.ndim)
@@ -227,15 +231,9 @@ def held_parts(places: Sequence[Sequence[int]], owners: Sequence[int], process: 
     return found
 
 
-def _resolved(what: str, sharding: Any) -> Any:
-    if type(sharding) is lib.GSPMDSharding:     # what XLA chose for a result
-        return sharding
-    return resolve_sharding(what, sharding)
-
-
 def _own_parts(what: str, shape: Shape, sharding: Any) -> tuple[Any, dict[Any, Index]]:
     """The sharding with its devices, and which part each of those of this process holds."""
-    sharding = _resolved(what, sharding)
+    sharding = resolve_sharding(what, sharding)
     try:
         if type(sharding) is NamedSharding:
             sharding.check_compatible_aval(shape)
