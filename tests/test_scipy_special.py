@@ -299,3 +299,11 @@ def test_numbers_and_arrays_are_operands_together_while_tracing(name):
     for i in range(count):
         out = olympus.eval_shape(lambda x: fun(*[x if j == i else 0.5 for j in range(count)]), x)
         assert olympus.tree.leaves(out)[0].shape == (3,)
+
+
+@pytest.mark.slow
+def test_inverses_of_incomplete_gamma_functions_at_the_smallest_probabilities():
+    p, a = np.array([1e-300, 1e-250, 1e-200, 1e-8]), np.array([[0.5], [1.0], [2.2], [50.0]])
+    with olympus.enable_x64(True):
+        np.testing.assert_allclose(special.gammainccinv(a, p), sp.gammainccinv(a, p), rtol=1e-10)
+        np.testing.assert_allclose(special.gammaincinv(a, p), sp.gammaincinv(a, p), rtol=1e-10)

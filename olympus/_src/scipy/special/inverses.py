@@ -36,6 +36,7 @@ __all__ = ["beta_inverse", "betainccinv", "betaincinv", "gammainccinv", "gammain
            "rough_quantile"]
 
 _STEPS = 60
+_LEAST = 1e-305
 
 
 def rough_quantile(p: Any) -> Any:
@@ -46,12 +47,14 @@ def rough_quantile(p: Any) -> Any:
 
 def _newton(value: Any, slope: Any, p: Any, sign: float, u: Any, old: Any) -> tuple[Any, Any]:
     """(whether to go on, the next u): ln value = ln p, where ln value rises with sign u."""
-    safe = maximum(value, 1e-300)
-    step = sign * log(safe / p) * safe / maximum(slope, 1e-300)
+    safe = maximum(value, _LEAST)
+    step = sign * log(safe / p) * safe / maximum(slope, _LEAST)
     # Towards the smaller probabilities a step may be too long.
     step = minimum(step, 2.0) if sign > 0 else maximum(step, -2.0)
-    moved = where(value < 1e-290, u + 2.0 * sign, u - step)     # where it underflows: onwards
-    return (absolute(step) > 1e-15 * (1.0 + absolute(u))) & (moved != old), moved
+    # Where it underflows: onwards, by less than what may have led there, lest that be repeated.
+    lost = value < _LEAST
+    moved = where(lost, u + 0.25 * sign, u - step)
+    return lost | (absolute(step) > 1e-15 * (1.0 + absolute(u))) & (moved != old), moved
 
 
 def gamma_inverse(tol: float, a: Any, p: Any, q: Any) -> Any:
