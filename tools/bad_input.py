@@ -158,7 +158,13 @@ IMAGE, KERNEL = np.ones((1, 2, 5, 5), np.float32), np.ones((3, 2, 2, 2), np.floa
 RAGGED = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 HEADS = np.ones((3, 2, 4), np.float32)
 CPU = olympus.devices()[0]
+DEVICE = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
 OWN: dict[str, dict[str, Any]] = {
+    "olympus.make_array_from_callback": {"shape": (3, 3), "sharding": DEVICE,
+                                         "data_callback": lambda index: F[index]},
+    "olympus.make_array_from_single_device_arrays": {
+        "shape": (3, 3), "sharding": DEVICE, "arrays": [olympus.numpy.asarray(F)]},
+    "olympus.make_array_from_process_local_data": {"sharding": DEVICE, "local_data": F},
     "lax.after_all": {"operands": (lax.create_token(),)},
     "numpy.geomspace": {"start": 1, "stop": 3},
     "lax.composite": {"decomposition": _add, "name": "bad.input"},
