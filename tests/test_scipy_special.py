@@ -302,8 +302,11 @@ def test_numbers_and_arrays_are_operands_together_while_tracing(name):
 
 
 @pytest.mark.slow
-def test_inverses_of_incomplete_gamma_functions_at_the_smallest_probabilities():
+def test_inverses_of_incomplete_functions_at_the_smallest_probabilities():
     p, a = np.array([1e-300, 1e-250, 1e-200, 1e-8]), np.array([[0.5], [1.0], [2.2], [50.0]])
     with olympus.enable_x64(True):
         np.testing.assert_allclose(special.gammainccinv(a, p), sp.gammainccinv(a, p), rtol=1e-10)
         np.testing.assert_allclose(special.gammaincinv(a, p), sp.gammaincinv(a, p), rtol=1e-10)
+        p, a = np.array([1e-250, 1e-100, 1e-15, 0.1]), np.array([[1.0], [2.2], [50.0], [1e3]])
+        x = special.betaincinv(a, 2.0, p)
+        np.testing.assert_allclose(sp.betainc(a, 2.0, np.asarray(x)), p + 0.0 * a, rtol=1e-10)

@@ -101,7 +101,8 @@ def beta_inverse(tol: float, a: Any, b: Any, p: Any, q: Any) -> Any:
     power = (log(target * k) + log_beta) / k
     low = minimum(power, -0.1)
     bound = where(power < -0.1, low - log1p(-exp(low)), 0.0)
-    u = where(k >= 1.0, maximum(normal, bound), bound)
+    # Far out Newton's steps down from the normal one would be too many.
+    u = where((k >= 1.0) & ((target > 1e-12) | (k > 100.0)), maximum(normal, bound), bound)
 
     def step(i: Any, state: Any, constants: Any) -> Any:
         (u, old), (k, l, target) = state, constants
