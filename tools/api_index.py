@@ -55,7 +55,10 @@ def signature(value: Any) -> str:
         return ""
     bare = [p.replace(annotation=p.empty) for p in found.parameters.values()]
     text = str(found.replace(parameters=bare, return_annotation=found.empty))
-    return OBJECT.sub("…", MEMBER.sub(r"\1", CLASS.sub(r"\1", text)))
+    text = MEMBER.sub(r"\1", CLASS.sub(r"\1", text))
+    while OBJECT.search(text):      # the innermost first: a function's name may have <locals>
+        text = OBJECT.sub("…", text)
+    return text
 
 
 def summary(value: Any) -> str:

@@ -62,7 +62,9 @@ class Loops:
         """What `dtype` or `signature` says of each operand's and result's dtype, or None."""
         nin, nargs = len(self.ins), len(self.ins + self.outs)
         if signature is None:
-            entries: Any = [None] * nin + [dtype] * (nargs - nin)
+            # Asked for once, however many results there are: a warning is not told twice.
+            of_results = None if dtype is None else dtypes.requested_dtype(name, dtype)
+            entries: Any = [None] * nin + [of_results] * (nargs - nin)
         elif dtype is not None:
             raise TypeError(f"{name}: dtype and signature given; pass one of them.")
         elif isinstance(signature, str) and len(signature) > 1:

@@ -282,8 +282,12 @@ class AbstractToken(AbstractValue):
     def str_short(self, short_dtypes: bool = False) -> str:
         return "Tok"
 
-    def __reduce__(self) -> str:
-        return "abstract_token"     # there is one
+    def __reduce__(self) -> tuple:
+        return _the_token, ()       # there is one
+
+
+def _the_token() -> AbstractToken:
+    return abstract_token
 
 
 abstract_token = AbstractToken()
