@@ -4,8 +4,8 @@
     python -m pytest -n 2 -m slow --junitxml=slow.xml
     python tools/slow_tests.py quick.xml slow.xml > new.txt; mv new.txt tests/data/slow.txt
 
-`tests/conftest.py` marks them, so that the README's command leaves them to `.ci/run`. Lines that end
-in `*` stand for all that begin so; they stay.
+`tests/conftest.py` marks them, so that the README's command leaves them to `.ci/run`. Lines that
+end in `*` stand for all that begin so; they stay.
 """
 
 import sys
