@@ -110,7 +110,7 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
         return x._with(_put(tree, stored(x), index, target, donate, copy))
     if type(x) is not ArrayImpl:
         try:
-            aval = None if device is None else typeof(x)
+            aval: Any = None if device is None else typeof(x)
             found = (array_from_numpy(x, aval.weak_type, device) if hasattr(aval, "dtype")
                      else argument_array(x))
         except TypeError:
