@@ -26,6 +26,7 @@ from . import (
     typing,
 )
 from ._src.base.util import publish as _publish
+from ._src.base.util import names_in as _names_in
 from ._src.base.util import submodule as _submodule
 from ._src.backend.array import Array, Shard
 from ._src.backend.devices import (
@@ -152,3 +153,8 @@ _publish(__name__)
 def __getattr__(name: str) -> object:
     """A module that is imported when it is first named: nn, random, scipy, …"""
     return _submodule(__name__, name)
+
+
+def __dir__() -> list[str]:
+    """Names for completion, modules that are not imported yet among them."""
+    return _names_in(__name__)

@@ -9,6 +9,8 @@ import importlib
 import inspect
 import json
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -135,3 +137,16 @@ def test_signature_is_the_frozen_one(module, name, variants):
     function = getattr(load(module), name)
     found = [list(mismatches(expected, function)) for expected in variants]
     assert [] in found, f"{module}.{name}{inspect.signature(function)}: {min(found, key=len)}"
+
+
+def test_libraries_are_imported_when_they_are_first_named():
+    ran = subprocess.run([sys.executable, "-c", (
+        "import sys, olympus\n"
+        "later = ('nn', 'random', 'scipy', 'example_libraries')\n"
+        "print([m for m in later if f'olympus._src.{m}' in sys.modules])\n"
+        "print(sorted(set(later) - set(dir(olympus))))\n"
+        "print(olympus.scipy.special.expit(0.0), 'olympus._src.scipy.stats' in sys.modules)")],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent)
+    assert ran.stdout.split("\n")[:3] == ["[]", "[]", "0.5 False"]
+    with pytest.raises(AttributeError, match="no attribute 'foo'"):
+        olympus.scipy.foo  # noqa: B018

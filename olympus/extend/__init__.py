@@ -3,6 +3,7 @@
 `olympus.extend.mlir` is imported by name: it loads MLIR. `random` is when it is first named.
 """
 
+from .._src.base.util import names_in as _names_in
 from .._src.base.util import submodule as _submodule
 from . import core, linear_util
 
@@ -12,3 +13,8 @@ __all__ = ["core", "linear_util"]
 def __getattr__(name: str) -> object:
     """A module of this package."""
     return _submodule(__name__, name)
+
+
+def __dir__() -> list[str]:
+    """Names for completion, modules that are not imported yet among them."""
+    return _names_in(__name__)

@@ -66,6 +66,16 @@ def submodule(package: str, name: str) -> types.ModuleType:
     return importlib.import_module(path)
 
 
+_pkgutil: Any = _LazyModule("pkgutil")
+
+
+def names_in(package: str) -> list[str]:
+    """What a package has, modules that are not imported yet among it: for its `__dir__`."""
+    module = sys.modules[package]
+    public = (m.name for m in _pkgutil.iter_modules(module.__path__) if m.name[0] != "_")
+    return sorted({*vars(module), *public})
+
+
 def member(kind: Any, value: Any, what: str) -> Any:
     """The member of an enumeration that has this value, or is it; ValueError for others."""
     try:
