@@ -621,6 +621,7 @@ CACHES = {
     ("types/shape.py", "_broadcast_shapes"): "shapes | process | 4096",
     ("types/sharding.py", "_in_types"): "abstract mesh, spec, axes | process | 4096",
     ("types/dtypes.py", "_AS_DTYPE"): "spelling of a dtype | process | as many as there are",
+    ("types/dtypes.py", "integer_range"): "dtype | process | 64",
     ("types/dtypes.py", "_PROMOTED"): "dtypes, x64, mode | process | as many as there are",
     ("lax/families.py", "_range"): "dtype | process | 256",
     ("lax/contract.py", "_cotangent_plan"): "dimension numbers, ranks | process | 1024",
@@ -643,6 +644,7 @@ CACHES = {
     ("base/config.py", "_options"): "name | process | the options",
     ("base/source.py", "_internal"): "file | process | files that code was written in",
     ("base/util.py", "_caches"): "the caches | weak",
+    ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
     # what is under way
     ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",

@@ -19,7 +19,7 @@ from olympus import random
 BAD = [np.nan, np.inf, -np.inf, -1.0, 0.0]
 PARAMETERS = frozenset("""
     a alpha b beta concentration df dfden dfnum kappa lam left loc logits lower maxval mean minval
-    mode n p right scale sigma upper
+    mode mu n nonc p right scale sigma upper
 """.split())    # noqa: SIM905
 OTHERS = {"shape": None, "x": 3, "d": 2, "mean": np.zeros(2), "cov": np.eye(2), "axis": -1}
 
