@@ -14,6 +14,7 @@ from ...base.util import real_number
 from ...core.trace import Tracer, typeof
 from ...custom.gradient import closure_convert
 from ...custom.jvp import custom_jvp
+from ...lax.shape import zeros_of
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
 from ...numpy.conditions import clip
@@ -25,7 +26,7 @@ from ...numpy.sorting import searchsorted
 from ...transforms.autodiff import jvp
 from ...transforms.jit import jit
 from ...types import dtypes
-from ...types.tree import tree_leaves, tree_map
+from ...types.tree import tree_leaves
 from .dormand_prince import Fun, interp_fit_dopri, is_going, runge_kutta_step, start, step
 from .odeint import like, solved_at
 
@@ -252,8 +253,5 @@ def _walk_jvp(fun: Fun, tolerances: tuple, size: int, primals: Any, tangents: An
         return ts, concatenate([y0[None], later]), quartics
 
     _, moved = jvp(replay, primals, tangents)
-    return (ts, ys, quartics, *counts), (*moved, *tree_map(_no_tangent, counts))
-
-
-def _no_tangent(x: Any) -> Any:
-    return np.zeros(np.shape(x), dtypes.float0)
+    return (ts, ys, quartics, *counts), (
+        *moved, *(zeros_of(typeof(x).to_tangent_aval()) for x in counts))
