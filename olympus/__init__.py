@@ -5,72 +5,25 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 """
 
 from . import (
-    ad_checkpoint,
-    core,
-    custom_batching,
-    custom_derivatives,
-    debug,
-    dlpack,
-    dtypes,
-    errors,
-    experimental,
-    flatten_util,
-    interpreters,
-    lax,
-    memory,
-    numpy,
-    sharding,
-    stages,
-    tree,
-    tree_util,
+    ad_checkpoint, core, custom_batching, custom_derivatives, debug, dlpack, dtypes, errors,
+    experimental, flatten_util, interpreters, lax, memory, numpy, sharding, stages, tree, tree_util,
     typing,
 )
 from ._src.base.util import publish as _publish
-from ._src.base.util import names_in as _names_in
-from ._src.base.util import submodule as _submodule
+from ._src.base.util import submodules as _submodules
 from ._src.backend.array import Array, Shard
 from ._src.backend.devices import (
-    default_backend,
-    device_count,
-    devices,
-    host_count,
-    host_id,
-    host_ids,
-    local_device_count,
-    local_devices,
-    print_environment_info,
-    process_count,
-    process_index,
-    process_indices,
+    default_backend, device_count, devices, host_count, host_id, host_ids, local_device_count,
+    local_devices, print_environment_info, process_count, process_index, process_indices,
 )
 from ._src.base.config import (
-    check_tracer_leaks,
-    checking_leaks,
-    config,
-    debug_infs,
-    debug_key_reuse,
-    debug_nans,
-    default_device,
-    default_matmul_precision,
-    default_prng_impl,
-    disable_jit,
-    enable_checks,
-    enable_custom_prng,
-    enable_x64,
-    explain_cache_misses,
-    legacy_prng_key,
-    log_compiles,
-    make_user_context,
-    no_execution,
-    no_tracing,
-    numpy_dtype_promotion,
-    numpy_rank_promotion,
-    softmax_custom_jvp,
-    threefry_partitionable,
-    transfer_guard,
-    transfer_guard_device_to_device,
-    transfer_guard_device_to_host,
-    transfer_guard_host_to_device,
+    array_garbage_collection_guard, auto_pcast, check_tracer_leaks, checking_leaks, config,
+    debug_infs, debug_key_reuse, debug_nans, default_device, default_matmul_precision,
+    default_prng_impl, disable_jit, enable_checks, enable_custom_prng, enable_x64,
+    explain_cache_misses, legacy_prng_key, log_compiles, make_user_context, no_execution,
+    no_tracing, numpy_dtype_promotion, numpy_rank_promotion, remove_size_one_mesh_axis_from_type,
+    softmax_custom_jvp, threefry_partitionable, transfer_guard, transfer_guard_device_to_device,
+    transfer_guard_device_to_host, transfer_guard_host_to_device,
 )
 from ._src.base.lib import Device
 from ._src.host.callbacks import pure_callback
@@ -83,52 +36,40 @@ from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
 from ._src.numpy import array_methods
 from ._src.transforms.assembly import (
-    make_array_from_callback,
-    make_array_from_process_local_data,
+    make_array_from_callback, make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
 from ._src.transforms.autodiff import (
-    fwd_and_bwd,
-    grad,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
+    fwd_and_bwd, grad, jvp, linear_transpose, linearize, value_and_grad, vjp,
 )
 from ._src.transforms.device import (
-    block_until_ready,
-    clear_caches,
-    copy_to_host_async,
-    device_get,
-    device_put,
-    live_arrays,
+    block_until_ready, clear_caches, copy_to_host_async, device_get, device_put, live_arrays,
     make_mesh,
 )
 from ._src.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from ._src.transforms.jit import jit
+from ._src.transforms.pmap import pmap
+from ._src.transforms.shard_map import shard_map, smap
 from ._src.transforms.tracing import (
-    ensure_compile_time_eval,
-    eval_shape,
-    make_olympuspr,
-    named_call,
-    named_scope,
+    ensure_compile_time_eval, eval_shape, make_olympuspr, named_call, named_scope,
 )
 from ._src.transforms.vmap import vmap
+from ._src.lax.meshes import get_mesh, set_mesh
 from ._src.lax.sharding import reshard
 from ._src.types.avals import ShapeDtypeStruct
 from ._src.types.dtypes import float0
-from ._src.types.mesh import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
+from ._src.types.mesh import get_abstract_mesh, use_abstract_mesh
 from ._src.types.sharding import NamedSharding
 from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
 
 __all__ = [
     "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "Shard", "__version__",
-    "__version_info__", "block_until_ready", "check_tracer_leaks", "checking_leaks", "checkpoint",
-    "checkpoint_policies", "clear_caches", "closure_convert", "config", "copy_to_host_async",
-    "core", "custom_batching", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp",
-    "debug", "debug_infs", "debug_key_reuse", "debug_nans", "default_backend", "default_device",
+    "__version_info__", "array_garbage_collection_guard", "auto_pcast", "block_until_ready",
+    "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches",
+    "closure_convert", "config", "copy_to_host_async", "core", "custom_batching",
+    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs",
+    "debug_key_reuse", "debug_nans", "default_backend", "default_device",
     "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
     "devices", "disable_jit", "dlpack", "dtypes", "effects_barrier", "enable_checks",
     "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
@@ -139,8 +80,9 @@ __all__ = [
     "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_mesh", "make_olympuspr", "make_user_context",
     "memory", "named_call", "named_scope", "no_execution", "no_tracing", "numpy",
-    "numpy_dtype_promotion", "numpy_rank_promotion", "print_environment_info", "process_count",
-    "process_index", "process_indices", "pure_callback", "remat", "reshard", "set_mesh", "sharding",
+    "numpy_dtype_promotion", "numpy_rank_promotion", "pmap", "print_environment_info",
+    "process_count", "process_index", "process_indices", "pure_callback", "remat",
+    "remove_size_one_mesh_axis_from_type", "reshard", "set_mesh", "shard_map", "sharding", "smap",
     "softmax_custom_jvp", "stages", "threefry_partitionable", "transfer_guard",
     "transfer_guard_device_to_device", "transfer_guard_device_to_host",
     "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing", "use_abstract_mesh",
@@ -148,13 +90,4 @@ __all__ = [
 ]
 
 _publish(__name__)
-
-
-def __getattr__(name: str) -> object:
-    """A module that is imported when it is first named: nn, random, scipy, …"""
-    return _submodule(__name__, name)
-
-
-def __dir__() -> list[str]:
-    """Names for completion, modules that are not imported yet among them."""
-    return _names_in(__name__)
+__getattr__, __dir__ = _submodules(__name__)

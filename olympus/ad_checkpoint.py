@@ -2,13 +2,7 @@
 
 from ._src.base.util import publish as _publish
 from ._src.control.remat import (
-    Offloadable,
-    Recompute,
-    Saveable,
-    checkpoint,
-    checkpoint_name,
-    checkpoint_policies,
-    name_p,
+    Offloadable, Recompute, Saveable, checkpoint, checkpoint_name, checkpoint_policies, name_p,
 )
 from ._src.control.remat import checkpoint as remat
 from ._src.transforms.residuals import print_saved_residuals

@@ -5,10 +5,7 @@ from ._src.custom.gradient import closure_convert, custom_gradient, linear_call
 from ._src.custom.jvp import custom_jvp, custom_jvp_call_p
 from ._src.custom.rules import SymbolicZero, zero_from_primal
 from ._src.custom.vjp import (
-    CustomVJPPrimal,
-    custom_vjp,
-    custom_vjp_call_p,
-    custom_vjp_primal_tree_values,
+    CustomVJPPrimal, custom_vjp, custom_vjp_call_p, custom_vjp_primal_tree_values,
 )
 
 __all__ = ["CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp",

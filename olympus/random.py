@@ -2,45 +2,14 @@
 
 from ._src.base.util import publish as _publish
 from ._src.random.continuous import (
-    bits,
-    cauchy,
-    double_sided_maxwell,
-    exponential,
-    gumbel,
-    laplace,
-    logistic,
-    lognormal,
-    maxwell,
-    normal,
-    pareto,
-    power,
-    rayleigh,
-    triangular,
-    truncated_normal,
-    uniform,
-    wald,
-    weibull_min,
+    bits, cauchy, double_sided_maxwell, exponential, gumbel, laplace, logistic, lognormal, maxwell,
+    normal, pareto, power, rayleigh, triangular, truncated_normal, uniform, wald, weibull_min,
 )
 from ._src.random.discrete import (
-    bernoulli,
-    categorical,
-    choice,
-    geometric,
-    permutation,
-    rademacher,
-    randint,
+    bernoulli, categorical, choice, geometric, permutation, rademacher, randint,
 )
 from ._src.random.keys import (
-    Key,
-    PRNGKey,
-    clone,
-    fold_in,
-    key,
-    key_data,
-    key_dtype,
-    key_impl,
-    split,
-    wrap_key_data,
+    Key, PRNGKey, clone, fold_in, key, key_data, key_dtype, key_impl, split, wrap_key_data,
 )
 from ._src.random.gamma import gamma, loggamma, random_gamma_p
 from ._src.random.from_gamma import ball, beta, chisquare, dirichlet, f, generalized_normal, t

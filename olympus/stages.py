@@ -1,14 +1,7 @@
 """Ahead of time: what `jit(f).trace(…)`, `.lower()` and `.compile()` return."""
 
 from ._src.base.util import publish as _publish
-from ._src.transforms.stages import (
-    ArgInfo,
-    Compiled,
-    CompilerOptions,
-    Lowered,
-    Traced,
-    Wrapped,
-)
+from ._src.transforms.stages import ArgInfo, Compiled, CompilerOptions, Lowered, Traced, Wrapped
 
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 

@@ -7,31 +7,29 @@ import contextlib
 import copy
 import io
 import itertools
-import json
 import pickle
 import sys
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from eight_devices import error, names, report
 
 import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus._src.backend.spreading import named
-from olympus._src.base.errors import ShardingTypeError
 from olympus._src.base.lib import GSPMDSharding
 from olympus._src.types.sharding import sharding_in_types
 from olympus.experimental import io_callback
 from olympus.sharding import (
+    AbstractDevice,
+    AbstractMesh,
     AxisType,
     Mesh,
     NamedSharding,
     PartitionSpec,
     SingleDeviceSharding,
-    auto_axes,
-    explicit_axes,
 )
 
 P = PartitionSpec
@@ -44,15 +42,6 @@ def mesh(sizes=(4, 2), names=("x", "y"), order=slice(None)):
 
 def on(*spec, **how):
     return NamedSharding(mesh(**how), P(*spec))
-
-
-def error(kind, match, call):
-    try:
-        call()
-    except kind as e:
-        assert match in str(e), str(e)
-    else:
-        raise AssertionError(f"no {kind.__name__}: {match}")
 
 
 def spec_of(x):
@@ -165,103 +154,6 @@ def case_programs_do_not_multiply_with_devices():
     assert len(traced) == 3 and len(set(traced)) == 3
 
 
-def explicit(*spec, sizes=(4, 2), types=AxisType.Explicit):
-    return NamedSharding(Mesh(np.array(olympus.devices()).reshape(sizes), ("x", "y"), types),
-                         P(*spec))
-
-
-def case_types_of_explicit_axes_are_where_arrays_are():
-    """What a program's types say of its results is where they are; values are NumPy's."""
-    value = np.arange(32, dtype=np.float32).reshape(8, 4)
-    x, keys = olympus.device_put(value, explicit("x", "y")), olympus.random.split(
-        olympus.random.key(0), 8)
-    whole = NamedSharding(x.sharding.mesh, P(None, "y"))
-    programs = {     # name: function, type, NumPy's
-        "sin": (onp.sin, "8@x,4@y", np.sin), "sum": (lambda a: a.sum(0), "4@y", lambda a: a.sum(0)),
-        "transpose": (lambda a: a.T + 1, "4@y,8@x", lambda a: a.T + 1),
-        "broadcast": (lambda a: a + onp.ones(4), "8@x,4@y", lambda a: a + 1),
-        "reshard": (lambda a: olympus.reshard(a, explicit("y")), "8@y,4", lambda a: a),
-        "matmul": (lambda a: onp.matmul(a, a.T, out_sharding=explicit("x")), "8@x,8",
-                   lambda a: a @ a.T),
-        "einsum": (lambda a: onp.einsum("ij,kj->k", a, a, out_sharding=explicit("y")), "8@y",
-                   lambda a: np.einsum("ij,kj->k", a, a)),
-        "zeros_like": (lambda a: a + onp.zeros_like(a), "8@x,4@y", lambda a: a),
-        "loop": (lambda a: lax.fori_loop(0, 3, lambda i, c: onp.sin(c), a), "8@x,4@y",
-                 lambda a: np.sin(np.sin(np.sin(a)))),
-        "scan": (lambda a: lax.scan(lambda c, r: (c, c + r), onp.ones(4), olympus.reshard(
-            a, whole))[1], "8,4@y", lambda a: a + 1),
-        "vmap": (olympus.vmap(lambda r: r * 2), "8@x,4@y", lambda a: a * 2),
-        "cond": (lambda a: lax.cond(True, onp.sin, onp.cos, a), "8@x,4@y", np.sin),
-        "jit": (olympus.jit(lambda a: a.max(1)), "8@x", lambda a: a.max(1)),
-        "auto_axes": (auto_axes(lambda a: a @ a.T, out_sharding=explicit("x")), "8@x,8",
-                      lambda a: a @ a.T),
-        "auto_axes of one": (auto_axes(lambda a: a * 2, axes="y", out_sharding=explicit("x")),
-                             "8@x,4", lambda a: a * 2),
-        "itself": (lambda a: a, "8@x,4@y", lambda a: a),
-    }
-    for name, (f, dims, oracle) in programs.items():
-        for run in (f, olympus.jit(f), olympus.jit(f)):
-            y = run(x)
-            assert str(olympus.typeof(y)) == f"float32[{dims}]", (name, y.aval)
-            assert y.sharding == explicit(*y.aval.sharding.spec), (name, y.sharding)
-            np.testing.assert_allclose(np.asarray(y), oracle(value), rtol=1e-5, atol=1e-6)
-            check_parts(y, np.asarray(y))
-    spread = olympus.device_put(keys, explicit("x"))
-    assert str(olympus.typeof(olympus.vmap(olympus.random.bits)(spread))) == "uint32[8@x]"
-    error(ShardingTypeError, "say it with out_sharding", lambda: x @ x.T)
-    error(ShardingTypeError, "one mesh is required",
-          lambda: x + olympus.device_put(value, on("x")))
-    text = olympus.jit(lambda a: onp.sin(a).T).lower(x).as_text()
-    assert 'sdy.sharding_constraint %0 <@mesh, [{"x"}, {"y"}]>' in text
-    half = olympus.device_put(value, explicit("x", "y", types=(AxisType.Explicit, AxisType.Auto)))
-    for y in (half, half * 2, olympus.jit(onp.sin)(half)):
-        assert str(olympus.typeof(y)) == "float32[8@x,4]" and y.sharding.mesh.auto_axes == ("y",)
-
-
-def case_a_training_step_of_explicit_axes():
-    """Batches along x, the layer's outputs along y: gradients are where their values are."""
-    rng = np.random.default_rng(0)
-    w, x = rng.normal(size=(3, 4)).astype("f"), rng.normal(size=(8, 3)).astype("f")
-
-    def step(w, x):
-        loss = lambda w: (onp.tanh(x @ w) ** 2).mean()
-        value, gradient = olympus.value_and_grad(loss)(w)
-        return w - 0.1 * gradient, value
-
-    want = olympus.jit(step)(w, x)
-    placed = olympus.device_put(w, explicit(None, "y")), olympus.device_put(x, explicit("x"))
-    for run in (step, olympus.jit(step)):
-        new, value = run(*placed)
-        assert [str(olympus.typeof(v)) for v in (new, value)] == ["float32[3,4@y]", "float32[]"]
-        np.testing.assert_allclose(np.asarray(new), want[0], rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(float(value), want[1], rtol=1e-5)
-    assert "all-reduce" in olympus.jit(step).lower(*placed).compile().as_text()
-
-
-def case_axes_change_their_types_for_a_function():
-    x = olympus.device_put(X, on("x", "y"))
-    with olympus.set_mesh(on().mesh):
-        for wrap in (lambda f: f, olympus.jit):
-            seen = []
-            f = explicit_axes(lambda a: seen.append(str(olympus.typeof(a))) or a.T * 2,
-                              in_sharding=P("x", "y"))
-            y = wrap(f)(x)
-            assert seen == ["float32[4@x,2@y]"] and str(olympus.typeof(y)) == "float32[2,4]"
-            assert np.array_equal(np.asarray(y), X.T * 2)
-            assert y.aval.sharding.mesh == on().mesh.abstract_mesh
-    with olympus.set_mesh(explicit().mesh):
-        x = olympus.device_put(X, P("x", "y"))
-        seen = []
-        f = auto_axes(lambda a: seen.append(olympus.typeof(a).sharding) or a @ a.T)
-        y = f(x, out_sharding=P(None, "x"))
-        assert str(olympus.typeof(y)) == "float32[4,4@x]" and seen[0].mesh.are_all_axes_auto
-        assert np.array_equal(np.asarray(y), X @ X.T)
-        total = lambda a: f(a, out_sharding=P("y")).sum()
-        g = olympus.grad(total)(x)
-        assert str(olympus.typeof(g)) == "float32[4@x,2@y]"
-        assert np.array_equal(np.asarray(g), np.tile(2 * X.sum(0), (4, 1)))
-
-
 def case_constraint_under_jit():
     f = olympus.jit(lambda x: lax.with_sharding_constraint(x * 2, on(None, "y")) + 1)
     y = f(X)
@@ -350,8 +242,8 @@ def case_in_and_out_shardings():
     assert spec_of(f(olympus.device_put(X, on("x", "y")), b)["p"]) == P(None, "x")
     wrong = olympus.device_put(X, on("y"))
     error(ValueError, "argument a of <lambda> is committed to", lambda: f(wrong, b))
-    error(ValueError, "must be positional", lambda: f(X, b=b))
-    error(ValueError, "jit in_shardings: tree structures differ", lambda: f(X))
+    error(ValueError, "jit does not support kwargs", lambda: f(X, b=b))
+    error(ValueError, "in_shardings specification must be a tree prefix", lambda: f(X))
     inner = olympus.jit(lambda x: f(x, b)["p"] + 1)     # in a trace they are constraints
     check_parts(inner(X), X @ b + 1)
 
@@ -452,7 +344,7 @@ def case_memory_kinds_are_kept_or_refused():
     check_parts(olympus.device_put(x, device), X)
     assert np.array_equal(np.asarray(x), X) and memory(x) == "pinned_host"
     assert {memory(p.data) for p in x.addressable_shards} == {"pinned_host"}
-    assert x.sharding == host and memory(x + 1) == "device"
+    assert x.sharding == host and memory(x + 1) == "pinned_host"
     there = olympus.device_put(olympus.device_put(X, device), olympus.memory.Space.Host)
     assert (memory(there), there.sharding.spec) == ("pinned_host", device.spec)
     second = SingleDeviceSharding(olympus.devices()[1], memory_kind="pinned_host")
@@ -472,7 +364,7 @@ def case_memory_kinds_are_kept_or_refused():
     assert memory(back) == "device"
     np.testing.assert_allclose(np.asarray(olympus.grad(lambda x: put(x).sum())(X)), np.cos(X),
                                rtol=1e-6)
-    error(ValueError, "memories device", lambda: device.with_memory_kind("moon"))
+    error(ValueError, "memory kinds: device", lambda: device.with_memory_kind("moon"))
 
 
 def case_donated_arguments_change_their_memory():
@@ -484,7 +376,8 @@ def case_donated_arguments_change_their_memory():
             for _ in range(3):
                 x = olympus.device_put(X, source)
                 y = f(x)
-                assert np.array_equal(np.asarray(y), X + 1) and x.is_deleted()
+                assert np.array_equal(np.asarray(y), X + 1)
+                assert x.is_deleted() == (source is target)
                 assert memory(y) == target.memory_kind
 
 
@@ -521,7 +414,7 @@ def case_two_meshes_of_the_same_devices():
     half = on("x", sizes=(2, 2), order=slice(4))
     error(ValueError, "one set of devices",
           lambda: olympus.jit(lambda a: lax.with_sharding_constraint(a, half))(x))
-    error(ValueError, "one mesh", lambda: olympus.jit(
+    error(ValueError, "incompatible devices", lambda: olympus.jit(
         lambda a: lax.with_sharding_constraint(lax.with_sharding_constraint(a, half), on("x")))(X))
 
 
@@ -674,6 +567,9 @@ def case_the_default_device_holds_inside_its_block_only():
                 other.submit(check, first).result()
     assert (ones + 1.5).device == first
     assert (olympus.device_put(onp.ones(3), third) + ones).device == third
+    with olympus.default_device("cpu:3"):
+        error(ValueError, "default_device must be passed either a Device object",
+              lambda: onp.ones(4))
 
 
 def case_arrays_are_made_from_parts_that_a_function_gives():
@@ -738,34 +634,41 @@ def case_arrays_made_from_parts_keep_keys_memories_types_and_dtypes():
 def case_parts_that_do_not_fit_are_refused_in_words():
     made, of = olympus.make_array_from_callback, olympus.make_array_from_single_device_arrays
     parts = [s.data for s in olympus.device_put(X, on("x", "y")).addressable_shards]
-    error(ValueError, "float32[1, 3]; float32[1, 1] is required", lambda: made(
-        (4, 2), on("x", "y"), lambda i: np.ones((1, 3), np.float32)))
-    error(ValueError, "make_array_from_callback: NamedSharding", lambda: made(
+    error(ValueError, "Expected shard shape (1, 1) doesn't match the single device array shape "
+          "(1, 3)", lambda: made((4, 2), on("x", "y"), lambda i: np.ones((1, 3), np.float32)))
+    error(ValueError, "make_array_from_callback: Sharding NamedSharding", lambda: made(
         (6, 2), on("x"), lambda i: X[i]))
-    error(ValueError, "int32[1, 1] is required", lambda: made(
+    error(ValueError, "must have matching dtypes. Got float32, expected int32", lambda: made(
         (4, 2), on("x", "y"), lambda i: X[i], "int32"))
     error(ValueError, "without a mesh", lambda: made((4, 2), P("x"), lambda i: X[i]))
-    error(TypeError, "outside of jit", lambda: olympus.jit(
+    error(olympus.errors.UnexpectedTracerError, "within a traced context", lambda: olympus.jit(
         lambda x: made((4, 2), on("x"), lambda i: x[i]))(X))
     for bad in (None, ["a"], np.zeros(2, olympus.float0)):
         error(TypeError, "data_callback returned", lambda bad=bad: made(
             (8,), on("x"), lambda i: bad))
     gone = olympus.device_put(X, on("x")).addressable_shards[0].data
     gone.delete()
-    error(RuntimeError, "was deleted", lambda: of((4, 2), on("x"), [gone]))
-    error(ValueError, "there is none on", lambda: of((4, 2), on("x", "y"), parts[:5]))
-    error(ValueError, "is the second one on", lambda: of((4, 2), on("x", "y"), parts[:1] * 8))
-    error(ValueError, "float32[1, 1]; float32[2, 1] is required", lambda: of(
+    error(RuntimeError, "has been deleted", lambda: of((4, 2), on("x"), [gone]))
+    error(ValueError, "Expected 8 per-device arrays (this is how many devices are addressable by "
+          "the sharding), but got 5", lambda: of((4, 2), on("x", "y"), parts[:5]))
+    error(ValueError, "must be from distinct devices", lambda: of(
+        (4, 2), on("x", "y"), parts[:1] * 8))
+    error(ValueError, "a list of concrete arrays", lambda: olympus.jit(
+        lambda x: of((4, 2), on("x", "y"), [x] * 8))(X))
+    error(TypeError, "must be a list or tuple", lambda: of((4, 2), on("x", "y"), onp.asarray(X)))
+    error(ValueError, "Expected shard shape (2, 1)", lambda: of(
         (8, 2), on("x", "y"), parts))
     error(TypeError, "arrays[0] is", lambda: of((4, 2), on("x", "y"), [X] * 8))
-    error(ValueError, "is on 8 devices", lambda: of(
+    error(ValueError, "must have one shard each", lambda: of(
         (4, 2), on("x"), [olympus.device_put(X, on("x"))] * 8))
     half = NamedSharding(Mesh(np.array(olympus.devices()[:4]), "x"), P("x"))
     error(ValueError, "no device of", lambda: of((4, 2), half, parts))
     local = olympus.make_array_from_process_local_data
     error(ValueError, "(4, 2); give another global_shape", lambda: local(on("x"), X, (8, 2)))
-    error(ValueError, "must divide it", lambda: local(on("x"), np.ones((6, 2))))
-    error(ValueError, "at least 2 axes", lambda: local(on("x", "y"), np.ones(4)))
+    error(ValueError, "axis 0 is partitioned 4 times, but the dimension size is 6", lambda: local(
+        on("x"), np.ones((6, 2))))
+    error(ValueError, "rank at least 2, but was applied to a value of rank 1", lambda: local(
+        on("x", "y"), np.ones(4)))
 
 
 def case_pictures_show_which_device_holds_which_part():
@@ -774,37 +677,127 @@ def case_pictures_show_which_device_holds_which_part():
             olympus.debug.visualize_sharding(shape, sharding, **how)
         return out.getvalue().splitlines()
 
-    small = {"scale": 0.1, "min_width": 5}
+    small = {"scale": 0.1}
     assert picture((4, 2), on("x", "y"), **small) == [
         "┌───────┬───────┐", "│ CPU 0 │ CPU 1 │", "├───────┼───────┤", "│ CPU 2 │ CPU 3 │",
         "├───────┼───────┤", "│ CPU 4 │ CPU 5 │", "├───────┼───────┤", "│ CPU 6 │ CPU 7 │",
         "└───────┴───────┘"]
     assert picture((4,), on("y", order=slice(None, None, -1)), **small) == [
-        "┌─────────────┬─────────────┐", "│ CPU 7,5,3,1 │ CPU 6,4,2,0 │",
-        "└─────────────┴─────────────┘"]
-    assert picture((2, 4), on("y"), **small)[1::2] == ["│ CPU 0,2,4,6 │", "│ CPU 1,3,5,7 │"]
-    assert picture((2, 4), on(), **small)[1] == "│ CPU 0,1,2,3,4,5,6,7 │"
+        "┌───────────┬───────────┐", "│CPU 1,3,5,7│CPU 0,2,4,6│", "└───────────┴───────────┘"]
+    assert picture((2, 4), on("y"), **small)[1::2] == ["│CPU 0,2,4,6│", "│CPU 1,3,5,7│"]
+    assert picture((2, 4), on(), **small)[1] == "│CPU 0,1,2,3,4,5,6,7│"
+    # A square is 9 lines of 23, half of it in the tenth of a line less; the label in the middle.
+    square = picture((8, 8), on("x"))
+    assert {len(line) for line in square} == {25} and len(square) == 9
+    assert square[1] == "│" + "CPU 0,1".center(23) + "│"
+    halves = picture((8, 8), on(None, "y"))
+    assert [len(line) for line in halves] == [25] * 11
+    assert halves[5] == "│CPU 0,2,4,6│CPU 1,3,5,7│" and not halves[4].strip("│ ")
+    assert picture((5,), on(), scale=8.0)[1] == f"│{' ' * 9}CPU 0,1,2,3,4,5,6,7{' ' * 10}│"
     x = olympus.jit(lambda x: x.T)(olympus.device_put(X, on("x")))
     with contextlib.redirect_stdout(io.StringIO()) as out:
         olympus.debug.visualize_array_sharding(x, **small)
     assert out.getvalue().splitlines() == picture((2, 4), x.sharding, **small)
     wide = picture((8, 800), on(None, ("x", "y")), max_width=80)
-    assert {len(line) for line in wide} == {73} and len(wide) == 12
+    assert {len(line) for line in wide} == {73} and len(wide) == 11
     error(ValueError, "one or two axes", lambda: picture((2, 2, 2), on("x")))
-    error(ValueError, "must divide it", lambda: picture((3, 2), on("x")))
+    error(ValueError, "should evenly divide", lambda: picture((3, 2), on("x")))
     error(TypeError, "color_map 'hot' given", lambda: picture((4, 2), on(), color_map="hot"))
-    error(TypeError, "compiled function's results", lambda: olympus.jit(
-        lambda x: olympus.debug.visualize_array_sharding(x))(X))
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        olympus.jit(lambda x: olympus.debug.visualize_array_sharding(x.T, **small))(
+            olympus.device_put(X, on("x")))
+    assert out.getvalue().splitlines() == picture((2, 4), on(None, "x"), **small)
 
 
-CASES = [name for name in dict(globals()) if name.startswith("case_")]
+def case_prints_of_the_part_that_each_device_has():
+    """`partitioned=True` had no effect: one device printed the whole array."""
+    x = np.arange(24).reshape(2, 3, 4)
+
+    def seen(transform, spec=("y",), sizes=(1, 2), **how):
+        found = []
+        fun = transform(lambda x: olympus.debug.callback(
+            lambda v: found.append(np.asarray(v).tolist()), x, **how))
+        olympus.jit(fun)(olympus.device_put(x, NamedSharding(
+            mesh(sizes, order=slice(sizes[0] * sizes[1])), P(None, None, *spec))))
+        olympus.effects_barrier()
+        return sorted(found)
+
+    each = {"partitioned": True}
+    plain = lambda f: f
+    assert seen(plain) == [x.tolist()] == seen(plain, ordered=True, **each)
+    halves = [x[..., :2].tolist(), x[..., 2:].tolist()]
+    assert seen(plain, **each) == halves
+    assert seen(plain, sizes=(2, 2), **each) == sorted(2 * halves)
+    assert seen(olympus.vmap, **each) == sorted(row for half in halves for row in half)
+    assert seen(plain, spec=(), **each) == 2 * [x.tolist()]
+    assert seen(lambda f: lambda x: f(x.sum()), **each) == [276, 276]
+    assert seen(plain, sizes=(1, 1), **each) == [x.tolist()]
+
+
+def case_values_that_devices_hold_terms_of():
+    """`device_put` wrote device 0's term for the sum."""
+    mesh = Mesh(np.array(olympus.devices()).reshape(2, 4), ("x", "y"), AxisType.Explicit)
+    whole = np.arange(16.0, dtype=np.float32).reshape(4, 4)
+    for spec in (P(None, None), P("y")):
+        there = NamedSharding(mesh, spec.update(unreduced={"x"}))
+        for given in (whole, onp.asarray(whole), olympus.device_put(whole, on("x"))):
+            terms = olympus.device_put(given, there)
+            assert terms.sharding == there and olympus.device_put(terms, there) is terms
+            firsts = [np.asarray(s.data) for s in terms.addressable_shards]
+            assert all(part.any() for part in firsts[1:4])
+            assert not any(part.any() for part in firsts[4:])
+            assert "unreduced" in str(terms)
+        # Terms that differ from device to device, of which none is 0.
+        terms = olympus.make_array_from_single_device_arrays(
+            (4, 4), there, [s.data + 1 for s in terms.addressable_shards])
+        for where in (NamedSharding(mesh, P()), NamedSharding(mesh, P("y")),
+                      NamedSharding(mesh, P("x", "y")), on("x"), olympus.devices()[3]):
+            np.testing.assert_array_equal(olympus.device_put(terms, where), whole + 2)
+    traced = olympus.jit(lambda x: olympus.reshard(olympus.device_put(x, there),
+                                                   NamedSharding(mesh, P("y"))))
+    np.testing.assert_array_equal(traced(olympus.device_put(whole, NamedSharding(mesh, P()))),
+                                  whole)
+
+
+def case_abstract_meshes_name_the_kind_of_devices():
+    device = olympus.devices()[0]
+    mesh = Mesh(np.array(olympus.devices()).reshape(4, 2), ("x", "y"), AxisType.Explicit)
+    kind = mesh.abstract_mesh.abstract_device
+    assert repr(kind) == "AbstractDevice(device_kind=cpu, num_cores=None, platform=cpu)"
+    assert kind == AbstractDevice(device.device_kind, None, device.platform)
+    assert repr(mesh.abstract_mesh) == str(mesh.abstract_mesh) == (
+        "AbstractMesh('x': 4, 'y': 2, axis_types=(Explicit, Explicit), device_kind=cpu, "
+        "num_cores=None, platform=cpu)")
+    of = lambda *kind: AbstractMesh((4, 2), ("x", "y"), AxisType.Explicit,
+                                    abstract_device=AbstractDevice(*kind) if kind else None)
+    assert str(of()) == "AbstractMesh('x': 4, 'y': 2, axis_types=(Explicit, Explicit))"
+    assert of() == of("cpu", None, "cpu") == mesh.abstract_mesh
+    assert len({of(), of("a", 1, "a")}) == 1
+    assert of("cpu", None, "cpu") != of("H100", None, "gpu")
+    x = olympus.device_put(X, NamedSharding(mesh, P("x")))
+    assert olympus.typeof(x).sharding.mesh.update(axis_names=("a", "b")).abstract_device == kind
+    assert str(AbstractMesh((), ())) == "AbstractMesh((), axis_types=())"
+
+
+def case_deleted_arrays_have_no_parts():
+    for x in (onp.arange(3), olympus.device_put(X, on("x"))):
+        x.delete()
+        for use in (lambda x: x.addressable_shards, lambda x: x.global_shards,
+                    lambda x: x.addressable_data(0), lambda x: x.copy_to_host_async(),
+                    lambda x: np.asarray(x), lambda x: x + 1, olympus.jit(lambda x: x + 1)):
+            error(RuntimeError, f"Array has been deleted with shape={olympus.typeof(x)}.",
+                  lambda use=use, x=x: use(x))
+
+
+def case_a_number_beside_an_array_on_many_devices_is_put_there_once():
+    x = olympus.device_put(X, on("x", "y"))
+    for guard in ("allow", "allow", "disallow"):    # the first call compiles, C++ runs the others
+        with olympus.transfer_guard(guard):
+            product = x * 3.5
+        check_parts(product, X * 3.5)
+
+
+CASES = names(globals())
 
 if __name__ == "__main__":
-    results = {}
-    for name in CASES:
-        try:
-            globals()[name]()
-            results[name] = ""
-        except Exception:
-            results[name] = traceback.format_exc()
-    print(json.dumps(results))
+    report(globals())

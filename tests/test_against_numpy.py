@@ -405,7 +405,7 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: onp.sum(X, dtype=1.5), TypeError, "dtype: 1.5 given; data type not understood"),
     (lambda: onp.diff(X, 1.5), TypeError, "diff: n 1.5"),
     (lambda: onp.tensordot(M, M, axes=None), TypeError, "tensordot: axes None"),
-    (lambda: onp.trace(M, 1.5), TypeError, "diagonal: offset 1.5"),
+    (lambda: onp.trace(M, 1.5), TypeError, "trace: offset 1.5"),
     (lambda: onp.linalg.tensorinv(M, 1.5), TypeError, "tensorinv: ind 1.5"),
     (lambda: onp.rollaxis(M, 1, None), TypeError, "rollaxis: start None"),
     (lambda: onp.lexsort((X, X), batch_size=1.5), TypeError, "lexsort: batch_size 1.5"),

@@ -61,3 +61,20 @@ def test_an_axis_out_of_bounds_is_an_index_error_and_a_value_error():
         for kind in (IndexError, ValueError):
             with pytest.raises(kind, match="out of bounds"):
                 olympus.jit(lambda: fun(*args, axis=7))()
+
+
+def test_places_are_default_integers_with_x64_too():
+    x = np.array([[3.0, 1.0, 2.0], [2.0, 5.0, 5.0]])
+    for x64 in (False, True):
+        with olympus.enable_x64(x64):
+            for mode, want in (("largest", [[0, 2], [1, 2]]), ("smallest", [[1, 2], [0, 1]])):
+                values, places = onp.top_k(x, 2, mode=mode)
+                assert places.dtype == onp.searchsorted(x[0], 1.0).dtype == ("int32", "int64")[x64]
+                np.testing.assert_array_equal(places, want)
+                np.testing.assert_array_equal(values, np.take_along_axis(x, np.array(want), 1))
+
+
+@pytest.mark.parametrize("mode", ["largest", "smallest"])
+def test_top_k_of_more_than_there_are_is_an_error(mode):
+    with pytest.raises(ValueError, match=r"top_k.* k 4"):
+        onp.top_k(np.zeros(3), 4, mode=mode)

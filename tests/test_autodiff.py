@@ -158,25 +158,25 @@ def test_perturbations_are_kept_apart() -> None:
 
 
 GRAD_ERRORS: list[tuple[Callable[[], Any], type, str]] = [
-    (lambda: olympus.grad(3), TypeError, "grad: 3 of type int given; a function"),
-    (lambda: olympus.grad(square)(X), TypeError, "shape (3,); a scalar"),
-    (lambda: olympus.grad(square)(3), TypeError, "argument x of square is int32[]"),
+    (lambda: olympus.grad(3), TypeError, "Expected a callable value, got 3"),
+    (lambda: olympus.grad(square)(X), TypeError, "Output had shape: (3,)"),
+    (lambda: olympus.grad(square)(3), TypeError, "x of square: grad requires real- or complex"),
     (lambda: olympus.grad(lambda p: p["a"][0])({"a": [3]}), TypeError, "argument p['a'][0]"),
-    (lambda: olympus.grad(square)("s"), TypeError, "'s' of type str"),
-    (lambda: olympus.grad(lambda x: "s")(1.0), TypeError, "returned 's' of type str"),
+    (lambda: olympus.grad(square)("s"), TypeError, "'s' of type <class 'str'>"),
+    (lambda: olympus.grad(lambda x: "s")(1.0), TypeError, "value of type <class 'str'> at result"),
     (lambda: olympus.grad(lambda x: (x, x))(1.0), TypeError, "a tuple of 2 arrays"),
     (lambda: olympus.grad(lambda x: None)(1.0), TypeError, "returned None"),
-    (lambda: olympus.grad(lambda x: 3)(1.0), TypeError, "returned int32[]"),
+    (lambda: olympus.grad(lambda x: 3)(1.0), TypeError, "requires real-valued outputs"),
     (lambda: olympus.grad(square)(1j), TypeError, "holomorphic=True"),
-    (lambda: olympus.grad(square, holomorphic=True)(1.0), TypeError, "complex arguments"),
-    (lambda: olympus.grad(square, argnums=1)(1.0), TypeError, "argnums has 1"),
-    (lambda: olympus.grad(square, argnums=-2)(1.0), ValueError, "argnums has -2"),
+    (lambda: olympus.grad(square, holomorphic=True)(1.0), TypeError, "inputs with complex dtype"),
+    (lambda: olympus.grad(square, argnums=1)(1.0), TypeError, "argnums=1 requires at least 2"),
+    (lambda: olympus.grad(square, argnums=-2)(1.0), ValueError, "argnums=-2 requires at least 2"),
     (lambda: olympus.grad(square, argnums="x"), TypeError, "argnums='x'"),
     (lambda: olympus.grad(product, argnums=(0, -2))(1.0, 2.0), ValueError, "twice"),
-    (lambda: olympus.grad(square, has_aux=True)(1.0), TypeError, "a pair (result, aux)"),
+    (lambda: olympus.grad(square, has_aux=True)(1.0), TypeError, "a two-element tuple"),
     (lambda: olympus.grad(square, reduce_axes=("i",)), ValueError, "reduce_axes"),
     (lambda: olympus.jvp(square, 1.0, 1.0), TypeError, "tuples or lists"),
-    (lambda: olympus.jvp(square, (1.0,), (1.0, 2.0)), TypeError, "another structure"),
+    (lambda: olympus.jvp(square, (1.0,), (1.0, 2.0)), TypeError, "the same tree structure"),
     (lambda: olympus.jvp(square, (1.0,), (X,)), ValueError, "tangent of x is float32[3]"),
     (lambda: olympus.jvp(square, (1.0,), (1,)), TypeError, "tangent of x is int32[]"),
     (lambda: olympus.jvp(square, (1,), (1,)), TypeError, "float0 is required"),
@@ -188,9 +188,9 @@ GRAD_ERRORS: list[tuple[Callable[[], Any], type, str]] = [
     (lambda: olympus.linear_transpose(square, 1.0)(1.0), TypeError, "not linear"),
     (lambda: olympus.linear_transpose(lambda x: x, True), TypeError, "bool[]"),
     (lambda: olympus.linear_transpose(lambda x: x, 1.0)(X), TypeError, "float32[3]"),
-    (lambda: olympus.jacfwd(square)(1), TypeError, "jacfwd: argument x of square is int32[]"),
-    (lambda: olympus.jacfwd(square)(1j), TypeError, "real floating arguments"),
-    (lambda: olympus.jacrev(square)(1j), TypeError, "real floating results"),
+    (lambda: olympus.jacfwd(square)(1), TypeError, "jacfwd requires real-valued inputs"),
+    (lambda: olympus.jacfwd(square)(1j), TypeError, "but got complex64"),
+    (lambda: olympus.jacrev(square)(1j), TypeError, "jacrev requires real-valued outputs"),
 ]
 
 
@@ -354,3 +354,14 @@ def test_float0_passes_through(call: Callable[[], Any], shape: tuple[int, ...]) 
 def test_float0_is_computed_with_nowhere(call: Callable[[], Any]) -> None:
     with pytest.raises(TypeError, match=r"float0\[3\]"):
         call()
+
+
+@pytest.mark.parametrize("linear", [
+    lambda x: olympus.vjp(onp.sin, x)[1], lambda x: olympus.linearize(onp.sin, x)[1],
+    lambda x: olympus.linear_transpose(lambda y: y * onp.cos(x), x)],
+    ids=["vjp", "linearize", "linear_transpose"])
+def test_a_linear_map_that_jit_returns_holds_no_traced_value(linear):
+    with olympus.checking_leaks():
+        derivative = olympus.jit(linear)(0.5)
+    found = olympus.tree.leaves(olympus.jit(lambda f, t: f(t))(derivative, 2.0))
+    assert [float(x) for x in found] == [pytest.approx(2 * np.cos(0.5))]

@@ -94,7 +94,9 @@ OTHER = {"olympus_enable_x64": True, "olympus_debug_nans": True, "olympus_debug_
          "olympus_numpy_dtype_promotion": "strict", "olympus_numpy_rank_promotion": "warn",
          "olympus_default_matmul_precision": "highest", "olympus_default_prng_impl": "rbg",
          "olympus_threefry_partitionable": False, "olympus_softmax_custom_jvp": True,
-         "olympus_random_seed_offset": 1, "olympus_default_device": "cpu"}
+         "olympus_random_seed_offset": 1, "olympus_default_device": "cpu",
+         "olympus_no_collectives": True, "olympus_remove_size_one_mesh_axis_from_type": True,
+         "olympus_auto_pcast": False}
 told = [0.0]
 
 
@@ -591,6 +593,8 @@ CACHES = {
     # programs and code
     ("transforms/program.py", "programs_of"): "types, tree, statics by bits, Context | the "
         "function | 4096, code in all 2 GiB",
+    ("base/lib/executables.py", "shared_signatures"): "options, types, tree, statics | the "
+        "function | 8192",
     ("control/bodies.py", "stage_body"): "types, tree, what is done with it, Context | the "
         "function | 64",
     ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",
@@ -600,6 +604,8 @@ CACHES = {
     ("backend/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
     ("backend/compile.py", "programs"): "digest of the program, Context, devices, options | process"
         " | 4096",
+    ("backend/disk_cache.py", "_cpu_features"): "none | process | one",
+    ("backend/disk_cache.py", "_libraries"): "directory | process | as many as are set",
     ("backend/digest.py", "_numbers"): "primitive and params by bits, aval, elements' digest | "
         "process | 65536",
     ("lax/special/series.py", "program"): "shape, dtype, params | the primitive | 256",
@@ -611,6 +617,8 @@ CACHES = {
     ("backend/attributes.py", "_locations"): "name, line | process | 65536, the context 32 MiB",
     ("backend/attributes.py", "_grown"): "none | process | 32 MiB of what the context holds",
     ("base/lib/mlir.py", "_current"): "none | process | one context",
+    ("backend/compile.py", "_copier"): "aval, device, layouts | process | 256",
+    ("base/lib/partitioning.py", "_calls"): "name of the rule | weak",
     # constants
     ("backend/eager.py", "scalars"): "aval, type, bits, device | process | 4096 scalars",
     # types and plans
@@ -619,7 +627,13 @@ CACHES = {
     ("types/avals.py", "_table"): "shape, dtype … | weak",
     ("core/primitive.py", "_inferred"): "avals, params | the primitive | 8192",
     ("types/shape.py", "_broadcast_shapes"): "shapes | process | 4096",
+    ("types/sharding.py", "_one_key"): "mesh, spec, kind of memory | process | 4096",
     ("types/sharding.py", "_in_types"): "abstract mesh, spec, axes | process | 4096",
+    ("types/sharding.py", "_cut"): "sharding, shape | process | 1024",
+    ("types/sharding.py", "replica_ids"): "sharding, shape | process | 1024",
+    ("backend/array.py", "parts_of"): "aval, sharding | process | 1024",
+    ("control/shard_map.py", "_inner"): "mesh, axes | process | 4096",
+    ("transforms/multihost.py", "_gather"): "mesh | process | 16 programs",
     ("types/dtypes.py", "_AS_DTYPE"): "spelling of a dtype | process | as many as there are",
     ("types/dtypes.py", "integer_range"): "dtype | process | 64",
     ("types/dtypes.py", "_PROMOTED"): "dtypes, x64, mode | process | as many as there are",
@@ -630,22 +644,40 @@ CACHES = {
     ("numpy/einsum.py", "_plans"): "subscripts, shapes | process | 1024",
     ("numpy/einsum.py", "_labels"): "subscripts, avals | process | 1024",
     ("numpy/index_plan.py", "_plans"): "shape, kinds of entries | process | 16384",
+    ("numpy/indexing.py", "_window"): (
+        "shape, x64, default device, ints and slices of the index | process | 16384"),
     ("numpy/masks.py", "_layout"): "places of axes | process | 1024",
     ("numpy/indexing.py", "_hows"): "options by type and text | process | 1024",
     # what there is once
     ("backend/devices.py", "_warned"): "none | process | one",
     ("backend/devices.py", "_forked"): "none | process | one",
+    ("backend/devices.py", "_failed"): "none | process | as many platforms as there are",
     ("backend/devices.py", "_clients"): "platform | process | as many as there are",
     ("backend/devices.py", "_gpu_plugin_installed"): "none | process | one",
+    ("base/lib/arrays.py", "shard_slices"): "sharding, shape | process | 1024",
     ("base/lib/arrays.py", "single_device_sharding"): "device, memory | process | 4096",
     ("base/lib/calls.py", "lapack_names"): "none | process | one",
+    ("command_line/arguments.py", "_dtypes"): "none | process | one",
+    ("base/lib/executables.py", "_flags"): "none | process | one",
     ("base/lib/clients.py", "_load_cuda_plugin"): "none | process | one",
+    ("base/lib/clients.py", "_load_tpu_plugin"): "none | process | one",
+    ("base/lib/mlir.py", "stablehlo_versions"): "none | process | one",
+    ("base/lib/partitioning.py", "_register"): "none | process | one",
+    ("checkpoint/store.py", "_chunk_layout"): "none | process | one",
     ("base/lib/mlir.py", "_register_passes"): "none | process | one",
     ("base/config.py", "_options"): "name | process | the options",
     ("base/source.py", "_internal"): "file | process | files that code was written in",
     ("base/util.py", "_caches"): "the caches | weak",
     ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",
+    ("export/nodes.py", "_by_type"): "type | process | types that users registered",
+    ("export/nodes.py", "_by_name"): "name | process | types that users registered",
+    ("transforms/multihost.py", "_seen"): "device | process | the devices",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
+    ("types/tree_registry.py", "registered_functions"): "type | process | registered types",
+    ("transforms/persistent.py", "programs"): "types, tree, statics by bits, Context, placement | "
+        "the jitted function | 4096",
+    ("transforms/stable_key.py", "_globals_read"): "code | process | 4096",
+    ("transforms/stable_key.py", "software"): "none | process | one",
     # what is under way
     ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",
     ("base/lib/host.py", "_waiting"): "none | process | one thread",
@@ -657,7 +689,8 @@ CACHES = {
 def mutable_caches():
     """(file, name) of each cache in the package, by what makes one."""
     makers = {"Memo", "memoize", "lru_cache", "cache", "WeakValueDictionary", "WeakKeyDictionary",
-              "WeakSet", "OrderedDict", "deque", "weakref_lru_cache", "Executables", "_Grown"}
+              "WeakSet", "OrderedDict", "deque", "weakref_lru_cache", "Executables", "_Grown",
+              "PjitFunctionCache"}
     root = Path(olympus.__file__).parent
 
     def maker(node):

@@ -71,7 +71,7 @@ def test_every_precision_runs(precision):
     (lambda: lax.dot_general(A, A, (((0, 0), (0, 0)), ((), ()))), TypeError, "named once"),
     (lambda: lax.dot_general(A, A, (((0,), (0,)), ((0,), (0,)))), TypeError, "named once"),
     (lambda: lax.dot_general(A, B, (((-1,), (0,)), ((), ()))), TypeError, "must be an axis"),
-    (lambda: lax.dot_general(A, B, (((1,), (1,)), ((), ()))), TypeError, "sizes must be equal"),
+    (lambda: lax.dot_general(A, B, (((1,), (1,)), ((), ()))), TypeError, "to have the same shape"),
     (lambda: lax.dot(A, np.float32(1)), TypeError, "ranks 1 or 2"),
     (lambda: lax.batch_matmul(A, B[None]), ValueError, "equal ranks"),
     (lambda: lax.dot(A, B, precision="low"), ValueError, "precision"),
@@ -150,7 +150,7 @@ IMAGE, KERNEL = np.ones((1, 3, 8), np.float32), np.ones((4, 3, 2), np.float32)
 
 @pytest.mark.parametrize(("call", "error", "message"), [
     (lambda: lax.conv(IMAGE, KERNEL, (0,), "VALID"), ValueError, "positive entries"),
-    (lambda: lax.conv(IMAGE, KERNEL, (1, 1), "VALID"), TypeError, "1 spatial axes"),
+    (lambda: lax.conv(IMAGE, KERNEL, (1, 1), "VALID"), ValueError, "1 spatial axes"),
     (lambda: lax.conv(IMAGE, KERNEL[:, :, :0], (1,), "VALID"), ValueError, "at least one place"),
     (lambda: lax.conv_general_dilated(IMAGE, KERNEL, (1,), [(0, 0)], rhs_dilation=(0,)),
      ValueError, "positive entries"),
@@ -171,10 +171,19 @@ def test_convolutions_explain_themselves(call, error, message):
         call()
 
 
+# Sums are of the operands' kind, and those of integers may be floats.
+TAKEN = {"int8": ("float32", "int32"), "float16": ("float32",), "bfloat16": ("float32",),
+         "complex64": ("complex64",), "bool": ("float32", "int32", "complex64")}
+
+
 @pytest.mark.parametrize("preferred", [None, "float32", "int32", "complex64"])
 @pytest.mark.parametrize("kind", ["int8", "float16", "bfloat16", "complex64", "bool"])
 def test_convolutions_of_each_dtype(kind, preferred):
     x, w = onp.asarray(IMAGE).astype(kind), onp.asarray(KERNEL).astype(kind)
+    if preferred not in {None, *TAKEN[kind]}:
+        with pytest.raises(TypeError, match="one of the operands' kind, or a float for integers"):
+            lax.conv(x, w, (3,), "VALID", preferred_element_type=preferred)
+        return
     out = lax.conv(x, w, (3,), "VALID", preferred_element_type=preferred)
     assert out.dtype == (kind if preferred is None else preferred)
     np.testing.assert_array_equal(wide(out), wide(np.full((1, 4, 3), 6).astype(out.dtype)))
@@ -194,3 +203,23 @@ def test_transposed_convolution_is_the_gradient():
     for stride, padding in itertools.product((1, 2, 4), ("SAME", "VALID", [(1, 0)])):
         assert lax.conv_transpose(image, kernel, (stride,), padding).shape == (
             lax.conv_transpose_shape_tuple((2, 5, 3), (3, 3, 4), (stride,), padding, names))
+
+
+def test_einsum_of_two_dtypes_converts_no_operand():
+    x, y = onp.full((2, 2), 100, np.int8), onp.array([[0.5, 1.], [2., 3.]])
+    program = olympus.make_olympuspr(lambda x, y: onp.einsum("ij,jk->ik", x, y))(x, y)
+    (product,) = program.eqns
+    assert product.primitive.name == "dot_general"
+    assert product.params["preferred_element_type"] == np.float32
+    np.testing.assert_array_equal(onp.einsum("ij,jk->ik", x, y), np.asarray(x, "f4") @ y)
+    # What is summed alone is summed at the dtype of the whole: 200 is no int8.
+    np.testing.assert_array_equal(onp.einsum("ij,jk->k", x, y), [500, 800])
+    np.testing.assert_array_equal(
+        olympus.grad(lambda y: onp.einsum("ij,jk->", x, y))(y), np.full((2, 2), 200))
+
+
+def test_einsum_of_weak_numbers_is_weak():
+    weak = onp.broadcast_to(onp.array(2), (3,))
+    assert onp.einsum("i,i->i", weak, weak).weak_type and onp.einsum("i->", weak).weak_type
+    assert not onp.einsum("i,i->", weak, onp.arange(3)).weak_type
+    assert onp.einsum(",i->i", 2.0, onp.arange(3)).dtype == onp.float32

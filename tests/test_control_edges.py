@@ -381,6 +381,31 @@ def test_weak_types_of_results(name, wrap):
     assert (out.dtype, out.weak_type) == (dtype, weak)
 
 
+@pytest.mark.parametrize("fun", [
+    lambda x: lax.scan(lambda c, _: (c + x, None), 0., length=2)[0],
+    lambda x: lax.while_loop(lambda c: c < 3., lambda c: c + x, 0),
+    lambda x: lax.cond(x < 0, lambda: 0., lambda: x)], ids=["scan", "while_loop", "cond"])
+def test_a_number_that_takes_the_type_of_arrays_is_no_equation(fun):
+    assert "new_dtype=float32" not in str(olympus.make_olympuspr(fun)(ONE))
+    assert fun(ONE).dtype == "float32"
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["concrete", "traced"])
+def test_fori_loop_between_real_bounds(wrap):
+    def total(x, y):
+        return lax.fori_loop(x, y, lambda i, c: c + i, 0.)
+
+    assert wrap(total)(0.5, 2.7) == 0.5 + 1.5 + 2.5
+    np.testing.assert_allclose(olympus.jacfwd(wrap(total), (0, 1))(1., 3.), (2., 0.))
+    with pytest.raises(TypeError, match="must have equal types, got int32.* and float32"):
+        total(0, 2.)
+
+
+def test_fori_loop_between_bounds_that_are_concrete_under_grad_has_a_gradient():
+    found = olympus.grad(lambda x: lax.fori_loop(x, x + 2., lambda i, c: c * x + i, x))(3.)
+    assert found == 3 * 3**2 + 2 * 3 + 1    # of x³ + x² + x + 1
+
+
 def test_an_index_that_int32_does_not_hold_keeps_its_dtype():
     first = np.uint32(2**32 - 2)
     found = lax.fori_loop(first, np.uint32(2**32 - 1), lambda i, c: i, np.uint32(0))
@@ -392,7 +417,7 @@ def test_unroll_of_zero_unrolls_nothing():
         assert lax.scan(lambda c, _: (c + 1, None), 0, length=n, unroll=0)[0] == n
         assert lax.fori_loop(0, n, lambda i, c: c + 1, 0, unroll=0) == n
     for unroll, error in ((-1, ValueError), (2.5, TypeError)):
-        with pytest.raises(error, match="scan: unroll is"):
+        with pytest.raises(error, match="scan: `unroll` must be"):
             lax.scan(lambda c, _: (c, None), 0, length=2, unroll=unroll)
 
 

@@ -197,7 +197,7 @@ def slope(name: str, order: int, x: float) -> float:
 
 NO_REVERSE = {"while_loop", "fori_loop-dynamic"}
 compiled = functools.partial(jit, compiler_options={"xla_backend_optimization_level": 0})
-MESSAGE = "reverse mode.*given; a loop with a number of iterations known"
+MESSAGE = "Reverse-mode differentiation does not work for lax.while_loop.*because every iteration"
 
 
 def refused(name: str, outer: str, inner: str) -> bool:

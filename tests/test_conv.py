@@ -122,7 +122,7 @@ def test_vmap_is_a_loop(name, mapped, rng):
 @pytest.mark.parametrize(("change", "error", "message"), [
     ({"rhs": (4, 2, 3)}, ValueError, "has 3 features"),
     ({"padding": "MIDDLE"}, ValueError, "padding 'MIDDLE' given"),
-    ({"strides": (1, 1)}, TypeError, "one entry for each is required"),
+    ({"strides": (1, 1)}, ValueError, "one entry for each is required"),
     ({"feature_group_count": 2, "batch_group_count": 2}, ValueError, "one of them 1"),
 ])
 def test_bad_arguments_are_explained(change, error, message, rng):

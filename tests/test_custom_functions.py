@@ -63,7 +63,7 @@ def test_custom_gradient_of_one_argument_may_return_a_bare_cotangent_or_pytrees(
 
 @pytest.mark.parametrize(("fun", "message"), [
     (lambda x: x, "a pair"),
-    (lambda x: (x, lambda ct: (ct, ct)), "cotangents"),
+    (lambda x: (x, lambda ct: (ct, ct)), "cotangent"),
     (lambda x: (x, lambda ct: (onp.ones(3),)), "equal shape and"),
 ])
 def test_custom_gradient_errors(fun, message):
@@ -102,7 +102,7 @@ def test_linear_call_is_transposed_by_its_own_rule():
     twice = linear_transpose(lambda ct: linear_transpose(lambda x: scale(2.0, x), 1.0)(ct)[0], 1.0)
     assert float(twice(1.0)[0]) == 2.0     # the transpose of the transpose is the function
     close(jvp(lambda x: scale(x, x), (2.0,), (1.0,)), [4.0, 4.0])
-    with pytest.raises(TypeError, match="another structure than linear_args"):
+    with pytest.raises(TypeError, match="transpose output pytree"):
         linear_call(lambda c, x: x, lambda c, ct: (ct, ct), 1.0, 2.0)
     with pytest.raises(TypeError, match="other types than linear_args"):
         linear_call(lambda c, x: x, lambda c, ct: onp.ones(3), 1.0, 2.0)
@@ -183,6 +183,50 @@ def test_custom_vmap_mapped_over_cotangents_alone_uses_the_function_and_over_tan
     close(vmap(olympus.jacrev(lambda x: (f(x), x)))(XS)[0], 6 * np.cos(XS))
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["plain", "jit"])
+def test_custom_vmap_mapped_over_primals_or_tangents_alone_leaves_the_other_output_unmapped(wrap):
+    told = []
+
+    def derivative(fun, rule, flag):
+        f = custom_vmap(fun)
+        f.def_vmap(lambda size, batched, x: told.append(batched) or (rule(x), flag or batched[0]))
+        return wrap(lambda x, t: jvp(f, (x,), (t,)))
+
+    cos = derivative(lambda x: onp.sin(x), onp.cos, False)
+    y, dy = vmap(cos, (None, 0), (None, 0))(0.5, XS)
+    close(y, np.cos(0.5))
+    close(dy, -np.sin(0.5) * XS)
+    close(vmap(cos, (0, None))(XS, 4.0), [np.cos(XS), -np.sin(XS) * 4])
+    assert told == [[False]] * 2
+    _, dy = vmap(derivative(lambda x: 2 * x, lambda x: 3 * x, False), (0, None), (0, None))(XS, 4.0)
+    close(dy, 12.0)
+    with pytest.raises(ValueError, match="at vmap out_axes"):
+        vmap(cos, (0, None), (0, None))(XS, 4.0)
+    # A rule that calls its output mapped whatever it is given is told of all that is.
+    close(vmap(derivative(lambda x: onp.sin(x), onp.cos, True), (None, 0))(0.5, XS),
+          [[np.cos(0.5)] * 3, -np.sin(0.5) * XS])
+
+
+def test_sequential_vmap_is_lax_map_of_the_function():
+    f = sequential_vmap(lambda x, y: x + y)
+    mapped, looped = vmap(f, (0, None)), lambda x, y: lax.map(lambda x: f(x, y), x)
+    assert str(olympus.make_olympuspr(mapped)(XS, 4.0)) == str(
+        olympus.make_olympuspr(looped)(XS, 4.0))
+
+
+def test_custom_vmap_rules_may_call_their_function():
+    """Asked what it returns where nothing is mapped, a rule asked itself, without end."""
+    f = custom_vmap(lambda x: onp.sin(x))
+    f.def_vmap(lambda size, batched, x: (f(x), True))
+    close(olympus.jacfwd(f)(XS), np.diag(np.cos(XS)))
+    close(olympus.hessian(lambda x: f(x).sum())(XS), np.diag(-np.sin(XS)))
+
+
+def test_sequential_vmap_under_jacfwd():
+    sin = sequential_vmap(lambda x: onp.sin(x))
+    close(olympus.jacfwd(sin)(XS), np.diag(np.cos(XS)))
+
+
 def test_custom_vmap_rules_may_return_what_all_elements_share():
     f = custom_vmap(lambda x, y: (x * 2 * y, 1.0))
     f.def_vmap(lambda size, batched, x, y: (((x * 2 * y).sum(0), 1.0), False))
@@ -229,12 +273,13 @@ def test_sequential_vmap_calls_the_function_per_element():
         return {"s": x * y.sum()}
 
     close(vmap(f, (0, None))(XS, XS)["s"], XS * XS.sum())
+    close(vmap(vmap(f), (0, None))(onp.stack([XS, XS]), XS)["s"], [XS * XS] * 2)
     assert set(shapes) == {()}
     close(vmap(grad(lambda x, y: f(x, y)["s"]), (0, None))(XS, XS), [XS.sum()] * 3)
 
 
 def test_custom_vmap_errors():
-    with pytest.raises(AttributeError, match="without a rule"):
+    with pytest.raises(AttributeError, match="No batching rule defined"):
         custom_vmap(lambda x: x)(1.0)
     for result, message in ((lambda x: x, "a pair"), (lambda x: ((x, x), True), "structure"),
                             (lambda x: (x.sum(), True), "leading axis of size 3")):
@@ -297,11 +342,11 @@ def test_custom_linear_solve_is_differentiated_by_its_equation():
 
 
 def test_custom_linear_solve_errors():
-    with pytest.raises(TypeError, match="without transpose_solve"):
+    with pytest.raises(TypeError, match="transpose_solve required"):
         grad(lambda b: lax.custom_linear_solve(lambda x: A @ x, b, jacobi).sum())(B)
-    with pytest.raises(TypeError, match="other types than b"):
+    with pytest.raises(ValueError, match=r"solve\(\) output shapes must match b"):
         lax.custom_linear_solve(lambda x: x, B, lambda f, b: onp.ones(2))
-    with pytest.raises(TypeError, match="another structure than b"):
+    with pytest.raises(TypeError, match=r"matvec\(\) output pytree structure must match b"):
         lax.custom_linear_solve(lambda x: (x, x), B, jacobi)
     with pytest.raises(TypeError, match="auxiliary data"):
         lax.custom_linear_solve(lambda x: x, 1.0, lambda f, b: b, has_aux=True)
@@ -314,7 +359,7 @@ def test_custom_root_refuses_a_tangent_of_another_structure():
     def f(a):
         return lax.custom_root(lambda x: x - a, 1.0, lambda f, x: x - f(x), lambda g, y: (y, y))
 
-    with pytest.raises(TypeError, match="custom_root: <lambda> returned another structure"):
+    with pytest.raises(TypeError, match="custom_root: .*<lambda> returned another structure"):
         grad(f)(2.0)
 
 
@@ -338,7 +383,7 @@ def one_rule_for_two():
     (ValueError, r"nondiff_argnums is \(3,\); the function takes 1",
      lambda: olympus.custom_jvp(lambda x: x, nondiff_argnums=(3,))),
     (TypeError, "defjvps has 1 rules", one_rule_for_two),
-    (TypeError, r"the cotangent is not like the argument; .*unexpected keys \['v'\]",
+    (TypeError, r"the same container .*unexpected keys \['v'\]",
      lambda: vjp_of(lambda p: p["w"] * 2, lambda p: (p["w"] * 2, None), lambda r, ct: ({"v": ct},),
                     {"w": 2.0})),
     (TypeError, r"the residuals of fwd <lambda>: 's' of type str given at \['k'\]",
@@ -412,7 +457,7 @@ def test_device_put_of_traced_values_respects_the_memory_kind():
     host = lib.SingleDeviceSharding(olympus.devices()[0], memory_kind="pinned_host")
     x = onp.ones(3)
     put = lambda x: olympus.device_put(x, host) ** 2
-    assert "target=Space.Host" in str(make_olympuspr(put)(x))
+    assert "target=MemorySpace.Host" in str(make_olympuspr(put)(x))
     assert str(make_olympuspr(grad(lambda x: put(x).sum()))(x)).count("device_put[") == 2
     for transform in (lambda f: f, jit):
         close(transform(put)(x), x)

@@ -12,11 +12,7 @@ from olympus import numpy as onp
 from olympus._src.control.cond import cond
 from olympus._src.custom.jvp import custom_jvp
 from olympus._src.custom.rules import SymbolicZero
-from olympus._src.custom.vjp import (
-    CustomVJPPrimal,
-    custom_vjp,
-    custom_vjp_primal_tree_values,
-)
+from olympus._src.custom.vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
 from olympus._src.lax.arithmetic import mul, neg
 from olympus._src.lax.families import add
 from olympus._src.lax.shape import reduce_sum
@@ -93,7 +89,7 @@ def test_rules_under_every_wrapper(fun, wrap):
 def test_forward_mode():
     close(jvp(f, (X,), (ONE,))[1], 6 * np.cos(X))
     for fun in (g, jit(g)):
-        with pytest.raises(TypeError, match="custom_vjp g: forward mode"):
+        with pytest.raises(TypeError, match="custom_vjp g: .*forward-mode"):
             jvp(fun, (X,), (ONE,))
 
 
@@ -263,7 +259,7 @@ def test_pytrees_keywords_and_nondiff():
     def h(a, n, *, b=None):
         return a
 
-    with pytest.raises(TypeError, match="b given by keyword|by keyword"):
+    with pytest.raises(TypeError, match="resolved to positions: b"):
         h.defjvp(lambda p, t: (p, t))
         h(X, 2, b=X)
 
@@ -346,20 +342,20 @@ def one_vjp(fwd, bwd):
 
 
 @pytest.mark.parametrize("error, pattern, fun", [
-    (AttributeError, "called without a rule", lambda: custom_jvp(lambda x: x)(X)),
-    (AttributeError, "called without rules", lambda: custom_vjp(lambda x: x)(X)),
+    (AttributeError, "No JVP defined for", lambda: custom_jvp(lambda x: x)(X)),
+    (AttributeError, "No VJP defined for", lambda: custom_vjp(lambda x: x)(X)),
     (TypeError, "a pair", one_jvp(lambda p, t: p[0])),
-    (TypeError, "not like its primal output", one_jvp(lambda p, t: ({"a": p[0]}, t[0]))),
-    (TypeError, r"at \['a'\], .*the tangent must be float32\[\]",
+    (TypeError, "with equal container", one_jvp(lambda p, t: ({"a": p[0]}, t[0]))),
+    (TypeError, r"Expected float32\[\] .*at \['a'\]",
      one_jvp(lambda p, t: ({"a": p[0]}, {"a": XS}))),
     (TypeError, "a pair", one_vjp(lambda x: x, lambda r, ct: (ct,))),
-    (TypeError, "a tuple of 1 cotangents is required",
+    (TypeError, "must produce a tuple of length 1",
      one_vjp(lambda x: (x, None), lambda r, ct: ct)),
-    (TypeError, "a tuple of 1 cotangents is required",
+    (TypeError, "must produce a tuple of length 1",
      one_vjp(lambda x: (x, None), lambda r, ct: (ct, ct))),
-    (ValueError, r"cotangent float32\[3\] returned for an argument float32\[\]",
+    (ValueError, r"output of type float32\[3\] corresponding to an input of type",
      one_vjp(lambda x: (x, None), lambda r, ct: (XS,))),
-    (TypeError, "not like the argument",
+    (TypeError, "the same container",
      one_vjp(lambda x: (x, None), lambda r, ct: ((ct, ct),))),
     (TypeError, "nondiff_argnums",
      lambda: jit(lambda x: _nondiff()(x, x))(X)),
@@ -398,6 +394,13 @@ def test_a_cotangent_of_another_dtype_is_converted(dtype, ct_dtype):
         grad(h)(1.0)
 
 
+def test_a_backward_rule_gets_arrays_while_a_program_is_recorded():
+    f = custom_vjp(lambda x: x * 2)
+    f.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct.astype("float32").reshape(()) * 3,))
+    assert jit(grad(f))(1.0) == grad(jit(f))(1.0) == jit(lambda x: vjp(f, x)[1](1.0)[0])(1.0) == 3
+    assert jit(lambda x: vjp(f, x)[1](np.float32(1))[0])(X) == 3
+
+
 def test_records_of_symbolic_zeros_are_leaves_and_bools_stay_python_bools():
     record = CustomVJPPrimal(X, True)
     assert tree.leaves(record) == [record]
@@ -425,3 +428,18 @@ def test_records_of_symbolic_zeros_are_leaves_and_bools_stay_python_bools():
         for way in (lambda g: g, jit):
             np.testing.assert_allclose(way(grad(g))(X, X), X, rtol=1e-6)
             assert seen[-1][2:] == [True, 3]
+
+
+def test_a_keyword_that_partial_gives_is_no_argument_of_the_rule():
+    fun = partial(lambda x, y, a: x + y * a, a=0.25)
+    ruled = custom_jvp(fun)
+    ruled.defjvp(lambda primals, tangents: jvp(fun, primals, tangents))
+    assert [float(x) for x in grad(ruled, argnums=(0, 1))(1.0, 2.0)] == [1.0, 0.25]
+
+
+def test_a_symbolic_zero_of_another_shape_is_no_cotangent():
+    f = custom_vjp(lambda x, y: (x, y))
+    f.defvjp(lambda x, y: ((x.value, y.value), None), lambda _, cts: (cts[1], cts[0]),
+             symbolic_zeros=True)
+    with pytest.raises(ValueError, match="returning a None"):
+        grad(lambda x: f(x, onp.ones(2))[0].sum())(onp.ones(3))

@@ -34,7 +34,7 @@ def traced(call, parameter, dtype):
             out = olympus.eval_shape(lambda: tool.leaves(call.fun(*bound.args, **bound.kwargs)))
         except (TypeError, ValueError):
             return None
-    asked = [w for w in seen if "explicitly requested" in str(w.message)]
+    asked = [w for w in seen if "Explicitly requested" in str(w.message)]
     return [x.dtype for x in out], [(w.filename, "enable_x64" in str(w.message)) for w in asked]
 
 
@@ -79,7 +79,7 @@ def test_every_spelling_of_a_dtype_is_the_same_request():
         "genfromtxt", "fromiter", "scalar type"])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_methods_and_readers_warn_too(call, dtype):
-    with pytest.warns(UserWarning, match="explicitly requested.*enable_x64") as seen:
+    with pytest.warns(UserWarning, match="Explicitly requested.*enable_x64") as seen:
         assert call(onp.arange(4.0), dtype).dtype == NARROW[dtype]
     assert {w.filename for w in seen} == {__file__} and len(seen) == 1
     with warnings.catch_warnings():
@@ -124,3 +124,12 @@ def test_strict_promotion_holds_in_every_function_of_two_arrays():
                 promoted += "dtype promotion" in str(error)
     assert set(mixed) <= UNPROMOTED
     assert promoted > 120
+
+
+@pytest.mark.parametrize("x64", [True, False])
+def test_types_are_promoted_without_x64_as_with_it(x64):
+    for a, b, want in [("int64", "int8", "int64"), ("float64", "int32", "float64"),
+                       ("bool", np.complex128, "complex128"), ("uint64", "int8", "float64"),
+                       (int, int, "int64"), (float, "int8", "float64"), (float, "float32", "f4")]:
+        with olympus.enable_x64(x64):
+            assert onp.promote_types(a, b) == onp.promote_types(b, a) == want

@@ -157,7 +157,7 @@ def test_debug_nans_names_the_operation_and_the_users_line(case):
         fun(onp.asarray([value, value], "float32"))
     text = str(caught.value)
     assert f" of {operation} at " in text and "test_eager.py" in text, text
-    assert "# here" in text and "a NaN, and debug_nans is on" in text, text
+    assert "# here" in text and "and debug_nans is on" in text, text
 
 
 def test_debug_infs_names_it_too_and_counts_no_operand():
@@ -167,7 +167,7 @@ def test_debug_infs_names_it_too_and_counts_no_operand():
     with olympus.debug_infs(True):
         with pytest.raises(FloatingPointError, match=r"of div at .*1 / x"):
             olympus.jit(_reciprocals)(onp.zeros(2))
-        with pytest.raises(FloatingPointError, match=r"^jit\(f\): the result float32\[2\] has"):
+        with pytest.raises(FloatingPointError, match=r"^jit\(f\): .*the result float32\[2\]"):
             olympus.jit(f)(np.full(2, np.inf, "float32"))
     assert olympus.jit(_reciprocals)(onp.zeros(2))[0] == np.inf
 

@@ -4,6 +4,7 @@ Every message is `operation: what was given; what is required; what to do`, so m
 the operation and the value given.
 """
 
+import re
 import subprocess
 import sys
 import threading
@@ -32,6 +33,10 @@ def leak(run):
 
 def branch(x):
     return 1 if x > 0 else 2    # the line that the message names
+
+
+def larger(x, y, **kwargs):
+    return x if x > kwargs["z"] else y
 
 
 def from_another_thread(x):
@@ -95,19 +100,19 @@ ROWS = {
     "float beyond an integer": (lambda: jnp.array([3e9], "int32"), OverflowError,
                                 "array: Python float 3000000000.0 given for dtype int32"),
     "int beyond a dtype": (lambda: jnp.array(300, "uint8"), OverflowError,
-                           r"array: Python int 300 given for dtype uint8; numbers in \[0, 255\]"),
+                           r"array: Python integer 300 out of bounds for uint8; numbers in \[0, 2"),
     "unknown dtype": (lambda: jnp.zeros(3, "float31"), TypeError, "float31"),
     "grad of ints": (lambda: olympus.grad(lambda x: x * x)(3), TypeError, r"grad: .*int32"),
     "index of floats": (lambda: jnp.ones(3)[1.5], (TypeError, IndexError), r"float|1\.5"),
     # leaves
     "string to sin": (lambda: jnp.sin("x"), TypeError, "sin.*|str"),
     "object to jit": (lambda: olympus.jit(lambda x: x)(Thing()), TypeError,
-                      r"jit: argument x of <lambda> is Thing\(\) of type Thing; arrays and Python "
-                      "numbers are required; mark it static"),
+                      "jit: Error interpreting argument to <lambda> as an abstract array.*Thing.*"
+                      "passed to the function at path x.*mark it static"),
     "object in a tree": (lambda: olympus.jit(lambda t: t)({"a": [1., "s"]}), TypeError,
-                         r"jit: argument t\['a'\]\[1\] of <lambda> is 's' of type str"),
+                         r"jit: .*type <class 'str'>.*at path t\['a'\]\[1\]"),
     "object returned": (lambda: olympus.jit(lambda x: {"r": Thing()})(1.), TypeError,
-                        r"jit: <lambda> returned Thing\(\) of type Thing at result\['r'\]"),
+                        r"jit: <lambda> returned a value of type .*Thing.* at result\['r'\]"),
     "object to vmap": (lambda: olympus.vmap(lambda x: x)(Thing()), (TypeError, ValueError),
                        "vmap: .*Thing"),
     "object to grad": (lambda: olympus.grad(lambda x: x)(Thing()), TypeError, "grad: .*Thing"),
@@ -125,18 +130,27 @@ ROWS = {
                       "cond: "),
     "while condition": (lambda: lax.while_loop(lambda x: (x, x), lambda x: x, 1.), TypeError,
                         "while_loop: "),
+    "cond of None": (lambda: lax.cond(None, lambda: 1, lambda: 2), TypeError,
+                     "cond: cond predicate is None"),
+    # ints that are too large
+    "int to jit": (lambda: olympus.jit(lambda x, y: x)(1, {"a": [2**40]}), OverflowError,
+                   r"An overflow.* argument path is y\['a'\]\[0\]. Got <class 'int'> with val"),
+    "int to make_olympuspr": (lambda: olympus.make_olympuspr(lambda x: x)(2**40), OverflowError,
+                              "whose argument path is x"),
+    "int to array": (lambda: jnp.array(2**40), OverflowError,
+                     "array: Python int 1099511627776 too large to convert to int32; numbers in"),
     # axes
     "sum axis": (lambda: jnp.sum(jnp.ones(3), axis=1), (ValueError, TypeError), r"sum: .*1"),
     "vmap axis": (lambda: olympus.vmap(lambda x: x, in_axes=1)(jnp.ones(3)), ValueError,
-                  r"vmap: .*"),
+                  "vmap was requested to map"),
     "vmap sizes": (lambda: olympus.vmap(jnp.add)(jnp.ones(3), jnp.ones(4)), ValueError,
-                   "vmap: .*3.*4"),
+                   "vmap got .*3.*4"),
     "vmap in_axes tree": (lambda: olympus.vmap(lambda x, y: x, in_axes=(0, {"a": 0}))(
         jnp.ones(3), {"b": jnp.ones(3)}), ValueError, "vmap"),
     "vmap in_axes type": (lambda: olympus.vmap(lambda x: x, in_axes="x")(jnp.ones(3)),
-                          (TypeError, ValueError), "vmap: .*in_axes"),
+                          (TypeError, ValueError), "vmap in_axes"),
     "vmap nothing mapped": (lambda: olympus.vmap(lambda x: x, in_axes=None)(1.), ValueError,
-                            "vmap: "),
+                            "vmap must have"),
     "transpose axes": (lambda: jnp.transpose(jnp.ones((2, 3)), (0, 0)), (ValueError, TypeError),
                        r"transpose: .*\(0, 0\)"),
     "argnums": (lambda: olympus.grad(lambda x: x, argnums=3)(1.), (ValueError, TypeError),
@@ -149,14 +163,24 @@ ROWS = {
                           ValueError, r"Non-hashable static arguments.*<class 'list'>, \[2\]"),
     "unhashable static, traced": (
         lambda: olympus.jit(lambda x, n: x, static_argnums=1).trace(1., [2]),
-        ValueError, r"jit: static argument n of <lambda> is \[2\] of type list"),
-    "not callable": (lambda: olympus.jit(3), TypeError, "jit: 3 given; a callable is required"),
-    "grad of not callable": (lambda: olympus.grad(3), TypeError, "grad: 3"),
+        ValueError, r"Non-hashable static arguments.*n of <lambda> is \[2\]"),
+    "not callable": (lambda: olympus.jit(3), TypeError, "jit: Expected a callable value, got 3"),
+    "grad of not callable": (lambda: olympus.grad(3), TypeError, "grad: Expected a callable"),
     # values that are not there
     "if": (lambda: olympus.jit(branch)(1.), errors.TracerBoolConversionError,
-           r"bool\(\): a traced value bool\[\] \(StagingTracer, made by gt at .*test_errors.py:\d+"
+           r"bool\(\): Attempted .*a traced value bool\[\] \(StagingTracer, made by gt at "
+           r".*test_errors.py:\d+"
            r".*\) given at .*test_errors.py:\d+.*a concrete value is required.*"
            "olympus.numpy.where, olympus.lax.cond.*static_argnums"),
+    "if of two": (lambda: olympus.jit(larger)(1, {"a": 2}, z=3), errors.TracerBoolConversionError,
+                  r"it depends on the values of the arguments x and kwargs\['z'\]\. It is .*"
+                  r"the function larger at .*argument static"),
+    "if of none": (lambda: olympus.jit(lambda: branch(jnp.add(1, 1)))(),
+                   errors.TracerBoolConversionError,
+                   r"(?s)a tracer due to operations on these lines:\n  add at [^\n]*test_errors.py"
+                   r"[^\n]*\n  gt at .*lax.cond or olympus.lax.while_loop\."),
+    "if of many": (lambda: olympus.jit(lambda: branch(sum(jnp.add(1, 1) for _ in range(6))))(),
+                   errors.TracerBoolConversionError, "Additional originating lines are not shown."),
     "if in vmap": (lambda: olympus.vmap(branch)(jnp.ones(3)), errors.TracerBoolConversionError,
                    r"BatchTracer"),
     "float": (lambda: olympus.jit(lambda x: float(x))(1.), errors.ConcretizationTypeError,
@@ -199,8 +223,8 @@ ROWS = {
                        errors.UnexpectedTracerError, "leaked tracer"),
     # arrays
     "donated twice": (donated_twice, RuntimeError,
-                      r"jit: argument state of <lambda> is an array float32\[3\] that has been "
-                      r"deleted.*test_errors.py:\d+"),
+                      r"jit: argument state of <lambda>: Array has been deleted with "
+                      r"shape=float32\[3\].*test_errors.py:\d+"),
     "assignment": (lambda: jnp.ones(3).__setitem__(0, 1.), TypeError, r"\.at\["),
     "len of a scalar": (lambda: len(jnp.float32(1)), TypeError, "unsized"),
     "float of complex": (lambda: float(jnp.array(1j)), TypeError,
@@ -209,7 +233,7 @@ ROWS = {
     "truth of many": (lambda: bool(jnp.ones(3)), ValueError, "(?i)ambiguous|float32.3."),
     "hash": (lambda: hash(jnp.ones(3)), TypeError, "unhashable"),
     "nan": (lambda: with_nans(lambda: jnp.sqrt(jnp.float32(-1.))),
-            FloatingPointError, r"the result float32\[\].* has a NaN, and debug_nans is on"),
+            FloatingPointError, r"\(nan\) encountered in sqrt.*float32\[\].*debug_nans is on"),
     "nan in jit": (lambda: with_nans(lambda: olympus.jit(lambda x: 0. / x)(0.)),
                    FloatingPointError, r"jit\(<lambda>\)|div"),
     # options
@@ -234,6 +258,45 @@ def test_the_message_names_the_users_line():
         olympus.jit(branch)(1.)
 
 
+def _over_arguments(found):
+    def chosen(x, y, *rest, n=1):
+        return found(x, y, *rest) and x
+    return chosen
+
+
+SETTINGS = {
+    "jit": (lambda: olympus.jit(branch)(1.), r"branch at .*test_errors.py:\d+ for jit",
+            "value of the argument x"),
+    "a leaf": (lambda: olympus.jit(lambda d: bool(d["a"][0] + 1))({"a": (1., 2.)}),
+               "<lambda> at .* for jit", r"value of the argument d\['a'\]\[0\]"),
+    "three": (lambda: olympus.jit(_over_arguments(lambda x, y, z: int(x * z - y)))(1., 2., 3.),
+              "chosen at .* for jit", r"values of the arguments x, y, and rest\[0\]"),
+    "shape": (lambda: olympus.jit(lambda n: jnp.zeros(n))(3), "<lambda> at .* for jit",
+              "argument n"),
+    "scan": (lambda: olympus.lax.scan(lambda c, x: (c if x else 0., None), 0., jnp.ones(2)),
+             "for scan", "value of the argument x"),
+    "fori_loop": (lambda: olympus.grad(lambda x: olympus.lax.fori_loop(
+        0, 2, lambda i, c: c if i else x, x))(1.), "for fori_loop", "value of the argument i"),
+    "cond": (lambda: olympus.lax.cond(True, branch, branch, 1.), "for cond", "argument x"),
+    "checkpoint": (lambda: olympus.checkpoint(branch)(1.), "branch at .* for checkpoint",
+                   "argument x"),
+    "mapped": (lambda: olympus.jit(olympus.vmap(branch))(jnp.ones(2)), "branch at .* for jit",
+               "argument x"),
+    "numpy": (lambda: olympus.make_olympuspr(lambda x: np.sin(x))(1.),
+              "<lambda> at .* for make_olympuspr", "the argument x of <lambda>"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_messages_name_the_function_that_is_traced_and_its_arguments(name):
+    call, place, arguments = SETTINGS[name]
+    with pytest.raises(TypeError) as caught:
+        call()
+    message = str(caught.value)
+    assert re.search(rf"met while tracing the function .*{place}\)", message), message
+    assert re.search(rf"{arguments}[.;]", message), message
+
+
 def test_the_interpreter_goes_on_after_errors():
     for call, error, _ in list(ROWS.values())[:10]:
         with pytest.raises(error):
@@ -243,22 +306,26 @@ def test_the_interpreter_goes_on_after_errors():
 
 TOO_LARGE = """
 import resource, sys
-import olympus, olympus.numpy as jnp
-from olympus._src.base import errors
+import numpy as np, olympus, olympus.numpy as jnp
 jnp.ones(3).block_until_ready()
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 30), size + (1 << 30)))
-for make in (lambda: jnp.zeros(1 << 40), lambda: olympus.jit(lambda: jnp.zeros(1 << 40) + 1)()):
+v = jnp.ones(1 << 21)
+made = olympus.jit(lambda: jnp.zeros(1 << 40) + 1)
+outer = olympus.jit(lambda v: v[:, None] * v)
+for make in (lambda: jnp.zeros(1 << 40), made, made, lambda: v[:, None] * v, lambda: outer(v),
+             lambda: outer(v), lambda: jnp.asarray(np.broadcast_to(np.float32(1), (1 << 40,)))):
     try:
         make().block_until_ready()
-    except errors.ResourceExhaustedError as error:
-        assert "memory" in str(error) or "fit" in str(error), error
+    except Exception as error:
+        assert type(error) is olympus.errors.OlympusRuntimeError, error
+        assert "RESOURCE_EXHAUSTED" in str(error), error
         print("exhausted")
 print(float(jnp.sum(jnp.ones(3))))
 """
 
 
-def test_an_array_larger_than_memory():
+def test_lack_of_memory_is_one_class_wherever_it_is_found():
     done = subprocess.run([sys.executable, "-c", TOO_LARGE], capture_output=True, text=True,
                           timeout=300, check=False)
-    assert done.stdout.split() == ["exhausted", "exhausted", "3.0"], done.stderr[-3000:]
+    assert done.stdout.split() == ["exhausted"] * 7 + ["3.0"], done.stderr[-3000:]

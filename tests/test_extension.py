@@ -258,11 +258,12 @@ def test_primitives_are_not_kept():
 
 
 @pytest.mark.parametrize(("use", "error", "message"), [
-    (lambda p: p.bind(X), NotImplementedError, "bare: traced; it has no abstract evaluation rule"),
+    (lambda p: p.bind(X), NotImplementedError, "Evaluation rule for 'bare' not implemented"),
     (lambda p: olympus.jit(p.bind)(X), NotImplementedError, "p.def_abstract_eval"),
     (lambda p: olympus.grad(lambda x: p.bind(x).sum())(X), NotImplementedError,
-     "bare: differentiated; it has no derivative"),
-    (lambda p: olympus.vmap(p.bind)(X), NotImplementedError, "bare: mapped by vmap"),
+     "Differentiation rule for 'bare' not implemented"),
+    (lambda p: olympus.vmap(p.bind)(X), NotImplementedError,
+     "Batching rule for 'bare' not implemented"),
     (lambda p: ad.get_primitive_transpose(p), NotImplementedError, "it has no transpose rule"),
 ])
 def test_missing_rules_say_how_to_give_them(use, error, message):
@@ -273,14 +274,14 @@ def test_missing_rules_say_how_to_give_them(use, error, message):
 def test_wrong_rules_are_told():
     p = Primitive("wrong")
     p.def_abstract_eval(lambda x: x)
-    with pytest.raises(NotImplementedError, match=r"no lowering rule; .*register_lowering\(wrong"):
+    with pytest.raises(NotImplementedError, match=r"not found for .*register_lowering\(wrong"):
         olympus.jit(p.bind)(X)
     mlir.register_lowering(p, lambda ctx, x: [x, x])
     with pytest.raises(TypeError, match=r"wrong: its lowering rule returned values of types "
                                         r"tensor<2xf32>, tensor<2xf32>; tensor<2xf32> is required"):
         olympus.jit(p.bind)(X)
     p.def_abstract_eval(lambda x: [x])
-    with pytest.raises(TypeError, match="one aval .*is required; see multiple_results"):
+    with pytest.raises(ValueError, match="a tuple or a list iff wrong.multiple_results"):
         olympus.jit(p.bind)(X)
 
 
@@ -471,10 +472,13 @@ X2 = onp.ones(2)
     (True, {"jvp": lambda ps, ts: ([ps[0]] * 2, ts[0])}, "a list of 2 is required"),
     (False, {"jvp": lambda ps, ts: ps[0]}, r"a pair \(results, tangent\) is required"),
     (False, {"jvp": lambda ps, ts: (ps[0], ts[0], ts[0])}, r"a pair \(results, tangent\) is"),
+    (True, {"jvp": lambda ps, ts: ([ps[0]], [ts[0]])}, "as its results; a list of 2 is"),
+    (True, {"jvp": lambda ps, ts: (ps[0], ts[0])}, "as its results; a list of 2 is"),
+    (True, {"vmap": lambda xs, ds: ([xs[0]], [0])}, "as its results; a list of 2 is"),
     (True, {"vmap": lambda xs, ds: ([xs[0]] * 2, [0])}, "vmap rule returned 1 mapped axes; 2 are"),
     (True, {"vmap": lambda xs, ds: ([xs[0]] * 2, 0)}, "a list of 2 is required"),
     (False, {"vmap": lambda xs, ds: [xs[0]]}, r"a pair \(results, mapped axis\) is required"),
-], ids=range(7))
+], ids=range(10))
 @pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
 def test_rules_that_return_too_few_or_too_many_are_told(several, rule, message, transform):
     p = wrong_rules(several, **rule)
@@ -528,6 +532,24 @@ def test_marks_are_nodes_without_leaves():
         assert leaves == [1.0]
         again = tree.unflatten(leaves)["a"]
         assert type(again) is type(mark) and again.aval is aval
+
+
+def test_rules_for_unknown_platforms_are_refused():
+    with pytest.raises(NotImplementedError, match=r"unknown platform foo. Known platforms are: .+"):
+        mlir.register_lowering(Primitive("p"), lambda ctx, x: [x], platform="foo")
+
+
+def test_backends_are_found_by_platform():
+    backend = olympus.extend.backend
+    assert backend.backends()["cpu"] is backend.get_backend("cpu")
+    assert backend.get_default_device() == olympus.devices()[0]
+    with pytest.raises(RuntimeError, match="Unknown backend foo"):
+        backend.get_backend("foo")
+
+
+def test_debug_info_names_leaves_in_the_order_of_the_pytree():
+    info = olympus.api_util.debug_info("jit", lambda x, y, z: x, (1,), {"z": 2, "y": 3})
+    assert info.arg_names == ("x", "y", "z")
 
 
 def test_equations_say_their_scopes():

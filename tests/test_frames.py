@@ -43,6 +43,7 @@ def traced_frames(fun, *args):
 
 X = np.ones(3, np.float32)
 KEY = olympus.random.key(0)
+PLACES = onp.array([0, 2])
 
 
 @pytest.mark.parametrize(("name", "fun", "budget"), [
@@ -66,10 +67,23 @@ def test_an_operation_is_traced_in_few_frames(name, fun, budget):
     ("fused", lambda x: onp.var(x), 1),
     ("matmul", lambda x: x @ x, 2),
     ("norm", lambda x: onp.linalg.norm(x), 1),
-    ("where", lambda x: onp.where(x, x, 2.0), 6),
+    ("where", lambda x: onp.where(x, x, 2.0), 2),
+    ("where, arrays", lambda x: onp.where(x, x, x), 1),
+    ("covariance", lambda x: onp.cov(x), 1),
     ("keyword", lambda x: onp.sum(x, axis=0), 1),
     ("method", lambda x: x.sum(), 1),
-    ("number for an array argument", lambda x: onp.clip(x, 0.0, 1.0), 5),
+    ("number for an array argument", lambda x: onp.clip(x, 0.0, 1.0), 3),
+    ("three arrays", lambda x: onp.clip(x, x, x), 1),
+    ("elementwise by name", lambda x: onp.fmax(x, x), 1),
+    ("x[i]", lambda x: x[0], 1),
+    ("x[i:j]", lambda x: x[1:3], 1),
+    ("x[k]", lambda x: x[PLACES], 9),
+    ("concatenate", lambda x: onp.concatenate([x, x], axis=0), 1),
+    ("stack", lambda x: onp.stack((x, x)), 1),
+    ("vstack", lambda x: onp.vstack([x, x]), 1),
+    ("einsum", lambda x: onp.einsum("i,i->", x, x), 28),
+    ("zeros", lambda x: onp.zeros((3,)), 10),
+    ("full", lambda x: onp.full((3,), 2.0), 7),
     ("randint", lambda x: olympus.random.randint(KEY, (3,), 0, 10), 30),
     ("uniform, bounds", lambda x: olympus.random.uniform(KEY, (3,), minval=-1.0), 16),
 ])
@@ -99,6 +113,39 @@ def test_a_second_call_of_a_jitted_function_enters_no_python(case):
     assert frames(lambda: call(jitted, x)) == 1     # the lambda in CALLS
 
 
+@pytest.mark.parametrize("raised", [ValueError, KeyboardInterrupt])
+def test_a_function_whose_first_call_raised_enters_no_python_later(raised):
+    errors = [raised]
+
+    @olympus.jit
+    def f(x):
+        if errors:
+            raise errors.pop()
+        return x + 1
+
+    x = onp.asarray(X)
+    with pytest.raises(raised):
+        f(x)
+    f(x)
+    assert frames(lambda: f(x)) == 0
+
+
+def test_a_function_that_is_jitted_again_is_called_without_python():
+    def double(x):
+        return x * 2
+
+    x = onp.asarray(X)
+    olympus.jit(double)(x)
+    again = olympus.jit(double)
+    assert frames(lambda: again(x)) == 0
+    static = olympus.jit(double, static_argnums=0)      # other options, other programs
+    assert static(3) == 6
+    donating = olympus.jit(double, donate_argnums=0)
+    donating(x)
+    assert x.is_deleted()
+    again(onp.asarray(X))
+
+
 def test_a_second_call_with_a_donated_argument_enters_no_python():
     jitted = olympus.jit(lambda x: x + 1, donate_argnums=0)
     arrays = [onp.asarray(X) + i for i in range(3)]
@@ -106,6 +153,15 @@ def test_a_second_call_with_a_donated_argument_enters_no_python():
     jitted(arrays[1])
     assert frames(lambda: jitted(arrays[2])) == 0
     assert arrays[2].is_deleted()
+
+
+def test_arguments_of_equal_shardings_are_looked_at_in_two_frames_each():
+    mesh = olympus.make_mesh((1,), ("x",))
+    xs = [olympus.device_put(X, olympus.NamedSharding(mesh, olympus.P("x"))) for _ in range(10)]
+    total = olympus.jit(lambda xs: xs[0] + xs[1])
+    total(xs)
+    total(xs)
+    assert frames(lambda: total(xs)) <= 2 * len(xs)     # the hash, and whether they are equal
 
 
 def test_a_second_call_of_a_compiled_function_enters_one_frame():

@@ -202,6 +202,48 @@ def test_a_traced_mask_writes_as_a_concrete_one(name):
     np.testing.assert_allclose(twice, [expected, write(onp.asarray(x), ~mask)], rtol=1e-6)
 
 
+FILLED = {
+    "whole": (lambda x, m: x.at[m].get(fill_value=-1), lambda x, m: np.where(m, x, -1)),
+    "rows": (lambda x, m: x.at[m[:, 1]].get(fill_value=-1, mode="fill"),
+             lambda x, m: np.where(m[:, 1:2], x, -1)),
+    "behind a slice": (lambda x, m: x.at[::-1, m[0], None].get(fill_value=-1),
+                       lambda x, m: np.where(m[0], x[::-1], -1)[..., None]),
+    "beside an integer": (lambda x, m: x.at[1, m[0]].get(fill_value=-1),
+                          lambda x, m: np.where(m[0], x[1], -1)),
+    "beside one outside": (lambda x, m: x.at[7, m[0]].get(fill_value=-1),
+                           lambda x, m: np.full(4, -1)),
+    "a traced integer": (lambda x, m: x.at[m[:, 2].astype(int).sum(), m[0]].get(fill_value=-1),
+                         lambda x, m: np.where(m[0], x[m[:, 2].sum()], -1)),
+    "a scalar": (lambda x, m: x.at[m[0, 0]].get(fill_value=-1),
+                 lambda x, m: np.where(m[0, 0], x, -1)),
+    "a list": (lambda x, m: x.at[[True, False, True]].get(fill_value=-1),
+               lambda x, m: np.where(np.array([[True], [False], [True]]), x, -1)),
+    "a bool": (lambda x, m: x.at[False].get(fill_value=-1), lambda x, m: np.full_like(x, -1)),
+}
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_a_masked_read_with_a_fill_value_has_the_shape_of_the_mask(name):
+    x, mask = np.linspace(1, 2, 12, dtype="f4").reshape(3, 4), np.arange(12).reshape(3, 4) % 3 > 0
+    read, expected = FILLED[name][0], FILLED[name][1](x, mask)
+    for found in (read(onp.asarray(x), mask), read(onp.asarray(x), onp.asarray(mask)),
+                  olympus.jit(read)(x, mask), olympus.vmap(read)(x[None], mask[None])[0]):
+        assert found.shape == expected.shape and found.dtype == np.float32
+        np.testing.assert_array_equal(found, expected)
+    weights = np.linspace(1, 2, expected.size, dtype="f4").reshape(expected.shape)
+    chosen = FILLED[name][1](np.arange(12).reshape(3, 4), mask)
+    slope = np.zeros(13, "f4")      # the last one is that of the fill value
+    np.add.at(slope, chosen, weights)
+    for run in (lambda f: f, olympus.jit):
+        found = run(olympus.grad(lambda x: (read(x, mask) * weights).sum()))(x)
+        np.testing.assert_allclose(found, slope[:12].reshape(3, 4), rtol=1e-6)
+
+
+def test_a_masked_read_of_integers_converts_the_fill_value():
+    read = onp.arange(3).at[onp.array([True, False, True])]
+    assert read.get(fill_value=7.9).tolist() == [0, 7, 2]
+
+
 def test_a_function_is_applied_to_chosen_elements_only():
     x = onp.array([-1., 0., 1., np.e])
     logs = lambda x: x.at[x > 0].apply(onp.log)
@@ -286,6 +328,25 @@ def test_what_is_known_to_be_outside_is_an_index_error(name):
             olympus.vmap(call)(x[None])
     assert x.at[index].get(mode="clip").shape == x.at[index].get(mode="fill").shape
     np.testing.assert_array_equal(x.at[5].set(1, mode="drop"), x)
+
+
+@pytest.mark.parametrize("index", [-1, np.array([-1, -5])], ids=["int", "array"])
+def test_negative_indices_that_do_not_wrap_are_outside_by_the_mode(index):
+    x = onp.arange(5.0) + 1
+    for wrap in (lambda f: f, olympus.jit):
+        at = wrap(lambda x, how: x.at[index].set(7, wrap_negative_indices=False, mode=how),
+                  **({"static_argnums": 1} if wrap is olympus.jit else {}))
+        np.testing.assert_array_equal(at(x, None), x)
+        np.testing.assert_array_equal(at(x, "clip"), [7, 2, 3, 4, 5])
+        np.testing.assert_array_equal(wrap(
+            lambda x: x.at[index].get(wrap_negative_indices=False))(x), np.ones(np.shape(index)))
+
+
+@pytest.mark.parametrize("read", [lambda x: x[0, 0], lambda x: olympus.jit(lambda i: x[0, i])(0)],
+                         ids=["concrete", "traced"])
+def test_an_element_of_an_empty_axis_is_an_index_error(read):
+    with pytest.raises(IndexError, match="index is out of bounds for axis 1 with size 0"):
+        read(onp.ones((2, 0)))
 
 
 def test_index_arrays_that_name_no_element_are_not_outside():
@@ -456,7 +517,7 @@ SIZED = {
         ar1, I), "setxor1d": lambda ar1: onp.setxor1d(ar1, I),
     "extract": lambda condition: onp.extract(condition, I),
     "compress": lambda condition: onp.compress(condition, I),
-    "delete": lambda obj: onp.delete(J, obj), "insert": lambda obj: onp.insert(J, obj, 0),
+    "delete": lambda obj: onp.delete(J, obj),
     "repeat": lambda repeats: onp.repeat(I, repeats),
 }
 
@@ -465,7 +526,7 @@ SIZED = {
 def test_a_shape_that_traced_values_decide_is_refused_by_name(name):
     call = SIZED[name]
     argument = call.__code__.co_varnames[0]
-    says = {"bincount": "length=", "delete": "NumPy", "insert": "NumPy",
+    says = {"bincount": "length=", "delete": "NumPy",
             "repeat": "total_repeat_length"}.get(name, "size=")
     with pytest.raises(errors.ConcretizationTypeError) as raised:
         olympus.jit(call)(I)

@@ -235,15 +235,15 @@ def test_unhashable_static_argument():
     f = jit(lambda x, n: x, static_argnums=1)
     with pytest.raises(ValueError, match=r"(?s)Non-hashable static arguments.*'list'>, \[1\]"):
         f(1., [1])      # found in C++, before any Python
-    with pytest.raises(ValueError, match=r"static argument n of <lambda> is \[1\].*not hashable"):
+    with pytest.raises(ValueError, match=r"Non-hashable static arguments.*n of <lambda> is \[1\]"):
         f.trace(1., [1])
-    with pytest.raises(ValueError, match="static argument n .*not hashable"):
+    with pytest.raises(ValueError, match="Non-hashable static arguments"):
         jit(lambda x, n: x, static_argnames="n").trace(1., n={})
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [
-    ({"static_argnums": 5}, ValueError, "static_argnums has 5; .* has 2 positional arguments"),
-    ({"static_argnames": "z"}, ValueError, "static_argnames has 'z'"),
+    ({"static_argnums": 5}, ValueError, r"static_argnums=\(5,\), but only accepts 2"),
+    ({"static_argnames": "z"}, ValueError, "invalid argnames {'z'} in static_argnames"),
     ({"donate_argnums": "x"}, TypeError, "donate_argnums='x' given; an int"),
     ({"static_argnames": 3}, TypeError, "static_argnames=3"),
 ])
@@ -287,7 +287,7 @@ def test_a_donated_argument_counted_from_the_last_of_each_call():
         xs = [jnp.ones(3) for _ in range(count)]
         f(*xs)
         assert [x.is_deleted() for x in xs] == [False] * (count - 1) + [True]
-    with pytest.raises(ValueError, match="is static and donated"):
+    with pytest.raises(ValueError, match="cannot intersect"):
         jit(lambda *args: args, donate_argnums=0, static_argnums=-1)(1)
 
 
@@ -300,10 +300,10 @@ def test_a_donated_argument_used_again():
     f(x)
     assert x.is_deleted()
     with pytest.raises(DonatedArgumentError,
-                       match=r"argument x of <lambda> is an array float32\[3\] that has been "
-                             r"deleted.*test_jit.py:\d+"):
+                       match=r"argument x of <lambda>: Array has been deleted with shape=float32"
+                             r"\[3\].*test_jit.py:\d+"):
         f(x)
-    with pytest.raises(DonatedArgumentError, match=r"add: operand 0 is an array float32\[3\]"):
+    with pytest.raises(DonatedArgumentError, match=r"add: operand 0: .*float32\[3\]"):
         x + 1
     with pytest.raises(DonatedArgumentError, match="deleted"):
         jnp.var(x)
@@ -319,12 +319,18 @@ def test_an_array_donated_by_a_cached_call_used_again():
         y * 2
 
 
-def test_donation_that_cannot_be_used_warns_and_deletes():
-    f = jit(lambda x: x[:1], donate_argnums=0)
-    x = jnp.ones(3)
-    with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[3\]"):
-        f(x)
-    assert x.is_deleted()
+def test_what_no_result_takes_over_is_warned_of_and_not_deleted():
+    f = jit(lambda x, y: (x[:1], y + x), donate_argnums=(0, 1))
+    x, y = jnp.ones(3), jnp.ones(3)
+    with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[3\];"):
+        f(x, y)
+    f(jnp.ones(3), y)
+    assert x.is_deleted() and not y.is_deleted()
+    quiet = jit(lambda x, y, z: (x > 0, y.reshape(3, 1)), donate_argnums=(0, 1, 2))
+    for _ in range(2):      # by size XLA decides; what the program does not read is not passed
+        x, y, z = jnp.ones(2), jnp.ones((1, 3)), jnp.ones(5)
+        quiet(x, y, z)
+        assert (x.is_deleted(), y.is_deleted(), z.is_deleted()) == (False, True, False)
 
 
 def test_donate_argnames_and_trees():
@@ -370,7 +376,7 @@ def test_methods():
 
 
 def test_not_a_function():
-    with pytest.raises(TypeError, match="jit: 3 given; a callable is required"):
+    with pytest.raises(TypeError, match="jit: Expected a callable value, got 3"):
         jit(3)
 
 
@@ -410,6 +416,19 @@ def test_eval_shape_and_clear_cache():
     g(jnp.ones((2, 3)))
     g.clear_cache()
     assert float(g(jnp.ones((2, 3)))["y"][0]) == 1.
+
+
+def test_clear_cache_frees_the_executable_unless_an_equal_function_has_it():
+    x, client = jnp.arange(3.), olympus.devices()[0].client
+    f, same = (jit(lambda x: jnp.tan(x) * 711) for _ in range(2))
+    f(x)
+    before = len(client.live_executables())
+    same(x)
+    f.clear_cache()
+    assert len(client.live_executables()) == before
+    same.clear_cache()
+    assert len(client.live_executables()) == before - 1
+    assert float(f(x)[0]) == 0.0
 
 
 def test_recursion_and_closures_over_tracers():
@@ -520,6 +539,21 @@ def test_control_flow_inside_jit():
     assert int(f(5)) == 10
 
 
+def test_clear_caches_reaches_functions_that_are_jitted_again():
+    """C++ still ran what it kept of them, since no `jit` of theirs was alive."""
+    traced = []
+
+    def f(x):
+        traced.append(x)
+        return x + 1
+
+    jit(f)(1.)
+    jit(f)(1.)
+    olympus.clear_caches()
+    jit(f)(1.)
+    assert len(traced) == 2
+
+
 def test_clear_caches_forgets_programs_and_types():
     f = jit(lambda x: jnp.sin(x) * 2)
     f(jnp.ones(3))
@@ -569,12 +603,12 @@ def test_one_way_of_saying_what_is_static_is_read_from_the_other_only_where_that
     for options, args, kwargs in (
             ({"static_argnums": 1, "static_argnames": ()}, (2.0,), {"n": "a"}),
             ({"static_argnums": (), "static_argnames": "n"}, (2.0, "a"), {})):
-        with pytest.raises(TypeError, match="'a' of type str"):
+        with pytest.raises(TypeError, match="value is of type <class 'str'>"):
             jit(f, **options)(*args, **kwargs)
     for options in ({"static_argnums": 0, "donate_argnums": 0}, {
             "static_argnames": "x", "donate_argnames": "x"}, {
             "static_argnums": 0, "donate_argnames": "x"}):
-        with pytest.raises(ValueError, match="is static and donated"):
+        with pytest.raises(ValueError, match="cannot intersect"):
             jit(f, **options)
 
 
@@ -600,3 +634,16 @@ def test_a_closed_over_array_keeps_its_elements(made):
     x = np.arange(12.0).reshape(3, 4)
     np.testing.assert_array_equal(jit(lambda x: x[np.asarray(order)])(x), x[[2, 0, 1]])
     np.testing.assert_array_equal(jit(lambda: jnp.asarray(order))(), [2, 0, 1])
+
+
+def test_what_gives_no_value_or_is_no_function_is_refused():
+    def count(n):
+        yield n
+
+    with pytest.raises(TypeError, match="generator function"):
+        jit(count)
+    with pytest.raises(TypeError, match="staticmethod"):
+        jit(staticmethod(abs))
+    for name in "ar":       # positional only; of many
+        with pytest.raises(ValueError, match="positional-only"):
+            jit(lambda a, /, b, *r: b, static_argnames=name)

@@ -120,6 +120,11 @@ TWICE = {   # functions of a key that use it, or one that was made of it, twice
         olympus.jit(random.normal).lower(key).compile()),
     "copied": lambda key: [random.normal(key.copy()), random.normal(
         olympus.device_put(key, olympus.devices()[0]))],
+    "operands": lambda key: olympus.jit(lambda a, b: random.normal(a) + random.normal(b))(key, key),
+    "operands-of-a-call": lambda key: olympus.jit(lambda key: olympus.jit(
+        lambda a, b: random.normal(a) + random.normal(b))(key, key))(key),
+    "operand-and-closure": lambda key: olympus.jit(
+        lambda a: random.normal(a) + random.normal(key))(key),
     "sampler": lambda key: [random.permutation(key, 5), random.bits(key)],
 }
 ONCE = {

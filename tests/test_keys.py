@@ -54,7 +54,7 @@ def test_keys_equal_no_other_thing():
 @pytest.mark.parametrize("transform", [lambda f: f, olympus.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("other", [0, 1.5, np.zeros(2, "uint32"), onp.zeros(2, "uint32")])
 def test_keys_are_not_compared_with_numbers(transform, other):
-    with pytest.raises(olympus.dtypes.TypePromotionError, match="keys and float0 never mix with"):
+    with pytest.raises(TypeError, match="equal does not accept dtypes key<fry>"):
         transform(lambda k: k == other)(KEY)
 
 
@@ -92,10 +92,48 @@ def test_moves_take_whole_keys(move, impl):
     np.testing.assert_array_equal(random.key_data(found), move(np, words, where))
 
 
+@pytest.mark.parametrize("read", [
+    lambda keys: onp.take(keys, np.array([0, 7])), lambda keys: keys.at[np.array([0, 7])].get(
+        mode="fill"), olympus.jit(lambda keys: onp.take(keys, onp.array([0, 7])))],
+    ids=["take", "get", "jit"])
+def test_reading_outside_gives_keys_of_the_largest_words(read):
+    found = random.key_data(read(KEYS))
+    np.testing.assert_array_equal(found, [random.key_data(KEY), [2**32 - 1] * 2])
+
+
+@pytest.mark.parametrize("independent", [False, True])
+def test_keys_are_permuted_as_their_places_are(independent):
+    found = random.permutation(KEY, KEYS, independent=independent)
+    assert (found == KEYS[random.permutation(KEY, 3)]).all()
+
+
+@pytest.mark.parametrize("use, error", {
+    "item": (lambda: KEY.item(), TypeError), "tolist": (lambda: KEYS.tolist(), TypeError),
+    "sort": (lambda: olympus.lax.sort((np.arange(3), KEYS)), TypeError),
+    "astype": (lambda: KEY.astype(int), ValueError),
+    "convert": (lambda: olympus.lax.convert_element_type(KEY, int), ValueError)}.values(), ids=[
+        "item", "tolist", "sort", "astype", "convert"])
+def test_keys_are_not_taken_for_numbers(use, error):
+    with pytest.raises(error, match=r"key<fry>\[3?\]"):
+        use()
+
+
+def test_what_is_no_key_is_said_before_that_raw_keys_are_refused():
+    with olympus.legacy_prng_key("error"), pytest.raises(TypeError, match="typed key"):
+        random.uniform(onp.zeros(1))
+
+
 def test_keys_on_their_devices():
     keys = random.split(random.key(1, impl="rbg"), 4)
     part, = keys.addressable_shards
-    assert part.index == (slice(0, 4, None),) and (part.data == keys).all()
+    assert part.index == (slice(None),) and (part.data == keys).all()
     assert (keys.addressable_data(0) == keys).all()
     assert keys.on_device_size_in_bytes() == keys.nbytes == 64
     assert keys.unsafe_buffer_pointer() != keys.copy().unsafe_buffer_pointer()
+
+
+def test_a_gradient_in_a_key_is_float0():
+    slope, other = olympus.grad(lambda k, x: x * random.normal(k), argnums=(0, 1),
+                                allow_int=True)(KEY, 1.0)
+    assert slope.dtype == olympus.dtypes.float0 and slope.shape == ()
+    assert other == random.normal(KEY)

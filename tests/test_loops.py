@@ -254,7 +254,7 @@ def test_branches_with_effects_under_a_mapped_predicate_run_where_they_are_taken
     np.testing.assert_array_equal(out, [0, -1, 20, 30])
     assert log == [2.0, 3.0]
     assert transform(vmap(f, (0, None)))(xs[:0], 10.0).shape == (0,)
-    with pytest.raises(ValueError, match="elements have no order"):
+    with pytest.raises(ValueError, match="elements have no"):
         transform(vmap(lambda x: lax.cond(x > 1, lambda: io_callback(
             lambda v: v, x, x, ordered=True), lambda: x)))(xs)
 
@@ -293,16 +293,16 @@ X4 = np.arange(4.0, dtype="f")
 
 
 @pytest.mark.parametrize(("error", "message", "fun"), [
-    (TypeError, "scan: unroll is 'x'", lambda: lax.scan(lambda c, x: (c, x), 0, X4, unroll="x")),
-    (ValueError, r"map: leading sizes differ \(xs\[0\]: 4, xs\[1\]: 3\)",
+    (TypeError, "scan: .*'x'", lambda: lax.scan(lambda c, x: (c, x), 0, X4, unroll="x")),
+    (ValueError, r"map: .*leading sizes differ \(xs\[0\]: 4, xs\[1\]: 3\)",
      lambda: lax.map(lambda x: x, (X4, X4[:3]), batch_size=2)),
     (ValueError, "map: batch_size is 2.0", lambda: lax.map(lambda x: x, X4, batch_size=2.0)),
-    (ValueError, r"map: xs is float32\[\]", lambda: lax.map(lambda x: x, X4[0])),
+    (ValueError, r"map: .*xs is float32\[\]", lambda: lax.map(lambda x: x, X4[0])),
     (TypeError, r"associative_scan: .* the result is int32\[2\], required float32\[2\]",
      lambda: lax.associative_scan(lambda a, b: (a + b).astype("int32"), X4)),
     (TypeError, r"associative_scan: .* the result is float32\[\], required float32\[2\]",
      lambda: lax.associative_scan(lambda a, b: (a + b).sum(), X4)),
-    (TypeError, "switch: branches is <function", lambda: lax.switch(0, lambda: 1)),
+    (TypeError, "switch: branches argument should be a sequence", lambda: lax.switch(0, lambda: 1)),
     (TypeError, r"pure_callback: three returned float32\[3\] as result 0; float32\[\]",
      lambda: olympus.pure_callback(three, X4[0], 1.0)),
     (TypeError, "pure_callback: 's' of type str given",
@@ -359,8 +359,15 @@ def test_a_callback_raises_its_own_exception():
 def test_disabled_jit_checks_what_a_condition_returns():
     with olympus.disable_jit():
         assert int(lax.while_loop(lambda x: x < 3, lambda x: x + 1, 0)) == 3
-        with pytest.raises(TypeError, match="one bool"):
+        with pytest.raises(TypeError, match="must return a boolean scalar"):
             lax.while_loop(lambda x: (x < 3,), lambda x: x + 1, 0)
+
+
+def test_disabled_jit_differentiates_a_while_loop_in_python():
+    double = lambda x: lax.while_loop(lambda x: x < 10.0, lambda x: x * 2, x)
+    with olympus.disable_jit():
+        assert float(grad(double)(1.0)) == 16.0
+        np.testing.assert_array_equal(vmap(double)(np.array([3.0, 4.0])), [12.0, 16.0])
 
 
 def test_debug_log_goes_to_the_logger(caplog):
@@ -424,16 +431,17 @@ def test_breakpoint_on_a_pseudo_terminal(tmp_path):
 
 @pytest.mark.parametrize("bounds", ["static", "traced"])
 @pytest.mark.parametrize("body, message", [
-    (lambda i, d: {"n": d["n"] + 1.5}, r"differs in type .* the value\['n'\] is float32\[\], requ"),
-    (lambda i, d: (d, d), "differs in structure .* found tuple of length 2; required dict"),
-    (lambda i, d: {"n": [1, 2]}, r"differs in structure .* at \['n'\]: found list")])
+    (lambda i, d: {"n": d["n"] + 1.5}, r".* the value\['n'\] is float32\[\], requ"),
+    (lambda i, d: (d, d), ".* found tuple of length 2; required dict"),
+    (lambda i, d: {"n": [1, 2]}, r".* at \['n'\]: found list")])
 def test_fori_loop_says_which_function_changes_the_carry_and_where_it_is(bounds, body, message):
     def run(n):
         return lax.fori_loop(0, n, body, {"n": np.int32(1)})
 
     line = body.__code__.co_firstlineno
     with pytest.raises(TypeError, match=(
-            rf"fori_loop: the value that <lambda> \(.*test_loops.py:{line}\) returns {message}")):
+            rf"fori_loop: .*the value that <lambda> \(.*test_loops.py:{line}\) "
+            rf"returns differs from its input{message}")):
         run(3) if bounds == "static" else jit(run)(3)
 
 

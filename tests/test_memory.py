@@ -16,7 +16,6 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus._src.backend import compile
-from olympus._src.base.errors import ResourceExhaustedError
 
 ROOT = Path(__file__).parent.parent
 COUNT = 10_000
@@ -210,7 +209,8 @@ def test_ever_new_programs_do_not_end_the_process_for_lack_of_mappings(mappings,
 
 def test_without_free_mappings_an_error_says_so(mappings):
     mappings(0, 0.95)
-    with pytest.raises(ResourceExhaustedError, match=r"compiling <lambda>.*vm\.max_map_count"):
+    with pytest.raises(olympus.errors.OlympusRuntimeError,
+                       match=r"compiling <lambda>.*vm\.max_map_count"):
         olympus.jit(lambda x: x + 3)(2.0)
 
 

@@ -133,6 +133,17 @@ def test_one_hot():
     assert out.dtype == np.int8 and out.shape == (3, 1, 4)
     np.testing.assert_array_equal(out, (x[None, None] == np.arange(3)[:, None, None]))
     assert nn.one_hot(1, 3).shape == (3,)
+    with pytest.warns(DeprecationWarning, match="one_hot input should be integer-typed"):
+        np.testing.assert_array_equal(nn.one_hot(np.array([1.0]), 3), [[0, 1, 0]])
+    with pytest.raises(TypeError, match="in olympus.nn.one_hot argument `num_classes`"):
+        olympus.jit(nn.one_hot)(3, 5)
+
+
+def test_scale_of_one_axis():
+    init = nn.initializers.variance_scaling(1.0, "fan_in", "normal", in_axis=0, out_axis=0)
+    assert init(olympus.random.key(0), (5,)).shape == (5,)
+    with pytest.raises(ValueError, match="output sizes of a 1-dimensional weights tensor"):
+        nn.initializers.he_normal()(olympus.random.key(0), (5,))
 
 
 SCALED = [("glorot_normal", 1.0, "avg"), ("glorot_uniform", 1.0, "avg"), ("he_normal", 2.0, "in"),

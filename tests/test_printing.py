@@ -3,6 +3,7 @@ here (jaxpr spelt olympuspr), so syntax, breaks, names and params are the field'
 """
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,7 +96,22 @@ def test_named_scopes_are_printed_on_demand():
             return lax.sin(x)
 
     closed = olympus.make_olympuspr(f)(1.)
-    assert "layer" in closed.pretty_print(name_stack=True) and "layer" not in str(closed)
+    assert "# [layer]" in closed.pretty_print(name_stack=True) and "layer" not in str(closed)
+
+
+@pytest.mark.parametrize(("transformed", "text"), [
+    (olympus.jit, "JitTracer(~float32[])"),
+    (olympus.grad, "GradTracer(primal=2.0, typeof(tangent)=f32[])"),
+    (lambda f: lambda x: olympus.jvp(f, (x,), (1.0,)), "JVPTracer(primal=2.0, tangent=1.0)"),
+    (lambda f: lambda x: olympus.vmap(f)(olympus.numpy.ones(3)),
+     "VmapTracer(aval=float32[], batched=float32[3])"),
+    (lambda f: olympus.jit(olympus.grad(f)),
+     "GradTracer(primal=JitTracer(~float32[]), typeof(tangent)=f32[])"),
+], ids=["jit", "grad", "jvp", "vmap", "jit of grad"])
+def test_traced_values_print_what_is_known_of_them(transformed, text):
+    printed = []
+    transformed(lambda x: printed.append(str(x)) or x)(2.0)
+    assert printed == [text]
 
 
 def test_effects_are_printed_on_demand():
@@ -104,6 +120,15 @@ def test_effects_are_printed_on_demand():
         return x
 
     assert "Debug" in olympus.make_olympuspr(f)(1.).pretty_print(print_effects=True)
+
+
+def test_notebooks_show_what_print_does():
+    shown = []
+    printer = SimpleNamespace(text=shown.append)
+    closed = olympus.make_olympuspr(lambda x: x + 1)(2.0)
+    closed._repr_pretty_(printer, False)
+    closed.olympuspr._repr_pretty_(printer, False)
+    assert shown == [str(closed)] * 2
 
 
 def test_printing_changes_nothing_and_is_repeatable():

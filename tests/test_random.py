@@ -93,6 +93,24 @@ def test_older_streams(expression, values):
     with olympus.threefry_partitionable(False):
         np.testing.assert_array_equal(eval(expression), values)
 
+
+def test_the_older_scheme_within_a_compiled_function():
+    def both(key):
+        with olympus.threefry_partitionable(False):
+            older = random.bits(key, (3,)), random.key_data(random.split(key, 3))
+        return older, random.bits(key, (3,))
+
+    key = random.key(7)
+    (bits, words), newer = both(key)
+    np.testing.assert_array_equal(bits, OLDER[1][1])
+    np.testing.assert_array_equal(words, OLDER[0][1])
+    for fun, given in ((olympus.jit(both), key), (olympus.jit(olympus.vmap(both)), key[None])):
+        (got, halves), new = olympus.tree.map(np.ravel, fun(given))
+        np.testing.assert_array_equal(got, bits)
+        np.testing.assert_array_equal(halves, np.ravel(words))
+        np.testing.assert_array_equal(new, newer)
+
+
 def data(keys):
     return np.asarray(random.key_data(keys))
 
@@ -202,7 +220,8 @@ CONTINUOUS = [
     ("uniform", (), {"minval": -2.0, "maxval": 3.0}, S.uniform(-2, 5)),
     ("normal", (), {}, S.norm()), ("truncated_normal", (-1.0, 2.0), {}, S.truncnorm(-1, 2)),
     ("exponential", (), {}, S.expon()), ("gumbel", (), {}, S.gumbel_r()),
-    ("gumbel", (), {"mode": "high"}, S.gumbel_r()), ("laplace", (), {}, S.laplace()),
+    ("gumbel", (), {"mode": "high"}, S.gumbel_r()),
+    ("gumbel", (), {"mode": "highest"}, S.gumbel_r()), ("laplace", (), {}, S.laplace()),
     ("logistic", (), {}, S.logistic()), ("cauchy", (), {}, S.cauchy()),
     ("maxwell", (), {}, S.maxwell()), ("pareto", (2.5,), {}, S.pareto(2.5)),
     ("rayleigh", (1.5,), {}, S.rayleigh(scale=1.5)),
@@ -314,7 +333,15 @@ ERRORS = [
     (lambda k: random.randint(k, (), 0, 5, "float32"), TypeError, "integer"),
     (lambda k: random.randint(k, (2,), np.arange(3), 5), ValueError, "broadcast"),
     (lambda k: random.bernoulli(k, 1), TypeError, "float"),
-    (lambda k: random.bernoulli(k, 0.5, mode="x"), ValueError, "'high' or 'low'"),
+    (lambda k: random.bernoulli(k, 0.5, mode="x"), ValueError, "'low' or 'high'"),
+    (lambda k: random.gumbel(k, mode="x"), ValueError, "'highest'"),
+    (lambda k: random.choice(k, 5, 2), TypeError, "sequence"),
+    (lambda k: random.categorical(k, np.zeros(3), shape=(4,), replace=False), ValueError,
+     "Number of samples without replacement"),
+    (lambda k: random.key(0, impl=3), TypeError, "unrecognized type"),
+    (lambda k: random.normal(k, dtype=int), ValueError, "dtype argument to"),
+    (lambda k: k + 47, TypeError, "add does not accept dtypes key<fry>, int32"),
+    (lambda k: olympus.grad(lambda k: 1.0)(k), TypeError, "real"),
     (lambda k: random.choice(k, 0), ValueError, "at least one"),
     (lambda k: random.choice(k, 5, (6,), replace=False), ValueError, "without replacement"),
     (lambda k: random.choice(k, 5, p=np.zeros(3)), ValueError, "weights"),

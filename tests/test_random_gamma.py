@@ -93,14 +93,15 @@ ERRORS = [
     (lambda k: random.dirichlet(k, 1.0), ValueError, "an axis of parameters"),
     (lambda k: random.ball(k, -1), ValueError, "number of dimensions"),
     *((lambda k, name=name, n=n: getattr(random, name)(k, *[0.5] * n, dtype="float32"), ValueError,
-       f"{name}: dtype float32 given; an integer dtype")
+       f"{name}: dtype float32 given; the dtype argument to {name} must be an integer dtype")
       for name, n in (("poisson", 1), ("zipf", 1), ("logseries", 1), ("negative_binomial", 2),
                       ("hypergeometric", 3), ("geometric", 1))),
     (lambda k: random.multivariate_hypergeometric(k, np.arange(2), 1, dtype=float), ValueError,
      "multivariate_hypergeometric: dtype float32 given"),
     (lambda k: random.multivariate_hypergeometric(k, 3, 1), ValueError, "last axis has a number"),
     *((lambda k, name=name, n=n: getattr(random, name)(k, *[0.5] * n, dtype=int), ValueError,
-       f"{name}: dtype int32 given; a float") for name, n in (
+       f"{name}: dtype int32 given; the dtype argument to {name} must be a float dtype")
+      for name, n in (
         ("binomial", 2), ("power", 1), ("vonmises", 2), ("noncentral_chisquare", 2),
         ("noncentral_f", 3))),
     (lambda k: random.orthogonal(k, 2, dtype=int), ValueError, "a float or complex dtype"),

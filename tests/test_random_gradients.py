@@ -33,7 +33,7 @@ QUANTILES = [
 ]
 
 
-SLOW = ("gamma", "loggamma", "chisquare", "noncentral_chisquare")     # more than 0.8 s
+SLOW = ("gamma", "loggamma", "chisquare", "noncentral_chisquare")     # slow
 
 
 @pytest.mark.parametrize("row", [

@@ -15,7 +15,7 @@ from olympus import random
 
 N, LEVEL = 2000, 0.01
 S = stats
-# Their loops, run eagerly, take more than 0.8 s.
+# Their loops, run eagerly, are slow.
 SLOW = frozenset(("beta", "f", "chisquare", "loggamma", "gamma", "noncentral_chisquare", "t",
                   "noncentral_f", "generalized_normal", "negative_binomial", "wald", "ball",
                   "dirichlet", "hypergeometric", "binomial", "multinomial",

@@ -54,6 +54,31 @@ def test_values_and_derivatives(name):
           grad(lambda x: plain(plain(plain(x))))(X))
 
 
+def keep_all_but(*names):
+    return lambda prim, *_, **params: prim.name != "name" or params["name"] not in names
+
+
+@pytest.mark.parametrize("policy, times", [
+    (None, 2), (checkpoint_policies.nothing_saveable, 2),
+    (checkpoint_policies.everything_saveable, 1),
+    (checkpoint_policies.save_any_names_but_these("b"), 2),     # keeps no print, and no sum
+    (keep_all_but("a"), 1), (keep_all_but("a", "b"), 2)])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_print_of_kept_values_is_not_made_again(policy, times, ordered):
+    seen = []
+
+    def fun(x):
+        a = checkpoint_name(x + 1, "a")
+        b = checkpoint_name(a * 2, "b")
+        olympus.debug.callback(lambda a, b: seen.append((float(a), float(b))), a, b,
+                               ordered=ordered)
+        return onp.exp(b)
+
+    grad(checkpoint(fun, policy=policy))(2.0)
+    olympus.effects_barrier()
+    assert seen == [(3, 6)] * times
+
+
 @pytest.mark.parametrize("way", [checkpoint, lambda f: jit(checkpoint(f)),
                                  lambda f: checkpoint(jit(f)), lambda f: vmap(checkpoint(f))])
 @pytest.mark.parametrize("optimize", [False, True])

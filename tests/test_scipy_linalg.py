@@ -181,6 +181,23 @@ def test_toeplitz_systems_are_scipys(rng):
     np.testing.assert_allclose(linalg.solve_toeplitz(c, b), sl.solve_toeplitz(c, b), 1e-4, 1e-5)
 
 
+@pytest.mark.slow
+def test_large_toeplitz_systems_and_their_derivatives(rng):
+    c, r, tc, tr = rng.normal(size=(4, 300)) / np.arange(1, 301)
+    b = rng.normal(size=(300, 2))
+    c[0] = 3.0
+    with olympus.enable_x64(True):
+        x, tx = olympus.jvp(lambda c, r: linalg.solve_toeplitz((c, r), b), (c, r), (tc, tr))
+        np.testing.assert_allclose(x, sl.solve_toeplitz((c, r), b), 1e-9, 1e-12)
+        a, t = sl.toeplitz(c, r), sl.toeplitz(tc, np.r_[tc[0], tr[1:]])
+        np.testing.assert_allclose(tx, np.linalg.solve(a, -t @ np.asarray(x)), 1e-8, 1e-10)
+        slope = olympus.grad(lambda b: (linalg.solve_toeplitz((c, r), b) ** 2).sum())(b)
+        np.testing.assert_allclose(slope, np.linalg.solve(a.T, 2 * np.asarray(x)), 1e-8, 1e-10)
+        c[0] = r[0] = 0.0       # the first leading submatrix is singular
+        x = linalg.solve_toeplitz((c, r), b)
+        np.testing.assert_allclose(sl.toeplitz(c, r) @ np.asarray(x), b, 1e-6, 1e-8)
+
+
 # Ranges and null spaces --------------------------------------------------------------------------
 
 @pytest.mark.slow

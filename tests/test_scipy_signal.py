@@ -215,8 +215,9 @@ def test_solvers_take_pytrees_and_report_failure():
 
 
 @pytest.mark.parametrize(("call", "match"), [
-    (lambda: cg(np.eye(2), np.ones(3)), "a square matrix of that size"),
-    (lambda: cg(np.eye(2), np.ones(2), np.ones(3)), "equal shapes"),
+    (lambda: cg(np.eye(2), np.ones(3)), "must be a square matrix"),
+    (lambda: cg(np.eye(2), np.ones(2), np.ones(3)), "x0 and b must have matching shape"),
+    (lambda: cg(lambda x: x, np.ones(2), {"a": np.ones(2)}), "matching tree structure"),
     (lambda: cg(lambda x: (x, x), np.ones(2)), "the structure of b"),
     (lambda: gmres(np.eye(2), np.ones(2), solve_method="odd"), "solve_method 'odd'"),
     (lambda: fft.dct(np.ones(3), 5), "type 5"), (lambda: fft.dct(np.ones(1), 1), "at least 2"),
@@ -228,7 +229,7 @@ def test_solvers_take_pytrees_and_report_failure():
     (lambda: signal.detrend(np.ones(9), bp=12), "places within"),
     (lambda: ndimage.map_coordinates(np.eye(2), [np.ones(2)], 1), "one array per axis"),
     (lambda: ndimage.map_coordinates(np.eye(2), np.ones((2, 2)), 4), "order 4"),
-], ids=["matrix", "x0", "structure", "method", "type", "size", "valid", "ranks", "boundary",
+], ids=["matrix", "x0", "tree", "structure", "method", "type", "size", "valid", "ranks", "boundary",
         "noverlap", "window", "bp", "coordinates", "order"])
 def test_refusals(call, match):
     with pytest.raises(ValueError, match=match):
@@ -306,6 +307,68 @@ def test_responses_are_scipys():
     close(signal.freqz(b, worN=5, include_nyquist=True), ss.freqz(b, worN=5, include_nyquist=True))
 
 
+# Designs -----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("name", "args"), [
+    ("butter", ()), ("cheby1", (1.0,)), ("cheby2", (40.0,))])
+def test_recursive_filters_are_scipys(name, args):
+    ours, theirs = (getattr(lib, name) for lib in (signal, ss))
+    with olympus.enable_x64():
+        for order, (band, edge), output, analog in itertools.product(
+                (1, 2, 5), (("low", 0.2), ("hp", 0.7), ("band", [0.2, 0.5]), ("bs", [0.3, 0.35])),
+                ("ba", "zpk", "sos"), (False, True)):
+            if analog and output == "sos":
+                continue
+            found, expected = (f(order, *args, edge, band, analog, output) for f in (ours, theirs))
+            if output == "zpk":     # conjugates may stand either way
+                found, expected = ([*map(np.sort_complex, x[:2]), x[2]] for x in (found, expected))
+            close(found, expected, 1e-7)
+        close(ours(3, *args, [10, 20], "bp", fs=100), theirs(3, *args, [10, 20], "bp", fs=100))
+
+
+def test_sections_of_zeros_and_poles_are_scipys():
+    filters = [
+        ss.ellip(6, 1, 50, 0.3, output="zpk"), ss.bessel(5, 0.3, output="zpk"),
+        ss.ellip(7, 1, 50, [0.2, 0.4], "bandstop", output="zpk"), ([], [0.5, -0.3], 2.0),
+        ([1, 1j, -1j], [0.2, 0.3, 0.9], 1.0), ([0.1, 0.2], [], 1.0), ([], [], 3.0),
+        ([1, -1, 0.5], [0.9 + 0.1j, 0.9 - 0.1j, 0.2], 0.1),
+    ]
+    with olympus.enable_x64():
+        for z, p, k in filters:
+            close(signal.zpk2sos(z, p, k), ss.zpk2sos(z, p, k), 1e-7)
+            close(signal.zpk2tf(z, p, k), ss.zpk2tf(z, p, k), 1e-7)
+        sos = ss.ellip(7, 1, 50, [0.2, 0.4], output="sos", btype="bandpass")
+        close(signal.sos2tf(sos), ss.sos2tf(sos), 1e-12)
+        close(signal.tf2zpk([2, 1], [1, 0.5, 0.25]), ss.tf2zpk([2, 1], [1, 0.5, 0.25]), 1e-12)
+
+
+def test_windowed_sincs_are_scipys():
+    with olympus.enable_x64():
+        for options in ({}, {"pass_zero": False}, {"window": ("kaiser", 4.0)}, {"width": 0.1},
+                        {"scale": False}):
+            for edges, fs in ((0.3, None), ([3, 5.5], 20), ([0.2, 0.4, 0.6, 0.8], None)):
+                close(signal.firwin(31, edges, fs=fs, **options),
+                      ss.firwin(31, edges, fs=fs, **options), 1e-12)
+        close(signal.firwin(30, [0.2, 0.4], pass_zero="bandpass"),
+              ss.firwin(30, [0.2, 0.4], pass_zero="bandpass"), 1e-12)
+    for depth in (10.0, 30.0, 65.0):
+        close(signal.kaiser_beta(depth), ss.kaiser_beta(depth), 1e-15)
+        close(signal.kaiserord(depth, 0.1), ss.kaiserord(depth, 0.1), 1e-15)
+    close(signal.kaiser_atten(211, 0.04), ss.kaiser_atten(211, 0.04), 1e-15)
+
+
+@pytest.mark.slow
+def test_resonances_are_scipys_and_have_derivatives():
+    with olympus.enable_x64():
+        for name in ("iirnotch", "iirpeak"):
+            ours, theirs = (getattr(lib, name) for lib in (signal, ss))
+            close(ours(60.0, 30.0, 400.0), theirs(60.0, 30.0, 400.0), 1e-12)
+            step = 1e-4
+            moved = [np.stack(theirs(60.0, q, 400.0)) for q in (30 - step, 30 + step)]
+            close(np.stack(olympus.jacfwd(lambda q, f=ours: f(60.0, q, 400.0))(30.0)),
+                  (moved[1] - moved[0]) / (2 * step), 1e-7)
+
+
 # Signals made anew -------------------------------------------------------------------------------
 
 def test_analytic_signals_are_scipys(rng):
@@ -357,12 +420,28 @@ def test_smoothing_by_polynomials_is_scipys(rng):
     (lambda: signal.filtfilt(np.ones(2), 1, np.ones(6)), "give a smaller padlen"),
     (lambda: signal.filtfilt(np.ones(2), 1, np.ones(9), padtype="zeros"), "padtype 'zeros'"),
     (lambda: signal.decimate(np.ones(9), 2, ftype="odd"), "ftype 'odd'"),
+    (lambda: signal.butter(0, 0.2), "N 0 given"),
+    (lambda: signal.butter(2, 1.2), "above 0 and below 1 are"),
+    (lambda: signal.butter(2, 30.0, fs=50), "below fs / 2"),
+    (lambda: signal.butter(2, 0.2, "bp"), "of 'bandpass' 2 are"),
+    (lambda: signal.butter(2, 0.2, "odd"), "btype 'odd'"),
+    (lambda: signal.butter(2, 0.2, output="odd"), "output 'odd'"),
+    (lambda: signal.butter(2, 0.2, analog=True, fs=2), "no samples"),
+    (lambda: signal.cheby1(2, -1, 0.2), "rp -1 given"),
+    (lambda: signal.firwin(4, 0.5, pass_zero=False), "an odd one is"),
+    (lambda: signal.firwin(5, 1.5), "cutoff 1.5"),
+    (lambda: signal.firwin(5, [0.2, 0.5], pass_zero="lowpass"), "of one edge"),
+    (lambda: signal.kaiserord(2, 0.1), "at least 8 decibels"),
+    (lambda: signal.zpk2sos([1j], [], 1.0), "without their conjugates"),
+    (lambda: signal.tf2zpk([1], [0]), "a of zeros"),
+    (lambda: signal.zpk2tf(np.eye(2), [], 1.0), "a vector is required"),
     (lambda: signal.hilbert(np.ones(3) * 1j), "a real signal"),
     (lambda: signal.resample(np.ones(3), 5, window=np.ones(4)), "each of 3 frequencies"),
     (lambda: signal.savgol_coeffs(3, 3), "polyorder < window_length"),
     (lambda: signal.savgol_filter(np.ones(3), 5, 1), "window_length 5 given for 3"),
-], ids=["lfilter", "sosfilt", "zi", "zi-sections", "samples", "padtype", "ftype", "hilbert",
-        "window", "polyorder", "interp"])
+], ids=["lfilter", "sosfilt", "zi", "zi-sections", "samples", "padtype", "ftype", "order", "edge",
+        "nyquist", "edges", "band", "output", "analog", "ripple", "even", "cutoff", "pass_zero",
+        "ripples", "conjugates", "zeros", "vector", "hilbert", "window", "polyorder", "interp"])
 def test_refusals_of_filters(call, match):
     with pytest.raises(ValueError, match=match):
         call()

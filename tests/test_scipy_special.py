@@ -50,11 +50,17 @@ ACCURACY = {  # largest error in ULP of float64, operands' ranges, the function 
               lambda x: mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x)),
     "ndtr": (6, [(-37.0, 8.0)], mp.ncdf),
     "log_ndtr": (8, [(-37.0, 8.0)], lambda x: mp.log(mp.ncdf(x))),
+    "ndtri": (8, [(0.0, 1.0)], lambda p: -mp.sqrt(2) * mp.erfinv(1 - 2 * p)),
+    "log_expit": (4, [(-300.0, 300.0)], lambda x: -mp.log1p(mp.exp(-x))),
+    "exprel": (4, [(-300.0, 300.0)], lambda x: mp.expm1(x) / x),
+    "entr": (4, [(0.0, 300.0)], lambda x: -x * mp.log(x)),
     "gammaln": (12, [(0.0, 300.0)], mp.loggamma),
     "digamma": (4, [(0.0, 300.0)], mp.digamma),
     "beta": (80, [(0.0, 20.0), (0.0, 20.0)],
              lambda a, b: mp.gamma(a) * mp.gamma(b) / mp.gamma(a + b)),
     "gamma": (6, [(-20.0, 170.0)], mp.gamma), "rgamma": (8, [(-20.0, 170.0)], mp.rgamma),
+    "poch": (800, [(0.1, 50.0), (0.1, 50.0)], mp.rf),
+    "binom": (600, [(1.0, 50.0), (0.0, 20.0)], mp.binomial),
     "exp1": (4, [(0.0, 300.0)], mp.e1), "expi": (8, [(-300.0, 300.0)], mp.ei),
     "spence": (4, [(0.0, 300.0)], lambda x: mp.re(mp.polylog(2, 1 - x))),
     "zeta": (100, [(-20.0, 30.0)], mp.zeta), "zetac": (4, [(1.0, 60.0)], lambda x: mp.zeta(x) - 1),
@@ -63,9 +69,18 @@ ACCURACY = {  # largest error in ULP of float64, operands' ranges, the function 
     "k0": (8, [(0.0, 300.0)], lambda x: mp.besselk(0, x)),
     "k1": (8, [(0.0, 300.0)], lambda x: mp.besselk(1, x)),
     "i1": (8, [(0.0, 300.0)], lambda x: mp.besseli(1, x)),
+    "kv": (120, [(-60.0, 60.0), (0.0, 300.0)], mp.besselk),
+    "kve": (120, [(0.0, 6.0), (0.0, 300.0)], lambda v, x: mp.exp(x) * mp.besselk(v, x)),
+    "iv": (400, [(-20.0, 60.0), (0.0, 300.0)], mp.besseli),
+    "ive": (400, [(0.0, 6.0), (0.0, 2000.0)], lambda v, x: mp.exp(-x) * mp.besseli(v, x)),
+    "ellipkinc": (8, [(-30.0, 30.0), (-9.0, 1.0)], mp.ellipf),
+    "ellipeinc": (12, [(-30.0, 30.0), (-9.0, 1.0)], mp.ellipe),
+    "elliprf": (4, [(0.0, 1e9), (0.0, 1e9), (0.0, 1e9)], mp.elliprf),
+    "elliprd": (6, [(0.0, 1e9), (0.0, 1e9), (0.0, 1e9)], mp.elliprd),
+    "elliprc": (6, [(0.0, 1e9), (-1e9, 1e9)], mp.elliprc),
     "ellipk": (6, [(-30.0, 1.0)], mp.ellipk), "ellipe": (20, [(-30.0, 1.0)], mp.ellipe),
     "hyp1f1": (600, [(0.1, 8.0), (0.1, 8.0), (-60.0, 60.0)], mp.hyp1f1),
-    "hyp2f1": (4000, [(0.1, 8.0), (0.1, 8.0), (0.1, 8.0), (-9.0, 0.9)], mp.hyp2f1),
+    "hyp2f1": (60, [(0.1, 8.0), (0.1, 8.0), (0.1, 8.0), (-9.0, 0.9)], mp.hyp2f1),
 }
 
 
@@ -77,6 +92,55 @@ def test_errors_in_units_in_the_last_place(name):
         wanted = [at(exact, x) for x in zip(*xs, strict=True)]
         with olympus.enable_x64(True):
             assert ulps(getattr(special, name)(*xs), wanted) <= most
+
+
+@pytest.mark.slow
+def test_hyp2f1_near_one_and_far_out():
+    a, b, c = spread(0.1, 5, 60, 0), spread(0.1, 5, 60, 1), spread(0.1, 8, 60, 2)
+    near = 1 - 10 ** spread(-9, -0.5, 60, 3)
+    whole = np.round(spread(-3, 3, 60, 4))
+    nearly = whole + 10 ** spread(-12, -2, 60, 5)
+    points = [np.stack(np.broadcast_arrays(*p)) for p in (
+        (a, b, c, near), (a, b, abs(a + b + whole) + 0.01, near), (a, b, a + b + 2 + nearly, near),
+        (a, a + whole, c, -1 / (1 - near)), (a, a + nearly, c, -1 / (1 - near)),
+        (-np.round(a), b, c, 30 * a - 80), (a - 3, b - 3, c, 1.0))]
+    xs = np.concatenate(points, 1)
+    with mp.workdps(60):
+        wanted = [at(mp.hyp2f1, x) for x in xs.T]
+        with olympus.enable_x64(True):
+            assert ulps(special.hyp2f1(*xs), wanted) <= 2000
+
+
+@pytest.mark.slow
+def test_derivatives_of_hyp2f1_in_every_operand():
+    a, b, c = spread(-2, 5, 40, 0), spread(0.1, 5, 40, 1), spread(0.1, 8, 40, 2)
+    x = spread(-9, 0.98, 40, 3)
+    points = np.concatenate([(a, b, c, x), (-np.round(a + 3), b, c, x), (a, b, a + b + 1, x)], 1)
+    with olympus.enable_x64(True):
+        found = olympus.jit(olympus.vmap(olympus.grad(special.hyp2f1, (0, 1, 2, 3))))(*points)
+        mixed = olympus.grad(olympus.grad(special.hyp2f1, 1), 3)(1.5, 0.7, 2.2, 0.6)
+    with mp.workdps(50):
+        wanted = np.array([[at(lambda *v, n=n: mp.diff(mp.hyp2f1, v, [i == n for i in range(4)]), p)
+                            for p in points.T] for n in range(4)], float)
+        np.testing.assert_allclose(found, wanted, 1e-10)
+        both = mp.diff(mp.hyp2f1, (1.5, 0.7, 2.2, 0.6), (0, 1, 0, 1))
+    np.testing.assert_allclose(mixed, float(both), 1e-10)
+
+
+@pytest.mark.slow
+def test_hyp2f1_at_one_has_derivatives_in_the_parameters():
+    points = np.array([(0.3, 0.7, 2.2), (-1.6, 2.3, 1.4), (-2.0, 0.5, 3.25), (0.0, 1.25, 2.0),
+                       (5.5, -0.3, 5.4)]).T
+    with olympus.enable_x64(True):
+        found = olympus.jit(olympus.vmap(olympus.grad(special.hyp2f1, (0, 1, 2)),
+                                         (0, 0, 0, None)))(*points, 1.0)
+        none = olympus.grad(special.hyp2f1, (0, 2))(1.5, 2.5, 3.0, 1.0)
+    assert np.isnan(none).all()     # it is infinite there
+    with mp.workdps(50):
+        for i, of_one in enumerate(found):
+            wanted = [mp.diff(lambda v, p=p, i=i: mp.hyp2f1(*p[:i], v, *p[i + 1:], 1), p[i])
+                      for p in points.T.tolist()]
+            np.testing.assert_allclose(of_one, np.array(wanted, float), 1e-12, 1e-13)
 
 
 @pytest.mark.parametrize("name", ["erf", "erfc", "erfcx", "dawsn", "erfi", "ndtr", "log_ndtr",
@@ -129,6 +193,53 @@ def test_bessel_functions_of_whole_order_are_those_of_scipy():
         np.testing.assert_allclose(special.bessel_jn(z, v=6), sp.jv(np.arange(7)[:, None], z),
                                    1e-12)
         assert olympus.grad(special.j1)(0.0) == 0.5
+
+
+@pytest.mark.slow
+def test_bessel_functions_of_real_order_oscillate_as_scipys():
+    v, x = (g.ravel() for g in np.meshgrid([-2.5, -0.3, 0.0, 0.5, 1.7, 4.0, 31.4],
+                                           [0.01, 1.9, 2.1, 8.5, 24.0, 40.0, 300.0, 5000.0]))
+    with olympus.enable_x64(True):
+        for name in ("jv", "yv"):
+            np.testing.assert_allclose(getattr(special, name)(v, x), getattr(sp, name)(v, x),
+                                       2e-12, 3e-14, err_msg=name)
+        z = np.array([-40.0, -3.0, -1.0, -0.4, 0.0, 0.9, 1.1, 5.0, 30.0])
+        np.testing.assert_allclose(special.airy(z), sp.airy(z), 1e-12, 1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, at_zero, at_infinity", [
+    ("jv", [1, 0, INF, 0, 0, -INF], 0), ("yv", [-INF, -INF, 0, -INF, INF, 0], 0),
+    ("iv", [1, 0, INF, 0, 0, -INF], INF), ("kv", [INF] * 6, 0)])
+def test_bessel_functions_at_the_ends(name, at_zero, at_infinity):
+    fun, v = getattr(special, name), np.float32([0, 0.5, -0.5, 1, -1, -1.5])
+    np.testing.assert_array_equal(fun(v, 0.0), at_zero)
+    np.testing.assert_array_equal(fun(v, INF), np.full(6, at_infinity))
+    assert np.isnan(fun(np.float32([np.nan, 0.5]), np.float32([INF, -1.0]))).all()
+    slope = olympus.grad(fun, 1)(1.3, 2.2)
+    wanted = {"jv": sp.jvp, "yv": sp.yvp, "iv": sp.ivp, "kv": sp.kvp}[name](1.3, 2.2)
+    np.testing.assert_allclose(slope, wanted, 1e-5)
+
+
+def test_jacobis_functions_are_scipys_and_invert_the_integral():
+    u, m = (g.ravel() for g in np.meshgrid([-5.0, -0.3, 0.0, 1e-9, 1.1, 7.0],
+                                           [0.0, 1e-12, 0.4, 0.999, 1.0, 1.5, -0.1]))
+    with olympus.enable_x64(True):
+        found = special.ellipj(u, m)
+        np.testing.assert_allclose(found, sp.ellipj(u, m), 1e-11, 1e-15)
+        known = (m >= 0) & (m < 1)
+        np.testing.assert_allclose(special.ellipkinc(found[3], m)[known], u[known], 1e-12)
+        slopes = olympus.grad(lambda u, m: special.ellipj(u, m)[0], (0, 1))(0.7, 0.4)
+        np.testing.assert_allclose(slopes, [0.713887844476617, -0.0398239716494096], 1e-14)
+
+
+def test_symmetric_integrals_at_the_ends_are_scipys():
+    x, y = (g.ravel() for g in np.meshgrid([0.0, 1.0, INF, -1.0, NAN], [0.0, -2.0, 2.0, INF, NAN]))
+    for name in ("elliprf", "elliprd"):
+        found = getattr(special, name)(x.astype("f4"), y.astype("f4"), 1.0)
+        np.testing.assert_allclose(found, getattr(sp, name)(x, y, 1.0), 1e-6, err_msg=name)
+    x, y = x[x < INF], y[x < INF]       # SciPy's principal values at infinity are not the limits
+    np.testing.assert_allclose(special.elliprc(x, y), sp.elliprc(x, y), 1e-6)
 
 
 def test_harmonics_are_those_of_scipy():

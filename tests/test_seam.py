@@ -1,11 +1,14 @@
 """The seam to jaxlib: arrays of every dtype, programs, the fast path, what is missing."""
 
+import contextlib
 import gc
+import os
 import subprocess
 import sys
 import threading
 import warnings
 import weakref
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -17,11 +20,11 @@ from olympus._src.base.lib import loading
 NUMPY_DTYPES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64", "complex64", "complex128",
-]  # fmt: skip
+]
 EXTENDED = [
     "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3", "float8_e3m4",
     "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "int4", "uint4", "int2", "uint2",
-]  # fmt: skip
+]
 DTYPES = [np.dtype(n) for n in NUMPY_DTYPES] + [np.dtype(getattr(ml_dtypes, n)) for n in EXTENDED]
 
 
@@ -128,14 +131,14 @@ def test_deleted_array_is_refused(client):
     device, other = client.devices()[:2]
     array = put(np.arange(3), device)
     array.delete()
-    with pytest.raises(RuntimeError, match="copy_to_device: the array was deleted"):
+    with pytest.raises(RuntimeError, match="copy_to_device: Array has been deleted"):
         lib.copy_to_device(array, other)
-    with pytest.raises(RuntimeError, match="to_numpy: the array was deleted, .*donate"):
+    with pytest.raises(RuntimeError, match="to_numpy: Array has been deleted .*donate"):
         lib.to_numpy(array)
     read = put(np.arange(3), device)
     lib.to_numpy(read)
     read.delete()
-    with pytest.raises(RuntimeError, match="to_numpy: the array was deleted"):
+    with pytest.raises(RuntimeError, match="to_numpy: Array has been deleted"):
         lib.to_numpy(read)
 
 
@@ -231,7 +234,8 @@ def test_analyses(client, device):
     assert (stats.argument_size_in_bytes, stats.output_size_in_bytes) == (16, 16)
     assert "ENTRY" in lib.hlo_text(executable)
     assert lib.hlo_cost_analysis(client, lib.mlir.hlo_module(double()))["flops"] == 4
-    assert lib.mlir.hlo_module_text(double()).startswith("HloModule jit_f")
+    for metadata in (False, True):
+        assert lib.mlir.hlo_module_text(double(), metadata).startswith("HloModule jit_f")
 
 
 def test_an_executable_survives_as_bytes(client, device):
@@ -305,7 +309,7 @@ def test_lapack_refuses_what_it_has_not():
 
 def test_an_unknown_custom_call_is_an_error(client, device):
     call = module('%0 = stablehlo.custom_call @no_such(%a) : (tensor<4xf32>) -> tensor<4xf32> '
-                  "return %0 : tensor<4xf32>")  # fmt: skip
+                  "return %0 : tensor<4xf32>")
     with pytest.raises(lib.XlaRuntimeError, match="no_such"):
         lib.compile(client, call, [device])
 
@@ -314,7 +318,7 @@ def test_fast_path_runs_without_python(client, device):
     registry = lib.PyTreeRegistry(
         enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True,
         enable_dict=True,
-    )  # fmt: skip
+    )
     executable = lib.compile(client, double(), [device])
     sharding = lib.single_device_sharding(device)
     aval = lib.ShardAval((4,), np.dtype(np.float32))
@@ -400,6 +404,35 @@ def test_no_jaxlib_names_the_install_command():
     assert 'pip install "jaxlib>=0.10.2,<=0.12.0.1"' in done.stderr
 
 
+def pool_threads():
+    """The threads of XLA's pools that have a name, those within a computation."""
+    found = set()
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(FileNotFoundError):    # it has just ended
+            if Path(f"/proc/self/task/{thread}/comm").read_text().strip() == "tf_XLAEigen":
+                found.add(int(thread))
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no priorities of threads")
+@pytest.mark.parametrize("told, cores, count, lower", [
+    (None, 1, 8, 10), (None, 2, 8, 0), ("3", 1, 3, 0)], ids=["more", "as many", "told"])
+def test_threads_of_devices_that_share_cores(told, cores, count, lower, monkeypatch):
+    """Four per device, which give way where cores are fewer; what the user says wins."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores))
+    monkeypatch.delenv("NPROC", raising=False)
+    monkeypatch.delenv("PJRT_NPROC", raising=False)
+    if told:
+        monkeypatch.setenv("PJRT_NPROC", told)
+    before, environment = pool_threads(), dict(os.environ)
+    client = lib.make_cpu_client(2)
+    assert os.environ == environment
+    made = pool_threads() - before
+    assert (len(client.devices()), len(made)) == (2, count)
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert {os.getpriority(os.PRIO_PROCESS, t) for t in made} == {min(own + lower, 19)}
+
+
 FAKE_JAX = """
 import sys, types, warnings
 warnings.simplefilter("always")
@@ -438,11 +471,17 @@ def test_guard_hides_jax_and_leaves_no_trace():
     assert "jax" not in sys.modules
 
 
+def test_no_libtpu_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("TPU_LIBRARY_PATH", str(tmp_path / "libtpu.so"))
+    with pytest.raises(RuntimeError, match=r"make_tpu_client: found no libtpu \(/.*pip install"):
+        lib.make_tpu_client({})
+
+
 def test_no_gpu_plugin_says_what_to_install():
     if util.importlib.util.find_spec("jax_plugins") is not None:
         pytest.skip("a GPU plugin is installed")
     with pytest.raises(RuntimeError, match="make_gpu_client: found no CUDA plugin; .*pip install"):
-        lib.make_gpu_client()
+        lib.make_gpu_client({})
 
 
 # --- util ---------------------------------------------------------------------------------------

@@ -5,25 +5,26 @@ number of CPU devices is fixed when the backend starts.
 """
 
 import copy
-import json
-import os
 import pickle
 import re
-import subprocess
 import sys
+import types
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import eight_devices
 import numpy as np
 import pytest
 import sharded_cases
 
 import olympus
 from olympus import lax
-from olympus._src.host.pictures import drawn, painter
+from olympus._src.host.pictures import drawn, painter, table
 from olympus._src.transforms.assembly import held_parts
 from olympus.sharding import (
     AbstractMesh,
     AxisType,
+    ManualAxisType,
     Mesh,
     NamedSharding,
     PartitionSpec,
@@ -47,12 +48,7 @@ def within(outer, inner):
 
 @pytest.fixture(scope="module")
 def results():
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
-    done = subprocess.run(
-        [sys.executable, sharded_cases.__file__], capture_output=True, text=True, cwd=ROOT,
-        env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": str(ROOT)}, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return eight_devices.outcomes(sharded_cases)
 
 
 @pytest.mark.parametrize("case", sharded_cases.CASES)
@@ -94,15 +90,15 @@ def test_mesh_says_what_it_is():
     (lambda: Mesh([DEVICE, DEVICE], "x"), ValueError, "each device may be in a mesh once"),
     (lambda: Mesh(["cpu"], "x"), TypeError, "devices are required"),
     (lambda: Mesh([DEVICE], "x", (AxisType.Manual,)), ValueError, "Auto or Explicit is"),
-    (lambda: lax.with_sharding_constraint(np.ones(2), NamedSharding(EXPLICIT, P("x"))),
-     ValueError, "use olympus.reshard"),
+    (lambda: lax.with_sharding_constraint(olympus.reshard(np.ones(2), NamedSharding(
+        EXPLICIT, P("x"))), NamedSharding(EXPLICIT, P())), AssertionError, "use olympus.reshard"),
     (lambda: olympus.reshard(np.ones(2), P("x")), ValueError, "without a mesh"),
     (lambda: olympus.reshard(np.ones(2), NamedSharding(Mesh([DEVICE], "x"), P("x"))), ValueError,
      "explicit axes only"),
     (lambda: olympus.reshard(np.ones(2), NamedSharding(EXPLICIT, P(P.UNCONSTRAINED))), ValueError,
-     "explicit axes only"),
+     "no mesh axis_types are"),
     (lambda: olympus.reshard(np.ones(2), NamedSharding(EXPLICIT, P(None, "x"))), ValueError,
-     "reshard: .*at least 2 axes"),
+     "reshard: .*rank at least 2"),
     (lambda: olympus.reshard(1.0, "x"), TypeError, "a NamedSharding or a PartitionSpec"),
     (lambda: auto_axes(np.sin)(1.0), TypeError, "out_sharding is None"),
     (lambda: explicit_axes(np.sin)(1.0), TypeError, "in_sharding is None"),
@@ -111,28 +107,39 @@ def test_mesh_says_what_it_is():
     (lambda: within(use_abstract_mesh(AbstractMesh((2,), "x")), use_abstract_mesh(
         AbstractMesh((4,), "x"))), ValueError, "as many devices"),
     (lambda: AbstractMesh((2,), ("x", "y")), ValueError, "one name per axis"),
-    (lambda: AbstractMesh((2,), "x", ("Auto",)), ValueError, "one AxisType for each"),
+    (lambda: AbstractMesh((2,), "x", ("Auto",)), TypeError, "one AxisType for each"),
     (lambda: olympus.make_mesh((2, 512), ("x", "y")), ValueError, "takes 1024 devices"),
-    (lambda: olympus.set_mesh("x"), TypeError, "a Mesh or None"),
+    (lambda: olympus.set_mesh("x"), ValueError, "a Mesh or None"),
     (lambda: NamedSharding(Mesh([DEVICE], "x"), P("y")), ValueError, "the mesh has"),
     (lambda: NamedSharding(Mesh([[DEVICE]], ("x", "y")), P("x", "x")), ValueError, "twice"),
     (lambda: NamedSharding(Mesh([DEVICE], "x"), ("x",)), TypeError, "a Mesh and a PartitionSpec"),
-    (lambda: NamedSharding(Mesh([DEVICE], "x"), P(unreduced={"x"})), ValueError, "unreduced"),
+    (lambda: NamedSharding(Mesh([DEVICE], "x"), P(unreduced={"x"})), ValueError, "not said of"),
+    (lambda: NamedSharding(EXPLICIT, P(reduced={"z"})), ValueError, "the mesh has"),
     (lambda: NamedSharding(olympus.sharding.get_mesh(), P()), ValueError, "a mesh with devices"),
     (lambda: olympus.make_mesh((0,), "x"), ValueError, "at least one device"),
-    (lambda: P(("x", ("y",))), TypeError, "a tuple of names"),
+    (lambda: P(("x", ("y",))), ValueError, "a tuple of names"),
+    (lambda: P("x", unreduced={"x"}), ValueError, "may be in one of them"),
+    (lambda: P(reduced={"x"}, unreduced={"x"}), ValueError, "may be in one of them"),
+    (lambda: P(unreduced="x"), TypeError, "a set of names"),
+    (lambda: ("y",) + P(unreduced={"x"}), TypeError, "required before one"),
+    (lambda: ManualAxisType(varying={"x"}, reduced={"x"}), ValueError, "one of both"),
+    (lambda: olympus.jit(lambda: olympus.set_mesh(None))(), ValueError, "set_mesh: .*outside"),
+    (lambda: olympus.jit(lambda: olympus.sharding.get_mesh().size)(), ValueError, "get_mesh: "),
+    (lambda: olympus.core.ShapedArray((), "int8", manual_axis_type=ManualAxisType(reduced={"x"})),
+     ValueError, "only varying axes"),
     (lambda: lax.with_sharding_constraint(1.0, P("x")), ValueError, "without a mesh"),
     (lambda: lax.with_sharding_constraint(1.0, "x"), TypeError, "a NamedSharding, a Partition"),
     (lambda: lax.with_sharding_constraint("x", None), None, ""),
     (lambda: lax.with_sharding_constraint(np.ones(2), NamedSharding(Mesh([DEVICE], "x"),
                                                                     P(None, "x"))),
-     ValueError, "at least 2 axes"),
+     ValueError, "rank at least 2"),
     (lambda: lax.with_sharding_constraint([1.0], {"a": None}), ValueError, "structures differ"),
     (lambda: olympus.device_put(1.0, P("x")), ValueError, "device_put: .*without a mesh"),
     (lambda: olympus.jit(lambda x: x, out_shardings=P("x"))(1.0), ValueError,
      "jit out_shardings: .*without a mesh"),
     (lambda: olympus.device_put(1.0, may_alias=True, donate=True), ValueError, "no second owner"),
-    (lambda: make_single_device_sharding(DEVICE, memory_kind="moon"), ValueError, "memories"),
+    (lambda: make_single_device_sharding(DEVICE, memory_kind="moon"), ValueError,
+     "can address the following memory kinds"),
     (lambda: pickle.dumps(NamedSharding(Mesh([DEVICE], "x"), P())), TypeError, "devices of this"),
 ])
 def test_bad_input_says_what_is_required(call, error, match):
@@ -159,10 +166,10 @@ def test_the_current_mesh():
     assert olympus.sharding.get_mesh().empty and get() == AbstractMesh((), ())
     with olympus.set_mesh(mesh) as entered:
         assert entered is mesh is olympus.sharding.get_mesh()
-        assert get() == mesh.abstract_mesh == AbstractMesh((1,), "x")
+        assert get() == mesh.abstract_mesh == AbstractMesh((1,), "x", AxisType.Explicit)
         assert olympus.jit(lambda: lax.with_sharding_constraint(1.0, P()))() == 1
-        with mesh.__class__([[DEVICE]], ("a", "b")):
-            assert get().axis_names == ("a", "b")
+        with mesh.__class__([[DEVICE]], ("a", "b")) as inner:     # of specifications alone
+            assert get().empty and olympus.sharding.get_mesh() is inner
     assert get().empty
     setting = olympus.set_mesh(mesh)        # from now on
     assert get().shape == {"x": 1}
@@ -182,9 +189,9 @@ def test_an_abstract_mesh_around():
     traced = []
     f = olympus.jit(lambda a: traced.append(get()) or a + 1)
     for _ in range(2):      # the mesh around is part of a program's key
-        f(1.0)
+        f.trace(1.0)
         with use_abstract_mesh(mesh):
-            f(1.0)
+            f.trace(1.0)
     assert [m.empty for m in traced] == [True, False]
 
 
@@ -197,7 +204,7 @@ def test_abstract_meshes_have_axes_and_no_devices():
     assert mesh.update_axis_types({"x": auto}).axis_types == (auto, auto, manual)
     assert hash(mesh.update(axis_sizes=(4, 2, 1))) == hash(mesh) and copy.deepcopy(mesh) is mesh
     sharding = NamedSharding(mesh, P("x"))
-    assert repr(sharding) == f"NamedSharding(mesh={mesh}, spec=P('x'))"
+    assert repr(sharding) == f"NamedSharding(mesh={mesh}, spec=P('x',))"
     assert sharding == NamedSharding(mesh, P("x")) != NamedSharding(mesh, P("y"))
     with pytest.raises(ValueError, match="names no devices"):
         olympus.device_put(np.ones(4), sharding)
@@ -233,10 +240,10 @@ def test_shardings_of_one_device():
     assert sharding.device_set == {DEVICE} and sharding.num_devices == 1
     assert sharding.is_fully_replicated and sharding.is_fully_addressable
     assert sharding.shard_shape((4, 2)) == (4, 2)
-    assert sharding.devices_indices_map((4,)) == {DEVICE: (slice(0, 4),)}
+    assert sharding.devices_indices_map((4,)) == {DEVICE: (slice(None),)}
     assert sharding.is_equivalent_to(NamedSharding(Mesh([DEVICE], "x"), P("x")), 1)
     (shard,) = x.addressable_shards
-    assert (shard.device, shard.index, shard.replica_id) == (DEVICE, (slice(0, 4),), 0)
+    assert (shard.device, shard.index, shard.replica_id) == (DEVICE, (slice(None),), 0)
     assert shard.data.tolist() == [0, 1, 2, 3] and x.is_fully_replicated
 
 
@@ -259,3 +266,19 @@ def test_pictures_in_colour_hold_the_same_text():
         coloured = drawn(labels, 3, 5, painter(color_map))
         assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == drawn(labels, 3, 5)
         assert len(set(re.findall(r"48;2;[0-9;]*m", coloured))) == 2
+
+
+def test_pictures_in_notebooks_are_tables(monkeypatch):
+    shown = []
+    display = types.SimpleNamespace(display=shown.append, HTML=str)
+    shell = types.SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(
+        display=display, get_ipython=lambda: shell))
+    olympus.debug.visualize_array_sharding(olympus.numpy.ones((2, 2)))
+    (text,) = shown
+    root = ElementTree.fromstring(text)
+    assert [cell.text for cell in root.iter("td")] == [f"{DEVICE.platform.upper()} {DEVICE.id}"]
+    assert "rgb(230,92,92)" in text
+    labels = {(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"}
+    cells = [[cell.text for cell in row] for row in ElementTree.fromstring(table(labels, 1, 3))]
+    assert cells == [["a", "b"], ["c", "d"]]

@@ -245,7 +245,7 @@ def test_autodiff_of_the_compiled_function_is_refused():
         with pytest.raises(TypeError) as error:
             transformed(z)
         assert str(error.value).startswith(
-            REFUSED.format("<class 'olympus._src.interpreters."))
+            REFUSED.format("<class 'olympus.interpreters.ad.JVPTracer"))
     assert float(total(z)) == 6.0
 
 
@@ -281,7 +281,7 @@ def test_compiler_ir():
     module = lowered.compiler_ir()
     assert str(module) == MODULE == str(lowered.compiler_ir("stablehlo"))
     assert module.operation.verify()
-    assert "multiply" in lowered.compiler_ir("hlo").to_string()
+    assert "multiply" in lowered.compiler_ir("hlo").as_hlo_text()
     with pytest.raises(ValueError, match="dialect 'xla' given"):
         lowered.compiler_ir("xla")
 
@@ -382,8 +382,10 @@ def test_stages_refuse_pickling_and_point_to_export():
 def test_lowering_for_a_named_platform():
     traced = olympus.jit(f).trace(x, y)
     assert traced.lower(lowering_platforms=("cpu",)).as_text() == MODULE
-    with pytest.raises(ValueError, match="one platform is required"):
-        traced.lower(lowering_platforms=("cpu", "cuda"))
+    both = traced.lower(lowering_platforms=("cpu", "cuda"))
+    assert "_platform_index" in both.as_text()
+    with pytest.raises(NotImplementedError, match="one platform is required"):
+        both.compile()
 
 
 def test_methods_can_be_staged():

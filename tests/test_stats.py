@@ -4,6 +4,7 @@ derivatives beside differences; samples beside distribution functions.
 
 import importlib
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.stats
@@ -25,6 +26,7 @@ HARD = {
     "beta": (2.0, 3.5), "binom": (10.0, 0.3), "chi2": (3.0,), "f": (3.0, 9.0), "gamma": (2.2,),
     "gennorm": (1.3,), "invgamma": (4.5,), "maxwell": (), "nbinom": (3.5, 0.4), "poisson": (3.5,),
     "t": (3.5,), "truncnorm": (-1.0, 2.0),
+    "skellam": (3.0, 2.0),
 }
 CASES = [*EASY.items(), *(pytest.param(*case, marks=pytest.mark.slow) for case in HARD.items())]
 POINTS = np.concatenate([np.linspace(-6, 6, 25), np.arange(7.0, 20.0), [
@@ -44,17 +46,55 @@ def calls(name, params):
         yield kind, getattr(ours, kind), getattr(theirs, kind), first, (*params, *moved)
 
 
+def skellam_at(kind, points, mu1, mu2, loc):
+    """Functions of Skellam's distribution by sums in 40 digits: SciPy's lose them far out."""
+    with mpmath.workdps(40):
+        numbers = range(-400, 401)
+        pmf = [mpmath.exp(-mu1 - mu2) * mpmath.mpf(mu1 / mu2) ** (mpmath.mpf(k) / 2)
+               * mpmath.besseli(k, 2 * mpmath.sqrt(mu1 * mu2)) for k in numbers]
+        below, above = np.cumsum(pmf), np.cumsum(pmf[::-1])[::-1]
+        found = []
+        for k in points - loc:
+            if not abs(k) < 400:
+                value = k if np.isnan(k) else {"cdf": k > 0, "sf": k < 0}.get(
+                    kind.removeprefix("log"), 0)
+            elif kind.endswith("pmf"):
+                value = pmf[int(k) + 400] if k == int(k) else 0
+            else:
+                i = int(np.floor(k)) + 400
+                value = below[i] if kind.endswith("cdf") else above[i + 1]
+            found.append(float(mpmath.log(value) if kind.startswith("log") else value))
+    return np.array(found)
+
+
 @pytest.mark.parametrize("name, params", CASES)
 def test_functions_are_scipys(name, params):
     found = list(calls(name, params))
+    scaled = "pmf" not in dict(kinds[:2] for kinds in found)
+
+    def run():
+        """With the parameters; with NaN for all of them; with a scale that is none."""
+        outs = []
+        for _, f, _, first, rest in found:
+            columns = np.array([rest, np.full(len(rest), np.nan), rest])
+            columns[2, -1] = -1.0 if scaled else np.nan
+            outs.append(f(*first, *(c[:, None] for c in columns.T)))
+        return outs
+
     with olympus.enable_x64(True), np.errstate(all="ignore"):
-        outs = jit(lambda: [f(*first, *rest) for _, f, _, first, rest in found])()
-        for (kind, _, oracle, first, rest), out in zip(found, outs, strict=True):
-            expected = np.array(oracle(*first, *rest), float)
-            out = np.array(out)
+        for (kind, _, oracle, first, rest), out in zip(found, jit(run)(), strict=True):
+            assert np.isnan(out[1:]).all(), kind
+            out = np.array(out[0]).reshape(np.shape(first)[1:])
+            if name == "skellam" and first and kind not in ("ppf", "isf"):
+                expected = skellam_at(kind, *first, *rest)
+            else:
+                expected = np.array(oracle(*first, *rest), float)
             if kind in ("pdf", "logpdf", "pmf", "logpmf"):      # infinity is no outcome, as in
                 lost = np.isnan(expected) & np.isinf(first[0])  # most of SciPy's distributions
                 expected[lost] = 0.0 if kind in ("pdf", "pmf") else -np.inf
+            if name == "hypergeom" and first and first[0] is POINTS:    # SciPy's are of integers
+                whole = np.floor(POINTS) == POINTS
+                out, expected = out[whole], expected[whole]
             tiny = (abs(expected) < 1e-300) & (abs(out) < 1e-300)
             tiny |= np.isneginf(expected) & (out < -700) & (kind in ("logcdf", "logsf"))
             np.testing.assert_allclose(out[~tiny], expected[~tiny], rtol=2e-9, atol=1e-12 * (
@@ -62,7 +102,8 @@ def test_functions_are_scipys(name, params):
 
 
 # One of each family of formulas: those of the others are the same functions.
-SLOPES = {**EASY, **{n: HARD[n] for n in ("beta", "gamma", "gennorm", "poisson", "t", "truncnorm")}}
+SLOPES = {**EASY, **{n: HARD[n] for n in (
+    "beta", "gamma", "gennorm", "poisson", "t", "truncnorm", "skellam")}}
 
 
 @pytest.mark.slow
@@ -107,6 +148,12 @@ FAR = [     # distribution, function, arguments; the value by mpmath in 50 digit
     ("gamma", "logsf", (2000.0, 2.0), -1992.3985976654163),
     ("gamma", "logcdf", (300.0, 1000.0), -507.98963933001367),
     ("chi2", "logsf", (4000.0, 3.0), -1996.0785166262761),
+    ("skellam", "logpmf", (-400.0, 0.25, 2.5), -1636.7328466331095),
+    ("skellam", "logpmf", (700.0, 9e3, 8e3), -8.4368805969444714),
+    ("skellam", "logsf", (90.0, 3.0, 2.0), -227.59146987573136),
+    ("skellam", "logsf", (19.0, 3.0, 2.0), -24.928603575524414),      # SciPy: -24.92860439890642
+    ("skellam", "logcdf", (-60.0, 0.125, 40.0), -6.3218602602054457),
+    ("vonmises", "isf", (2.0 ** -53, 50.0), 1.24311078275675965),
 ]
 
 
@@ -116,6 +163,9 @@ def test_logarithms_where_probabilities_underflow(name, kind, args, expected):
     fun = getattr(importlib.import_module(f"olympus.scipy.stats.{name}"), kind)
     with olympus.enable_x64(True):
         np.testing.assert_allclose(fun(*args), expected, rtol=1e-12)
+        if kind == "isf":       # symmetric: next to 1, where the function has few digits, too
+            np.testing.assert_allclose(importlib.import_module(fun.__module__).ppf(
+                1.0 - args[0], *args[1:]), expected, rtol=1e-12)
     np.testing.assert_allclose(fun(*map(np.float32, args)), expected, rtol=3e-6)
 
 
@@ -127,11 +177,19 @@ def test_parameters_of_no_distribution_and_no_number_give_nan():
 
 
 def test_quantiles_and_probabilities_of_floats_near_the_ends():
-    from olympus.scipy.stats import cauchy, halfcauchy, wrapcauchy
+    from olympus.scipy.stats import cauchy, geom, halfcauchy, triang, wrapcauchy
     q = np.float32(0.999999)
     for ours, theirs in ((cauchy, scipy.stats.cauchy), (halfcauchy, scipy.stats.halfcauchy)):
         np.testing.assert_allclose(ours.ppf(q), theirs.ppf(float(q)), rtol=1e-5)
         np.testing.assert_allclose(ours.isf(q), theirs.isf(float(q)), rtol=1e-5)
+    assert float(triang.cdf(np.float32(1e-6), 0.0)) == pytest.approx(1.999999e-6)
+    assert float(triang.sf(np.float32(1 - 1e-6), 1.0)) == pytest.approx(2.0265569e-6)
+    assert float(triang.ppf(np.float32(1e-6), 0.0)) == pytest.approx(5.0000012e-7)
+    p = np.float32(1e-3)
+    for q in np.float32([0.999, 0.999999, 1 - 6e-8]):
+        assert abs(float(geom.ppf(q, p)) - scipy.stats.geom.ppf(float(q), float(p))) <= 1
+    assert float(geom.isf(np.float32(1e-30), p)) == pytest.approx(
+        np.ceil(np.log(1e-30) / np.log1p(-float(p))), 1e-4)
     assert float(wrapcauchy.sf(0.0, 0.4)) == 1.0 and float(wrapcauchy.cdf(2 * np.pi, 0.4)) == 1.0
     assert 6.28 < float(wrapcauchy.ppf(np.float32(1 - 6e-8), 0.4)) <= np.float32(2 * np.pi)
 

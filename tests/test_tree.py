@@ -316,7 +316,7 @@ def test_is_leaf():
     assert flat == [((SequenceKey(0),), (1, 2)), ((SequenceKey(1),), {"k": (3,)})]
     assert tree_map_with_path(
         lambda p, x: x, value, is_leaf=lambda p, x: keystr(p) == "[0]", is_leaf_takes_path=True
-    ) == value  # fmt: skip
+    ) == value
 
 
 def test_map_with_rest():
@@ -327,7 +327,7 @@ def test_map_with_rest():
     ]
     assert tree_map_with_path(
         lambda p, x, y: (keystr(p), x, y), [1, {"a": 2}], [3, {"a": 4}]
-    ) == [("[0]", 1, 3), {"a": ("[1]['a']", 2, 4)}]  # fmt: skip
+    ) == [("[0]", 1, 3), {"a": ("[1]['a']", 2, 4)}]
     assert tree_map(lambda x: x + 1, State(1, 2, name="n")) == State(2, 3, name="n")
     assert tree_map(lambda x: x + 1, Dropped(1, 2)) == Dropped(2, 7)
     mapped = tree_map(str, defaultdict(list, {"a": 1}))
@@ -475,7 +475,7 @@ BROADCASTS = [  # prefix, full, is_leaf, result: as JAX
     ([1], [(2, 3)], is_tuple, [(1, 1)]),
     ({"a": 1, "b": 2}, {"a": {"c": 0, "d": [0]}, "b": ()}, None,
      {"a": {"c": 1, "d": [1]}, "b": ()}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("prefix", "full", "is_leaf", "result"), BROADCASTS)
@@ -690,7 +690,7 @@ def test_aux_data_that_cannot_be_compared_differs():
         (
             lambda: tree_broadcast([(1, 2), None], [1, 2]),
             [
-                "tree_broadcast: tree structures differ in 2 places:",
+                "tree_broadcast: pytree structure error: tree structures differ in 2 places:",
                 "at [0]: found tuple of length 2; required a leaf of type int",
                 "at [1]: found None; required a leaf of type int",
             ],
@@ -709,11 +709,11 @@ def test_aux_data_that_cannot_be_compared_differs():
         ),
         (
             lambda: tree_unflatten(tree_structure([1, 2]), [1]),
-            ["tree_unflatten: got 1 leaves; 2 are required for PyTreeDef([*, *])"],
+            ["tree_unflatten: Too few leaves for PyTreeDef; expected 2, got 1", "of PyTreeDef([*,"],
         ),
         (
             lambda: tree_unflatten(tree_structure([1, 2]), (1, 2, 3)),
-            ["tree_unflatten: got 3 leaves; 2 are required"],
+            ["tree_unflatten: Too many leaves for PyTreeDef; expected 2, got 3"],
         ),
         (lambda: tree_unflatten(tree_structure([1, 2]), iter([1])), ["Too few leaves"]),
         (
@@ -732,7 +732,7 @@ def test_aux_data_that_cannot_be_compared_differs():
     ],
 )
 def test_value_errors(call, parts):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises((TypeError, ValueError)) as caught:
         call()
     for part in parts:
         assert part in str(caught.value)
@@ -741,7 +741,7 @@ def test_value_errors(call, parts):
 def test_many_differences_are_cut_off():
     differences = explain_mismatch([1] * 9, [[1]] * 9)
     text = str(mismatch_error("op", "do this", differences))
-    assert text.splitlines()[0] == "op: tree structures differ in 9 places:"
+    assert text.splitlines()[0] == "op: pytree structure error: tree structures differ in 9 places:"
     assert text.splitlines()[-2:] == ["  and in 4 more places", "  do this"]
 
 
@@ -826,7 +826,7 @@ def test_mismatches_are_found_exactly_where_structures_differ(a, b):
         tree_structure(a).flatten_up_to(b)
     except ValueError:
         assert prefix_errors(a, b) != []
-        with pytest.raises(ValueError, match="tree_map, tree 2: tree structures differ"):
+        with pytest.raises(ValueError, match="tree_map, tree 2: pytree structure error: tree"):
             tree_map(lambda x, y: x, a, b)
     else:
         assert prefix_errors(a, b) == []

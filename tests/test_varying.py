@@ -16,6 +16,7 @@ from olympus._src.core.context import MeshAxis, ctx
 from olympus._src.core.evaluate import eval_closed
 from olympus._src.lax.collectives.reductions import pvary_p
 from olympus._src.types.avals import ShapedArray
+from olympus.sharding import ManualAxisType
 
 N, M = 4, 2     # devices along the axes i and j
 
@@ -26,7 +27,7 @@ def mesh_axes(monkeypatch):
 
 
 def varying(*axes, shape=(4,), dtype="float32"):
-    return ShapedArray(shape, dtype, vma=frozenset(axes))
+    return ShapedArray(shape, dtype, manual_axis_type=ManualAxisType(varying=axes))
 
 
 def stage(fun, *avals):
@@ -112,15 +113,22 @@ def test_operands_are_cast_to_vary_alike(fun, avals, axes, cast):
 
 @pytest.mark.parametrize(("fun", "avals", "message"), [
     (lambda x: lax.scan(lambda c, y: (c + y, c), 0.0, x), [I],
-     r"carry is float32\[\]\{V:i\}, required float32\[\]; cast with lax.pcast"),
-    (lambda x, y: lax.cond(True, lambda: x, lambda: y), [I, SAME], "cast with lax.pcast"),
-    (lambda x: lax.pcast(x, "i", to="varying"), [I], "does not vary along them is required"),
-    (lambda x: lax.pcast(x, "i", to="reduced"), [SAME], "'varying' is required"),
-    (lambda x: lax.pcast(x, "i", to="unreduced"), [I], "sum with psum"),
+     r"carry is float32\[\]\{V:i\}, required float32\[\]. This might be fixed by .*pcast"),
+    (lambda x, y: lax.cond(True, lambda: x, lambda: y), [I, SAME], "might be fixed by .*pcast"),
+    (lambda x: lax.pcast(x, "i", to="varying"), [I], "is varying, to='varying'; casts are"),
+    (lambda x: lax.pcast(x, ("i", "j"), to="varying"), [I], "is invarying and varying"),
+    (lambda x: lax.pcast(x, "i", to="unreduced"), [SAME], "is invarying, to='unreduced'"),
 ])
 def test_what_does_not_vary_alike_is_refused(fun, avals, message):
     with pytest.raises((TypeError, ValueError), match=message):
         stage(fun, *avals)
+
+
+def test_operands_are_not_cast_without_auto_pcast():
+    with olympus.auto_pcast(False), pytest.raises(ValueError, match="cast them with lax.pcast"):
+        stage(lax.mul, I, SAME)
+    with olympus.auto_pcast(False):
+        stage(lambda x, y: lax.mul(x, lax.pcast(y, "i", to="varying")), I, SAME)
 
 
 def test_casts_are_printed():

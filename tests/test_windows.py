@@ -156,15 +156,15 @@ def test_trees_of_operands():
 def test_reductions_explain_themselves():
     with pytest.raises(TypeError, match=r"reduce: the computation must return the scalar types"):
         lax.reduce(X, 0.0, lambda a, b: a > b, (0,))
-    with pytest.raises(TypeError, match="another structure"):
+    with pytest.raises(TypeError, match="output must have the same tree structure"):
         lax.reduce(X, 0.0, lambda a, b: (a, b), (0,))
     with pytest.raises(TypeError, match="closes over a traced value"):
         jit(lambda x, y: lax.reduce(x, 0.0, lambda a, b: a + b * y, (0,)))(X, 2.0)
     with pytest.raises(TypeError, match=r"equal shapes are required"):
         lax.reduce((X, X[0]), (0.0, 0.0), lambda a, b: a, (0,))
-    with pytest.raises(TypeError, match="must be scalars of the operands' dtypes"):
+    with pytest.raises(TypeError, match="to be scalars of the operands' dtypes"):
         lax.reduce(X, np.zeros(2, np.float32), lax.add, (0,))
-    with pytest.raises(TypeError, match="must be scalars of the operands' dtypes"):
+    with pytest.raises(TypeError, match="to be scalars of the operands' dtypes"):
         lax.reduce(np.arange(3), 0.5, lax.add, (0,))
     with pytest.raises(ValueError, match="out of bounds"):
         lax.reduce(X, 0.0, lax.add, (2,))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Write docs/accuracy.md: the largest error in ULP of each elementwise function of lax, per dtype.
+"""Write docs/accuracy.md: the largest error in ULP of elementwise functions, per dtype.
 
-    PYTHONPATH=. python tools/accuracy.py [--points 10000] [--processes 2] > docs/accuracy.md
+    PYTHONPATH=.:tests python tools/accuracy.py [--points 10000] [--processes 2] > docs/accuracy.md
 
-float64 is compared with mpmath at 25 digits. Narrower dtypes are compared with NumPy and SciPy in
+float64 is compared with mpmath at 40 digits. Narrower dtypes are compared with NumPy and SciPy in
 float64, which err by less than 2^-10 ULP of float32; float16 and bfloat16 operands of functions of
 one argument are all 65536 of them.
 """
@@ -20,9 +20,11 @@ import ml_dtypes
 import mpmath as mp
 import numpy as np
 import scipy.special as sp
+from test_scipy_special import ACCURACY, spread
 
 import olympus
 from olympus import lax
+from olympus.scipy import special
 
 DTYPES = {"float16": np.dtype("f2"), "bfloat16": np.dtype(ml_dtypes.bfloat16),
           "float32": np.dtype("f4"), "float64": np.dtype("f8")}
@@ -141,6 +143,8 @@ CASES = (
          ((0.1, 50.0), (0.1, 50.0), (0.0, 1.0))),
     Case("zeta", sp.zeta, mp_zeta, ((1.001, 40.0), (1e-2, 1e3))),
     Case("polygamma", sp.polygamma, mp_polygamma, ((0, 5), (1e-2, 1e3))),
+    *(Case(f"special.{name}", getattr(sp, name), exact, tuple(ranges), getattr(special, name))
+      for name, (_, ranges, exact) in ACCURACY.items()),
 )
 
 
@@ -154,7 +158,12 @@ def specials(dtype: Any) -> np.ndarray:
 
 
 def points(case: Case, dtype: Any, count: int) -> list[np.ndarray]:
-    """Operands: half uniform in the range (in ±10 of an infinite one), half in logarithm."""
+    """Operands: half uniform in the range (in ±10 of an infinite one), half in logarithm.
+
+    Those of special functions are few, and where the tests have them: mpmath takes long elsewhere.
+    """
+    if case.name.startswith("special."):
+        return [spread(*r, count // 10, i).astype(dtype) for i, r in enumerate(case.ranges)]
     rng = np.random.default_rng(sum(map(ord, case.name)))
     if dtype.itemsize == 2 and len(case.ranges) == 1:
         return [np.arange(2**16, dtype=np.uint16).view(dtype)]
@@ -186,7 +195,7 @@ def ulp(reference: np.ndarray, dtype: Any) -> np.ndarray:
 def exact_errors(case: Case, xs: list[np.ndarray], found: np.ndarray) -> np.ndarray:
     """Errors in ULP of float64 results against mpmath; NaN where there is no finite reference."""
     errors = np.full(found.shape, np.nan)
-    mp.mp.dps = 25
+    mp.mp.dps = 40
     for i, (v, *args) in enumerate(zip(found, *xs, strict=True)):
         try:
             wanted = case.exact(*(mp.mpf(float(a)) for a in args))
@@ -207,7 +216,9 @@ def measure(case: Case, dtype_name: str, count: int) -> tuple[float, int, int]:
     fun = case.fun or getattr(lax, case.name)
     with olympus.enable_x64(True), np.errstate(all="ignore"):
         xs = points(case, dtype, count)
-        grid = [g.ravel() for g in np.meshgrid(*[specials(dtype)] * len(xs), indexing="ij")]
+        many = case.name.startswith("special.") and len(xs) > 2
+        ends = np.ones(1, dtype) if many else specials(dtype)
+        grid = [g.ravel() for g in np.meshgrid(*[ends] * len(xs), indexing="ij")]
         both = np.asarray(olympus.jit(fun)(*map(np.concatenate, zip(xs, grid, strict=True))))
         found, ends = both[:xs[0].size], both[xs[0].size:].astype("f8")
         if dtype_name == "float64":
@@ -257,10 +268,10 @@ def spell(worst: float) -> str:
 HEADER = """# Accuracy
 
 The largest error found, in units in the last place (ULP) of the exact result, of each elementwise
-function of `olympus.lax`, on CPU. `tools/accuracy.py` writes this page; `tests/test_accuracy.py`
-measures some rows again and fails where they are worse.
+function of `olympus.lax` and of many of `olympus.scipy.special`, on CPU. `tools/accuracy.py` writes
+this page; `tests/test_accuracy.py` measures some rows again and fails where they are worse.
 
-* *points*: of float64, compared with mpmath at 25 digits. The other dtypes are compared with NumPy
+* *points*: of float64, compared with mpmath at 40 digits. The other dtypes are compared with NumPy
   or SciPy in float64, whose own errors are below 0.001 ULP of float32 (for `igamma_grad_a` and
   `random_gamma_grad`, which SciPy lacks, with Olympus's float64), at as many points as were asked
   for; float16 and bfloat16 at all 65536 numbers if there is one operand.
@@ -271,6 +282,8 @@ measures some rows again and fails where they are worse.
   numbers, how many have a result that is NaN or infinite and should not be, or the reverse. Most
   are subnormal operands taken for zero (`1 / x`, `log(x)`), and `igamma` and `betainc` at
   infinities, where SciPy has no limit.
+* Rows of `special` have a tenth of the points, in the ranges of `tests/test_scipy_special.py`; the
+  largest errors are next to zeros of the functions.
 * An error of `inf` is a result that is NaN or infinite where the exact one is a normal number.
 
 | function | points | float16 | kinds | bfloat16 | kinds | float32 | kinds | float64 | kinds |

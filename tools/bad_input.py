@@ -8,7 +8,8 @@ comes out is
     refused     an error that Olympus or NumPy raises on purpose
     defect      one that an inner expression raises ("'NoneType' object is not iterable"), one of a
                 class that says nothing to a user (AssertionError, KeyError), or one
-                whose message does not begin with the name of an operation
+                whose message does not begin with the name of an operation: of olympus.numpy, of
+                the function called
 
 On purpose is what a `raise` of the package raises. Calls are traced, not compiled, but for those of
 `--eager`.
@@ -72,7 +73,8 @@ BAD: dict[str, Any] = {
     "class": Thing, "nan": float("nan"), "inf": float("inf"), "-1": -1, "10**30": 10**30,
     "1.5": 1.5, "1j": 1j, "True": True, "object": Thing(), "ragged": [[1.0], [2.0, 3.0]],
     "empty": [], "objects": np.array([None, 1], object), "datetime": np.datetime64("2020-01-01"),
-    "strings": np.array(["a", "b"]), "spec": olympus.ShapeDtypeStruct((3,), np.float32),
+    "strings": np.array(["a", "b"]), "list": [1.0, 2.0], "key": olympus.random.key(0),
+    "spec": olympus.ShapeDtypeStruct((3,), np.float32),
 }
 
 F = np.arange(9, dtype=np.float32).reshape(3, 3) / 8 + np.eye(3, dtype=np.float32)
@@ -217,6 +219,7 @@ OWN: dict[str, dict[str, Any]] = {
     "random.multinomial": {"n": 5, "p": F[0]},
     "olympus.pure_callback": {"callback": lambda x: np.sin(x), "args": (F,),
                               "result_shape_dtypes": olympus.ShapeDtypeStruct((3, 3), np.float32)},
+    "olympus.array_garbage_collection_guard": {"new_val": "log"},
     **{f"olympus.transfer_guard{way}": {"new_val": "log"} for way in (
         "", "_device_to_device", "_device_to_host", "_host_to_device")},
     "lax.gather": {"operand": F, "start_indices": PLACES, "dimension_numbers": GATHER,
@@ -428,7 +431,7 @@ PURPOSE = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError
            BufferError, AttributeError, NameError)      # by `raise` statements only
 VAGUE = (RecursionError, UnicodeError)
 # Python's and NumPy's own words, which say what is wrong with the argument itself.
-CLEAR = re.compile("truth value of an array|inhomogeneous shape|object is not callable|"
+CLEAR = re.compile("truth value|inhomogeneous shape|object is not callable|"
                    r"Thing\(\) takes no arguments")
 
 
@@ -461,13 +464,31 @@ def defect(error: BaseException) -> str:
     return "" if re.match(r"[-/\w.()\[\]'\" ]+:|Incompatible shapes", text) else shown
 
 
+
+def misnamed(name: str, error: BaseException) -> str:
+    """The message of a function of olympus.numpy, if it begins with another one's name."""
+    if not name.startswith("numpy."):
+        return ""
+    public = name.removeprefix("numpy.")
+    fun = functools.reduce(getattr, public.split("."), onp)
+    names = {public, public.rpartition(".")[2], getattr(fun, "__name__", public), "device_put"}
+    if public in ("can_cast", "isdtype", "issubdtype", "promote_types", "result_type"):
+        names.add("dtype")
+    if public in ("ndim", "shape", "size"):
+        names.add("typeof")
+    text = (str(error).splitlines() or [""])[0]
+    if CLEAR.search(text) or re.split(r"[:( ]", text)[0] in names:
+        return ""
+    return f"says another's name: {text[:110]}"
+
+
 def outcome(call: Call, eager: bool = False) -> str:
     """"taken", "refused" or what is wrong."""
     signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
         call.run(eager)
     except Exception as error:
-        return defect(error) or "refused"
+        return defect(error) or misnamed(call.name, error) or "refused"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     return "taken"

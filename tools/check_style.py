@@ -80,16 +80,21 @@ def check_imports(name: str, tree: ast.Module) -> Iterator[Breach]:
                     yield node.lineno, f"import inside {function.name}; move it to the top"
 
 
+# PEP 562: how a façade imports its modules lazily.
+_LAZILY = "__getattr__, __dir__ = _submodules(__name__)"
+
+
 def is_plain_name(node: ast.stmt) -> bool:
     """Is this a statement that only names things: an import, an alias, `__all__`, a docstring?"""
     if isinstance(node, ast.Import | ast.ImportFrom | ast.Delete):
         return True
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or ast.unparse(node) == "_publish(__name__)"
-    if isinstance(node, FUNCTIONS):  # PEP 562: how a façade imports a submodule lazily
-        return node.name in ("__getattr__", "__dir__")
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-        return not any(isinstance(part, ast.Call | ast.Lambda) for part in ast.walk(node))
+        return ast.unparse(node) == _LAZILY or not any(
+            isinstance(part, ast.Call | ast.Lambda) for part in ast.walk(node))
+    if isinstance(node, ast.Raise):  # of a `__main__.py`: the exit status of what it names
+        return ast.unparse(node) == "raise SystemExit(_main())"
     if isinstance(node, ast.If):  # `if TYPE_CHECKING:`
         return all(map(is_plain_name, node.body + node.orelse))
     return False

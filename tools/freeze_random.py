@@ -82,6 +82,8 @@ BOTH = (
     "wald(key, 1.3, SHAPE, DTYPE)", "triangular(key, -1.0, 0.5, 2.0, SHAPE, DTYPE)",
     "weibull_min(key, 2.0, 1.5, SHAPE, DTYPE)", "double_sided_maxwell(key, 1.0, 2.0, SHAPE, DTYPE)",
     "binomial(key, 20, 0.7, SHAPE, DTYPE)", "orthogonal(key, 2, SHAPE, DTYPE)",
+    "exponential(key, SHAPE, DTYPE)", "truncated_normal(key, -1.0, 2.0, SHAPE, DTYPE)",
+    "chisquare(key, 3.0, SHAPE, DTYPE)",
 )
 INTEGERS = ("rademacher(key, SHAPE, DTYPE)", "geometric(key, 0.25, SHAPE, DTYPE)")
 X64 = (

@@ -73,8 +73,11 @@ class Case(NamedTuple):
 
 def cases() -> Iterator[Case]:
     """All cases of all properties."""
+    found = list(tables().values())
+    if olympus.device_count() > 1:
+        found.append(importlib.import_module("mesh_rows").ALL)
     for _, test in sorted(vars(properties).items()):
-        for table in tables().values() if hasattr(test, "cases") else ():
+        for table in found if hasattr(test, "cases") else ():
             yield from (Case(test, values) for values in test.cases(table))
 
 

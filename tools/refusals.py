@@ -14,11 +14,24 @@ from collections.abc import Iterator
 
 REASONS = {
     "hardware limit": r"(kernels|calls)\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
+    "another format has nothing like it": r"(iree|onnx)\.py:",
+    "what is in one process only": r"(exported|fields|nodes)\.py:",
+    "JAX refuses it, too": r"registration\.py:register_lowering:|trees\.py:load:|eig\.py:jvp:|"
+                           r"eig\.py:_by_cusolver:|"
+                           r"shard_map\.py:(check_closed_over|_check_entries):|"
+                           r"sharding\.py:_with_types:",
+    "XLA's partitioner ends the process, or refuses":
+        r"(callbacks|shard_map|queries)\.py:lower:",
+    "a program of several platforms runs on one": r"stages\.py:compile:|"
+                                                    r"module\.py:_check_donation:",
     "a compiled program cannot raise": r": \w+: bounds_error given",
-    "one method of SciPy's, and its events": r"solve_ivp\.py:solve_ivp:",
+    "a program that depends on a symbolic size": r"aggregate_to_topk=False|associative scan over",
+    "methods of SciPy's that others stand in for": r"solve_ivp\.py:solve_ivp:",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
+    "what the plugin or the partitioner does": r"(topologies|partitioning)\.py:",
     "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|__lt__|maximum|"
-                       r"minimum|to_tangent_aval|quantile): (type\(self\)\.__name__)?$",
+                       r"minimum|to_tangent_aval|quantile|present|coordinator|count|_hosts|"
+                       r"_process_in_slice): (type\(self\)\.__name__)?$",
 }
 ERRORS = ("NotImplementedError", "RuleMissingError")
 

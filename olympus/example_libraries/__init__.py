@@ -1,16 +1,7 @@
 """Small libraries written with Olympus, to be read: `optimizers` and `stax`."""
 
-from .._src.base.util import names_in as _names_in
-from .._src.base.util import submodule as _submodule
+from .._src.base.util import submodules as _submodules
 
 __all__ = []
 
-
-def __getattr__(name: str) -> object:
-    """A module of this package."""
-    return _submodule(__name__, name)
-
-
-def __dir__() -> list[str]:
-    """Names for completion, modules that are not imported yet among them."""
-    return _names_in(__name__)
+__getattr__, __dir__ = _submodules(__name__)

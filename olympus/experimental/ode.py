@@ -2,13 +2,8 @@
 
 from .._src.base.util import publish as _publish
 from .._src.scipy.integrate.dormand_prince import (
-    abs2,
-    fit_4th_order_polynomial,
-    initial_step_size,
-    interp_fit_dopri,
-    mean_error_ratio,
-    optimal_step_size,
-    runge_kutta_step,
+    abs2, fit_4th_order_polynomial, initial_step_size, interp_fit_dopri, mean_error_ratio,
+    optimal_step_size, runge_kutta_step,
 )
 from .._src.scipy.integrate.odeint import odeint, ravel_first_arg, ravel_first_arg_
 

@@ -1,22 +1,13 @@
 """Differentiation: forward mode's trace, the marks that rules meet, and the tables of rules."""
 
+from .._src.base.util import publish as _publish
 from .._src.core.primitive import Linear as UndefinedPrimal
 from .._src.core.primitive import Zero
 from .._src.interpreters.jvp import JVPTrace, JVPTracer
 from .._src.lax.families import add_p as add_olympusvals_p
 from .._src.interpreters.tables import (
-    add_tangents,
-    defbilinear,
-    defjvp,
-    defjvp2,
-    deflinear,
-    deflinear2,
-    get_primitive_transpose,
-    instantiate_zeros,
-    is_undefined_primal,
-    primitive_jvps,
-    primitive_transposes,
-    zeros_like_aval,
+    add_tangents, defbilinear, defjvp, defjvp2, deflinear, deflinear2, get_primitive_transpose,
+    instantiate_zeros, is_undefined_primal, primitive_jvps, primitive_transposes, zeros_like_aval,
 )
 from .._src.interpreters.tables import add_values as add_olympusvals
 
@@ -27,3 +18,5 @@ __all__ = [
     "instantiate_zeros", "is_undefined_primal", "primitive_jvps", "primitive_transposes",
     "zeros_like_aval",
 ]
+
+_publish(__name__)

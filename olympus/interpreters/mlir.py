@@ -1,36 +1,23 @@
 """Lowering: how a primitive becomes StableHLO. Importing this module loads MLIR."""
 
+from .._src.base.util import publish as _publish
 from .._src.backend.builder import Builder as LoweringRuleContext
 from .._src.backend.registration import (
-    LoweringRule,
-    Value,
-    aval_to_ir_type,
-    aval_to_ir_types,
-    dense_int_array,
-    dense_int_elements,
-    dtype_to_ir_type,
-    flatten_ir_types,
-    flatten_ir_values,
-    i32_attr,
-    i64_attr,
-    ir,
-    ir_attribute,
-    ir_constant,
-    ir_constants,
-    lower_fun,
-    make_ir_context,
-    module_to_bytecode,
-    module_to_string,
-    register_lowering,
-    token_type,
+    LoweringRule, TokenSet, Value, aval_to_ir_type, aval_to_ir_types, dense_int_array,
+    dense_int_elements, dtype_to_ir_type, flatten_ir_types, flatten_ir_values, i32_attr, i64_attr,
+    ir, ir_attribute, ir_constant, ir_constants, lower_fun, make_ir_context, module_to_bytecode,
+    module_to_string, register_lowering, token_type,
 )
 from .._src.host.callbacks import emit_python_callback
 
 __all__ = [
-    "LoweringRule", "LoweringRuleContext", "Value", "aval_to_ir_type", "aval_to_ir_types",
+    "LoweringRule", "LoweringRuleContext", "TokenSet", "Value", "aval_to_ir_type",
+    "aval_to_ir_types",
     "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "emit_python_callback",
     "flatten_ir_types",
     "flatten_ir_values", "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant",
     "ir_constants", "lower_fun", "make_ir_context", "module_to_bytecode", "module_to_string",
     "register_lowering", "token_type",
 ]
+
+_publish(__name__)

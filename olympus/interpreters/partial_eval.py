@@ -1,17 +1,13 @@
 """Programs as the interpreters pass them on: recorded, closed, cut."""
 
+from .._src.base.util import publish as _publish
 from .._src.core.staging import StagingTracer as DynamicOlympusprTracer
 from .._src.interpreters.partial_eval import (
-    PartialVal,
-    trace_to_olympuspr_dynamic,
-    trace_to_olympuspr_nounits,
+    PartialVal, trace_to_olympuspr_dynamic, trace_to_olympuspr_nounits,
 )
 from .._src.interpreters.partial_eval import TapeTracer as OlympusprTracer
 from .._src.interpreters.tables import (
-    close_olympuspr,
-    convert_constvars_olympuspr,
-    dce_olympuspr,
-    dce_olympuspr_consts,
+    close_olympuspr, convert_constvars_olympuspr, dce_olympuspr, dce_olympuspr_consts,
 )
 
 __all__ = [
@@ -19,3 +15,5 @@ __all__ = [
     "convert_constvars_olympuspr", "dce_olympuspr", "dce_olympuspr_consts",
     "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits",
 ]
+
+_publish(__name__)

@@ -32,50 +32,16 @@ from .._src.lax.bits import (
     shift_right_arithmetic_p, shift_right_logical, shift_right_logical_p, xor_p,
 )
 from .._src.lax.comparison import (
-    clamp,
-    clamp_p,
-    eq,
-    eq_p,
-    eq_to_p,
-    ge,
-    ge_p,
-    gt,
-    gt_p,
-    le,
-    le_p,
-    le_to_p,
-    lt,
-    lt_p,
-    lt_to_p,
-    ne,
-    ne_p,
-    select,
-    select_n,
-    select_n_p,
+    clamp, clamp_p, eq, eq_p, eq_to_p, ge, ge_p, gt, gt_p, le, le_p, le_to_p, lt, lt_p, lt_to_p, ne,
+    ne_p, select, select_n, select_n_p,
 )
 from .._src.lax.collectives.moves import (
-    all_gather,
-    all_gather_p,
-    all_to_all,
-    all_to_all_p,
-    ppermute,
-    ppermute_p,
-    pshuffle,
-    psum_scatter,
-    psum_scatter_start,
-    pswapaxes,
+    all_gather, all_gather_p, all_to_all, all_to_all_p, ppermute, ppermute_p, pshuffle,
+    psum_scatter, psum_scatter_start, pswapaxes,
 )
 from .._src.lax.collectives.ragged import ragged_all_to_all, ragged_all_to_all_p
 from .._src.lax.collectives.reductions import (
-    pbroadcast,
-    pcast,
-    pmax,
-    pmax_p,
-    pmean,
-    pmin,
-    pmin_p,
-    psum,
-    psum_p,
+    pbroadcast, pcast, pmax, pmax_p, pmean, pmin, pmin_p, psum, psum_p,
 )
 from .._src.lax.contract import DotDimensionNumbers, batch_matmul, dot, dot_general, dot_general_p
 from .._src.lax.conv import (
@@ -99,11 +65,7 @@ from .._src.lax.queries import broadcast_like, dce_sink, dce_sink_p, dtype, shap
 from .._src.lax.families import add, add_p
 from .._src.lax.fft import FftType, fft, fft_p
 from .._src.lax.barriers import (
-    copy_p,
-    optimization_barrier,
-    optimization_barrier_p,
-    stop_gradient,
-    stop_gradient_p,
+    copy_p, optimization_barrier, optimization_barrier_p, stop_gradient, stop_gradient_p,
 )
 from .._src.lax.indexing import (
     GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather, gather_p, scatter,
@@ -136,22 +98,8 @@ from .._src.lax.slicing import (
 )
 from .._src.lax.sort import sort, sort_key_val, sort_p, top_k, top_k_p
 from .._src.lax.special.classical import (
-    bessel_i0e,
-    bessel_i0e_p,
-    bessel_i1e,
-    bessel_i1e_p,
-    digamma,
-    digamma_p,
-    erf,
-    erf_inv,
-    erf_inv_p,
-    erf_p,
-    erfc,
-    erfc_p,
-    lgamma,
-    lgamma_p,
-    polygamma,
-    polygamma_p,
+    bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p, digamma, digamma_p, erf, erf_inv, erf_inv_p,
+    erf_p, erfc, erfc_p, lgamma, lgamma_p, polygamma, polygamma_p,
 )
 from .._src.lax.stack import stack, stack_p, unstack, unstack_p
 from .._src.lax.transcendental import (
@@ -166,13 +114,7 @@ from .._src.lax.window_extrema import (
 from .._src.lax.windows import padtype_to_pads, reduce_window_shape_tuple, reduce_window_sum_p
 from .._src.types.shape import broadcast_shapes
 from .._src.lax.special.incomplete_gamma import (
-    igamma,
-    igamma_grad_a,
-    igamma_grad_a_p,
-    igamma_p,
-    igammac,
-    igammac_p,
-    random_gamma_grad,
+    igamma, igamma_grad_a, igamma_grad_a_p, igamma_p, igammac, igammac_p, random_gamma_grad,
 )
 from .._src.lax.special.incomplete_beta import betainc, regularized_incomplete_beta_p
 from .._src.lax.special.zeta import mulhi, mulhi_p, polynomial, polynomial_p, zeta, zeta_p

@@ -2,35 +2,9 @@
 
 from .._src.base.util import publish as _publish
 from .._src.nn.activations import (
-    celu,
-    elu,
-    gelu,
-    glu,
-    hard_sigmoid,
-    hard_silu,
-    hard_swish,
-    hard_tanh,
-    identity,
-    leaky_relu,
-    log1mexp,
-    log_sigmoid,
-    log_softmax,
-    logmeanexp,
-    logsumexp,
-    mish,
-    relu,
-    relu6,
-    selu,
-    sigmoid,
-    silu,
-    soft_sign,
-    softmax,
-    softplus,
-    sparse_plus,
-    sparse_sigmoid,
-    squareplus,
-    swish,
-    tanh,
+    celu, elu, gelu, glu, hard_sigmoid, hard_silu, hard_swish, hard_tanh, identity, leaky_relu,
+    log1mexp, log_sigmoid, log_softmax, logmeanexp, logsumexp, mish, relu, relu6, selu, sigmoid,
+    silu, soft_sign, softmax, softplus, sparse_plus, sparse_sigmoid, squareplus, swish, tanh,
 )
 from .._src.nn.attention import dot_product_attention
 from .._src.nn.normalization import one_hot, standardize

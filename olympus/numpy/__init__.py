@@ -13,22 +13,14 @@ from numpy.exceptions import ComplexWarning
 from .._src.base.util import publish as _publish
 from .._src.backend.array import Array as ndarray
 from .._src.numpy import array_methods as _array_methods  # installs operators and methods
-from .._src.numpy.array_api import (
-    __array_api_version__, __array_namespace_info__, from_dlpack
-)
-from .._src.numpy.bits import (
-    packbits, unpackbits
-)
-from .._src.numpy.conditions import (
-    clip, nan_to_num, piecewise, select
-)
+from .._src.numpy.array_api import __array_api_version__, __array_namespace_info__, from_dlpack
+from .._src.numpy.bits import packbits, unpackbits
+from .._src.numpy.conditions import clip, nan_to_num, piecewise, select
 from .._src.numpy.constants import (
     can_cast, dtype, e, euler_gamma, finfo, iinfo, inf, isdtype, issubdtype, iterable, nan,
     ndim, newaxis, pi, promote_types, result_type, shape, size
 )
-from .._src.numpy.correlation import (
-    convolve, corrcoef, correlate, cov
-)
+from .._src.numpy.correlation import convolve, corrcoef, correlate, cov
 from .._src.numpy.creation import (
     array, asarray, copy, empty, empty_like, frombuffer, full, full_like, ones, ones_like, zeros,
     zeros_like
@@ -37,37 +29,23 @@ from .._src.numpy.diagonals import (
     diag, diag_indices, diag_indices_from, diagflat, eye, identity, tri, tril, tril_indices,
     tril_indices_from, triu, triu_indices, triu_indices_from, vander
 )
-from .._src.numpy.domains import (
-    real_if_close
-)
-from .._src.numpy.einsum import (
-    einsum, einsum_path
-)
+from .._src.numpy.domains import real_if_close
+from .._src.numpy.einsum import einsum, einsum_path
 from .._src.numpy.elementary import (
     around, cbrt, ceil, copysign, exp, exp2, expm1, floor, frexp, heaviside, hypot, isfinite, isinf,
     isnan, ldexp, log, log10, log1p, log2, logaddexp, logaddexp2, modf, nextafter, rint, round,
     signbit, spacing, sqrt, trunc
 )
 from .._src.numpy.elementary import trunc as fix
-from .._src.numpy.files import (
-    fromfile, fromiter, fromstring, genfromtxt, load, loadtxt
-)
+from .._src.numpy.files import fromfile, fromiter, fromstring, genfromtxt, load, loadtxt
 from .._src.numpy.grids import (
     arange, c_, fromfunction, geomspace, indices, ix_, linspace, logspace, meshgrid, mgrid, ogrid,
     r_
 )
-from .._src.numpy.histograms import (
-    histogram, histogram2d, histogram_bin_edges, histogramdd
-)
-from .._src.numpy.indexing import (
-    nonzero, put_along_axis, take, take_along_axis
-)
-from .._src.numpy.integers import (
-    gcd, lcm
-)
-from .._src.numpy.interpolation import (
-    interp, unwrap
-)
+from .._src.numpy.histograms import histogram, histogram2d, histogram_bin_edges, histogramdd
+from .._src.numpy.indexing import nonzero, put_along_axis, take, take_along_axis
+from .._src.numpy.integers import gcd, lcm
+from .._src.numpy.interpolation import interp, unwrap
 from .._src.numpy.joining import (
     append, array_split, block, column_stack, concat, concatenate, delete, dsplit, dstack,
     hsplit, hstack, insert, repeat, split, stack, tile, unstack, vsplit, vstack
@@ -86,9 +64,7 @@ from .._src.numpy.manipulation import (
     broadcast_to, expand_dims, flip, fliplr, flipud, matrix_transpose, moveaxis, permute_dims,
     ravel, reshape, resize, roll, rollaxis, rot90, squeeze, swapaxes, transpose
 )
-from .._src.numpy.padding import (
-    pad
-)
+from .._src.numpy.padding import pad
 from .._src.numpy.polynomial import (
     poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots
 )
@@ -131,21 +107,15 @@ from .._src.numpy.trigonometry import (
     tanh
 )
 from .._src.numpy import ufunc_table as _ufunc_table  # the attributes of elementwise functions
-from .._src.numpy.ufunc import (
-    frompyfunc, ufunc
-)
+from .._src.numpy.ufunc import frompyfunc, ufunc
 from .._src.numpy.ufuncs import (
     abs, absolute, add, conj, conjugate, divide, divmod, equal, fabs, float_power, floor_divide,
     fmax, fmin, fmod, greater, greater_equal, imag, less, less_equal, maximum, minimum, mod,
     multiply, negative, not_equal, positive, pow, power, real, reciprocal, remainder, sign, square,
     subtract, true_divide
 )
-from .._src.numpy.vectorize import (
-    apply_along_axis, apply_over_axes, vectorize
-)
-from .._src.numpy.windows import (
-    bartlett, blackman, hamming, hanning, kaiser
-)
+from .._src.numpy.vectorize import apply_along_axis, apply_over_axes, vectorize
+from .._src.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 from .._src.types.dtypes import (
     bfloat16, bool_, cdouble, complex128, complex64, complex_, csingle, double, float16,
     float32, float4_e2m1fn, float64, float6_e2m3fn, float6_e3m2fn, float8_e3m4, float8_e4m3,

@@ -2,41 +2,14 @@
 
 from .._src.base.util import publish as _publish
 from .._src.numpy.linalg.decompositions import (
-    cond,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    lstsq,
-    matrix_rank,
-    pinv,
-    svd,
-    svdvals,
+    cond, eig, eigh, eigvals, eigvalsh, lstsq, matrix_rank, pinv, svd, svdvals,
 )
 from .._src.numpy.linalg.norms import (
-    cross,
-    diagonal,
-    matmul,
-    matrix_norm,
-    matrix_transpose,
-    norm,
-    outer,
-    tensordot,
-    trace,
-    vecdot,
+    cross, diagonal, matmul, matrix_norm, matrix_transpose, norm, outer, tensordot, trace, vecdot,
     vector_norm,
 )
 from .._src.numpy.linalg.systems import (
-    cholesky,
-    det,
-    inv,
-    matrix_power,
-    multi_dot,
-    qr,
-    slogdet,
-    solve,
-    tensorinv,
-    tensorsolve,
+    cholesky, det, inv, matrix_power, multi_dot, qr, slogdet, solve, tensorinv, tensorsolve,
 )
 
 __all__ = [

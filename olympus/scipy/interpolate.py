@@ -3,11 +3,7 @@
 from .._src.base.util import publish as _publish
 from .._src.scipy.interpolate.grid import RegularGridInterpolator
 from .._src.scipy.interpolate.piecewise import (
-    Akima1DInterpolator,
-    CubicSpline,
-    PchipInterpolator,
-    PPoly,
-    interp1d,
+    Akima1DInterpolator, CubicSpline, PchipInterpolator, PPoly, interp1d,
 )
 
 __all__ = [

@@ -44,6 +44,14 @@ def ticks(say, chosen, *args):
     return transform(call)(*args)
 
 
+def inspected(say, transform, *args):
+    """Once, when it is compiled."""
+    def f(x):
+        debug.inspect_array_sharding(x, callback=lambda sharding: say("seen"))
+        return x * x
+    return transform(f)(*args)
+
+
 FORTH, BACK = ["p:1/2", "p:2/2"], ["p-backward:1/2", "p-backward:2/2"]
 EACH = ["-2.0", "0.25", "1.5"]
 
@@ -52,6 +60,8 @@ ALL = (
     Effect("progress-jvp", shown, (lambda f: lambda x, t: jvp(f, (x,), (t,)), X[0], X[1]), FORTH),
     Effect("progress-grad", shown, (grad, X[0]), BACK + FORTH),
     Effect("progress-vmap-grad", shown, (lambda f: vmap(grad(f)), X), BACK + FORTH),
+    Effect("inspected-vmap", inspected, (vmap, X), ["seen"]),
+    Effect("inspected-jvp", inspected, (lambda f: lambda x: jvp(f, (x,), (x,)), X), ["seen"]),
     *(Effect(f"{prim.name}-{name}", ticks, ((prim, transform), x), words)
       for prim, batch in ((progress.tick_p, ["2/2"]), (progress.due_p, ["1/1", "2/2"]))
       for name, transform, x, words in (

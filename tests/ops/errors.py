@@ -8,14 +8,16 @@ import numpy as np
 
 import olympus
 from olympus import custom_vjp, grad, jvp, lax, linear_transpose, pure_callback, vmap
+from olympus._src.export.call import call_exported_p
 from olympus._src.host.callbacks import io_callback
 
 from . import Refusal
 from .lax_shape import PUT, ROWS_OF, TAKE, V, ints
+from .rules import exported
 
 F, I, B = np.ones(3, "f4"), np.ones(3, "i4"), np.ones(3, bool)
 X = np.ones((3, 4))
-HALF = np.float32(0.5)
+HALF, FIVE = np.float32(0.5), np.ones(5, "f4")
 
 
 def doubled(x: Any) -> Any:
@@ -83,7 +85,7 @@ ELEMENTWISE = [
     (lambda: lax.round(F, 7), ValueError, "7 is not a valid RoundingMethod"),
     (lambda: lax.stop_gradient({"a": "s"}), TypeError, "a value of type builtins.str given"),
     (lambda: grad(lambda x: lax.nextafter(x, 2.0))(1.0), TypeError,
-     "nextafter: differentiated; it has no derivative"),
+     "nextafter: Differentiation rule for 'nextafter' not implemented"),
 ]
 
 STRUCTURE = [
@@ -118,16 +120,32 @@ STRUCTURE = [
     (lambda x: lax.dynamic_update_slice(x, np.ones((5, 1)), (0, 0)), TypeError, "not larger"),
     (lambda x: lax.gather(x[0], np.ones((1, 1)), TAKE, (1,)), TypeError, "integer dtype"),
     (lambda x: lax.gather(x, ints([0, 0]), ROWS_OF, (1, 4)), TypeError, "size 1 is"),
-    (lambda x: lax.gather(x, ints([0]), ROWS_OF, (1, 9)), TypeError, "one size per axis"),
+    (lambda x: lax.gather(x, ints([0]), ROWS_OF, (1, 9)), TypeError,
+     "Slice size at index 1 in gather op is out of range"),
+    (lambda x: lax.gather(x, ints([0]), ROWS_OF._replace(offset_dims=(3,)), (1, 4)), TypeError,
+     "Offset dimension 0 in gather op is out of bounds"),
+    (lambda x: lax.gather(x, ints([0]), ROWS_OF._replace(collapsed_slice_dims=(1, 0)), (1, 1)),
+     TypeError, "collapsed_slice_dims in gather op must be sorted"),
+    (lambda x: lax.gather(x, ints([0, 0]), ROWS_OF._replace(start_index_map=(0, 0)), (1, 4)),
+     TypeError, "start_index_map in gather op must not repeat"),
+    (lambda x: lax.gather(x, ints([0]), ROWS_OF._replace(start_indices_batching_dims=(2,)), (1, 4)),
+     TypeError, "Invalid start_indices_batching_dims set in gather op; valid range"),
+    (lambda x: lax.gather(x, ints([0]), ROWS_OF, (1,)), TypeError, "one slice size for every"),
+    (lambda x: lax.scatter(x, ints([0]), np.ones((1, 4)),
+                           lax.ScatterDimensionNumbers((1,), (0,), (0,), (0,))), TypeError,
+     "inserted_window_dims and operand_batching_dims in scatter op must be disjoint"),
+    (lambda x: lax.scatter(x, ints([0]), np.ones((1, 4)), PUT), TypeError,
+     "Updates tensor must be of rank"),
     (lambda x: lax.gather(x, ints([0]), ROWS_OF, (1, 4), mode="wrap"), ValueError,
      "mode"),
-    (lambda x: lax.scatter(x[0], ints([0]), np.ones(2), PUT), TypeError, "must be (1,)"),
+    (lambda x: lax.scatter(x[0], ints([0]), np.ones(2), PUT), TypeError,
+     "Bounds of the scatter dimensions"),
     (lambda x: lax.scatter(x[0], ints([0]), ints(1), PUT), TypeError, "one dtype"),
     (lambda x: lax.reduce_sum(x > 0, (0,)), TypeError, "numeric dtype is required"),
     (lambda x: lax.reduce_sum(x, (3,)), ValueError, "out of bounds"),
     (lambda x: lax.reduce_and(x, (0,)), TypeError, "dtypes accepted are bool"),
     (lambda x: lax.argmax(x[:0], 0, "int32"), ValueError, "at least one element"),
-    (lambda x: lax.argmax(x, 0, "float32"), TypeError, "integer dtype"),
+    (lambda x: lax.argmax(x, 0, "float32"), TypeError, "index_dtype must be an integer type"),
     (lambda x: lax.argmax(x + 1j, 0, "int32"), TypeError, "dtypes accepted"),
     (lambda x: lax.cumsum(x, 5), ValueError, "out of bounds"),
     (lambda x: lax.cumsum(x > 0), TypeError, "dtypes accepted"),
@@ -142,28 +160,32 @@ STRUCTURE = [
 ]
 
 RULES = [
-    (lambda: grad(doubled)(HALF), ValueError, "while_loop: reverse mode (grad, vjp) given"),
+    (lambda: grad(doubled)(HALF), ValueError, "while_loop: Reverse-mode differentiation"),
     (lambda: linear_transpose(lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (
         s[0] + 1, 2 * s[1]), (0, x), checkpoints=2)[1], HALF)(HALF), ValueError, "use vjp instead"),
-    (lambda: jvp(ruled, (HALF,), (HALF,)), TypeError, "custom_vjp ruled: forward mode"),
+    (lambda: jvp(ruled, (HALF,), (HALF,)), TypeError, "custom_vjp ruled: can't apply forward-mode"),
     (lambda: jvp(lambda t: jvp(ruled, (HALF,), (t,))[1], (HALF,), (HALF,)), TypeError,
-     "custom_vjp ruled: forward mode"),
-    (lambda: grad(on_host)(HALF), ValueError, "pure_callback: differentiated; Python"),
+     "custom_vjp ruled: can't apply forward-mode"),
+    (lambda: grad(on_host)(HALF), ValueError, "pure_callback: Pure callbacks do not support JVP"),
     (lambda: linear_transpose(on_host, HALF)(HALF), ValueError,
      "pure_callback: transposed; Python code has no transpose"),
     (lambda: vmap(on_host)(F), ValueError, "vmap_method=None"),
-    (lambda: grad(in_order)(HALF), ValueError, "io_callback: differentiated; Python"),
+    (lambda: grad(in_order)(HALF), ValueError, "io_callback: IO callbacks do not support JVP"),
     (lambda: linear_transpose(in_order, HALF)(HALF), ValueError,
      "io_callback: transposed; Python code has no transpose"),
-    (lambda: vmap(in_order)(F), ValueError, "ordered=True mapped by vmap"),
+    (lambda: vmap(in_order)(F), ValueError, "Cannot `vmap` ordered IO callback"),
     (lambda: linear_transpose(lambda x: lax.div(1.0, x), HALF)(HALF), TypeError,
      "div: transposed in operand 1, in which it is not linear"),
     (lambda: linear_transpose(lambda x: lax.mul(x, x), HALF)(HALF), TypeError,
      "mul: transposed in operand 0, in which it is not linear"),
     (lambda: linear_transpose(lax.sin, HALF)(HALF), TypeError,
      "sin: transposed in an operand, in which it is not linear"),
-    (lambda: lax.psum(F, "i"), NameError, "psum: axis name 'i' given; bound axis names are: none"),
-    (lambda: lax.axis_index("i"), NameError, "axis_index: axis name 'i' given"),
+    (lambda: vmap(lambda x: linear_transpose(lambda v: lax.pmax(v, "i"), x)(x), axis_name="i")(F),
+     TypeError, "pmax: transposed in an operand, in which it is not linear"),
+    (lambda: jvp(lambda x: call_exported_p.bind(x, x, exported=exported), (FIVE,), (FIVE,)),
+     TypeError, "call_exported: sines differentiated forwards; an artifact holds its reverse"),
+    (lambda: lax.psum(F, "i"), NameError, "psum: Found an unbound axis name: i. To fix"),
+    (lambda: lax.axis_index("i"), NameError, "axis_index: Found an unbound axis name: i"),
     (lambda: vmap(lambda p, x: lax.cond(p, in_order, lax.sin, x))(B, F), ValueError,
      "cond: mapped over its predicate with an ordered io_callback in a branch"),
     (lambda: olympus.jit(lambda x: 1 if x > 0 else 2)(HALF), TypeError,

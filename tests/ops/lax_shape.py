@@ -111,6 +111,8 @@ STRUCTURE = [
     row("broadcast", lambda x: lax.broadcast(x, (2,)), lambda x: np.stack([x, x]), (X,)),
     row("broadcast_in_dim", lambda x: lax.broadcast_in_dim(x, (3, 2, 4), (0, 2)),
         lambda x: np.broadcast_to(x[:, None], (3, 2, 4)), (X,), kinds="fic"),
+    row("broadcast_in_dim-permuted", lambda x: lax.broadcast_in_dim(x, (4, 2, 3), (2, 0)),
+        lambda x: np.broadcast_to(x.T[:, None, :], (4, 2, 3)), (X,)),
     row("broadcast_in_dim-ones", lambda x: lax.broadcast_in_dim(x, (3, 2, 4), (0, 1)),
         lambda x: np.broadcast_to(x[..., None], (3, 2, 4)), (reals(3, 1),)),
     row("broadcast_to_rank", lambda x: lax.broadcast_to_rank(x, 3), lambda x: x[None], (X,)),

@@ -49,6 +49,25 @@ def row(name, oracle, fun, *args):
     return Op(f"random.{name}", oracle, fun, args, "u", False)
 
 
+def drawn_rows():
+    """Samplers that are a function of one uniform number each."""
+    def drawn(name, of_fraction, *params):
+        return row(name, lambda k, *p: of_fraction(fraction(k, 5), *p).astype(np.float32),
+                   lambda k, *p: getattr(random, name)(random.wrap_key_data(k), *p, (5,),
+                                                       np.float32), K, *params)
+    two, three = np.float32(2), np.float32(3)
+    return (
+        drawn("exponential", lambda u: -np.log1p(-u)),
+        drawn("power", lambda u, a: (1 - u) ** (1 / a), three),
+        drawn("pareto", lambda u, b: (1 - u) ** (-1 / b), three),
+        drawn("weibull_min", lambda u, s, c: s * (-np.log1p(-u)) ** (1 / c), two, three),
+        drawn("rayleigh", lambda u, s: s * np.sqrt(-2 * np.log(u)), two),
+        drawn("triangular", lambda u, a, m, b: np.where(
+            u < (m - a) / (b - a), a + np.sqrt(u * (b - a) * (m - a)),
+            b - np.sqrt((1 - u) * (b - a) * (b - m))), np.float32(-1), two, three),
+    )
+
+
 ALL = (
     row("threefry2x32", cipher, lambda k, x, y: tuple(threefry2x32_p.encrypt(k, [x, y])), K, X, Y),
     row("key", lambda i: np.stack([np.zeros_like(i), i], -1).astype("u4"),
@@ -66,4 +85,5 @@ ALL = (
         np.float32(-1.5)),
     row("bernoulli", lambda k, p: fraction(k, 5) < p,
         lambda k, p: random.bernoulli(random.wrap_key_data(k), p, (5,)), K, np.float32(0.4)),
+    *drawn_rows(),
 )

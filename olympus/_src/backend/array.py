@@ -7,20 +7,24 @@ device array: making one from NumPy, reading it back, printing it.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base import errors, lib
+from ..base.util import memoize
+from ..core.trace import typeof
 from ..types import dtypes
-from ..types.avals import make_aval
-from ..types.layout import Format, Layout
-from ..types.tree_registry import register_dispatch_node
+from ..types.avals import ShapeDtypeStruct, check_index, check_scalar, check_truth, make_aval
+from ..types.layout import Format, Layout, demanded_layout
+from ..types.sharding import NamedSharding, check_reduced, replica_ids, unreduced
+from ..types.tree_registry import dispatch_registry, register_dispatch_node
 from . import devices, exchange
 
-__all__ = ["Array", "HOLDERS", "Shard", "array_from_numpy", "put_parts", "register_holder",
-           "share_numpy", "stored"]
+__all__ = ["Array", "HOLDERS", "Shard", "array_from_numpy", "layout_of", "parts_of", "put_array",
+           "put_numpy", "refuse_masked_arrays", "register_holder", "share_numpy", "stored"]
 
 Array = lib.Array
 ArrayImpl = lib.ArrayImpl
@@ -45,19 +49,76 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Any = N
         # The conversion has copied already, and nobody else has the copy.
         value, copy = value.astype(dtype), False
     target = devices.default_device() if device is None else device
+    aval = make_aval(value.shape, dtype, weak_type)
+    return _with_room(value, target, lambda: lib.device_put(
+        aval, value, target, committed=device is not None, copy=copy))
+
+
+def _with_room(value: np.ndarray, target: Any, put: Callable[[], Any]) -> Any:
+    """What `put` returns; our error where there is no memory for it."""
     try:
-        return lib.device_put(make_aval(value.shape, dtype, weak_type), value, target,
-                              committed=device is not None, copy=copy)
-    except lib.XlaRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):
+        return put()
+    except (lib.XlaRuntimeError, MemoryError) as error:
+        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        raise errors.ResourceExhaustedError(
-            f"array: {value.nbytes} bytes given; they do not fit on {target}; a smaller array is "
-            "required.") from None
-    except MemoryError:
-        raise errors.ResourceExhaustedError(
-            f"array: {value.nbytes} bytes given; they do not fit on {target}; a smaller array is "
-            "required.") from None
+        raise errors.OlympusRuntimeError(
+            f"array: {value.nbytes} bytes given; RESOURCE_EXHAUSTED: they do not fit on {target}; "
+            "a smaller array is required.") from None
+
+
+class Parts(NamedTuple):
+    """How an array is cut: its type, and what each device of this process holds of it."""
+
+    aval: Any
+    indices: list[tuple[Any, ...]]
+    devices: list[Any]
+    copies: bool        # whether some devices here hold the same part, and not all anywhere
+
+
+@memoize(1024)
+def parts_of(aval: Any, sharding: Any) -> Parts:
+    """How an array of a type is cut by a sharding; ValueError if it cannot be.
+
+    An index ends in an ellipsis, so that what it takes of an array is an array.
+    """
+    if type(sharding) is NamedSharding:
+        sharding.check_compatible_aval(aval.shape)
+        if unreduced(sharding):
+            raise ValueError(f"{sharding} given for an array that is put on devices; they hold "
+                             "parts or copies of it then, and no terms of a sum; put it there "
+                             "without unreduced, and use olympus.reshard.")
+    listed = sharding._internal_device_list
+    own = list(listed.addressable_device_list)
+    held = dict(zip(listed, lib.shard_slices(sharding, aval.shape), strict=True))
+    indices = [(*held[d], ...) for d in own]
+    different = {tuple([s.start for s in index[:-1]]) for index in indices}
+    copies = not aval.size or len(different) < len(own) and not sharding.is_fully_replicated
+    return Parts(aval.at(sharding), indices, own, copies)
+
+
+def put_numpy(value: np.ndarray, sharding: Any, weak_type: bool = False) -> Any:
+    """A NumPy array cut as a sharding says, on its devices; its dtype is narrowed if x64 is off."""
+    dtype = dtypes.canonicalize_dtype(value.dtype)
+    if dtype != value.dtype:
+        value = value.astype(dtype)
+    aval, indices, where, copies = parts_of(make_aval(value.shape, dtype, weak_type), sharding)
+    if copies:      # C++ fails to copy one part for several devices, and shares this with nobody
+        value = value.copy()
+    return _with_room(value, sharding, lambda: lib.device_put_parts(
+        aval, [value[index] for index in indices], sharding, where, copy=not copies))
+
+
+def put_array(x: Any, sharding: Any) -> Any:
+    """An array of one device as a program of several takes it.
+
+    Where each has the whole, they share its memory, which is given up with them if it is donated.
+    """
+    if sharding.is_fully_replicated and x._sharding.num_devices == 1 and (
+            x._sharding._memory_kind == sharding._memory_kind):
+        aval, _, where, _ = parts_of(x.aval, sharding)
+        if len(where) == sharding.num_devices:
+            return lib.device_put_parts(aval, [x] * len(where), sharding, where, copy=False)
+    return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
 
 
 def share_numpy(name: str, value: np.ndarray, device: Any = None) -> Any:
@@ -77,11 +138,6 @@ def share_numpy(name: str, value: np.ndarray, device: Any = None) -> Any:
     return shared
 
 
-def put_parts(x: Any, sharding: Any) -> Any:
-    """An array (of devices or NumPy's) cut as a sharding says, on its devices."""
-    return lib.device_put_parts(x.aval.update(sharding=sharding), numpy_value(x), sharding)
-
-
 HOLDERS: set[type] = set()      # classes of values that hold an array: keys, tokens
 
 
@@ -90,6 +146,17 @@ def register_holder(kind: type) -> None:
     HOLDERS.add(kind)
     register_dispatch_node(kind, lambda x: ((x._base_array,), x.dtype),
                            lambda dtype, arrays: dtype.wrap(arrays[0]))
+
+
+def refuse_masked_arrays() -> None:
+    """Let cached calls refuse NumPy's masked arrays, once there may be some.
+
+    C++ takes what derives from `numpy.ndarray` for one. But it looks the exact class up among the
+    nodes first, and the error of a node's function is that of the call.
+    """
+    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    if kind is not None and not dispatch_registry.is_node(kind):
+        register_dispatch_node(kind, typeof, lambda data, children: children)
 
 
 def stored(x: Any) -> Any:
@@ -101,8 +168,23 @@ def stored(x: Any) -> Any:
     return x
 
 
+def layout_of(x: Any) -> str | None:
+    """How an argument lies in memory, as XLA writes it; None for by rows, as nearly all do."""
+    x = stored(x)
+    if type(x) is ShapeDtypeStruct:
+        return demanded_layout(x.layout)
+    if type(x) is not ArrayImpl or x.aval.ndim < 2 or x.is_deleted():
+        return None
+    order = lib.layout_order(x)
+    if order == (*range(len(order)),):
+        return None
+    return Layout.from_pjrt_layout(lib.array_layout(x)).text()
+
+
 def numpy_value(self: Any) -> np.ndarray:
     """The elements as a read-only NumPy array; waits for them."""
+    if self.aval.tagged:
+        check_reduced("an array's value", self._sharding)
     return lib.to_numpy(self)
 
 
@@ -112,6 +194,10 @@ def _format(self: Any) -> str:
     weak = ", weak_type=True" if self.aval.weak_type else ""
     if self.is_deleted():
         return f"Array(shape={self.aval.shape}, dtype={name}{weak}) with deleted buffer"
+    if not lib.is_readable(self):
+        return f"Array(shape={self.aval.shape}, dtype={name}{weak})"
+    if unreduced(self._sharding):
+        return f"Array(shape={self.aval.shape}, dtype={name}{weak}, sharding={self._sharding})"
     value, prefix = numpy_value(self), "Array("
     # Breaks and blanks are JAX's: the dtype stays on the last line, further off if it sticks out.
     text = (np.array2string(value, separator=", ", prefix=prefix, suffix=",") if value.size
@@ -120,6 +206,15 @@ def _format(self: Any) -> str:
     last = len(text) - text.rfind("\n") + 1
     gap = " " * (len(prefix) if last + len(suffix) + 1 > np.get_printoptions()["linewidth"] else 1)
     return f"{prefix}{text},{gap}{suffix}"
+
+
+def _text(self: Any) -> str:
+    return str(numpy_value(self)) if _shown(self) else _format(self)
+
+
+def _shown(self: Any) -> bool:
+    # What is on other processes' devices cannot be shown, nor what is not added up yet.
+    return lib.is_readable(self) and not unreduced(self._sharding)
 
 
 def _to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -133,21 +228,13 @@ def _to_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndar
 
 
 def _scalar(self: Any, what: str) -> Any:
-    if self.aval.size != 1 or self.aval.ndim:
-        if self.aval.size != 1:
-            raise TypeError(f"{what}(): {self.aval} given; only arrays of one element convert to "
-                            "Python scalars; index the array first.")
-        if what != "bool":
-            raise TypeError(f"{what}(): {self.aval} given; only 0-dimensional arrays convert to "
-                            "Python scalars; use x.item() or x[0].")
+    check_scalar(what, self.aval)
     return numpy_value(self).reshape(())[()]
 
 
 def _bool(self: Any) -> bool:
-    if self.aval.size != 1:
-        raise ValueError(f"bool(): {self.aval} given; the truth value of an array of "
-                         f"{self.aval.size} elements is ambiguous; use x.any() or x.all().")
-    return bool(_scalar(self, "bool"))
+    check_truth(self.aval)
+    return bool(numpy_value(self).reshape(())[()])
 
 
 def _real_scalar(self: Any, what: str) -> Any:
@@ -170,9 +257,7 @@ def _complex(self: Any) -> complex:
 
 
 def _index(self: Any) -> int:
-    if not dtypes.is_integer(self.aval.dtype):
-        raise TypeError(f"__index__: {self.aval} given; an integer array of rank 0 is required; "
-                        "convert it with astype(int).")
+    check_index(self.aval)
     return int(_scalar(self, "__index__"))
 
 
@@ -248,9 +333,7 @@ class Shard:
     @property
     def replica_id(self) -> int:
         """How many devices before this one hold the same part."""
-        places = self._sharding.devices_indices_map(self._shape)
-        mine = places[self.device]
-        return [d for d, where in places.items() if where == mine].index(self.device)
+        return replica_ids(self._sharding, self._shape)[self.device]
 
     def __repr__(self) -> str:
         return (f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
@@ -259,9 +342,22 @@ class Shard:
 
 def _shards(self: Any) -> list[Shard]:
     """The parts on the devices of this process."""
-    whole, sharding = self.aval, self._sharding
-    return [Shard(part.device, sharding, whole.shape, part) for part in lib.shards(
-        self, whole.update(shape=sharding.shard_shape(whole.shape)))]
+    lib.check_alive("addressable_shards", self)
+    found = self.__dict__.get("_shards")
+    if found is None:
+        whole, sharding = self.aval, self._sharding
+        found = [Shard(part.device, sharding, whole.shape, part) for part in lib.shards(
+            self, whole.update(shape=sharding.shard_shape(whole.shape)))]
+        if len(found) > 1:      # the only part is the array itself: a cycle
+            self.__dict__["_shards"] = found
+    return list(found)
+
+
+def _global_shards(self: Any) -> list[Shard]:
+    """The parts on all devices, without data where another process has it."""
+    here = {shard.device: shard for shard in _shards(self)}
+    return [here.get(d) or Shard(d, self._sharding, self.aval.shape)
+            for d in self._sharding.devices_indices_map(self.aval.shape)]
 
 
 def _unpickle(value: np.ndarray, weak_type: bool) -> Any:
@@ -280,7 +376,7 @@ def _block_until_ready(self: Any) -> Any:
     """
     try:
         return _wait(self)
-    except lib.XlaRuntimeError as error:
+    except (lib.XlaRuntimeError, ValueError) as error:
         raise lib.raised_by_host(error) from None
 
 
@@ -306,9 +402,10 @@ def _guarded(name: str) -> Callable[[Any], Any]:
 METHODS: dict[str, Callable[..., Any]] = {
     "__array__": _to_array, "__bool__": _bool, "__int__": _int, "__float__": _float,
     "__complex__": _complex, "__index__": _index, "__len__": _len, "__repr__": _format,
-    "__str__": lambda self: str(numpy_value(self)),
-    "__format__": lambda self, spec: format(numpy_value(self)[()], spec) if not self.aval.ndim
-    else format(numpy_value(self), spec),
+    "__str__": _text,
+    "__format__": lambda self, spec: (
+        format(_text(self), spec) if not _shown(self) else
+        format(numpy_value(self) if self.aval.ndim else numpy_value(self)[()], spec)),
     "__reduce__": lambda self: (_unpickle, (numpy_value(self), self.aval.weak_type)),
     "item": _item, "tolist": lambda self: numpy_value(self).tolist(),
     "tobytes": lambda self, order=None: numpy_value(self).tobytes(order),
@@ -329,7 +426,7 @@ PROPERTIES: dict[str, Any] = {
     "nbytes": lambda self: self.aval.size * self.aval.dtype.itemsize,
     "is_fully_addressable": operator.attrgetter("_sharding.is_fully_addressable"),
     "is_fully_replicated": operator.attrgetter("_sharding.is_fully_replicated"),
-    "addressable_shards": _shards, "global_shards": _shards,
+    "addressable_shards": _shards, "global_shards": _global_shards,
 }
 
 

@@ -7,6 +7,7 @@ bound in bytes: where it is passed, the next module is made in a new one.
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,10 +19,12 @@ from ..base.lib import mlir
 from ..base.util import Memo, known_cache
 from ..types import dtypes
 from ..types.avals import AbstractToken, physical_aval
+from ..types.shape import SymbolicDim, static_int
 from .devices import check_process, client
 
 __all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "dot_numbers",
-           "element_type", "i64s", "location", "module_context", "tensor_type"]
+           "element_type", "i64s", "location", "module_context", "pairs", "quoted_name",
+           "tensor_type"]
 
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
 # up (`renew`): an object of an old context must not get into a module of a new one.
@@ -103,14 +106,13 @@ _ELEMENTS = {
 
 def element_type(dtype: Any) -> Any:
     """The MLIR element type of a dtype."""
-    key = dtype
-    found = _types.get(key)
+    found = _types.get(dtype)
     if found is None:
         name = dtype.name
         if name not in _ELEMENTS:
             raise TypeError(f"lowering: an array of dtype {name} given; XLA has no arrays of it; "
                             "convert to a wider dtype.")
-        found = _types[key] = mlir.ir.Type.parse(_ELEMENTS[name], mlir.context())
+        found = _types[dtype] = mlir.ir.Type.parse(_ELEMENTS[name], mlir.context())
     return found
 
 
@@ -123,16 +125,23 @@ def tensor_type(aval: Any) -> Any:
         else:
             physical = physical_aval(aval)
             element = element_type(physical.dtype)
+            unknown = mlir.ir.ShapedType.get_dynamic_size()
             try:
                 with mlir.context():
                     found = mlir.ir.RankedTensorType.get(
-                        list(physical.shape), element, None, mlir.ir.Location.unknown())
+                        [unknown if isinstance(n, SymbolicDim) else n for n in physical.shape],
+                        element, None, mlir.ir.Location.unknown())
             except TypeError:       # a size that C++ has no integer for
                 raise ValueError(f"compile: an array {aval} given; sizes below 2**63 are required."
                                  ) from None
         _grown.bytes += _ITEM
         _types[aval] = found
     return found
+
+
+def quoted_name(name: Any) -> str:
+    """The name of an axis of a mesh, as MLIR text has it."""
+    return json.dumps(str(name))
 
 
 def attr(text: str) -> Any:
@@ -161,10 +170,15 @@ def dot_numbers(numbers: Any) -> Any:
 
 
 def i64s(values: Any) -> Any:
-    """An array attribute of 64-bit integers."""
+    """An array attribute of 64-bit integers; the tuple of them where one is symbolic.
+
+    What takes it as an operand then is in `dims.DYNAMIC`.
+    """
     key = tuple(values)
     found = _attrs.get(key)
     if found is None:
+        if any(isinstance(v, SymbolicDim) for v in key):
+            return key
         _grown.bytes += _ITEM
         try:
             found = mlir.ir.DenseI64ArrayAttr.get(list(key), mlir.context())
@@ -172,6 +186,14 @@ def i64s(values: Any) -> Any:
             raise _too_large(str(key)) from None
         _attrs[key] = found
     return found
+
+
+def pairs(values: Sequence[Sequence[Any]]) -> Any:
+    """An array attribute of pairs of integers; the tuple of them where one is symbolic."""
+    if any(isinstance(v, SymbolicDim) for pair in values for v in pair):
+        return tuple([tuple(pair) for pair in values])
+    shown = [list(map(int, pair)) for pair in values]
+    return attr(f"dense<{shown or ''}> : tensor<{len(shown)}x2xi64>")
 
 
 def _too_large(text: str) -> ValueError:
@@ -201,6 +223,9 @@ def call_config(config: dict[str, Any]) -> Any:
             return f"{ord(value)} : ui8"
         return str(value).lower() if isinstance(value, bool) else f"{value} : i32"
 
+    for name, value in config.items():
+        if isinstance(value, SymbolicDim):
+            static_int(value, "custom call", f"parameter {name}")
     return attr("{" + ", ".join(f"{k} = {spell(v)}" for k, v in config.items()) + "}")
 
 

@@ -15,10 +15,15 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
+from ..core.context import Scope
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.staging import stage
 from ..types import dtypes
 from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
+from ..types.mesh import Mesh
+from ..types.shape import SymbolicDim, is_static, prod
+from ..types.sharding import PartitionSpec
+from . import dims
 from .array import stored
 from .attributes import (
     attr,
@@ -30,13 +35,18 @@ from .attributes import (
     element_type,
     i64s,
     location,
+    pairs,
+    quoted_name,
     tensor_type,
 )
+from .manual import ManualAxes, groups_attr
+from .tokens import TokenSet
 
 if TYPE_CHECKING:
     from .module import ModuleContext
 
-BOOL = dtypes.as_dtype(bool)
+BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
+PLATFORM_INDEX = "_platform_index"      # among the values of a block's sizes
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "lower_equations"]
@@ -49,13 +59,14 @@ def _as_list(x: Any) -> list[Any]:
 class Block:
     """Where operations are emitted, and what they have in common there.
 
-    A region starts without: what is emitted in it ends with it.
+    A region starts without: what is emitted in it ends with it. `sizes` are those of symbolic
+    dimensions, None where all are numbers.
     """
 
-    __slots__ = ("ip", "scalars", "repeated", "token")
+    __slots__ = ("ip", "scalars", "repeated", "token", "sizes")
 
-    def __init__(self, ip: Any) -> None:
-        self.ip = ip
+    def __init__(self, ip: Any, sizes: dims.Sizes | None = None) -> None:
+        self.ip, self.sizes = ip, sizes
         self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, repr, dtype)
         # Broadcasts of rank-0 values by (id, shape), with the value, whose id stays its own so.
         self.repeated: dict[Any, Any] = {}
@@ -82,25 +93,31 @@ class Builder:
     1.5
     """
 
-    __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn")
+    __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
+                 "where")
 
     def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: Any) -> None:
         self.module, self.block, self.prefix, self.loc = module, block, prefix, loc
         self.avals_in: Sequence[Any] = ()
         self.avals_out: Sequence[Any] = ()
         self.eqn: Any = None
+        self.where: Any = None      # what XLA is told of where operations run; None: as others
 
     def physical(self) -> Builder:
         """For the same equation, on the arrays that its keys are made of."""
         b = Builder(self.module, self.block, self.prefix, self.loc)
         b.avals_in = [physical_aval(a) for a in self.avals_in]
         b.avals_out = [physical_aval(a) for a in self.avals_out]
-        b.eqn = self.eqn
+        b.eqn, b.where = self.eqn, self.where
         return b
 
     @property
     def platform(self) -> str:
-        return self.module.platform
+        """What is lowered for; `PlatformOpen` where an equation is still to be, for each."""
+        platform = self.module.platform
+        if platform is None:
+            raise PlatformOpen
+        return platform
 
     # Types and attributes
 
@@ -110,22 +127,45 @@ class Builder:
 
     attr = staticmethod(attr)
     i64s = staticmethod(i64s)
+    pairs = staticmethod(pairs)
     element_type = staticmethod(element_type)
 
     # Operations
 
     def ops(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
-            types: Sequence[Any] | None = None, regions: int = 0) -> Any:
-        """Emit an operation and return it; result types default to the equation's."""
+            types: Sequence[Any] | None = None, regions: int = 0,
+            avals: Sequence[Any] | None = None) -> Any:
+        """Emit an operation and return it; results default to the equation's.
+
+        They are given as MLIR types or as avals; an operation that has a form of its own for
+        symbolic dimensions needs avals.
+        """
         if types is None:
-            types = [tensor_type(a) for a in self.avals_out]
+            avals = self.avals_out if avals is None else avals
+            if self.block.sizes is not None and name in dims.DYNAMIC:
+                found = dims.DYNAMIC[name](self, operands, attributes, avals)
+                if found is not None:
+                    return found
+            types = [tensor_type(a) for a in avals]
+        return self.raw(name, operands, attributes, types, regions)
+
+    def raw(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None,
+            types: Sequence[Any], regions: int = 0) -> Any:
+        """Emit an operation as it is."""
+        if self.where is not None:
+            attributes = {_FRONTEND: self.where, **(attributes or {})}
         return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
                                         self.block.ip)
 
     def op(self, name: str, operands: Sequence[Any], attributes: dict[str, Any] | None = None,
            aval: Any = None) -> Any:
         """Emit an operation of one result and return that; its aval defaults to the equation's."""
+        if self.block.sizes is not None and name in dims.DYNAMIC:
+            return self.ops(name, operands, attributes,
+                            avals=[self.avals_out[0] if aval is None else aval]).result
         kind = tensor_type(self.avals_out[0] if aval is None else aval)
+        if self.where is not None:
+            attributes = {_FRONTEND: self.where, **(attributes or {})}
         return mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
                                         self.block.ip).result
 
@@ -137,12 +177,20 @@ class Builder:
         return self.op("stablehlo.constant", [], {"value": attribute}, aval)
 
     def scalar(self, value: Any, dtype: np.dtype) -> Any:
-        """A rank-0 constant, emitted once per block."""
+        """A rank-0 constant, or the value of a dimension, emitted once per block."""
         key = (type(value), repr(value), dtype)
         scalars = self.block.scalars
         if key not in scalars:
-            scalars[key] = self.constant(value, make_aval((), dtype))
+            if isinstance(value, SymbolicDim):
+                size, aval = dims.size(self, value), make_aval((), dtype)
+                scalars[key] = size if size.type == tensor_type(aval) else self.convert(size, aval)
+            else:
+                scalars[key] = self.constant(value, make_aval((), dtype))
         return scalars[key]
+
+    def vector(self, values: Sequence[Any], dtype: np.dtype) -> Any:
+        """A rank-1 array of ints, which may be dimensions."""
+        return dims.vector(self, values, dtype)
 
     def full(self, aval: ShapedArray, value: Any) -> Any:
         """An array with every element equal to `value`."""
@@ -196,17 +244,36 @@ class Builder:
     # Regions
 
     def region(self, op: Any, index: int, types: Sequence[Any],
-               body: Callable[..., Sequence[Any]]) -> None:
-        """Fill a region of `op`: `body(*block arguments)` returns what it yields."""
+               body: Callable[..., Sequence[Any]], end: str = "stablehlo.return") -> None:
+        """Fill a region of `op`: `body(*block arguments)` returns what it yields, by `end`."""
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
-        outer, self.block = self.block, Block(ir.InsertionPoint(block))
+        outer = self.block
+        self.block = Block(ir.InsertionPoint(block), outer.sizes and outer.sizes.inner())
         try:
             outs = body(*block.arguments)
-            ir.Operation.create("stablehlo.return", [], list(outs), None, None, 0, self.loc,
-                                self.block.ip)
+            ir.Operation.create(end, [], list(outs), None, None, 0, self.loc, self.block.ip)
         finally:
             self.block = outer
+
+    def symbolic_windows(self, xs: Sequence[Any], inits: Sequence[Any], outs: Sequence[ShapedArray],
+                         combine: Callable[..., Sequence[Any]], params: Sequence[Sequence[Any]],
+                         padding: Sequence[tuple[Any, Any]]) -> list[Any]:
+        """stablehlo.reduce_window whose params (window, strides, dilations) may be symbolic."""
+        ir, module = mlir.ir, self.module
+        types = [x.type for x in inits]
+        with self.loc:
+            fn = mlir.func.FuncOp(module.symbol("reducer"), ir.FunctionType.get(types * 2, types),
+                                  ip=ir.InsertionPoint(module.module.body))
+            fn.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        self.region(fn, 0, types * 2, combine, "func.return")
+        pads = dims.operand(self, tuple(padding))
+        operands = [*xs, *inits, *[dims.sizes_of(self, p) for p in params], pads]
+        return list(self.raw("stablehlo.custom_call", operands, {
+            "call_target_name": ir.StringAttr.get("stablehlo.dynamic_reduce_window"),
+            "api_version": attr("1 : i32"),
+            "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(fn.name.value)]),
+        }, [tensor_type(a) for a in outs]).results)
 
     def reduce(self, combiner: str, x: Any, init: Any, axes: Sequence[int]) -> Any:
         """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
@@ -222,6 +289,17 @@ class Builder:
         """Whether the equation has effects that must keep their order."""
         return any(e.ordered for e in self.eqn.effects)
 
+    @property
+    def tokens_in(self) -> TokenSet:
+        """For a rule of an outsider: the token of each ordered effect of the equation."""
+        effects = [e for e in self.eqn.effects if e.ordered]
+        return TokenSet(dict.fromkeys(effects, self.take_token()) if effects else None)
+
+    def set_tokens_out(self, tokens_out: TokenSet) -> None:
+        """For a rule of an outsider: what the next ordered effect has to wait for."""
+        if len(tokens_out):
+            self.join_tokens([token for _, token in tokens_out.items()])
+
     def take_token(self) -> Any:
         """The token of the last ordered effect in this block, which is made if there is none."""
         token = self.block.token
@@ -229,6 +307,11 @@ class Builder:
             kind = tensor_type(abstract_token)
             token = self.ops("stablehlo.create_token", [], None, [kind]).result
         return token
+
+    def join_tokens(self, tokens: Sequence[Any]) -> None:
+        """Let the next ordered effect in this block come after those of all tokens."""
+        self.block.token = tokens[0] if len(tokens) == 1 else self.ops(
+            "stablehlo.after_all", tokens, None, [tensor_type(abstract_token)]).result
 
     def threaded(self, body: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]:
         """A region's body whose first argument and first result are the block's token."""
@@ -281,12 +364,14 @@ class Builder:
         """Run `body(index, values)` for index 0 … length-1 (i32)."""
         i32 = dtypes.as_dtype("int32")
         index_aval, flag = make_aval((), i32), make_aval((), BOOL)
-        if length <= max(unroll, 1):
+        if isinstance(length, SymbolicDim):
+            unroll = 1
+        elif length <= max(unroll, 1):
             values: Sequence[Any] = init
             for i in range(length):
                 values = body(self.scalar(i, i32), values)
             return list(values)
-        whole = length - length % unroll
+        whole = length if unroll == 1 else length - length % unroll
 
         def step(index: Any, *values: Any) -> list[Any]:
             for k in range(unroll):
@@ -300,8 +385,9 @@ class Builder:
             [self.constant(0, index_aval), *init],
             lambda index, *_: self.compare("LT", index, self.scalar(whole, i32), "SIGNED", flag),
             step)[1:]
-        for i in range(whole, length):
-            out = list(body(self.scalar(i, i32), out))
+        if unroll > 1:
+            for i in range(whole, length):
+                out = list(body(self.scalar(i, i32), out))
         return out
 
     def reverse_index(self, index: Any, length: int) -> Any:
@@ -317,10 +403,12 @@ class Builder:
         shape = kind.shape
         zero = self.scalar(0, dtypes.as_dtype("int32"))
         one = ir.RankedTensorType.get([1, *shape[1:]], kind.element_type)
+        flat = ir.RankedTensorType.get(shape[1:], kind.element_type)
+        if not flat.has_static_shape:
+            return dims.slice_at(self, x, index, one, flat)
         cut = ir.Operation.create(
             "stablehlo.dynamic_slice", [one], [x, index, *[zero] * (len(shape) - 1)],
             {"slice_sizes": i64s([1, *shape[1:]])}, None, 0, self.loc, self.block.ip).result
-        flat = ir.RankedTensorType.get(shape[1:], kind.element_type)
         return ir.Operation.create("stablehlo.reshape", [flat], [cut], None, None, 0, self.loc,
                                    self.block.ip).result
 
@@ -330,19 +418,30 @@ class Builder:
         kind = ir.RankedTensorType(x.type)
         zero = self.scalar(0, dtypes.as_dtype("int32"))
         one = ir.RankedTensorType.get([1, *kind.shape[1:]], kind.element_type)
-        row = ir.Operation.create("stablehlo.reshape", [one], [value], None, None, 0, self.loc,
-                                  self.block.ip).result
+        if one.has_static_shape:
+            row = ir.Operation.create("stablehlo.reshape", [one], [value], None, None, 0, self.loc,
+                                      self.block.ip).result
+        else:
+            row = dims.as_row(self, value, one)
         return ir.Operation.create(
             "stablehlo.dynamic_update_slice", [x.type],
             [x, row, index, *[zero] * (len(kind.shape) - 1)], None, None, 0, self.loc,
             self.block.ip).result
 
+    def resized(self, x: Any, aval: ShapedArray, old: Any, new: Any) -> Any:
+        """x, of `old` rows, with `new` ones: zeros follow, or the last ones go."""
+        aval = physical_aval(aval)
+        aval, none = aval.update(shape=(new, *aval.shape[1:])), i64s([0] * aval.ndim)
+        return self.op("stablehlo.pad", [x, self.scalar(0, aval.dtype)], {
+            "edge_padding_low": none, "interior_padding": none,
+            "edge_padding_high": i64s([new - old] + [0] * (aval.ndim - 1))}, aval)
+
     def custom_call(self, target: str, operands: Sequence[Any], types: Sequence[Any],
                     attributes: dict[str, Any] | None = None, *,
                     config: dict[str, Any] | None = None,
                     layouts: tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]] | None = None,
-                    aliases: Sequence[int | None] | None = None, on_host: bool = False
-                    ) -> list[Any]:
+                    aliases: Sequence[int | None] | None = None, on_host: bool = False,
+                    shapes: Sequence[Any] = ()) -> list[Any]:
         """stablehlo.custom_call of an FFI target (api_version 4 unless given).
 
         Args:
@@ -352,30 +451,174 @@ class Builder:
           config: the parameters of the target: a character, a bool or an int each.
           layouts: of operands and of results, each one's axes from the innermost one.
           aliases: operand i is overwritten by result aliases[i], unless that is None.
-          on_host: of many devices one makes the call, with the whole operands.
+          on_host: of many devices one makes the call, with the whole operands; along manual axes
+            of a mesh each device makes its own.
+          shapes: of the results, where they may be symbolic.
         """
         attributes = {"api_version": attr("4 : i32"), **(attributes or {}),
                       "call_target_name": mlir.ir.StringAttr.get(target)}
         if config is not None:
             attributes["backend_config"] = call_config(config)
+        if self.block.sizes is not None and not all(map(is_static, shapes)):
+            more, indices = dims.shape_operands(self, len(operands), shapes)
+            operands, attributes = [*operands, *more], {**attributes, **indices}
+            aliases = None      # refinement demands equal types on the way
+            if layouts is not None:
+                layouts = [*layouts[0], *[(0,)] * len(more)], layouts[1]
         if layouts is not None:
             attributes["operand_layouts"], attributes["result_layouts"] = map(call_layouts, layouts)
         if aliases is not None:
             attributes["output_operand_aliases"] = call_aliases(aliases, len(types))
         op = self.ops("stablehlo.custom_call", operands, attributes, types)
-        if on_host:
+        if on_host and self.module.manual is None:
             self.module.host_calls.append(op)
         return list(op.results)
 
     def put_in_memory(self, x: Any, kind: str) -> Any:
-        """`x` in a memory of the devices. Where results are, XLA for CPU asks the function only."""
-        out = self.custom_call("annotate_device_placement", [x], [x.type], {
+        """`x` in a memory of the devices. A CPU's are one; where results are, the function says."""
+        if self.module.platform == "cpu":
+            return x
+        return self.custom_call("annotate_device_placement", [x], [x.type], {
             "has_side_effect": attr("true"), "api_version": attr("1 : i32"),
-            "mhlo.frontend_attributes": attr(f'{{_xla_buffer_placement = "{kind}"}}')})[0]
-        self.module.memories[out] = kind
-        return out
+            "mhlo.frontend_attributes": attr(f'{{_xla_buffer_placement = "{kind}"}}')},
+            shapes=[self.eqn.outvars[0].aval.shape])[0]
+
+    # Axes of a mesh
+
+    def manual_axes(self, names: Sequence[Any]) -> ManualAxes:
+        """What is known of these axes; NameError unless each is manual here."""
+        manual = self.module.manual
+        if manual is None or not set(names) <= set(manual.names):
+            bound = ", ".join(map(repr, manual.names)) if manual is not None else "none"
+            raise NameError(f"{self.eqn.primitive.name}: axes {tuple(names)} given; the manual "
+                            f"axes of a mesh here are: {bound}; bind them with "
+                            "vmap(..., axis_name=...) or shard_map.")
+        return manual
+
+    def replica_groups(self, names: Sequence[Any],
+                       groups: Sequence[Sequence[int]] | None = None) -> list[list[int]]:
+        """Lists of the devices (partitions) that communicate along these axes of a mesh.
+
+        Position i along the axes (row-major if several) is entry i of each list; with
+        `groups`, lists of positions, there is a list for each of those.
+        """
+        return self.manual_axes(names).groups(names, groups)
+
+    def channel(self) -> dict[str, Any]:
+        """The attribute by which a collective is one of partitions."""
+        return {"channel_handle": attr("#stablehlo.channel_handle<handle = 1, type = 1>")}
+
+    def group_attributes(self, names: Sequence[Any],
+                         groups: Sequence[Sequence[int]] | None = None) -> dict[str, Any]:
+        """`replica_groups` and `channel` as attributes of a collective."""
+        return {"replica_groups": groups_attr(self.replica_groups(names, groups)),
+                **self.channel()}
+
+    def groups_config(self, names: Sequence[Any], groups: Sequence[Sequence[int]] | None) -> Any:
+        """The same as the configuration of a collective that is a custom call."""
+        return mlir.ir.DictAttr.get({
+            "channel_id": attr("1 : i64"),
+            "replica_groups": groups_attr(self.replica_groups(names, groups))})
+
+    def permutation_attributes(self, names: Sequence[Any], perm: Sequence[tuple[int, int]]
+                               ) -> dict[str, Any]:
+        """Pairs (source, destination) of positions along these axes, as those of a collective."""
+        pairs = [(row[src], row[dst]) for row in self.replica_groups(names) for src, dst in perm]
+        return {"source_target_pairs": groups_attr(pairs), **self.channel()}
+
+    def all_reduce(self, combiner: str, x: Any, aval: Any, names: Sequence[Any],
+                   groups: Sequence[Sequence[int]] | None = None) -> Any:
+        """stablehlo.all_reduce of an array of an aval, by a binary operation."""
+        scalar = make_aval((), aval.dtype)
+        kind = tensor_type(scalar)
+        op = self.ops("stablehlo.all_reduce", [x], {
+            **self.group_attributes(names, groups),
+            "use_global_device_ids": mlir.ir.UnitAttr.get()}, [x.type], regions=1)
+        self.region(op, 0, [kind, kind], lambda p, q: [self.op(combiner, [p, q], None, scalar)])
+        return op.result
+
+    def position(self, name: Any) -> Any:
+        """This device's position along an axis of a mesh, i32."""
+        manual = self.manual_axes([name])
+        if manual.all_manual:
+            return self._position(manual, name)
+        # Which partition this is has no meaning where XLA still divides the program.
+        rest = [n for n in manual.mesh.axis_names if n not in manual.names]
+        kind = tensor_type(make_aval((), dtypes.as_dtype("int32")))
+        return self.manual_computation(manual.mesh, rest, [], [], [PartitionSpec()], [], [kind],
+                                       lambda: [self._position(manual, name)])[0]
+
+    def _position(self, manual: ManualAxes, name: Any) -> Any:
+        """`position` where all axes are manual."""
+        table = manual.positions(name)
+        number = self.op("stablehlo.partition_id", [], None,
+                         make_aval((), dtypes.as_dtype("uint32")))
+        return self.slice_at(self.constant(table, make_aval(table.shape, table.dtype)),
+                             self.convert(number, make_aval((), table.dtype)))
+
+    def manual_computation(self, mesh: Mesh, names: Sequence[Any], args: Sequence[Any],
+                           in_specs: Sequence[PartitionSpec], out_specs: Sequence[PartitionSpec],
+                           parts: Sequence[Any], types: Sequence[Any],
+                           body: Callable[..., Sequence[Any]]) -> list[Any]:
+        """sdy.manual_computation: `body(*parts)`, the program of one device along further axes.
+
+        Args:
+          mesh: with its devices.
+          names: the axes that become manual, in the order of the mesh.
+          args: MLIR values; `in_specs` cut them along `names`.
+          parts: the MLIR types of the parts, which the body takes.
+          types: the MLIR types of the results, which `out_specs` put together.
+          body: gives the parts of the results. Its ordered effects are threaded.
+        """
+        module, outer, ordered = self.module, self.module.manual, self.ordered
+        module.manual = manual = module.manual_over(mesh, names)
+        try:
+            if prod([mesh.shape[name] for name in names]) == 1:
+                return list(body(*args))
+            if ordered:
+                token = self.take_token()
+                args, body = [token, *args], self.threaded(body)
+                parts, types = [token.type, *parts], [token.type, *types]
+                in_specs, out_specs = [PartitionSpec(), *in_specs], [PartitionSpec(), *out_specs]
+            quoted = ", ".join(map(quoted_name, names))
+            op = self.ops("sdy.manual_computation", args, {
+                "in_shardings": module.part_shardings(manual, in_specs, [x.type for x in args]),
+                "out_shardings": module.part_shardings(manual, out_specs, types),
+                "manual_axes": attr(f"#sdy<manual_axes{{{quoted}}}>")}, types, regions=1)
+            self.region(op, 0, parts, body, "sdy.return")
+            return self._outputs(op, ordered)
+        finally:
+            module.manual = outer
 
     # Programs
+
+    def group(self, values: Sequence[Any]) -> None:
+        """Let Shardy spread these values alike."""
+        module = self.module
+        number = attr(f"{len(module.groups)} : i64")
+        module.groups.append([mlir.ir.Operation.create(
+            "sdy.sharding_group", [], [x], {"group_id": number}, None, 0, self.loc, self.block.ip)
+            for x in values])
+
+    def inspect(self, x: Any, callback: Callable[[Any], None]) -> None:
+        """Let `callback` have the sharding of a value, once XLA has chosen it."""
+        op = self.raw("stablehlo.custom_call", [x], {
+            "call_target_name": mlir.ir.StringAttr.get("InspectSharding"),
+            "has_side_effect": attr("true"), "api_version": attr("1 : i32")}, [x.type])
+        self.module.inspected.append((op, callback, x.type.rank))
+
+    def call_elsewhere(self, closed: ClosedOlympuspr, args: Sequence[Any], compute_type: str,
+                       options: str | None) -> list[Any]:
+        """Call a program that runs elsewhere than the rest, with XLA's options as JSON."""
+        return self.call_marked(closed, args, "compute_on", _elsewhere(compute_type, options))
+
+    def call_marked(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str,
+                    marks: dict[str, str]) -> list[Any]:
+        """Call a program of which XLA is told more than of the rest."""
+        self.where = _dictionary(marks)
+        symbol, types = self.module.function(closed, name)
+        return list(self.raw("func.call", [*self.dim_args, *args],
+                             {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
     def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
         """Call a program as a private function of the module: one function per program.
@@ -385,36 +628,49 @@ class Builder:
         """
         if any(e.ordered for e in closed.effects) or (
                 self.module.depth >= DEEPEST and self.module.called_once(closed.olympuspr)):
-            return self.call_inline(closed, args)
+            return self.call_inline(closed, args, f"jit({name})")
+        self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.eqn.source)
         symbol, types = self.module.function(closed, name)
-        op = self.ops("func.call", args, {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types)
-        for x, kind in zip(op.results, self.module.result_memories[symbol], strict=True):
-            if kind is not None:
-                self.module.memories[x] = kind
-        return list(op.results)
+        return list(self.raw("func.call", [*self.dim_args, *args],
+                             {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
+
+    @property
+    def dim_args(self) -> list[Any]:
+        """What private functions get besides: the values of the dimension variables."""
+        sizes = self.block.sizes
+        return [] if sizes is None else [sizes.values[name] for name in self.module.dim_names]
 
     def spread(self, x: Any, aval: Any) -> Any:
         """A result, cut as its type says."""
         attributes = self.module.type_attrs(aval)
         if not attributes:
             return x
-        return self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
-                        [x.type]).result
+        out = self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
+                       [x.type]).result
+        if x in self.module.laid_out:
+            self.module.laid_out[out] = self.module.laid_out[x]
+        return out
 
     def composite(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str, version: int,
                   attributes: dict[str, str]) -> list[Any]:
         """stablehlo.composite: a named operation that a program defines; attributes as text."""
         symbol, types = self.module.function(closed, name)
         given = {key: attr(text) for key, text in attributes.items()}
-        op = self.ops("stablehlo.composite", args, {
+        op = self.ops("stablehlo.composite", [*self.dim_args, *args], {
             "name": mlir.ir.StringAttr.get(name), "version": attr(f"{version} : i32"),
             "decomposition": mlir.ir.FlatSymbolRefAttr.get(symbol),
             **({"composite_attributes": mlir.ir.DictAttr.get(given)} if given else {})}, types)
         return list(op.results)
 
-    def call_inline(self, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
-        """Emit a program's equations here, inside the scopes of the equation being lowered."""
-        inner = Builder(self.module, self.block, self.prefix + self.eqn.ctx.path, self.loc)
+    def call_inline(self, closed: ClosedOlympuspr, args: Sequence[Any], part: str = ""
+                    ) -> list[Any]:
+        """Emit a program's equations here, inside the scopes of the equation being lowered.
+
+        `part` says which of the equation's programs it is: they are named within it.
+        """
+        path = f"{self.eqn.ctx.path}{part}/" if part else self.eqn.ctx.path
+        inner = Builder(self.module, self.block, self.prefix + path, self.loc)
+        inner.where = self.where
         return lower_equations(inner, closed, args)
 
     def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
@@ -428,14 +684,94 @@ class Builder:
         return outs if self.eqn.primitive.multiple_results else outs[0]
 
 
+_FRONTEND = "mhlo.frontend_attributes"
+_COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
+
+
+class PlatformOpen(Exception):
+    """A rule asks for the platform in a module of several: it is to be run for each of them."""
+
+
+def _per_platform(b: Builder, ins: Sequence[Any]) -> Any:
+    """The equation as a choice between what each platform has for it."""
+    module, eqn, prim = b.module, b.eqn, b.eqn.primitive
+    avals_in, avals_out = b.avals_in, b.avals_out
+
+    def emit(platform: str) -> list[Any]:
+        module.platform = platform
+        b.eqn, b.avals_in, b.avals_out = eqn, avals_in, avals_out
+        try:
+            rule = module.rules.get(prim, prim.platform_rules.get(platform)) or prim.lower
+            out = rule(b, *ins, **eqn.params)
+        finally:
+            module.platform = None
+        return list(out) if prim.multiple_results else [out]
+
+    assert b.block.sizes is not None    # the number of the platform is among them
+    index = b.convert(b.block.sizes.values[PLATFORM_INDEX], make_aval((), INT32))
+    outs = b.case(index, [functools.partial(emit, p) for p in module.platforms],
+                  [b.type(a) for a in avals_out])
+    return outs if prim.multiple_results else outs[0]
+
+
+class _Mark:
+    """Where a block ends and what it knows, so that what a rule had begun can be taken back."""
+
+    __slots__ = ("block", "last", "known")
+
+    def __init__(self, block: Block) -> None:
+        self.block, ops = block, block.ip.block.operations
+        self.last = len(ops)
+        assert block.sizes is not None
+        tables = block.scalars, block.repeated, block.sizes.values, block.sizes.vectors
+        self.known = [(table, len(table)) for table in tables]
+
+    def restore(self) -> None:
+        for op in list(self.block.ip.block.operations)[self.last:][::-1]:
+            op.operation.erase()
+        for table, count in self.known:
+            for key in list(table)[count:]:
+                del table[key]
+
+
+def _elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
+    """What XLA is told of operations that run elsewhere than the rest of their program."""
+    if compute_type.startswith("gpu_stream:"):
+        found = {"_xla_stream_annotation": compute_type.split(":")[1], "inlineable": "false"}
+    else:
+        found = {"_xla_compute_type": _COMPUTE_TYPES[compute_type]}
+    return found if options is None else {**found, "backend_config": options}
+
+
+def _marks(scope: Scope, around: Any) -> Any:
+    """What XLA is told of the operations of a scope, within a program of which it is told `around`.
+    """
+    given = {} if around is None else {
+        a.name: a.attr.value for a in around
+        if scope.metadata is None or a.name.startswith("_xla")}
+    if scope.compute_type is not None:
+        given = _elsewhere(scope.compute_type)
+    return _dictionary({**given, **dict(scope.metadata or ())})
+
+
+def _dictionary(marks: dict[str, Any]) -> Any:
+    ir = mlir.ir
+    return ir.DictAttr.get({k: ir.StringAttr.get(v) for k, v in marks.items()}) if marks else None
+
+
 def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     """Lower each equation of a program in turn; return the MLIR values of its outputs."""
     pr = closed.olympuspr
     env: dict[Any, Any] = dict(zip(pr.invars, args))
+    rules, around, open_platform = b.module.rules, b.where, b.module.platform is None
+    mark: Any = None
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     for eqn in pr.eqns:
         ins, avals = [], []
+        scope = eqn.ctx
+        b.where = around if scope.compute_type is None and scope.metadata is None else (
+            _marks(scope, around))
         for a in eqn.invars:
             avals.append(a.aval)
             ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
@@ -444,8 +780,16 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
         b.eqn = eqn
         prim = eqn.primitive
         b.loc = location(f"{b.prefix}{eqn.ctx.path}{prim.name}", eqn.source)
-        rule = prim.platform_rules.get(b.platform) if prim.platform_rules else None
-        out = (rule or prim.lower)(b, *ins, **eqn.params)
+        if open_platform:
+            mark = _Mark(b.block)
+        try:
+            rule = prim.platform_rules.get(b.platform) if prim.platform_rules else None
+            if rules:
+                rule = rules.get(prim, rule)
+            out = (rule or prim.lower)(b, *ins, **eqn.params)
+        except PlatformOpen:
+            mark.restore()
+            out = _per_platform(b, ins)
         if b.avals_out and b.avals_out[0].tagged:
             out = ([b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
                    if prim.multiple_results else b.spread(out, b.avals_out[0]))
@@ -453,6 +797,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
             env.update(zip(eqn.outvars, out))
         else:
             env[eqn.outvars[0]] = out
+    b.where = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 

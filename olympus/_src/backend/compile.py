@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import gc
 import itertools
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from ..base import errors, lib, util
-from ..base.config import debug_key_reuse
+from ..base import config, errors, lib, util
 from ..base.lib import mlir
 from ..base.logs import LOGGER, timed
 from ..base.util import Memo
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.ir import ClosedOlympuspr
-from ..types.avals import ShapedArray, is_float0, physical_aval
+from ..core.staging import stage
+from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physical_aval
+from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
-from ..types.sharding import NamedSharding, PartitionSpec
-from .array import put_parts
+from ..types.sharding import NamedSharding, PartitionSpec, demanded_memory
+from .agreement import check_same_program, spans_processes
+from .array import array_from_numpy, layout_of, numpy_value, put_array, refuse_masked_arrays
 from .devices import check_process, client
 from .digest import program_digest
-from .module import Interface, ModuleContext, lower_program
+from .module import Interface, ModuleContext, concrete, lower_program
 from .nans import debugging
 from .spreading import named
 
-__all__ = ["Executable", "Placement", "compile_module", "compile_program", "drop_programs",
-           "load_program", "user_error"]
+__all__ = ["Executable", "Placement", "adopt", "compile_module", "compile_program",
+           "drop_programs", "load_lowered", "load_program", "relaid", "release", "user_error"]
 
+disk_cache: Any = util.lazy_module("olympus._src.backend.disk_cache")  # few set a directory
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
@@ -45,7 +49,7 @@ class Loaded:
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
-    def __init__(self, xla: Any, key: Hashable, size: int, constants: int) -> None:
+    def __init__(self, xla: Any, key: Any, size: int, constants: int) -> None:
         self.xla, self.key = xla, key
         self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
 
@@ -91,6 +95,12 @@ class Executables:
                     self.bytes > self.MOST_BYTES and len(self.recent) > 1):
                 self.bytes -= self.recent.popitem(last=False)[1].bytes
 
+    def release(self, loaded: Loaded) -> None:
+        """Hold an executable no longer, unless a program does."""
+        with self._lock:
+            if self.recent.pop(loaded.key, None) is not None:
+                self.bytes -= loaded.bytes
+
     def held(self) -> int:
         """The bytes of all, those that only programs hold too."""
         return sum(loaded.bytes for loaded in list(self.known.values()))
@@ -113,10 +123,17 @@ class Placement(NamedTuple):
     committed: bool
     shardings: tuple[Any, ...] = ()     # per argument, if one is spread over a mesh, or None
     memories: tuple[str | None, ...] = ()       # per argument, if some may be donated
+    mesh: Mesh | None = None        # the one around, on which values are made
+    layouts: tuple[str | None, ...] = ()        # per argument, if one is not by rows, or demanded
 
     @property
     def platform(self) -> str:
         return self.devices[0].platform
+
+    def over(self, devices: Sequence[Any]) -> Placement:
+        """On these devices, of a program that was lowered for meshes without."""
+        return self._replace(devices=tuple(devices), committed=True,
+                             shardings=concrete(self.shardings, tuple(devices)))
 
     @property
     def several(self) -> tuple[Any, ...]:
@@ -131,28 +148,41 @@ class Executable:
     """
 
     __slots__ = ("loaded", "xla", "name", "in_avals", "out_avals", "kept", "devices",
-                 "in_shardings", "out_shardings", "committed", "demanded", "handlers",
-                 "physical_out", "hosts", "effects", "all_reused")
+                 "in_shardings", "out_shardings", "committed", "demanded", "handlers", "layouts",
+                 "physical_out", "hosts", "effects", "common", "interface",
+                 "placement")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
                  placement: Placement, interface: Interface) -> None:
         self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
+        self.interface, self.placement = interface, placement
         self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
         stored = list(map(physical_aval, self.out_avals))
         self.hosts = interface.host_callbacks       # XLA refers to them weakly
         where = interface.place(placement)
         self.devices, self.committed = where.devices, where.committed
-        self.demanded, self.all_reused = where.shardings, interface.all_reused
+        self.demanded = where.shardings
+        if config.no_collectives.value and len(self.devices) > 1:
+            _check_silent(self.name, xla)
+        self.common = spans_processes(self.devices)     # and was not compared with others' yet
         taken = [i for i, k in enumerate(self.kept) if k]
         ins, self.out_shardings = _shardings(
             xla, self.devices, [self.demanded[i] if self.demanded else None for i in taken],
             [self.in_avals[i] for i in taken], stored, interface.meshes, interface.memories)
         self.out_shardings = [_as_typed(a, s, kind, interface.meshes) for a, s, kind in zip(
             self.out_avals, self.out_shardings, interface.memories, strict=True)]
+        for i, s in enumerate(interface.out_shardings):     # by the name that the user gave it
+            if s is not None and not self.out_avals[i].explicit and s.is_equivalent_to(
+                    self.out_shardings[i], stored[i].ndim):
+                self.out_shardings[i] = s
         # Of arrays: what varies within a program is over, and where they are is known.
-        self.physical_out = [a.update(sharding=s, vma=frozenset())
+        self.physical_out = [a.update(vma=frozenset()).at(s)
                              for a, s in zip(stored, self.out_shardings, strict=True)]
+        self.layouts: dict[int, str | None] = {}    # of arguments, if any is not by rows
+        if any(placement.layouts):
+            self.layouts = {i: demanded_layout(Layout.from_pjrt_layout(found))
+                            for i, found in zip(taken, lib.layouts(xla)[0], strict=True)}
         self.in_shardings = [None] * len(self.kept)     # None for what is not read
         for i, s in zip(taken, ins):
             self.in_shardings[i] = s
@@ -162,8 +192,13 @@ class Executable:
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
         check_process(self.name)
+        if self.common:
+            self.common = not check_same_program(self.name, self.loaded.key, self.devices)
         kept = [self._placed(i, args[i], s) for i, s in enumerate(self.in_shardings)
                 if s is not None]
+        if self.layouts:
+            kept = [relaid(x, layout) for x, layout in zip(kept, self.layouts.values(),
+                                                           strict=True)]
         try:
             if self.effects or self.hosts:
                 ordered = any(e.ordered for e in self.effects)
@@ -183,13 +218,21 @@ class Executable:
         """Argument `i` where the program takes it; uncommitted ones may be elsewhere."""
         if len(self.devices) == 1:
             device, = self.devices
-            return x if x.device is device else lib.copy_to_device(x, device)
+            if x._sharding.num_devices > 1:     # from several, where one was asked for
+                return array_from_numpy(numpy_value(x), x.aval.weak_type, device)
+            kind = sharding._memory_kind
+            if x.device is device and (kind is None or x._sharding._memory_kind == kind):
+                return x
+            return lib.copy_to_device(x, device, kind=kind)
         if _fits(x, sharding):
             return x
         if x._committed and self.demanded and self.demanded[i] is not None:
-            raise ValueError(f"{self.name}: an argument {x.aval} is committed to {x.sharding}; the "
-                             f"program takes it as {sharding}; move it with device_put.")
-        return put_parts(x, sharding)
+            raise ValueError(
+                f"{self.name}: Computation was compiled for input shardings that disagree with the "
+                f"shardings of arguments passed to it. Here are the mismatches: argument {i}, "
+                f"{x.aval}, is committed to {x.sharding}; the program takes it as {sharding}; move "
+                "it with device_put.")
+        return put_array(x, sharding)
 
     def fastpath(self, out_tree: Any, args: Sequence[Any]) -> Any:
         """What C++ needs to run this program without us, given such flat arguments.
@@ -199,12 +242,17 @@ class Executable:
         # C++ would leave out what Python does around the program: look for NaN and at keys, keep
         # tokens of effects, hold host callbacks while it runs, make float0 of what the device
         # holds instead.
-        if debugging() or debug_key_reuse.value or self.effects or self.hosts or any(
+        if debugging() or config.debug_key_reuse.value or self.effects or self.hosts or any(
                 is_float0(a) for a in self.out_avals):
             return None
+        if any(layout_of(args[i]) != layout for i, layout in self.layouts.items()):
+            return None
+        refuse_masked_arrays()
         ins = [s for s in self.in_shardings if s is not None]
+        # What may go anywhere, C++ lets `shard_fallback` put where it is taken.
         if len(self.devices) > 1 and not all(
-                _fits(x, s) for x, s in zip(args, self.in_shardings) if s is not None):
+                _fits(x, s) or not x._committed
+                for x, s in zip(args, self.in_shardings) if s is not None):
             return None
         return lib.fastpath(self.xla, out_tree, ins, self.out_shardings, self.physical_out,
                             [self.committed] * len(self.out_avals), self.kept)
@@ -217,16 +265,25 @@ def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Se
     if len(devices) == 1:
         # One device leaves nothing to ask XLA for. A mesh of it that the program names is named by
         # the results, too: what the user wrote for many devices says the same on one.
-        sharding = lib.single_device_sharding(devices[0])
-        result = NamedSharding(meshes[0], PartitionSpec()) if meshes else sharding
-        return [s or sharding for s in given], [
+        device, = devices
+        result = NamedSharding(meshes[0], PartitionSpec()) if meshes else (
+            lib.single_device_sharding(device))
+        return [s or lib.single_device_sharding(device, memory_kind(a))
+                for s, a in zip(given, ins, strict=True)], [
             result if kind is None else result.with_memory_kind(kind) for kind in memories]
 
     parameters, results = lib.shardings(xla)
-    return ([s or named(meshes, devices, t, physical_aval(a).ndim)
+    # What is cut as an argument is called what that is.
+    known: dict[Any, NamedSharding] = {}
+    for s, t, a in zip(given, parameters, ins):
+        if s is not None and demanded_memory(s) is None and s.mesh.device_tuple == devices:
+            known.setdefault((physical_aval(a).ndim, t), s)
+    return ([s or named(meshes, devices, t, physical_aval(a).ndim, memory_kind(a))
              for s, t, a in zip(given, parameters, ins)],
-            [named(meshes, devices, t, a.ndim, kind)
-             for t, a, kind in zip(results, outs, memories, strict=True)])
+            [named(meshes, devices, t, a.ndim, kind) if (a.ndim, t) not in known else
+             known[a.ndim, t] if kind is None else known[a.ndim, t].with_memory_kind(kind)
+             # No results are one empty tuple, of some sharding.
+             for t, a, kind in zip(results[:len(outs)], outs, memories, strict=True)])
 
 
 def _as_typed(aval: Any, found: Any, kind: str | None, meshes: Sequence[Mesh]) -> Any:
@@ -237,11 +294,24 @@ def _as_typed(aval: Any, found: Any, kind: str | None, meshes: Sequence[Mesh]) -
     abstract = aval.sharding.mesh
     if abstract.are_all_axes_explicit:      # which is what was compiled for
         mesh = next(m for m in meshes if m.shape_tuple == abstract.shape_tuple)
-        found = NamedSharding(mesh, aval.sharding.spec, memory_kind=kind)
-    if (type(found) is not NamedSharding or found.mesh.axis_types == abstract.axis_types
-            or found.mesh.shape_tuple != abstract.shape_tuple):
+        return NamedSharding(mesh.of_types(abstract.axis_types), aval.sharding.spec,
+                             memory_kind=kind)
+    if type(found) is not NamedSharding or found.mesh.shape_tuple != abstract.shape_tuple:
         return found
-    return found.update(mesh=Mesh(found.mesh.devices, abstract.axis_names, abstract.axis_types))
+    return found.update(mesh=found.mesh.of_types(abstract.axis_types))
+
+
+_COLLECTIVE = re.compile(r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-permute|"
+                         r"collective-broadcast|ragged-all-to-all)(-start)?\(")
+
+
+def _check_silent(name: str, xla: Any) -> None:
+    """ValueError if the devices of a compiled program communicate."""
+    found = sorted({match[1] for match in _COLLECTIVE.finditer(lib.hlo_text(xla) or "")})
+    if found:
+        raise ValueError(f"{name}: the compiled program has {', '.join(found)}, and the option "
+                         "olympus_no_collectives is set; a program without communication is "
+                         "required; reshard its operands, or compile it outside.")
 
 
 def _fits(x: Any, sharding: Any) -> bool:
@@ -251,13 +321,16 @@ def _fits(x: Any, sharding: Any) -> bool:
 
 
 def user_error(error: Exception, what: str) -> Exception:
-    """What to raise instead: a callback's own exception, or our class for lack of memory."""
+    """What to raise instead: a callback's own exception, or more words for lack of memory.
+
+    Its class is that of the error: C++ raises no other for calls that it runs by itself.
+    """
     found = lib.raised_by_host(error)
     if found is not error:
         return found
     text = str(error)
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
-        return errors.ResourceExhaustedError(
+        return errors.OlympusRuntimeError(
             f"{what}: not enough memory on the device ({text.splitlines()[0]}); smaller arrays or "
             "fewer live ones are required; delete arrays, use a smaller batch, or donate "
             "arguments.")
@@ -268,8 +341,15 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
                    options: dict[str, Any] | None = None) -> Loaded:
     """The executable of a lowered module; equal modules with equal options compile once."""
     check_process(f"compiling {context.name}")
+    if context.dim_names:
+        raise ValueError(f"compile: {context.name} of symbolic sizes {context.dim_names} given; "
+                         "XLA compiles for numbers; export it, and call the export at any size.")
+    if context.refined:
+        module = mlir.refine(module)
     (device, *others), key, size = devices, None, 0
-    if not context.host_callbacks:      # they are known by their places only
+    digest, chosen = b"", ()
+    # Host callbacks are known by their places only, hooks by their addresses.
+    if not context.host_callbacks and not context.inspected and not context.hooks:
         digest, size = mlir.digest(module)
         chosen = tuple(context.chosen_outputs) if others else ()
         key = (digest, devices, _settings(options), chosen)
@@ -277,26 +357,71 @@ def compile_module(module: Any, context: ModuleContext, devices: tuple[Any, ...]
         if found is not None:
             _executables.use(found)
             return found
-    # Not each time: to count mappings the kernel writes out all of them.
-    if next(_compilations) % _LOOK_EVERY == 0:
-        _make_room(context.name)
-    try:
-        with timed("XLA compilation", context.name):
-            xla = lib.compile(client(device.platform), module, devices, options=options,
-                              host_callbacks=list(map(lib.WeakCall, context.host_callbacks)),
-                              chosen_outputs=context.chosen_outputs)
-    except lib.XlaRuntimeError as error:
-        raise user_error(error, f"compiling {context.name}") from None
+    _look_for_room(context.name)
+    owner = client(device.platform)
+
+    def compile_now() -> Any:
+        try:
+            with timed("XLA compilation", context.name):
+                return lib.compile(owner, module, devices, options=options,
+                                   host_callbacks=list(map(lib.WeakCall, context.host_callbacks)),
+                                   chosen_outputs=context.chosen_outputs,
+                                   in_this_thread=bool(context.hooks))
+        except lib.CompilerOptionError:
+            raise
+        except lib.XlaRuntimeError as error:
+            if context.failures:
+                raise context.failures.pop() from None
+            raise user_error(error, f"compiling {context.name}") from None
+
+    if config.compilation_cache_dir.value is None:
+        xla = compile_now()
+    elif key is None:
+        xla = compile_now()
+        disk_cache.explain_host_calls(context.name)
+    else:
+        if config.compilation_cache_include_metadata_in_key.value:
+            digest, _ = mlir.digest(module, locations=True)
+        stable = disk_cache.stable_digest(digest, _settings(options), chosen)
+        xla = disk_cache.load_or_compile(context.name, stable, owner, devices, compile_now)
+    if context.failures:
+        raise context.failures.pop()
+    if not others:      # no partitioner says it
+        for _, callback, _ in context.inspected:
+            callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
+                     else lib.single_device_sharding(device))
     loaded = Loaded(xla, key, size, context.written)
     if key is not None:
         _executables.use(loaded)
     return loaded
 
 
+def adopt(name: str, load: Callable[[], Any], key: Hashable, size: int) -> Loaded:
+    """An executable of `size` bytes that is loaded, not compiled, among those that are kept."""
+    check_process(f"loading {name}")
+    _look_for_room(name)
+    xla = load()
+    loaded = Loaded(xla, key, 0, 0)
+    loaded.bytes = size
+    _executables.use(loaded)
+    return loaded
+
+
+def release(executable: Executable) -> None:
+    """Let a compiled program go with the last program that has it."""
+    _executables.release(executable.loaded)
+
+
 def drop_programs() -> None:
     """Forget every traced and compiled program; they are made anew when next needed."""
     util.clear_all()
-    lib.PjitFunctionCache.clear_all()
+    lib.forget_all_signatures()
+
+
+def _look_for_room(name: str) -> None:
+    """Now and then: to count mappings the kernel writes out all of them."""
+    if next(_compilations) % _LOOK_EVERY == 0:
+        _make_room(name)
 
 
 def _make_room(name: str) -> None:
@@ -323,10 +448,10 @@ def _make_room(name: str) -> None:
                    "dropped, which left %d; they are compiled again when next needed. Raise "
                    "vm.max_map_count to keep more.", taken, most, left)
     if left > 0.9 * most:
-        raise errors.ResourceExhaustedError(
-            f"compiling {name}: the process has {left} of {most} memory mappings "
-            "(vm.max_map_count); a tenth of them must be free; drop compiled functions that are "
-            "not used any more, or raise the limit.")
+        raise errors.OlympusRuntimeError(
+            f"compiling {name}: RESOURCE_EXHAUSTED: the process has {left} of {most} memory "
+            "mappings (vm.max_map_count); a tenth of them must be free; drop compiled functions "
+            "that are not used any more, or raise the limit.")
 
 
 def load_program(program: dict[str, Any], placement: Placement,
@@ -336,13 +461,31 @@ def load_program(program: dict[str, Any], placement: Placement,
     One equal to another that was loaded is not lowered.
     """
     check_process(program["name"])
-    digest = program_digest(**program)
-    key = None if digest is None else (digest, placement.devices, _settings(options))
+    key = _program_key(program, placement, options)
     found = _executables.find(key)
     if found is not None:
         return found
     with timed("lowering", program["name"]):
         module, context = lower_program(**program)
+    return _compiled(key, module, context, placement, options)
+
+
+def load_lowered(program: dict[str, Any] | None, module: Any, context: ModuleContext,
+                 placement: Placement, options: dict[str, Any] | None
+                 ) -> tuple[Loaded, Interface]:
+    """The executable of a module that was lowered before; calls of `program` find it, too."""
+    key = None if program is None else _program_key(program, placement, options)
+    return _compiled(key, module, context, placement, options)
+
+
+def _program_key(program: dict[str, Any], placement: Placement, options: dict[str, Any] | None
+                 ) -> Hashable:
+    digest = program_digest(**program)
+    return None if digest is None else (digest, placement.devices, _settings(options))
+
+
+def _compiled(key: Hashable, module: Any, context: ModuleContext, placement: Placement,
+              options: dict[str, Any] | None) -> tuple[Loaded, Interface]:
     interface = context.interface
     loaded = compile_module(module, context, interface.place(placement).devices, options)
     if key is not None and loaded.key is not None:
@@ -350,12 +493,37 @@ def load_program(program: dict[str, Any], placement: Placement,
     return loaded, interface
 
 
-def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement) -> Executable:
+def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
+                    out_layouts: Sequence[str | None] = ()) -> Executable:
     """Compile a program whose inputs are all kept."""
     loaded, interface = load_program(
         {"closed": closed, "name": name, "platform": placement.platform,
-         "devices": placement.several, "shardings": placement.shardings}, placement)
+         "devices": placement.several, "shardings": placement.shardings,
+         "layouts": placement.layouts, "out_layouts": out_layouts,
+         "mesh": placement.mesh}, placement)
     return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
+
+
+def relaid(x: Any, layout: str | None) -> Any:
+    """An array that lies in memory as XLA's notation says, None for by rows; itself if it does."""
+    found = layout_of(x)
+    if found == layout:
+        return x
+    sharding = x._sharding
+    if type(sharding) is not lib.SingleDeviceSharding:
+        return lib.make_array(x.aval, sharding, [
+            relaid(shard.data, layout) for shard in x.addressable_shards])
+    executable = _copier(x.aval, sharding._device, found, layout)
+    return lib.rewrap(executable([x])[0], x.aval, sharding)
+
+
+@util.memoize(256)
+def _copier(aval: Any, device: Any, layout: str | None, wanted: str | None) -> Executable:
+    """The program that copies an array of one device into another layout."""
+    program = stage(lambda x: [x], [make_aval(aval.shape, aval.dtype,
+                                              memory_space=aval.memory_space)])
+    return compile_program(program, "relaid", Placement((device,), True, layouts=(layout,)),
+                           [wanted])
 
 
 def _settings(options: dict[str, Any] | None) -> tuple[Any, ...]:

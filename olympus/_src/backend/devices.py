@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,23 +17,72 @@ from ...version import __version__
 from ..base import config, lib, source
 from ..base.typing import Device
 from ..types.shape import static_int
+from .job import current as job
 
-__all__ = ["client", "default_backend", "default_device", "device_count", "devices",
-           "host_count", "host_id", "host_ids", "local_device_count", "local_devices",
+__all__ = ["PLATFORMS", "IncompatibleDevicesError", "backend_xla_version", "backends", "client",
+           "default_backend", "default_device", "device_count", "devices", "host_count", "host_id",
+           "host_ids", "incompatible", "local_device_count", "local_devices",
            "print_environment_info", "process_count", "process_index", "process_indices"]
 
 _clients: dict[str, Any] = {}
 _lock = threading.RLock()
 
 
+def started() -> bool:
+    """Whether any backend was made, after which it is too late to join a job."""
+    return bool(_clients)
+
+
 def _make_cpu_client() -> Any:
     count = config.num_cpu_devices.value
     config.num_cpu_devices.fixed = "the CPU backend has started"
-    return lib.make_cpu_client(None if count == -1 else count)
+    collectives = None
+    implementation = config.cpu_collectives_implementation.value
+    if job.client is not None and implementation is not None:
+        collectives = lib.cpu_collectives(implementation, job.client)
+    return lib.make_cpu_client(
+        None if count == -1 else count, asynchronous=config.cpu_enable_async_dispatch.value,
+        distributed_client=job.client, node_id=job.process_id, num_nodes=job.num_processes,
+        collectives=collectives,
+        get_local_topology_timeout_minutes=config.cpu_get_local_topology_timeout_minutes.value,
+        get_global_topology_timeout_minutes=config.cpu_get_global_topology_timeout_minutes.value)
 
 
-_MAKERS = {"cpu": _make_cpu_client, "gpu": lib.make_gpu_client, "cuda": lib.make_gpu_client}
+def plugin_options() -> dict[str, Any]:
+    """What a plugin's backend is made with: its place in the job, and what the user's options say.
+
+    >>> with config.pjrt_client_create_options("use_tfrt_gpu_client:1;allocator:platform"):
+    ...     plugin_options()
+    {'node_id': 0, 'num_nodes': 1, 'use_tfrt_gpu_client': '1', 'allocator': 'platform'}
+    """
+    found: dict[str, Any] = {"node_id": job.process_id, "num_nodes": job.num_processes}
+    if job.partition_index is not None:
+        found["partition_index"] = job.partition_index
+    for pair in (config.pjrt_client_create_options.value or "").split(";"):
+        name, colon, value = pair.partition(":")
+        if pair and (not colon or ":" in value):
+            raise ValueError(f"olympus_pjrt_client_create_options: {pair!r} given; 'name:value' is "
+                             "required, several separated by ';'.")
+        if pair:
+            found[name] = value
+    return found
+
+
+def _make_gpu_client() -> Any:
+    visible = config.cuda_visible_devices.value
+    chosen = {} if visible == "all" else {"visible_devices": [int(n) for n in visible.split(",")]}
+    return lib.make_gpu_client({**plugin_options(), **chosen}, job.client)
+
+
+def _make_tpu_client() -> Any:
+    return lib.make_tpu_client(plugin_options(), job.client)
+
+
+_MAKERS = {"cpu": _make_cpu_client, "gpu": _make_gpu_client, "cuda": _make_gpu_client,
+           "tpu": _make_tpu_client}
 _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
+PLATFORMS = sorted({*_MAKERS, *_ALIASES})
+_failed: list[str] = []     # platforms that are installed but have no device
 _warned: list[bool] = []
 _forked: list[bool] = []    # whether the clients are of the process that this one was forked from
 
@@ -49,7 +99,7 @@ def _warn_at_fork() -> None:
 def _after_fork() -> None:
     if _clients:
         _forked.append(True)
-        lib.PjitFunctionCache.clear_all()   # so that calls come by `check_process`
+        lib.forget_all_signatures()     # so that calls come by `check_process`
 
 
 def check_process(name: str) -> None:
@@ -77,11 +127,22 @@ def default_platform() -> str:
     if chosen:
         name: str = chosen.split(",")[0]
         return _ALIASES.get(name, name)
-    return "gpu" if _gpu_plugin_installed() else "cpu"
+    return "gpu" if _gpu_plugin_installed() and "gpu" not in _failed else "cpu"
 
 
 def client(backend: str | None = None) -> Any:
-    """The client of a platform ('cpu', 'gpu'); the default one if None."""
+    """The client of a platform, which holds its devices.
+
+    Args:
+      backend: "cpu", "gpu", "tpu"; the default one if None.
+
+    Returns:
+      The object of XLA's runtime, made when it is first asked for.
+
+    >>> import olympus
+    >>> olympus.extend.backend.get_backend("cpu").platform
+    'cpu'
+    """
     try:
         name = default_platform() if backend is None else _ALIASES.get(backend, backend)
         found = _clients.get(name)
@@ -95,11 +156,53 @@ def client(backend: str | None = None) -> Any:
         if name not in _clients:
             maker = _MAKERS.get(name)
             if maker is None:
-                raise RuntimeError(f"backend: {name!r} given; known platforms are "
+                raise RuntimeError(f"devices: Unknown backend {name}; known platforms are "
                                    f"{', '.join(sorted(_MAKERS))}; choose one of them.")
             lib.warn_if_jax_loaded()
-            _clients[name] = maker()
+            try:
+                _clients[name] = maker()
+            except RuntimeError as error:
+                if backend is not None or config.platforms.value or name == "cpu":
+                    raise
+                # Nobody asked for it: it was only found to be installed.
+                _failed.append(name)
+                source.warn(f"devices: the {name} plugin is installed, but has no device "
+                            f"({str(error).splitlines()[0]}); the CPU is used; set "
+                            "olympus_platforms to say which is meant.", RuntimeWarning)
+                return client()
         return _clients[name]
+
+
+def backends() -> dict[str, Any]:
+    """The clients of this process: the default one and the CPU's, and those in use.
+
+    Returns:
+      A dict of them by the name of the platform.
+
+    >>> import olympus
+    >>> "cpu" in olympus.extend.backend.backends()
+    True
+    """
+    client()
+    if not config.platforms.value:
+        client("cpu")
+    return dict(_clients)
+
+
+def backend_xla_version(platform: str | None = None) -> int | None:
+    """The version of XLA that a platform's plugin was built with.
+
+    Args:
+      platform: "cpu", "gpu", "tpu"; the default one if None.
+
+    Returns:
+      An int, or None where the plugin does not say.
+
+    >>> import olympus
+    >>> olympus.extend.backend.backend_xla_version("cpu") is None
+    True
+    """
+    return getattr(client(platform), "xla_version", None)
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -140,7 +243,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
         return list(owner.local_devices())
     wanted = static_int(wanted, "local_devices", "process_index")
     if not 0 <= wanted < process_count(backend):
-        raise ValueError(f"local_devices: process_index {wanted} given; it must be in "
+        raise ValueError(f"local_devices: Unknown process_index {wanted}; it must be in "
                          f"range({process_count(backend)}).")
     return [d for d in owner.devices() if d.process_index == wanted]
 
@@ -269,8 +372,37 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 def default_device() -> Any:
-    """Where new arrays go: the option `default_device`, else the first local device."""
+    """Where new arrays go.
+
+    Returns:
+      The device of the option `default_device`, else the first local one.
+
+    >>> import olympus
+    >>> with olympus.default_device(olympus.devices("cpu")[0]):
+    ...     olympus.extend.backend.get_default_device()
+    CpuDevice(id=0)
+    """
     chosen = config.default_device.value
     if chosen is None:
         return client().local_devices()[0]
-    return client(chosen).local_devices()[0] if isinstance(chosen, str) else chosen
+    if not isinstance(chosen, str):
+        return chosen
+    if chosen not in PLATFORMS:
+        raise ValueError("olympus.default_device must be passed either a Device object, as of "
+                         f"olympus.devices(), or a platform name like 'cpu' or 'gpu', got: "
+                         f"{chosen!r}; platforms are {', '.join(PLATFORMS)}.")
+    return client(chosen).local_devices()[0]
+
+
+class IncompatibleDevicesError(ValueError):
+    """Parts of one program are to run on different devices."""
+
+
+def incompatible(first: str, here: Sequence[Device], second: str, there: Sequence[Device]
+                 ) -> IncompatibleDevicesError:
+    """What to raise where `first` is on the devices `here`, and `second` is `there`."""
+    places = [f"with device ids {[d.id for d in where]} on platform {where[0].platform.upper()}"
+              for where in (here, there)]
+    return IncompatibleDevicesError(
+        f"Received incompatible devices for jitted computation. Got {first} {places[0]} and "
+        f"{second} {places[1]}; one set of devices is required; move arguments with device_put.")

@@ -24,7 +24,7 @@ from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..types.avals import AbstractValue, abstract_token
 from ..types.dtypes import ExtendedDType
-from ..types.mesh import Mesh
+from ..types.mesh import AbstractMesh, Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from .builder import host_value
 
@@ -35,7 +35,8 @@ __all__ = ["program_digest"]
 _numbers: Memo = Memo(65536)
 _next = itertools.count(1)
 _PLAIN = (int, str, bytes, type(None), np.dtype, enum.Enum, AbstractValue, ExtendedDType, Literal,
-          NamedSharding, PartitionSpec, Mesh, lib.Device)
+          NamedSharding, PartitionSpec, AbstractMesh, Mesh, lib.Device)
+_NOWHERE = None, None     # what XLA is told of most operations
 # Modules whose classes of params are compared by value, or are there once: axes of a contraction,
 # modes, random generators.
 _OURS = ("olympus._src.lax.", "olympus._src.random.")
@@ -47,7 +48,7 @@ class _Unknown(Exception):
 
 def program_digest(closed: ClosedOlympuspr, name: str, platform: str, *,
                    devices: tuple[Any, ...] = (), result_paths: Sequence[str] = (),
-                   **settings: Sequence[Any]) -> Hashable:
+                   mesh: Any = None, **settings: Sequence[Any]) -> Hashable:
     """A key under which only what is lowered to an equal module is found, or None.
 
     The arguments are those of `lower_program`; `result_paths` is said by no program that runs.
@@ -60,7 +61,7 @@ def program_digest(closed: ClosedOlympuspr, name: str, platform: str, *,
     except _Unknown:
         return None
     code = hashlib.blake2b(walk.numbers, digest_size=20).digest()
-    return (code, name, platform, devices, current_context(),
+    return (code, name, platform, devices, mesh, current_context(),
             *[(key, tuple(value)) for key, value in settings.items()])
 
 
@@ -141,7 +142,8 @@ class _Walk:
             for v in eqn.outvars:
                 places[v] = len(places)
                 note(_number(v.aval))
-            note(0)         # no number
+            where = eqn.ctx.compute_type, eqn.ctx.metadata
+            note(0 if where == _NOWHERE else _number(where))
         for atom in pr.outvars:
             note(-_number(atom) if type(atom) is Literal else places[atom])
         return None

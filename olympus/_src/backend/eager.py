@@ -12,6 +12,7 @@ types by itself, so an eager call costs one dict hit above C++.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,26 +23,20 @@ from ..base.config import default_device, enable_x64, no_execution
 from ..base.util import Memo, bit_key
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, missing_rule
 from ..core.staging import stage
-from ..core.trace import (
-    SCALAR_TYPES,
-    Trace,
-    Tracer,
-    check_usable,
-    install_base_trace,
-    typeof,
-)
+from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
 from ..types import dtypes
 from ..types.avals import make_aval
+from ..types.sharding import NamedSharding
 from ..types.tree_registry import dispatch_registry
-from .array import HOLDERS, array_from_numpy, stored
+from .array import HOLDERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
 from .compile import Executable, compile_program
 from .nans import check_results, debugging
-from .placement import placement_of, sharding_of
+from .placement import layouts_of, placement_of, sharding_of
 
 __all__ = ["BASE", "FAILURES", "EvalTrace", "apply_primitive", "argument_array", "check_deleted",
-           "number_array", "placed", "result_array", "run_program", "scalar",
+           "deleted_error", "number_array", "placed", "result_array", "run_program", "scalar",
            "scalars", "shard_fallback"]
 
 ArrayImpl = lib.ArrayImpl
@@ -49,7 +44,8 @@ ArrayImpl = lib.ArrayImpl
 # What a compiled call raises that may mean something else to the user of a library function.
 FAILURES = (ValueError, TypeError, OverflowError, lib.XlaRuntimeError)
 
-# Numbers on a device, by (aval whose dtype and weak type they have, type, value, default device).
+# Numbers on a device, by (aval whose dtype and weak type they have, type, value, default device);
+# and on several, by (that key, sharding), once they met an array there.
 # The arrays are operands only: a user who had one could delete it, or donate it.
 scalars: Memo = Memo(4096)
 _WEAK = {(x64, kind): make_aval((), dtypes.as_dtype(f"{kind.__name__}{64 if x64 else 32}"), True)
@@ -73,6 +69,7 @@ def scalar(aval: Any, number: Any) -> Any:
                                 "holds is required; use a wider dtype.")
         value = dtypes.converted(np.asarray(number), aval.dtype)
         found = scalars[key] = array_from_numpy(value, aval.weak_type, narrow=False)
+        found._key = key
     return found
 
 
@@ -126,19 +123,37 @@ def argument_array(x: Any) -> Any:
     return array_from_numpy(np.asarray(x))
 
 
-def shard_fallback(*args: Any) -> Any:
-    """C++ asks for an argument that it cannot place itself; programs of one device never do."""
-    return argument_array(args[0])
+def shard_fallback(x: Any, sharding: Any = None, *_: Any) -> Any:
+    """C++ asks for an argument that it cannot place itself: as a program of many devices takes it.
+    """
+    key = getattr(x, "_key", None) if type(x) is ArrayImpl else None
+    found = scalars.get((key, sharding))
+    if found is not None:
+        return found
+    if type(x) is np.ndarray and type(sharding) is NamedSharding and not dtypes.is_float0(x.dtype):
+        return put_numpy(x, sharding)
+    x = stored(argument_array(x))
+    if sharding is None or (sharding.num_devices == 1 and sharding._memory_kind is None):
+        return x
+    if key is None:
+        return put_array(x, sharding)
+    found = scalars[key, sharding] = put_numpy(numpy_value(x), sharding, x.aval.weak_type)
+    return found
 
 
 def check_deleted(name: str, args: Any) -> None:
     """Raise DonatedArgumentError if an operand is an array that was deleted or donated."""
     for i, x in enumerate(args):
         if type(x) is ArrayImpl and x.is_deleted():
-            raise errors.DonatedArgumentError(
-                f"{name}: operand {i} is an array {x.aval} that has been deleted, by delete() or "
-                f"because it was donated, at {source.summarize(source.user_frame())}; it may not "
-                "be used again; use the result of the call that it was donated to.") from None
+            raise deleted_error(f"{name}: operand {i}", x.aval) from None
+
+
+def deleted_error(what: str, aval: Any) -> errors.DonatedArgumentError:
+    """What to raise for an operand whose value is gone."""
+    return errors.DonatedArgumentError(
+        f"{what}: Array has been deleted with shape={aval}. It was given up by delete() or as a "
+        f"donated argument, and is used at {source.summarize(source.user_frame())}; use the result "
+        "of the call that it was donated to, or do not donate it.")
 
 
 def run_program(executable: Executable, args: Sequence[Any], name: str,
@@ -176,9 +191,18 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
         return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
 
     def miss(*args: Any) -> tuple[Any, Any, bool]:
+        try:
+            return first(*args)
+        except BaseException:
+            lib.forget_signatures(itself)
+            raise
+
+    def first(*args: Any) -> tuple[Any, Any, bool]:
         values = list(map(argument_array, args))
-        placement = placement_of(list(map(sharding_of, values)))
         avals = [typeof(v) for v in values]
+        placement = placement_of(list(map(sharding_of, values)), named=lambda i: (
+            f"argument {i} of {prim.name} with shape {avals[i].str_short()} and"))._replace(
+                layouts=layouts_of(values))
         several = prim.multiple_results
 
         def program(*xs: Any) -> list[Any]:
@@ -195,7 +219,9 @@ def _eager(prim: Primitive, params: dict[str, Any]) -> Any:
         result = outs if several else outs[0]
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], leaves), False
 
-    return lib.pjit(prim.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
+    made = lib.pjit(prim.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
+    itself = weakref.ref(made)
+    return made
 
 
 _programs: Memo = Memo(16384)
@@ -229,6 +255,9 @@ class EvalTrace(Trace):
             prim.result_avals(tuple(map(typeof, args)), params)
             raise
         if call is None:
+            if prim.open and prim.abstract_eval is None:
+                raise missing_rule(prim, f"Evaluation rule for {prim.name!r} not implemented; give "
+                                   f"one with {prim.name}_p.def_impl(rule).")
             call = cache[key] = _eager(prim, params)
         # Operands are looked at once a call has failed: C++ refuses those that are deleted, and
         # asking beforehand would be paid by every call.

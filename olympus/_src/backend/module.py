@@ -5,21 +5,35 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
+from ..base.util import cut, module_name
 from ..core.introspection import subolympusprs
 from ..core.ir import ClosedOlympuspr, Olympuspr
-from ..types.avals import ShapedArray, abstract_token, physical_aval
-from ..types.mesh import Mesh, current_mesh
+from ..types.avals import ShapedArray, abstract_token, memory_kind, physical_aval, scalar_aval
+from ..types.dim_equations import Solution, solve
+from ..types.mesh import AbstractMesh, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, of_mesh
-from .attributes import attr, location, module_context, tensor_type
-from .builder import Block, Builder, lower_equations
+from ..types.symbolic import symbols
+from .attributes import attr, location, module_context, quoted_name, tensor_type
+from .builder import PLATFORM_INDEX, Block, Builder, lower_equations
+from .devices import incompatible
+from .dims import Sizes, emit_solution, unknown_variable
+from .manual import ManualAxes
+from .spreading import named
 
-__all__ = ["Interface", "ModuleContext", "lower_program"]
+__all__ = ["Interface", "ModuleContext", "concrete", "lower_part", "lower_program"]
+
+
+# The function of an export that has the values of dimensions, which main computes.
+_WRAPPED = "_wrapped_olympus_export_main"
+# Platforms where a result may take over the buffer of an argument.
+_DONATING = frozenset(("cpu", "gpu", "rocm", "tpu", "neuron"))
 
 
 class Interface(NamedTuple):
@@ -30,7 +44,12 @@ class Interface(NamedTuple):
     meshes: tuple[Mesh, ...]
     memories: tuple[str | None, ...]    # of results
     host_callbacks: tuple[lib.HostFunction, ...]
-    all_reused: bool                    # whether each donated buffer is taken over by a result
+    out_shardings: tuple[NamedSharding | None, ...] = ()    # that are demanded
+
+    def over(self, devices: tuple[Any, ...]) -> Interface:
+        """With meshes of these devices, of a program that was lowered without."""
+        return self._replace(meshes=tuple([mesh_of(m, devices) for m in self.meshes]),
+                             out_shardings=concrete(self.out_shardings, devices))
 
     def place(self, placement: Any) -> Any:
         """Where the program runs, given where its arguments are."""
@@ -38,10 +57,13 @@ class Interface(NamedTuple):
         if not self.devices or (committed and devices == self.devices):
             return placement
         if committed and set(devices) != set(self.devices):
-            raise ValueError(f"jit: an argument of {self.name} is committed to {devices}, and "
-                             f"shardings in the program name {self.devices}; one set of devices is "
-                             "required; move the argument with device_put.")
+            raise incompatible(f"an argument of {self.name}", devices,
+                               "sharding_constraint inside jit", self.devices)
         return placement._replace(devices=self.devices, committed=True)
+
+
+def concrete(shardings: Sequence[Any], devices: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([s and s.update(mesh=mesh_of(s.mesh, devices)) for s in shardings])
 
 
 class ModuleContext:
@@ -49,25 +71,46 @@ class ModuleContext:
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
                  "written", "depth", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls", "memories", "result_memories", "all_reused", "given")
+                 "host_calls", "result_memories", "given", "manual",
+                 "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
+                 "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
+                 "parts", "out_shardings", "platforms", "hints")
 
-    def __init__(self, platform: str, name: str) -> None:
+    def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
+                 ) -> None:
+        # Of several platforms None, but where an equation is lowered for each in turn.
         self.platform, self.name = platform, name
+        self.platforms: Sequence[str] = ()
+        self.rules = rules or {}    # lowering rules in place of primitives' own
+        self.imported: dict[Any, Any] = {}      # modules made before that this one has taken in
+        self.refined = False    # whether shapes are to be made static before it is compiled
+        self.dim_names: list[str] = []      # variables of symbolic dimensions
+        self.dim_aval = scalar_aval(int)    # of their values: one type, whatever a rule enables
         self.module: Any = None
         self.symbols: dict[str, int] = {"main": 0}
         self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr]] = {}
         self.host_callbacks: list[lib.HostFunction] = []
         self.written = 0    # bytes of the constants in the module
         self.host_calls: list[Any] = []     # operations that one device must make
-        self.memories: dict[Any, str] = {}      # values put into another memory than the devices'
-        self.result_memories: dict[str, list[str | None]] = {"main": []}    # by function
+        self.result_memories: list[str | None] = []     # None: the devices' own
+        self.constrained: dict[Any, NamedSharding] = {}     # values whose sharding is demanded
+        self.laid_out: dict[Any, str] = {}      # and those whose layout is
+        # What XLA's partitioner calls while it compiles, and what went wrong there.
+        self.inspected: list[tuple[Any, Callable[[Any], None], int]] = []
+        self.hooks: list[Any] = []
+        self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
+        self.groups: list[list[Any]] = []       # operations that say what is spread alike
+        self.hints: list[Any] = []      # operations that XLA takes of one device only
+        self.failures: list[Exception] = []
         self.depth = 0      # how many calls lead to what is emitted now
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
         self.meshes: dict[Mesh, str] = {}       # and the meshes, with the names in the module
         self.given: list[Mesh] = []     # meshes of arguments and demanded results
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
-        self.all_reused = True      # whether each donated buffer is taken over by a result
+        self.deviceless = False     # whether meshes may have no devices, since nothing is compiled
+        self.parts = 1      # how many devices such a mesh is of
+        self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
 
     def called_once(self, pr: Olympuspr) -> bool:
         """Whether one equation calls the program, as far as the present function sees."""
@@ -86,49 +129,103 @@ class ModuleContext:
     def use_devices(self, devices: tuple[Any, ...]) -> None:
         """Take note of the devices that a sharding names: all must name the same."""
         if self.devices and set(self.devices) != set(devices):
-            raise ValueError(f"jit: shardings in {self.name} name the devices {self.devices} and "
-                             f"{devices}; a program runs on one set of devices; use one mesh.")
+            raise incompatible(f"shardings in {self.name}", self.devices, "others", devices)
         self.devices = self.devices or devices
 
     def sharding_attrs(self, sharding: NamedSharding | None, aval: Any) -> dict[str, Any]:
         """What Shardy is told of a value that is spread so; nothing where there is one device."""
         if sharding is None:
             return {}
-        mesh: Any = sharding.mesh       # with devices: a program that runs is lowered
+        mesh = self.mesh_of(sharding.mesh)
         # The devices first: a mesh's ids are places among them. Both are noted even where one
         # device leaves nothing to say, because the program's results are named by its meshes.
-        self.use_devices(mesh.device_tuple)
-        symbol = self._mesh_symbol(mesh)
+        if isinstance(mesh, Mesh):
+            self.use_devices(mesh.device_tuple)
+        else:
+            self.parts = mesh.size
+        symbol = self.declare_mesh(mesh)
         if mesh.size == 1:
             return {}
-        ndim = physical_aval(aval).ndim
-        entries = [*sharding.spec] + [None] * (ndim - len(sharding.spec))
-        dims = ", ".join(map(_dimension, entries))
-        return {"sdy.sharding": attr(f"#sdy.sharding<@{symbol}, [{dims}]>")}
+        manual = () if self.manual is None else self.manual.names
+        cut = _cut(symbol, mesh, sharding.spec, physical_aval(aval).ndim, manual=manual)
+        return {"sdy.sharding": attr(f"#sdy.sharding{cut}")}
+
+    def mesh_of(self, mesh: Mesh | AbstractMesh) -> Any:
+        """A mesh with devices for one without: that of an argument, of a type, or around."""
+        if isinstance(mesh, Mesh):
+            return mesh
+        within = () if self.manual is None else (self.manual.mesh,)
+        known = [m for m in (*within, *self.given, *self.meshes, current_mesh()) if m is not None]
+        for found in known:
+            if found.shape_tuple == mesh.shape_tuple and (
+                    self.deviceless or isinstance(found, Mesh)):
+                return found
+        for found in known:     # the same devices, by other names
+            if isinstance(found, Mesh) and found.size == mesh.size:
+                return mesh_of(mesh, found.device_tuple)
+        if self.deviceless:
+            return mesh
+        raise ValueError(f"{self.name}: a part of the program is over {mesh}, and nothing names "
+                         "its devices; an argument on such a mesh is required, or that mesh around "
+                         "(olympus.set_mesh). Passing lowering_platforms to trace(…).lower is "
+                         "required to lower it without.")
+
+    def manual_over(self, mesh: Mesh, names: Sequence[Any]) -> ManualAxes:
+        """What is manual where `names` of a mesh become so."""
+        if self.manual is not None:
+            names = [*self.manual.names, *names]
+        self.use_devices(mesh.device_tuple)
+        self.declare_mesh(mesh)
+        place = {d: i for i, d in enumerate(self.devices)}
+        ids = np.array([place[d] for d in mesh.device_tuple], np.int64)
+        return ManualAxes(mesh, tuple([n for n in mesh.axis_names if n in names]),
+                          ids.reshape(mesh.axis_sizes))
+
+    def part_shardings(self, manual: ManualAxes, specs: Sequence[PartitionSpec],
+                       types: Sequence[Any]) -> Any:
+        """How the operands or results of a manual computation are made of parts.
+
+        Along axes that are not manual XLA may cut them further.
+        """
+        symbol = self.meshes[manual.mesh]
+        cuts = ", ".join([
+            _cut(symbol, manual.mesh, spec,
+                 kind.rank if isinstance(kind, mlir.ir.RankedTensorType) else 0,
+                 open=not manual.all_manual) for spec, kind in zip(specs, types, strict=True)])
+        return attr(f"#sdy.sharding_per_value<[{cuts}]>")
 
     def sharding_of(self, aval: Any) -> NamedSharding | None:
         """How a value is spread over devices, if its type says it."""
         if not (isinstance(aval, ShapedArray) and aval.explicit):
             return None
-        abstract = aval.sharding.mesh
-        for mesh in (*self.given, *self.meshes, current_mesh()):
-            if mesh is not None and mesh.shape_tuple == abstract.shape_tuple:
-                return of_mesh(aval.sharding, mesh)
-        raise ValueError(f"{self.name}: a value is of type {aval} over {abstract}, and nothing "
-                         "names its devices; an argument on such a mesh is required, or that mesh "
-                         "around (olympus.set_mesh).")
+        return of_mesh(aval.sharding, self.mesh_of(aval.sharding.mesh))
+
+    def alias_attrs(self, alias: int, laid_out: tuple[Any, Any], shardings: tuple[Any, Any],
+                    ndim: int) -> dict[str, Any]:
+        """What XLA is told of an argument whose buffer the result `alias` may take over.
+
+        `laid_out` and `shardings` are those of both.
+        """
+        several = len(self.devices) > 1 or self.parts > 1
+        if laid_out[0] != laid_out[1] or several and not _cut_alike(*shardings, ndim):
+            # Whether the parts of the result are as large, XLA will know.
+            return {"jax.buffer_donor": attr("true")}
+        return {"tf.aliasing_output": attr(f"{alias} : i32")}
 
     def type_attrs(self, aval: Any) -> dict[str, Any]:
         """What Shardy is told of a value by its type."""
         return self.sharding_attrs(self.sharding_of(aval), aval)
 
-    def _mesh_symbol(self, mesh: Mesh) -> str:
-        """The name under which the module declares a mesh."""
-        symbol = self.meshes.get(mesh)
+    def declare_mesh(self, mesh: Any) -> str:
+        """Have a mesh in the module; the name under which it is declared."""
+        symbol = self.meshes.get(mesh) or next(     # the types of axes are nothing to XLA
+            (symbol for known, symbol in self.meshes.items()
+             if known.shape_tuple == mesh.shape_tuple and _devices(known) == _devices(mesh)), None)
         if symbol is None:
-            axes = ", ".join(f"{_quoted(n)}={size}" for n, size in mesh.shape_tuple)
-            ids = ("" if mesh.device_tuple == self.devices else
-                   f", device_ids={[self.devices.index(d) for d in mesh.device_tuple]}")
+            axes = ", ".join(f"{quoted_name(n)}={size}" for n, size in mesh.shape_tuple)
+            devices = _devices(mesh)
+            ids = ("" if devices in (None, self.devices) else
+                   f", device_ids={[self.devices.index(d) for d in devices]}")
             symbol = self.meshes[mesh] = self._declare("mesh", f"#sdy.mesh<[{axes}]{ids}>")
         return symbol
 
@@ -141,7 +238,7 @@ class ModuleContext:
 
     def finish(self) -> None:
         """Say what is known at the end only: how many devices there are, what calls the host."""
-        for what, count in (("mhlo.num_partitions", len(self.devices) or 1),
+        for what, count in (("mhlo.num_partitions", len(self.devices) or self.parts),
                             ("mhlo.num_replicas", 1)):
             self.module.operation.attributes[what] = attr(f"{count} : i32")
         if self.host_calls and len(self.devices) > 1:
@@ -151,6 +248,33 @@ class ModuleContext:
                 values = ", ".join([f"<@{one}, []>"] * max(len(op.results), 1))
                 op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
                 self._copy_to_every_device(op, every)
+        foreign = self.hints
+        if len(self.devices) < 2:       # without Shardy, XLA does not know its operations
+            foreign = [op for group in self.groups for op in group]
+        for op in foreign:
+            op.erase()
+        for op, callback, ndim in self.inspected:
+            if len(self.devices) > 1:
+                key = lib.inspection_key(self.hook(self._inspector(callback, ndim)))
+                op.attributes["backend_config"] = mlir.ir.StringAttr.get(key)
+            else:
+                op.erase()
+
+    def hook(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """What XLA may call while it compiles the module; `call`'s exception is kept."""
+        def called(*args: Any) -> Any:
+            try:
+                return call(*args)
+            except Exception as error:
+                self.failures.append(error)
+                raise
+
+        self.hooks.append(called)
+        return called
+
+    def _inspector(self, callback: Callable[[Any], None], ndim: int) -> Callable[[Any], None]:
+        return lambda tiling: callback(named(self.given + [*self.meshes], self.devices, tiling,
+                                             ndim))
 
     def _copy_to_every_device(self, op: Any, mesh: str) -> None:
         """Else a result of the program may be whole on one device and undefined on the others."""
@@ -168,8 +292,8 @@ class ModuleContext:
     def interface(self) -> Interface:
         """What is known of the program besides its code, once it is lowered."""
         return Interface(self.name, self.devices, tuple(self.meshes),
-                         tuple(self.result_memories["main"]), tuple(self.host_callbacks),
-                         self.all_reused)
+                         tuple(self.result_memories), tuple(self.host_callbacks),
+                         tuple(self.out_shardings))
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""
@@ -180,7 +304,8 @@ class ModuleContext:
 
     def function(self, closed: ClosedOlympuspr, name: str) -> tuple[str, list[Any]]:
         """The private function of a program, emitted once: its symbol and its result types."""
-        key = (id(closed.olympuspr), tuple(map(id, closed.consts)))
+        manual = self.manual and (self.manual.mesh, self.manual.names)
+        key = (id(closed.olympuspr), tuple(map(id, closed.consts)), manual, self.platform)
         found = self.functions.get(key)
         if found is None:
             symbol = self.symbol(name)
@@ -193,15 +318,42 @@ class ModuleContext:
         return found[:2]
 
 
-def _quoted(name: Any) -> str:
-    return json.dumps(str(name))
+def _cut_alike(a: NamedSharding | None, b: NamedSharding | None, ndim: int) -> bool:
+    """Whether two shardings are known, and of equal parts."""
+    if a is None or b is None or PartitionSpec.UNCONSTRAINED in (*a.spec, *b.spec):
+        return False
+    return a == b or (isinstance(a.mesh, Mesh) and isinstance(b.mesh, Mesh)
+                      and a.is_equivalent_to(b, ndim))
+
+
+def _devices(mesh: Mesh | AbstractMesh) -> tuple[Any, ...] | None:
+    return mesh.device_tuple if isinstance(mesh, Mesh) else None
 
 
 def _dimension(entry: Any) -> str:
     """The axes of the mesh that cut one axis of an array; "?" leaves it to XLA."""
     if entry is PartitionSpec.UNCONSTRAINED:
         return "{?}"
-    return "{" + ", ".join(map(_quoted, axes_of(entry))) + "}"
+    return "{" + ", ".join(map(quoted_name, axes_of(entry))) + "}"
+
+
+def _cut(symbol: str, mesh: Mesh, spec: PartitionSpec, ndim: int, open: bool = False,
+         manual: Sequence[Any] = ()) -> str:
+    """How an array of `ndim` axes is cut along a mesh; `open`: XLA may cut it further.
+
+    Where it may cut an axis as it likes, it is not along explicit axes. Nothing is said of those
+    that are `manual`.
+    """
+    dims, more = [_dimension(e) for e in [*spec, *[None] * (ndim - len(spec))]], ""
+    # What explicit axes cut, too, Auto axes may cut further.
+    if open or (PartitionSpec.UNCONSTRAINED in spec and mesh.explicit_axes):
+        dims = [d if d == "{?}" else f"{d[:-1]}{', ' if len(d) > 2 else ''}?}}" for d in dims]
+    named = {n for e in spec for n in axes_of(e)} | spec.unreduced | {*manual}
+    closed = set(mesh.explicit_axes) - named if PartitionSpec.UNCONSTRAINED in spec else ()
+    for what, axes in (("replicated", closed), ("unreduced", spec.unreduced)):
+        listed = ", ".join([quoted_name(n) for n in mesh.axis_names if n in axes])
+        more += f", {what}={{{listed}}}" if listed else ""
+    return f"<@{symbol}, [{', '.join(dims)}]{more}>"
 
 
 def _storage(aval: Any) -> Any:
@@ -210,100 +362,230 @@ def _storage(aval: Any) -> Any:
 
 
 def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
-                  prefix: str) -> Any:
-    """Emit a program as a function of the module and return the `func.func`.
+                  prefix: str, solution: Solution | None = None, ordered: int = 0,
+                  wrapped: bool = False) -> tuple[Any, list[Any]]:
+    """Emit a program as a function of the module; return the `func.func` and what it returns.
 
-    Tokens enter and leave a public function as arrays without elements.
+    Tokens enter and leave a public function as arrays without elements, but for those of `ordered`
+    effects, which are its first arguments and results. It has the values of dimension variables by
+    the solution; a private one has them as arguments before those, as a public one that is
+    `wrapped`.
     """
     ir, func = mlir.ir, mlir.func
-    tokens = visibility == "public"
+    tokens, threads = visibility == "public", [tensor_type(abstract_token)] * ordered
     ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
     outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
+    # Of all dimensions' values, main is given the platform only.
+    dims = module.dim_names
+    if tokens and not wrapped:
+        dims = [n for n in dims if n == PLATFORM_INDEX]
+    ins = [tensor_type(module.dim_aval)] * len(dims) + threads + ins
     loc = location(prefix, None)
     with loc:
-        fn = func.FuncOp(symbol, ir.FunctionType.get(ins, outs),
+        fn = func.FuncOp(symbol, ir.FunctionType.get(ins, threads + outs),
                          ip=ir.InsertionPoint(module.module.body))
         fn.attributes["sym_visibility"] = ir.StringAttr.get(visibility)
-        names = closed.olympuspr.debug_info.arg_names
-        locs = [ir.Location.name(n, childLoc=loc) for n in names] if len(names) == len(ins) else \
+        names = (*dims, *closed.olympuspr.debug_info.arg_names)
+        locs = [ir.Location.name(n) for n in names] if len(names) == len(ins) else \
             [loc] * len(ins)
         block = fn.add_entry_block(locs)
     b = Builder(module, Block(ir.InsertionPoint(block)), prefix, loc)
-    args = list(block.arguments)
+    sizes, given_tokens, args = cut(list(block.arguments), len(dims), ordered)
+    if module.dim_names:
+        given = dict(zip(dims, sizes, strict=True))
+        b.block.sizes = (Sizes(given) if solution is None or wrapped else
+                         emit_solution(b, solution, args))
+        b.block.sizes.values.update(given)
     if tokens:
         args = [b.op("stablehlo.create_token", [], None, a) if a is abstract_token else x
                 for x, a in zip(args, closed.in_avals)]
+    if ordered:
+        b.join_tokens(given_tokens)
     results = lower_equations(b, closed, args)
     if tokens:
         results = [b.full(_storage(a), False) if a is abstract_token else x
                    for x, a in zip(results, closed.out_avals)]
-    module.result_memories[symbol] = [module.memories.get(x) for x in results]
-    ir.Operation.create("func.return", [], results, None, None, 0, loc, b.block.ip)
-    return fn
+    returned = [b.block.token] * ordered + results
+    ir.Operation.create("func.return", [], returned, None, None, 0, loc, b.block.ip)
+    return fn, results
+
+
+def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
+               solution: Solution | None, ordered: int | None) -> tuple[Any, Any, list[Any]]:
+    """Emit main, the function that it wraps, if there is one, and what the program returns.
+
+    That of an export wraps a program with dimensions, whose values it computes, or with tokens.
+    """
+    if ordered is None or (solution is None and not ordered):
+        main, results = emit_function(module, closed, "main", "public", prefix, solution)
+        return main, None, results
+    ir, loc, name = mlir.ir, location(prefix, None), module.symbol(_WRAPPED)
+    inner, results = emit_function(module, closed, name, "public", prefix, solution, ordered,
+                                   wrapped=True)
+    inner.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    kinds, count = list(inner.type.inputs), len(module.dim_names)
+    first = int(PLATFORM_INDEX in module.dim_names)     # it is given
+    with loc:
+        main = mlir.func.FuncOp("main", ir.FunctionType.get(
+            [*kinds[:first], *kinds[count:]], inner.type.results), ip=ir.InsertionPoint(inner))
+        main.attributes["sym_visibility"] = ir.StringAttr.get("public")
+        block = main.add_entry_block([loc] * len(main.type.inputs))
+    b = Builder(module, Block(ir.InsertionPoint(block)), "", loc)
+    index, tokens, args = cut(list(block.arguments), first, ordered)
+    values = {} if solution is None else emit_solution(b, solution, args).values
+    given = [*index, *[values[name] for name in module.dim_names[first:]], *tokens, *args]
+    callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
+    out = b.ops("func.call", given, callee, list(inner.type.results))
+    ir.Operation.create("func.return", [], list(out.results), None, None, 0, loc, b.block.ip)
+    return main, inner, results
+
+
+def _solution(module: ModuleContext, closed: ClosedOlympuspr, arg_names: Sequence[str]
+              ) -> Solution | None:
+    """How the sizes of arguments give the dimension variables; None where all sizes are numbers."""
+    if arg_names:
+        solution = solve([getattr(a, "shape", ()) for a in closed.in_avals], arg_names.__getitem__)
+        module.dim_names += sorted(solution.variables)
+        module.refined = True
+        return solution
+    strange = set().union(*[symbols(d) for a in closed.out_avals
+                            for d in getattr(a, "shape", ()) if type(d) is not int])
+    if strange:
+        raise unknown_variable(min(strange), None)
+    return None
+
+
+def _check_donation(name: str, donated: Sequence[bool], platforms: Sequence[str]) -> None:
+    if any(donated) and not {*platforms} <= _DONATING:
+        raise NotImplementedError(
+            f"lower: {name} donates arguments, and is lowered for {', '.join(platforms)}: In "
+            "multi-platform lowering either all or no lowering platforms should support donation; "
+            "leave donation out, or lower for each platform.")
+
+
+def _result_attrs(context: ModuleContext, results: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """What is said of each result (path, sharding, aval, layout)."""
+    ir, found = mlir.ir, []
+    for (path, sharding, aval, layout), kind in zip(results, context.result_memories, strict=True):
+        attributes = {}
+        if layout is not None:
+            attributes["mhlo.layout_mode"] = ir.StringAttr.get(layout)
+        if kind is not None:
+            attributes["mhlo.memory_kind"] = ir.StringAttr.get(kind)
+        if path:
+            attributes["olympus.result_info"] = ir.StringAttr.get(path)
+        found.append(ir.DictAttr.get(attributes | context.sharding_attrs(sharding, aval)))
+    return found
 
 
 def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                   donated: Sequence[bool] = (), aliases: Sequence[int | None] = (),
                   result_paths: Sequence[str] = (), devices: tuple[Any, ...] = (),
                   shardings: Sequence[Any] = (), out_shardings: Sequence[Any] = (),
-                  memories: Sequence[str | None] = ()) -> tuple[Any, ModuleContext]:
+                  memories: Sequence[str | None] = (),
+                  out_memories: Sequence[str | None] = (), layouts: Sequence[str | None] = (),
+                  out_layouts: Sequence[str | None] = (), mesh: Mesh | None = None,
+                  rules: dict[Any, Any] | None = None,
+                  arg_names: Sequence[str] = (), deviceless: bool = False,
+                  platforms: Sequence[str] = (), ordered: int | None = None
+                  ) -> tuple[Any, ModuleContext]:
     """The verified StableHLO module of a program, with the module's context.
 
     Args:
       closed: the program; its inputs are main's arguments.
       name: what the user's function is called.
       platform: "cpu", "gpu" or "tpu".
-      donated: per input, whether its buffer may be reused for any result.
+      donated: per input, whether its buffer may be reused for a result that XLA chooses.
       aliases: per input, the result that takes over its buffer, or None.
       result_paths: per output, where it is in the user's result ("result[0]['a']").
       devices: what the program runs on, if several devices.
       shardings, out_shardings: per input and output a NamedSharding, or None.
-      memories: per input the kind of memory, None for the devices' own. A result takes over a
-        buffer in its own kind of memory only.
+      memories: per input the kind of memory, None for the one that its type says. A result takes
+        over a buffer in its own kind of memory only.
+      out_memories: per output the kind of memory that is demanded, or None.
+      layouts, out_layouts: per input and output XLA's notation of a layout, or None for by rows.
+      mesh: the one around, on which what is made of nothing is.
+      rules: lowering rules by primitive, in place of its own.
+      arg_names: per input, what to call it where its sizes are wrong; only if one is symbolic.
+      deviceless: whether meshes that types name may have no devices.
+      platforms: several in place of one; the module's first argument is the number of the one that
+        it runs on.
+      ordered: of an export, the number of ordered effects for which main takes and gives a token,
+        at the front.
     """
     ir = mlir.ir
-    context = ModuleContext(platform, name)
-    context.all_reused = not any(d and a is None for d, a in zip(donated, aliases))
+    context = ModuleContext(None if platforms else platform, name, rules)
+    if platforms:
+        _check_donation(name, donated, platforms)
+        context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
+    context.deviceless = deviceless
     context.given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     with module_context():
         context.module = module = ir.Module.create()
-        module.operation.attributes["sym_name"] = ir.StringAttr.get(
-            "jit_" + name.replace("<", "_").replace(">", "_"))
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(name))
         context.devices = devices
-        # First of all: in which memory results are, which the attributes below ask for, is known
-        # once the equations are emitted. What depends on those attributes, too, `finish` does.
-        main = emit_function(context, closed, "main", "public", f"jit({name})/")
+        if mesh is not None:
+            context.given.append(mesh)
+            context.use_devices(mesh.device_tuple)
+            context.declare_mesh(mesh)      # results are named by it
+        context.result_memories = [given or memory_kind(a) for given, a in zip(
+            out_memories or [None] * len(closed.out_avals), closed.out_avals, strict=True)]
+        # What depends on the attributes below, too, `finish` does.
+        solution = _solution(context, closed, arg_names)
+        main, inner, results = _emit_main(context, closed, f"jit({name})/", solution, ordered)
+        ordered = ordered or 0
         demanded = out_shardings or [None] * len(closed.out_avals)
-        demanded = [s or context.sharding_of(a)
-                    for s, a in zip(demanded, closed.out_avals, strict=True)]
+        # Shardy forgets a constraint over another mesh than the arguments' when it is a result's.
+        demanded = [s or context.sharding_of(a) or context.constrained.get(x)
+                    for s, a, x in zip(demanded, closed.out_avals, results, strict=True)]
         context.chosen_outputs = [s is None for s in demanded]
-        arg_attrs = []
+        context.out_shardings = [s or context.constrained.get(x) for s, x in zip(
+            out_shardings or [None] * len(results), results, strict=True)]
+        laid_out = [given or context.laid_out.get(x) for given, x in zip(
+            out_layouts or [None] * len(results), results, strict=True)]
+        of_tokens = [attr("{olympus.token = true}")] * ordered
+        of_dims = [attr(f'{{olympus.global_constant = "{n}"}}') for n in context.dim_names]
+        arg_attrs = of_dims[:bool(platforms)] + of_tokens
         for i in range(len(closed.in_avals)):
             attributes = {}
-            given = memories[i] if memories else None
-            alias = aliases[i] if aliases else None
+            named = memory_kind(closed.in_avals[i])
+            given = (memories[i] if memories else None) or named
+            alias, layout = aliases[i] if aliases else None, layouts[i] if layouts else None
+            if named is not None:
+                attributes["mhlo.memory_kind"] = ir.StringAttr.get(named)
+            if layout is not None:
+                attributes["mhlo.layout_mode"] = ir.StringAttr.get(layout)
+            spread = shardings[i] if shardings else None
+            if deviceless:
+                spread = spread or context.sharding_of(closed.in_avals[i])
             if alias is not None:
-                if given == context.result_memories["main"][alias]:
-                    attributes["tf.aliasing_output"] = attr(f"{alias} : i32")
-                else:
-                    context.all_reused = False
+                if given == context.result_memories[alias]:
+                    attributes |= context.alias_attrs(
+                        ordered + alias, (layout, laid_out[alias]), (spread, demanded[alias]),
+                        closed.in_avals[i].ndim)
             elif donated and donated[i] and given is None:
                 attributes["jax.buffer_donor"] = attr("true")
-            if shardings:
-                attributes |= context.sharding_attrs(shardings[i], closed.in_avals[i])
+            attributes |= context.sharding_attrs(spread, closed.in_avals[i])
             arg_attrs.append(ir.DictAttr.get(attributes))
         main.arg_attrs = ir.ArrayAttr.get(arg_attrs)
-        result_attrs = []
-        for path, s, aval, kind in zip(list(result_paths) or [""] * len(closed.out_avals),
-                                       demanded, closed.out_avals,
-                                       context.result_memories["main"], strict=True):
-            attributes = {}
-            if kind is not None:
-                attributes["mhlo.memory_kind"] = ir.StringAttr.get(kind)
-            if path:
-                attributes["olympus.result_info"] = ir.StringAttr.get(path)
-            result_attrs.append(ir.DictAttr.get(attributes | context.sharding_attrs(s, aval)))
-        main.result_attrs = ir.ArrayAttr.get(result_attrs)
+        paths = list(result_paths) or [""] * len(closed.out_avals)
+        main.result_attrs = ir.ArrayAttr.get([*of_tokens, *_result_attrs(
+            context, zip(paths, demanded, closed.out_avals, laid_out, strict=True))])
+        if inner is not None:
+            inner.arg_attrs = ir.ArrayAttr.get([*of_dims, *arg_attrs[bool(platforms):]])
+            inner.result_attrs = main.result_attrs
         context.finish()
         module.operation.verify()
     return module, context
+
+
+def lower_part(closed: ClosedOlympuspr, name: str, platform: str, mesh: Mesh,
+               devices: tuple[Any, ...]) -> bytes:
+    """The bytecode of the program of one device, along all axes of a mesh of these devices."""
+    context = ModuleContext(platform, name)
+    with module_context():
+        context.module = mlir.ir.Module.create()
+        context.devices = devices
+        context.manual = context.manual_over(mesh, mesh.axis_names)
+        emit_function(context, closed, "main", "public", f"{name}/")
+        return mlir.bytecode(context.module)

@@ -36,8 +36,8 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any]
       outs: its results.
     """
     kinds = [(test, what, f"{option.name.removeprefix('olympus_')} is on")
-             for option, test, what in ((debug_nans, np.isnan, "a NaN"),
-                                        (debug_infs, np.isinf, "an infinity")) if option.value]
+             for option, test, what in ((debug_nans, np.isnan, "nan"),
+                                        (debug_infs, np.isinf, "inf")) if option.value]
     for test, what, why in kinds:
         wrong = [x for x in outs if _has(test, x)]
         if not wrong:
@@ -49,10 +49,11 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Any]
             if found is not None:
                 prim, aval, where = found
                 raise FloatingPointError(
-                    f"{name}: the result {aval} of {prim} at {source.summarize(where)} has {what}, "
-                    f"and {why}; look at the operands at that line.")
-        raise FloatingPointError(f"{name}: the result {wrong[0].aval} has {what}, and {why}; look "
-                                 "at the operands at this line.")
+                    f"{name}: invalid value ({what}) encountered in {prim}: the result {aval} of "
+                    f"{prim} at {source.summarize(where)}, and {why}; look at the operands there.")
+        raise FloatingPointError(
+            f"{name}: invalid value ({what}) encountered in {name}: the result {wrong[0].aval}, "
+            f"and {why}; look at the operands at this line.")
 
 
 def _has(test: Any, x: Any) -> bool:

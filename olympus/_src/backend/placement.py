@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import lib
 from ..types.avals import ShapeDtypeStruct
-from ..types.sharding import NamedSharding, device_tuple
+from ..types.mesh import AbstractMesh, mesh_around, mesh_of
+from ..types.sharding import NamedSharding, demanded_memory, device_tuple
 from . import devices
-from .array import stored
+from .array import layout_of, stored
 from .compile import Placement
 
-__all__ = ["memory_of", "placement_of", "sharding_of"]
+__all__ = ["is_abstract", "layouts_of", "memory_of", "placement_of", "sharding_of"]
 
 ArrayImpl = lib.ArrayImpl
 
@@ -25,34 +26,80 @@ def sharding_of(x: Any) -> Any:
     return x.sharding if type(x) is ShapeDtypeStruct else None
 
 
+def is_abstract(sharding: Any) -> bool:
+    """Whether a sharding says where in a mesh an argument is, and not on which devices."""
+    return type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh)
+
+
 def memory_of(x: Any) -> str | None:
     """The kind of memory that an argument is in, None for its device's own."""
     x = stored(x)
-    sharding = x.sharding if type(x) in (ArrayImpl, ShapeDtypeStruct) else None
-    if sharding is None or sharding._memory_kind == sharding.default_memory_kind:
-        return None
-    return sharding._memory_kind
+    return demanded_memory(x.sharding if type(x) is ArrayImpl else sharding_of(x))
 
 
-def placement_of(shardings: Sequence[Any], default: Any = None) -> Placement:
-    """Where a program runs whose arguments must stay where these shardings say."""
+def layouts_of(args: Sequence[Any]) -> tuple[str | None, ...]:
+    """How the arguments of a program lie in memory; empty where all lie by rows."""
+    found = tuple(map(layout_of, args))
+    return found if any(found) else ()
+
+
+def placement_of(shardings: Sequence[Any], default: Any = None,
+                 named: Callable[[int], str] | None = None) -> Placement:
+    """Where a program runs whose arguments must stay where these shardings say.
+
+    Those that say nothing are on the mesh around. `named` says what to call an argument.
+    """
+    mesh = mesh_around()
     # Arguments that may go anywhere (None) have no say. Identity first: tuples of devices are long,
     # and mostly one object.
     found: tuple[Any, ...] = ()
     for s in shardings:
-        if s is not None:
+        if s is not None and not is_abstract(s):
             where = (s._device,) if type(s) is lib.SingleDeviceSharding else device_tuple(s)
             if found and found is not where and set(found) != set(where):
-                raise ValueError(
-                    f"jit: arguments are committed to {_places(found)} and {_places(where)}; one "
-                    "set of devices is required; move them with device_put.")
+                raise _apart(shardings, named, found, where)
             found = found or where
+    if not found and default is not None:
+        return Placement((default,), True)
+    if mesh is not None:
+        if found and set(found) != set(mesh.device_tuple):
+            raise devices.incompatible(_first_at(shardings, found, named), found,
+                                       f"the mesh around, {mesh},", mesh.device_tuple)
+        found = found or mesh.device_tuple
     if not found:
-        committed = default is not None
-        return Placement((default if committed else devices.default_device(),), committed)
-    meshes = tuple([s if type(s) is NamedSharding and s.mesh.device_tuple == found else None
+        abstract = tuple([s if is_abstract(s) else None for s in shardings])
+        return Placement((devices.default_device(),), False, abstract if any(abstract) else ())
+    meshes = tuple([_over(s, found, shardings) if type(s) is NamedSharding else None
                     for s in shardings])
-    return Placement(found, True, meshes if any(meshes) else ())
+    return Placement(found, True, meshes if any(meshes) else (), mesh=mesh)
+
+
+def _first_at(shardings: Sequence[Any], where: tuple[Any, ...], named: Any) -> str:
+    """The first argument that is on these devices, for messages."""
+    i = next(i for i, s in enumerate(shardings) if s is not None and not is_abstract(s)
+             and s.device_set == set(where))
+    return f"argument {i} of the computation" if named is None else named(i)
+
+
+def _apart(shardings: Sequence[Any], named: Any, here: tuple[Any, ...], there: tuple[Any, ...]
+           ) -> ValueError:
+    """What to raise where arguments are on different devices."""
+    return devices.incompatible(_first_at(shardings, here, named), here,
+                                _first_at(shardings, there, named), there)
+
+
+def _over(sharding: NamedSharding, where: tuple[Any, ...], others: Sequence[Any]) -> Any:
+    """A sharding over a mesh of these devices; None for one over other devices."""
+    if not is_abstract(sharding):
+        return sharding if sharding.mesh.device_tuple == where else None
+    abstract = sharding.mesh
+    if abstract.size != len(where):
+        raise ValueError(f"jit: AbstractMesh size: {abstract.size} does not match the device "
+                         f"assignment size: {len(where)}: an argument of {sharding}, and others "
+                         f"on {_places(where)} given; one mesh is required.")
+    around = [s.mesh for s in others if type(s) is NamedSharding and not is_abstract(s)]
+    mesh = next((m for m in around if m.shape_tuple == abstract.shape_tuple), None)
+    return sharding.update(mesh=(mesh or mesh_of(abstract, where)).of_types(abstract.axis_types))
 
 
 def _places(where: tuple[Any, ...]) -> str:

@@ -21,9 +21,12 @@ from ..core.trace import typeof
 from ..types import dtypes
 from .attributes import constant_attr, element_type, tensor_type
 from .builder import Builder
+from .devices import PLATFORMS
+from .tokens import TokenSet
 
-__all__ = ["LoweringRule", "Value", "aval_to_ir_type", "aval_to_ir_types", "dense_int_array",
-           "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types", "flatten_ir_values",
+__all__ = ["LoweringRule", "TokenSet", "Value", "aval_to_ir_type", "aval_to_ir_types",
+           "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types",
+           "flatten_ir_values",
            "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "lower_fun",
            "make_ir_context", "module_to_bytecode", "module_to_string", "register_lowering",
            "token_type"]
@@ -34,7 +37,7 @@ LoweringRule = Callable[..., Any]
 _GPU = ("gpu", "cuda", "rocm")
 
 
-class _Rule:
+class Rule:
     """A registered rule in the form of a primitive's `lower`."""
 
     __slots__ = ("prim", "rule")
@@ -75,7 +78,11 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
     >>> print(olympus.jit(p.bind)(2.5))
     5.0
     """
-    stored = _Rule(prim, rule)
+    if platform is not None and platform not in PLATFORMS:
+        raise NotImplementedError(
+            f"register_lowering: Registering an MLIR lowering rule for primitive {prim} for an "
+            f"unknown platform {platform}. Known platforms are: {', '.join(PLATFORMS)}.")
+    stored = Rule(prim, rule)
     if platform is None:
         prim.lower = stored
     else:

@@ -34,7 +34,8 @@ def _spec(mesh: Mesh, tiling: Any, ndim: int) -> PartitionSpec | None:
     A step along an axis of the mesh goes on by `weight` tiles along at most one axis of the array:
     by the product of the sizes of the axes of the mesh that come after it there.
     """
-    if tiling.is_replicated():
+    # Types say of what there are terms; within shard_map a part is whole.
+    if tiling.is_replicated() or tiling.is_unreduced() or tiling.is_manual():
         return PartitionSpec()
     # Each axis of the mesh is judged by one step along it from the first device. `expected` is the
     # tiling that these steps amount to; that it is the given one is then compared on all devices.
@@ -52,7 +53,7 @@ def _spec(mesh: Mesh, tiling: Any, ndim: int) -> PartitionSpec | None:
         for axis in cut:
             entries[axis].append((int(weights[axis]), name))
             expected[axis] += int(weights[axis]) * steps
-    if not np.array_equal(expected.reshape(ndim, -1), tiles):
+    if not np.array_equal(expected.reshape(tiles.shape), tiles):
         return None
     found = [entry_of([name for _, name in sorted(e, key=lambda pair: -pair[0])]) for e in entries]
     while found and found[-1] is None:
@@ -71,4 +72,4 @@ def _tiles(tiling: Any, ndim: int) -> np.ndarray:
     order = np.asarray(tiling.tile_assignment_devices())
     where = np.empty(len(order), int)
     where[order] = np.arange(len(order))
-    return np.array(np.unravel_index(where, dims)[:ndim]).reshape(ndim, -1)
+    return np.array(np.unravel_index(where, dims)[:ndim]).reshape(ndim, len(order))

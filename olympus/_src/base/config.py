@@ -24,8 +24,7 @@ _MATMUL_PRECISIONS = (
     "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
     "ANY_F8_ANY_F8_ANY_FAST_ACCUM", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16",
     "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "BF16_BF16_F32_X9",
-    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64",
-)  # fmt: skip
+    "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32", "F64_F64_F64")
 
 
 class _NoValue:
@@ -38,7 +37,7 @@ class _NoValue:
 
 
 _no_value = _NoValue()
-Value: TypeAlias = bool | int | str | Device | None
+Value: TypeAlias = bool | int | float | str | Device | None
 
 
 class Kind:
@@ -46,16 +45,9 @@ class Kind:
 
     __slots__ = ("accepts", "legal", "parse", "when_entered")
 
-    def __init__(
-        self,
-        legal: str,
-        accepts: Callable[[Any], bool],
-        parse: Callable[[str], Any],
-        when_entered: Any = _no_value,
-    ) -> None:
-        self.legal = legal
-        self.accepts = accepts
-        self.parse = parse
+    def __init__(self, legal: str, accepts: Callable[[Any], bool], parse: Callable[[str], Any],
+                 when_entered: Any = _no_value) -> None:
+        self.legal, self.accepts, self.parse = legal, accepts, parse
         self.when_entered = when_entered  # what `with option():` sets
 
 
@@ -67,6 +59,13 @@ def _parse_bool(text: str) -> bool | None:
 def _parse_int(text: str) -> int | None:
     try:
         return int(text)
+    except ValueError:
+        return None
+
+
+def _parse_float(text: str) -> float | None:
+    try:
+        return float(text)
     except ValueError:
         return None
 
@@ -89,6 +88,9 @@ def _optional(kind: Kind) -> Kind:
 
 _BOOL = Kind("True or False", lambda value: isinstance(value, bool), _parse_bool, when_entered=True)
 _INT = Kind("an int", _is_int, _parse_int)
+_FLOAT = Kind(
+    "a number", lambda value: _is_int(value) or isinstance(value, float), _parse_float
+)
 _STRING = Kind("a string", lambda value: isinstance(value, str), str)
 _ANY = Kind("anything", lambda _: True, str)
 _DEVICE = Kind(
@@ -122,13 +124,11 @@ class Option(lib.Config):
 
     __slots__ = ("default", "doc", "fixed", "kind", "name")
 
-    def __init__(
-        self, name: str, default: Any, kind: Kind, *, trace_key: bool, jit_key: bool, doc: str
-    ) -> None:
+    def __init__(self, name: str, default: Any, kind: Kind, *, trace_key: bool = False,
+                 jit_key: bool = False, doc: str) -> None:
         value = self._from_environment(name, default, kind)
-        super().__init__(
-            name, value, include_in_jit_key=jit_key, include_in_trace_context=trace_key
-        )
+        super().__init__(name, value, include_in_jit_key=jit_key or trace_key,
+                         include_in_trace_context=trace_key)
         self.name = name
         self.default = default
         self.kind = kind
@@ -169,13 +169,17 @@ class Option(lib.Config):
         return f"<option {self.name} = {self.value!r}>"
 
 
-class TransferGuard(Option):
-    """What is done with transfers in one direction: C++ looks it up in a state of its own."""
+class Guard(Option):
+    """What is done with transfers in one direction, or garbage: C++ looks it up in its own state.
+    """
 
     __slots__ = ()
 
     @property
-    def direction(self) -> str:
+    def field(self) -> str:
+        """The name of the guard in C++'s state."""
+        if self.name == "olympus_array_garbage_collection_guard":
+            return "garbage_collect_array"
         return self.name.removeprefix("olympus_transfer_guard_")
 
     def swap_local(self, value: Any) -> Any:
@@ -196,14 +200,14 @@ class TransferGuard(Option):
 
     def _tell(self, value: Any, *, everywhere: bool) -> None:
         level = value if isinstance(value, str) else None
-        lib.guard_transfers(self.direction, level, everywhere=everywhere)
+        lib.guard(self.field, level, everywhere=everywhere)
 
 
 class TransferGuards(Option):
     """The guards of all directions at once."""
 
     __slots__ = ("guards",)
-    guards: tuple[TransferGuard, ...]
+    guards: tuple[Guard, ...]
 
     def __call__(self, new_val: Value | _NoValue) -> Override:
         return super().__call__(new_val)
@@ -232,156 +236,202 @@ _options: dict[str, Option] = {}
 def _option(
     name: str, default: Any, kind: Kind, *, trace_key: bool = False, jit_key: bool = False,
     doc: str, option: type[Option] = Option,
-) -> Any:  # fmt: skip
+) -> Any:
     """Add a row to the table.
 
-    `trace_key`: traced programs depend on it. `jit_key`: compiled calls do, so that C++ looks them
-    up by it.
+    `trace_key`: traced programs depend on it, and with them compiled calls; `jit_key`: only those
+    do. C++ looks calls up by either.
     """
-    made = _options[name] = option(
-        name, default, kind, trace_key=trace_key, jit_key=jit_key, doc=doc
-    )
+    made = _options[name] = option(name, default, kind, trace_key=trace_key, jit_key=jit_key,
+                                   doc=doc)
     return made
 
 
 enable_x64 = _option(
-    "olympus_enable_x64", False, _BOOL, trace_key=True, jit_key=True,
+    "olympus_enable_x64", False, _BOOL, trace_key=True,
     doc="Use 64-bit types where they are asked for or are NumPy's default; otherwise narrow them "
-    "to 32 bits.",
-)  # fmt: skip
+    "to 32 bits.")
 jit_disabled = _option(
-    "olympus_disable_jit", False, _BOOL, trace_key=True, jit_key=True,
-    doc="Run jitted functions and control flow as plain Python, for debugging.",
-)  # fmt: skip
+    "olympus_disable_jit", False, _BOOL, trace_key=True,
+    doc="Run jitted functions and control flow as plain Python, for debugging.")
 debug_nans = _option(
-    "olympus_debug_nans", False, _BOOL, trace_key=True, jit_key=True,
-    doc="Raise FloatingPointError where an operation or a compiled call produces a NaN.",
-)  # fmt: skip
+    "olympus_debug_nans", False, _BOOL, trace_key=True,
+    doc="Raise FloatingPointError where an operation or a compiled call produces a NaN.")
 debug_infs = _option(
-    "olympus_debug_infs", False, _BOOL, trace_key=True, jit_key=True,
-    doc="Raise FloatingPointError where an operation or a compiled call produces an infinity.",
-)  # fmt: skip
+    "olympus_debug_infs", False, _BOOL, trace_key=True,
+    doc="Raise FloatingPointError where an operation or a compiled call produces an infinity.")
 debug_key_reuse = _option(
-    "olympus_debug_key_reuse", False, _BOOL, trace_key=True, jit_key=True,
-    doc="Raise KeyReuseError where a random key is used that something has used before.",
-)  # fmt: skip
+    "olympus_debug_key_reuse", False, _BOOL, trace_key=True,
+    doc="Raise KeyReuseError where a random key is used that something has used before.")
 enable_custom_prng = _option(
-    "olympus_enable_custom_prng", False, _BOOL, trace_key=True, jit_key=True,
-    doc="Let `random.PRNGKey` make typed keys, as `random.key` does.",
-)  # fmt: skip
+    "olympus_enable_custom_prng", False, _BOOL, trace_key=True,
+    doc="Let `random.PRNGKey` make typed keys, as `random.key` does.")
 legacy_prng_key = _option(
-    "olympus_legacy_prng_key", "allow", _choice("allow", "warn", "error"),
-    trace_key=True, jit_key=True,
+    "olympus_legacy_prng_key", "allow", _choice("allow", "warn", "error"), trace_key=True,
     doc="What functions of keys do with raw ones: take them, warn where a program is made of one, "
-    "or refuse.",
-)  # fmt: skip
+    "or refuse.")
 log_compiles = _option(
     "olympus_log_compiles", False, _BOOL,
     doc="Log, at level WARNING, each function that is traced, lowered or compiled, and how long "
-    "it took.",
-)  # fmt: skip
+    "it took.")
 explain_cache_misses = _option(
     "olympus_explain_cache_misses", False, _BOOL,
-    doc="Log, at level WARNING, why a jitted function had to be traced again.",
-)  # fmt: skip
+    doc="Log, at level WARNING, why a jitted function had to be traced again.")
 check_tracer_leaks = _option(
-    "olympus_check_tracer_leaks", False, _BOOL, trace_key=True, jit_key=True,
-    doc="Raise where a tracer is still referred to after its transformation has ended.",
-)  # fmt: skip
+    "olympus_check_tracer_leaks", False, _BOOL, trace_key=True,
+    doc="Raise where a tracer is still referred to after its transformation has ended.")
 enable_checks = _option(
-    "olympus_enable_checks", False, _BOOL, trace_key=True, jit_key=True,
-    doc="Type-check every program after it is made; slow, for developing Olympus.",
-)  # fmt: skip
+    "olympus_enable_checks", False, _BOOL, trace_key=True,
+    doc="Type-check every program after it is made; slow, for developing Olympus.")
 numpy_dtype_promotion = _option(
-    "olympus_numpy_dtype_promotion", "standard", _choice("standard", "strict"),
-    trace_key=True, jit_key=True,
+    "olympus_numpy_dtype_promotion", "standard", _choice("standard", "strict"), trace_key=True,
     doc="'standard' promotes operands of different dtypes; 'strict' refuses them, weakly typed "
-    "ones excepted.",
-)  # fmt: skip
+    "ones excepted.")
 numpy_rank_promotion = _option(
-    "olympus_numpy_rank_promotion", "allow", _choice("allow", "warn", "raise"),
-    trace_key=True, jit_key=True,
+    "olympus_numpy_rank_promotion", "allow", _choice("allow", "warn", "raise"), trace_key=True,
     doc="What numpy functions do with operands of different ranks: broadcast, broadcast and warn, "
-    "or refuse.",
-)  # fmt: skip
+    "or refuse.")
+auto_pcast = _option(
+    "olympus_auto_pcast", True, _BOOL, trace_key=True,
+    doc="Cast operands that vary along fewer axes of a mesh than others (`lax.pcast`); otherwise "
+    "refuse them.")
 default_matmul_precision = _option(
     "olympus_default_matmul_precision", None, _optional(_choice(*_MATMUL_PRECISIONS)),
-    trace_key=True, jit_key=True,
+    trace_key=True,
     doc="Precision of matrix products and convolutions that do not say theirs; None is the "
-    "platform's own.",
-)  # fmt: skip
+    "platform's own.")
 default_device = _option(
-    "olympus_default_device", None, _optional(_DEVICE), trace_key=True, jit_key=True,
+    "olympus_default_device", None, _optional(_DEVICE), trace_key=True,
     doc="Where uncommitted values are put and computed: a Device, a platform name, or None for "
-    "the first device.",
-)  # fmt: skip
+    "the first device.")
 platforms = _option(
     "olympus_platforms", None, _optional(_STRING),
     doc="Platforms to start, separated by commas, the first being the default; None for what is "
-    "found.",
-)  # fmt: skip
+    "found.")
 traceback_filtering = _option(
     "olympus_traceback_filtering", "auto",
     _choice("auto", "off", "remove_frames", "tracebackhide", "quiet_remove_frames"),
-    doc="How frames of Olympus itself are left out of the tracebacks that users see.",
-)  # fmt: skip
+    doc="How frames of Olympus itself are left out of the tracebacks that users see.")
 default_prng_impl = _option(
     "olympus_default_prng_impl", "threefry2x32", _choice(
         "threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg"),
-    trace_key=True, jit_key=True,
-    doc="The random generator that `random.key` and `random.PRNGKey` use unless told.",
-)  # fmt: skip
+    trace_key=True,
+    doc="The random generator that `random.key` and `random.PRNGKey` use unless told.")
 threefry_partitionable = _option(
-    "olympus_threefry_partitionable", True, _BOOL, trace_key=True, jit_key=True,
+    "olympus_threefry_partitionable", True, _BOOL, trace_key=True,
     doc="Generate Threefry bits so that each element depends on its own index only, hence can be "
-    "sharded.",
-)  # fmt: skip
+    "sharded.")
 softmax_custom_jvp = _option(
-    "olympus_softmax_custom_jvp", False, _BOOL, trace_key=True, jit_key=True,
-    doc="Differentiate `nn.softmax` by its own rule, which saves memory.",
-)  # fmt: skip
+    "olympus_softmax_custom_jvp", False, _BOOL, trace_key=True,
+    doc="Differentiate `nn.softmax` by its own rule, which saves memory.")
 no_tracing = _option(
     "olympus_no_tracing", False, _BOOL,
-    doc="Refuse to trace a jitted function, so that a call of a new type is an error.",
-)  # fmt: skip
+    doc="Refuse to trace a jitted function, so that a call of a new type is an error.")
 no_execution = _option(
     "olympus_no_execution", False, _BOOL, jit_key=True,
-    doc="Refuse to run compiled programs: tracing, lowering and compiling are what is left.",
-)  # fmt: skip
+    doc="Refuse to run compiled programs: tracing, lowering and compiling are what is left.")
+remove_size_one_mesh_axis_from_type = _option(
+    "olympus_remove_size_one_mesh_axis_from_type", False, _BOOL, trace_key=True,
+    doc="Leave axes of one device out of what types say of a mesh.")
+no_collectives = _option(
+    "olympus_no_collectives", False, _BOOL, trace_key=True,
+    doc="Refuse programs whose devices would communicate, when they are compiled.")
 random_seed_offset = _option(
-    "olympus_random_seed_offset", 0, _INT, trace_key=True, jit_key=True,
-    doc="Added to every integer seed that makes a random key.",
-)  # fmt: skip
+    "olympus_random_seed_offset", 0, _INT, trace_key=True,
+    doc="Added to every integer seed that makes a random key.")
 
 num_cpu_devices = _option(
     "olympus_num_cpu_devices", -1,
     Kind("-1 or a positive int", lambda value: _is_int(value) and (value == -1 or value > 0),
          _parse_int),
     doc="How many devices the CPU backend has; -1 is as XLA_FLAGS says, or one. Set it before the "
-    "backend starts.",
-)  # fmt: skip
+    "backend starts.")
+compilation_cache_dir = _option(
+    "olympus_compilation_cache_dir", None, _optional(_STRING),
+    doc="Directory in which compiled programs are kept for later processes; None for nowhere.")
+enable_compilation_cache = _option(
+    "olympus_enable_compilation_cache", True, _BOOL,
+    doc="Use the directory of compiled programs, if one is set.")
+persistent_cache_min_compile_time_secs = _option(
+    "olympus_persistent_cache_min_compile_time_secs", 1.0, _FLOAT,
+    doc="How long a program must have taken to compile to be kept on disk.")
+persistent_cache_min_entry_size_bytes = _option(
+    "olympus_persistent_cache_min_entry_size_bytes", 0, _INT,
+    doc="How large an entry on disk must be to be written; -1 and 0 are no limit.")
+compilation_cache_max_size = _option(
+    "olympus_compilation_cache_max_size", -1, _INT,
+    doc="Bytes that all entries on disk may take; what was used longest ago is deleted. -1 is no "
+    "limit, 0 turns the cache off.")
+compilation_cache_check_contents = _option(
+    "olympus_compilation_cache_check_contents", False, _BOOL,
+    doc="Compile what is found on disk all the same, once in a process, and compare.")
+compilation_cache_include_metadata_in_key = _option(
+    "olympus_compilation_cache_include_metadata_in_key", False, _BOOL,
+    doc="Tell programs on disk apart by source lines and scopes, too, which profiles show.")
+raise_persistent_cache_errors = _option(
+    "olympus_raise_persistent_cache_errors", False, _BOOL,
+    doc="Raise what goes wrong while programs are read from disk or written; otherwise warn.")
+export_calling_convention_version = _option(
+    "olympus_export_calling_convention_version", 10, _INT,
+    doc="How exported modules take their arguments; `olympus.export` says which versions there "
+    "are.")
+cpu_collectives_implementation = _option(
+    "olympus_cpu_collectives_implementation", "gloo", _optional(_choice("gloo", "mpi")),
+    doc="What CPU devices of several processes communicate by; None if they do not. Set it before "
+    "the backend starts.")
+cpu_enable_async_dispatch = _option(
+    "olympus_cpu_enable_async_dispatch", True, _BOOL,
+    doc="Let the CPU backend return from a call before its program has ended.")
+cpu_get_local_topology_timeout_minutes = _option(
+    "olympus_cpu_get_local_topology_timeout_minutes", 2, _INT,
+    doc="How long the processes of a job wait for what each one's CPU devices are.")
+cpu_get_global_topology_timeout_minutes = _option(
+    "olympus_cpu_get_global_topology_timeout_minutes", 5, _INT,
+    doc="How long the processes of a job wait for the CPU devices of all; more than for each one.")
+cuda_visible_devices = _option(
+    "olympus_cuda_visible_devices", "all", _STRING,
+    doc="Numbers of the GPUs that the backend has, separated by commas, or 'all'.")
+pjrt_client_create_options = _option(
+    "olympus_pjrt_client_create_options", None, _optional(_STRING),
+    doc="Options of a plugin's backend, as 'name:value;name:value'.")
+enable_recoverability = _option(
+    "olympus_enable_recoverability", False, _BOOL,
+    doc="Let the other processes of a job go on when one of them is lost.")
+enable_preemption_service = _option(
+    "olympus_enable_preemption_service", True, _BOOL,
+    doc="Take SIGTERM in a distributed job for the notice that it will be preempted; see "
+    "`experimental.multihost_utils.reached_preemption_sync_point`.")
+program_agreement_timeout_seconds = _option(
+    "olympus_program_agreement_timeout_seconds", 300, _INT,
+    doc="How long the processes of a job wait for each other before a program's first run, to see "
+    "that all run the same; 0 does not look.")
+check_proxy_envs = _option(
+    "olympus_check_proxy_envs", True, _BOOL,
+    doc="Warn in `distributed.initialize` of proxies in the environment, which may keep processes "
+    "from each other.")
 _LEVEL = _optional(_choice("allow", "log", "disallow", "log_explicit", "disallow_explicit"))
 transfer_guard_host_to_device = _option(
-    "olympus_transfer_guard_host_to_device", None, _LEVEL, option=TransferGuard,
+    "olympus_transfer_guard_host_to_device", None, _LEVEL, option=Guard,
     doc="What is done with transfers from host to device: 'log' and 'disallow' are for those that "
-    "`device_put` does not ask for, 'log_explicit' and 'disallow_explicit' for all.",
-)  # fmt: skip
+    "`device_put` does not ask for, 'log_explicit' and 'disallow_explicit' for all.")
 transfer_guard_device_to_device = _option(
-    "olympus_transfer_guard_device_to_device", None, _LEVEL, option=TransferGuard,
-    doc="What is done with transfers between devices; levels as from host to device.",
-)  # fmt: skip
+    "olympus_transfer_guard_device_to_device", None, _LEVEL, option=Guard,
+    doc="What is done with transfers between devices; levels as from host to device.")
 transfer_guard_device_to_host = _option(
-    "olympus_transfer_guard_device_to_host", None, _LEVEL, option=TransferGuard,
+    "olympus_transfer_guard_device_to_host", None, _LEVEL, option=Guard,
     doc="What is done with transfers to the host; `device_get` asks for them. On CPU, reading an "
-    "array is no transfer.",
-)  # fmt: skip
+    "array is no transfer.")
 transfer_guard = _option(
     "olympus_transfer_guard", None, _LEVEL, option=TransferGuards,
-    doc="What is done with transfers in every direction; levels as from host to device.",
-)  # fmt: skip
+    doc="What is done with transfers in every direction; levels as from host to device.")
 transfer_guard.guards = (transfer_guard_host_to_device, transfer_guard_device_to_device,
-                         transfer_guard_device_to_host)  # fmt: skip
-for _guard in (transfer_guard, *transfer_guard.guards):
+                         transfer_guard_device_to_host)
+array_garbage_collection_guard = _option(
+    "olympus_array_garbage_collection_guard", None, _optional(_choice("allow", "log", "fatal")),
+    option=Guard,
+    doc="What is done when an array is freed by the cyclic garbage collector, which holds device "
+    "memory longer than needed: 'log' writes an error, 'fatal' ends the process.")
+for _guard in (transfer_guard, *transfer_guard.guards, array_garbage_collection_guard):
     if _guard.value is not None:  # from the environment
         _guard.set_global(_guard.value)
 
@@ -404,8 +454,7 @@ class UserContext:
 
     def __init__(self, default_value: Any = None) -> None:
         name = f"olympus_user_context_{next(self._count)}"
-        self._option = Option(name, _hashable(default_value), _ANY, trace_key=True, jit_key=True,
-                              doc="")
+        self._option = Option(name, _hashable(default_value), _ANY, trace_key=True, doc="")
 
     @property
     def value(self) -> Any:
@@ -462,6 +511,12 @@ def disable_jit(disable: bool = True) -> Override:
 
 
 checking_leaks: Callable[[], Override] = functools.partial(check_tracer_leaks, True)
+
+
+def changed() -> dict[str, Any]:
+    """The options that are not as they are by default, with their values in this thread."""
+    values = {name: option.value for name, option in _options.items()}
+    return {name: v for name, v in values.items() if v != _options[name].default}
 
 
 class Configuration:

@@ -2,8 +2,7 @@
 
     Exception
      +- RuntimeError
-     |   +- OlympusRuntimeError            compiler and runtime (jaxlib's C++ class itself)
-     |       +- ResourceExhaustedError     an array or program larger than the memory
+     |   +- OlympusRuntimeError            compiler, runtime (jaxlib's C++ class itself), memory
      |       +- DonatedArgumentError       a donated or deleted array is used again
      +- TypeError
      |   +- OLYMPUSTypeError               a misuse of traced values
@@ -23,6 +22,8 @@
      |   +- IndexTypeError                 an index of no type that an index has
      +- ValueError, IndexError
      |   +- IndexValueError                index arrays that do not broadcast
+     +- ValueError, IndexError, KeyError
+     |   +- FormatError                    a format string has a field without an argument
      +- ValueError
      |   +- TypePromotionError             dtypes without an implicit promotion
      +- NotImplementedError
@@ -37,22 +38,15 @@ from typing import Any
 from .lib import XlaRuntimeError as OlympusRuntimeError
 
 __all__ = [
-    "ConcretizationTypeError", "DonatedArgumentError", "InconclusiveDimensionOperation",
+    "ConcretizationTypeError", "DonatedArgumentError", "FormatError",
+    "InconclusiveDimensionOperation",
     "IndexTypeError", "IndexValueError", "KeyReuseError", "LeakError",
     "NonConcreteBooleanIndexError", "OLYMPUSIndexError", "OLYMPUSTypeError",
     "OlympusIndexError", "OlympusRuntimeError", "OlympusTypeError", "OlympusprTypeError",
-    "ResourceExhaustedError", "RuleMissingError", "ShardingTypeError",
+    "RuleMissingError", "ShardingTypeError",
     "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
     "TypePromotionError", "UnexpectedTracerError",
 ]
-
-
-class ResourceExhaustedError(OlympusRuntimeError):
-    """An array or a program needs more memory than the device has.
-
-    Where a compiled call that C++ makes by itself finds so (one that has run before for such
-    arguments), the error is of the parent class, with RESOURCE_EXHAUSTED in its text.
-    """
 
 
 class DonatedArgumentError(OlympusRuntimeError):
@@ -120,6 +114,12 @@ class IndexTypeError(TypeError, IndexError):
 
 class IndexValueError(ValueError, IndexError):
     """Index arrays that do not broadcast: a ValueError, and an IndexError as NumPy's."""
+
+
+class FormatError(ValueError, IndexError, KeyError):
+    """A format string has a field without an argument; the errors that `str.format` raises."""
+
+    __str__ = Exception.__str__     # a KeyError would quote the text
 
 
 class KeyReuseError(OLYMPUSTypeError):

@@ -21,8 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from . import config
 
 __all__ = ["Location", "Source", "api_boundary", "filter_traceback", "format_source", "location",
-           "source_line", "summarize", "user_frame", "user_frames",
-           "written_at"]
+           "source_line", "summarize", "traced_function", "user_frame", "written_at"]
 
 Source = tuple[CodeType, int]
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -82,14 +81,27 @@ def user_frame() -> Source | None:
     return frame.f_code, frame.f_lasti
 
 
-def user_frames(depth: int) -> tuple[Source, ...]:
-    """Up to `depth` frames outside the package, innermost first."""
-    found: list[Source] = []
-    frame = _first_user_frame(sys._getframe(1))
-    while frame is not None and len(found) < depth:
-        found.append((frame.f_code, frame.f_lasti))
-        frame = _first_user_frame(frame.f_back)
-    return tuple(found)
+def traced_function(record: CodeType, trace: Any) -> tuple[CodeType, str] | None:
+    """The user's function that a trace is recording, and the verb that he called to have it traced.
+
+    `record` is the code of the function that records; it has the trace in its variable `trace`.
+    None where it is not on the stack, or the function recorded is ours. For messages: it is slow.
+    """
+    frame: Any = sys._getframe(1)
+    outermost, verb = None, ""
+    while frame is not None and not (
+            frame.f_code is record and frame.f_locals.get("trace") is trace):
+        if not is_internal(frame.f_code.co_filename):
+            outermost = frame.f_code
+        frame = frame.f_back
+    if frame is None or outermost is None:
+        return None
+    while (frame := frame.f_back) is not None and is_internal(frame.f_code.co_filename):
+        if frame.f_code.co_name == "trace_program":
+            return outermost, "jit"
+        if frame.f_code.co_filename != __file__:        # not a mere boundary
+            verb = frame.f_code.co_qualname.partition(".")[0]
+    return outermost, verb
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -131,15 +143,15 @@ def format_source(source: Source | None) -> str:
     if source is None:
         return "<unknown>"
     where = location(source)
-    return f"{_short_path(where.file)}:{where.line}:{where.column} ({where.function})"
+    return f"{short_path(where.file)}:{where.line}:{where.column} ({where.function})"
 
 
 def written_at(code: CodeType) -> str:
     """`path/file.py:12`: where a function is written."""
-    return f"{_short_path(code.co_filename)}:{code.co_firstlineno}"
+    return f"{short_path(code.co_filename)}:{code.co_firstlineno}"
 
 
-def _short_path(path: str) -> str:
+def short_path(path: str) -> str:
     try:
         below = os.path.abspath(path).startswith(os.getcwd() + os.sep)
     except OSError:  # the current folder is gone
@@ -164,19 +176,23 @@ def summarize(source: Source | None) -> str:
 # --- traceback filtering ----------------------------------------------------------------------
 
 _HIDE = "__tracebackhide__"
+_REMOVED = ("--------------------\nFor simplicity, Olympus has removed its internal frames from "
+            "the traceback of this exception. Set OLYMPUS_TRACEBACK_FILTERING=off to see them.")
 
 
 def filter_traceback(error: BaseException) -> None:
     """Take the package's frames out of the error's traceback, and of those it was raised from.
 
-    The exception object stays the same and gets no note. Does nothing where
-    `olympus_traceback_filtering` is 'off'; 'tracebackhide' marks the frames instead, for IPython
-    and pytest. Use as `except Exception as e: filter_traceback(e); raise`: it costs nothing until
-    something is raised.
+    The exception object stays the same; a note says so where `olympus_traceback_filtering` is
+    'quiet_remove_frames'. Does nothing where it is 'off'; 'tracebackhide' marks the frames instead,
+    for IPython and pytest. Use as `except Exception as e: filter_traceback(e); raise`: it costs
+    nothing until something is raised.
     """
     mode = config.traceback_filtering.value
     if mode == "off":
         return
+    if mode == "quiet_remove_frames" and _REMOVED not in getattr(error, "__notes__", ()):
+        error.add_note(_REMOVED)
     seen: set[int] = set()
     pending: list[BaseException | None] = [error]
     while pending:

@@ -8,12 +8,13 @@ alive for long.
 import functools
 import importlib
 import importlib.util
+import re
 import struct
 import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ A = TypeVar("A")
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_NOT_IN_NAMES = re.compile(r"[^\w.-]", re.ASCII)
 _pack_float = struct.Struct("<d").pack
 _pack_complex = struct.Struct("<dd").pack
 
@@ -54,26 +56,33 @@ class _LazyModule(types.ModuleType):
         return value
 
 
-def submodule(package: str, name: str) -> types.ModuleType:
-    """A package's public module, imported now; AttributeError for a name that is none.
-
-    For the `__getattr__` of a package (PEP 562): what is not used costs its import nothing.
-    """
-    path = f"{package}.{name}"
-    if name.startswith("_") or importlib.util.find_spec(path) is None:
-        raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name,
-                             obj=sys.modules[package])
-    return importlib.import_module(path)
-
-
 _pkgutil: Any = _LazyModule("pkgutil")
 
 
-def names_in(package: str) -> list[str]:
-    """What a package has, modules that are not imported yet among it: for its `__dir__`."""
+def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package whose public modules are imported when they are
+    first named (PEP 562): what is not used costs its import nothing.
+    """
     module = sys.modules[package]
-    public = (m.name for m in _pkgutil.iter_modules(module.__path__) if m.name[0] != "_")
-    return sorted({*vars(module), *public})
+
+    def getattr_(name: str) -> object:
+        path = f"{package}.{name}"
+        if name.startswith("_") or importlib.util.find_spec(path) is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name,
+                                 obj=module)
+        return importlib.import_module(path)
+
+    def dir_() -> list[str]:
+        public = (m.name for m in _pkgutil.iter_modules(module.__path__) if m.name[0] != "_")
+        return sorted({*vars(module), *public})
+
+    return getattr_, dir_
+
+
+def merged(which: Iterable[bool], chosen: Iterable[A], others: Iterable[A]) -> list[A]:
+    """What flags took apart: the next of `chosen` where the flag is true, of `others` elsewhere."""
+    yes, no = iter(chosen), iter(others)
+    return [next(yes if flag else no) for flag in which]
 
 
 def member(kind: Any, value: Any, what: str) -> Any:
@@ -84,6 +93,12 @@ def member(kind: Any, value: Any, what: str) -> Any:
         names = ", ".join(str(x) for x in kind)
         raise ValueError(f"{what}: {value!r} is not a valid {kind.__name__}; one of {names} is "
                          "required.") from None
+
+
+def clipped(value: Any, length: int = 60) -> str:
+    """The `repr` of a value for a message, cut short."""
+    text = repr(value)
+    return text if len(text) <= length else text[:length] + "…"
 
 
 def real_number(value: Any, what: str) -> float:
@@ -118,6 +133,15 @@ def name_of(fun: Any) -> str:
         return name_of(fun.func)
     name = getattr(fun, "__name__", None)
     return name if isinstance(name, str) and name else type(fun).__name__
+
+
+def module_name(name: str) -> str:
+    """What the module of a function of that name is called.
+
+    >>> module_name("f"), module_name("<lambda>")
+    ('jit_f', 'jit__lambda')
+    """
+    return _NOT_IN_NAMES.sub("_", f"jit({name})").rstrip("_")
 
 
 def wraps(fun: Callable[..., Any], attributes: bool = False) -> Callable[[Any], Any]:

@@ -15,13 +15,15 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from ..base import lib, source
 from ..base.util import Owned, name_of
 from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
-from ..core.trace import Tracer, typeof
+from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof
 from ..lax.convert import convert_element_type_p
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -118,8 +120,9 @@ def check_callable(what: str, **functions: Any) -> None:
     """TypeError unless every one is callable."""
     for name, fun in functions.items():
         if not callable(fun):
-            raise TypeError(f"{what}: {name} is {fun!r}; a callable is required; pass the function "
-                            "itself.")
+            plural = "s" if len(functions) > 1 else ""
+            raise TypeError(f"{what}: {name} is {fun!r}; pass the function itself. {what}: "
+                            f"{' and '.join(functions)} argument{plural} should be callable.")
 
 
 def flatten(what: str, tree: Any) -> tuple[list[Any], list[Any], Any]:
@@ -143,6 +146,9 @@ def cast(x: Any, aval: Any) -> Any:
     have = typeof(x)
     if have.dtype == aval.dtype and have.weak_type == aval.weak_type:
         return x
+    if type(x) in SCALAR_TYPES:
+        value = dtypes.converted(np.asarray(x), aval.dtype)
+        return literal(value[()], aval.dtype, aval.weak_type)
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type,
                                        sharding=None)
 
@@ -194,16 +200,45 @@ def structure_error(what: str, required: Any, found: Any, meaning: str) -> TypeE
 
 
 def aval_error(what: str, names: Sequence[str], required: Sequence[Any], found: Sequence[Any],
-               meaning: str) -> TypeError:
-    """The error for results whose types must agree and do not."""
+               meaning: str, sides: tuple[str, str] = ("", "")) -> TypeError:
+    """The error for results whose types must agree and do not.
+
+    `sides`: what may be cast to vary along more axes of a mesh, of the required and of the found
+    types, with a place for a name.
+    """
     places = "; ".join(
         f"{name} is {have}, required {want}"
         for name, want, have in zip(names, required, found, strict=True)
         if not same_type(want, have))
+    casts = _casts(names, required, found, sides)
+    if casts:
+        more = "".join([f"\n  * {text};" for text in casts]) if len(casts) > 1 else casts[0]
+        return TypeError(f"{what}: {meaning}: {places}. This might be fixed by"
+                         f"{':' if len(casts) > 1 else ' '}{more}")
     remedy = "convert with astype or make the shapes equal"
     if all(_same_array(*pair) for pair in zip(required, found, strict=True)):
-        remedy = "cast with lax.pcast(…, to='varying') what varies along fewer axes, or reshard"
+        remedy = ("move one with device_put" if any(
+            x.memory_space is not y.memory_space for x, y in zip(required, found, strict=True))
+                  else "use olympus.reshard, or make the first one with out_sharding"
+                  if all(x.vma == y.vma for x, y in zip(required, found, strict=True)) else
+                  "cast with lax.pcast(…, to='varying') what varies along fewer axes")
     return TypeError(f"{what}: {meaning}: {places}; {remedy}.")
+
+
+def _casts(names: Sequence[str], required: Sequence[Any], found: Sequence[Any],
+           sides: tuple[str, str]) -> list[str]:
+    """Calls of pcast that make the types agree, if all that differs is along what they vary."""
+    texts = []
+    for name, want, have in zip(names, required, found, strict=True):
+        if same_type(want, have):
+            continue
+        if not _same_array(want, have) or want.vma == have.vma or not sides[0]:
+            return []
+        for side, axes in zip(sides, (have.vma - want.vma, want.vma - have.vma), strict=True):
+            if side and axes:
+                texts.append(f"applying `olympus.lax.pcast(..., {tuple(sorted(axes, key=str))}, "
+                             f"to='varying')` to {side.format(name.removeprefix('the '))}")
+    return texts
 
 
 def same_type(x: Any, y: Any) -> bool:
@@ -265,10 +300,13 @@ def _changed(what: str, fun: Callable[..., Any], tree: Any, found_tree: Any, ava
     if tree != found_tree:
         return structure_error(
             what, tree, found_tree,
-            f"the {noun} that {name} returns differs in structure from its input")
+            f"{what} body function carry input and carry output must have the same pytree "
+            f"structure, but they differ: the {noun} that {name} returns differs from its input")
     names = leaf_names(tree, "carry" if noun == "carry" else "the value")
     return aval_error(what, names, avals, found,
-                      f"the {noun} that {name} returns differs in type from its input")
+                      f"{what} body function carry input and carry output must have equal types, "
+                      f"but they differ: the {noun} that {name} returns differs from its input",
+                      ("the initial {}", ""))
 
 
 def described(fun: Callable[..., Any]) -> str:

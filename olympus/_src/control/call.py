@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.util import merged
 from ..core import reuse
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.primitive import Axis, Higher, Linear, Zero, spread_tangents
 from ..core.trace import ctx
 from ..interpreters.batching import batch_program
 from ..interpreters.dce import dce_closed
@@ -54,9 +55,7 @@ class Call(Higher):
         given = [t for t in tangents if type(t) is not Zero]
         out = self.bind(*primals, *given, olympuspr=body, **params)
         n = len(olympuspr.out_avals)
-        rest = iter(out[n:])
-        return out[:n], [next(rest) if nz else Zero(a.to_tangent_aval())
-                         for nz, a in zip(nonzero_out, olympuspr.out_avals, strict=True)]
+        return out[:n], spread_tangents(olympuspr.out_avals, nonzero_out, out[n:])
 
     def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
                   olympuspr: ClosedOlympuspr, **params: Any) -> Any:
@@ -72,9 +71,7 @@ class Call(Higher):
         split, nonzero_out = linearize_program(olympuspr, nonzero)
         outs = _apply_split(self, tape, split, primals, active, params)
         count = len(nonzero_out)
-        rest = iter(outs[count:])
-        return outs[:count], [next(rest) if nz else Zero(v.aval.to_tangent_aval())
-                              for nz, v in zip(nonzero_out, olympuspr.outvars, strict=True)]
+        return outs[:count], spread_tangents(olympuspr.out_avals, nonzero_out, outs[count:])
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
@@ -123,9 +120,7 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
 
         def body(staging: Any, tape: Any, primals: list, given: list) -> list[Any]:
             nonlocal nonzero_out
-            rest = iter(given)
-            tangents = [next(rest) if nz else Zero(a.to_tangent_aval())
-                        for nz, a in zip(nonzero, avals, strict=True)]
+            tangents = spread_tangents(avals, nonzero, given)
             outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
             nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
             return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
@@ -154,8 +149,7 @@ def _apply_split(prim: Call, tape: Any, split: Split, known: Sequence[Any],
     if any(split.unknown_out):
         unknown_outs = tape.record(prim, [*residuals, *unknown],
                                    {**params, "olympuspr": split.unknown})
-    known_it, unknown_it = iter(known_outs[:num_outs]), iter(unknown_outs)
-    return [next(unknown_it) if u else next(known_it) for u in split.unknown_out]
+    return merged(split.unknown_out, unknown_outs, known_outs[:num_outs])
 
 
 call_p = Call("jit")
@@ -168,12 +162,8 @@ class Defined(Higher, abstract=True):
     cells = staticmethod(reuse.body)
     called = True
 
-    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, **params: Any) -> list[Any]:
-        return olympuspr.out_avals
-
-    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return of_body(params["olympuspr"])
-
+    infer = Call.infer
+    effects = Call.effects
     step_through = Call.step_through
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..base.config import debug_key_reuse, jit_disabled
+from ..base.source import api_boundary
 from ..base.typing import ArrayLike, PyTree, R
+from ..base.util import merged
 from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
-from ..core.primitive import Axis, Higher, Linear, Zero, program_uses_axis
+from ..core.primitive import Axis, Higher, Linear, Zero, program_uses_axis, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
@@ -29,6 +31,7 @@ from ..lax.comparison import clamp, eq, ne, select_n
 from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim, zeros_of
+from ..lax.sharding import as_typed
 from ..lax.slicing import dynamic_index_in_dim
 from ..types import dtypes
 from ..types.avals import has_tangent
@@ -74,12 +77,13 @@ class Cond(Higher):
               ) -> list[Any]:
         types = [b.type(a) for a in b.avals_out]
 
-        def emit(body: ClosedOlympuspr) -> list[Any]:
+        def emit(i: int, body: ClosedOlympuspr) -> list[Any]:
             if sum(body is other for other in branches) > 1:    # nested, written out, it is 2^n
                 return b.call(body, args, "branch")
-            return b.call_inline(body, args)
+            return b.call_inline(body, args, f"cond/branch_{i}_fun")
 
-        return b.case(index, [functools.partial(emit, body) for body in branches], types)
+        return b.case(index, [functools.partial(emit, *pair) for pair in enumerate(branches)],
+                      types)
 
     def step_through(self, run: Callable[..., list[Any]], index: Any, *args: Any,
                      branches: Sequence[ClosedOlympuspr]) -> None:
@@ -96,9 +100,7 @@ class Cond(Higher):
         out = self.bind(*primals, *[t for t in tangents[1:] if type(t) is not Zero],
                         branches=bodies)
         n = len(flags)
-        rest = iter(out[n:])
-        return out[:n], [next(rest) if nz else Zero(typeof(x).to_tangent_aval())
-                         for x, nz in zip(out[:n], flags, strict=True)]
+        return out[:n], spread_tangents(map(typeof, out[:n]), flags, out[n:])
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      branches: Sequence[ClosedOlympuspr]) -> list[Any]:
@@ -127,8 +129,7 @@ class Cond(Higher):
                 self, [index, *out[num_known:], *[known[k] for k in passed],
                        *[a for a, u in zip(args[1:], uk, strict=True) if u]],
                 {"branches": unknown_bodies})
-        known_it, unknown_it = iter(out[:num_known]), iter(found)
-        return [next(unknown_it) if u else next(known_it) for u in flags]
+        return merged(flags, found, out[:num_known])
 
     def transpose(self, cts: Sequence[Any], index: Any, *args: Any,
                   branches: Sequence[ClosedOlympuspr]) -> list[Any]:
@@ -252,13 +253,16 @@ def _has_tangent(x: Any) -> bool:
 
 def put_one(here: Any, one: Any, x: Any, dim: int) -> Any:
     """`x` with slice `one` in the place of those that are not `here`; no derivative goes there."""
-    shape = typeof(x).shape
+    aval = typeof(x)
+    shape, whole = aval.shape, x
+    if aval.tagged and aval.explicit and aval.sharding.spec[dim] is not None:
+        whole = as_typed(x, aval.without_axis(dim).with_axis(dim, shape[dim]))
     # What is computed from the stand-in is thrown away; cotangents of it (NaN, say) must not reach
     # the element that it is a copy of.
-    stand_in = stop_gradient(dynamic_index_in_dim(x, one, dim, keepdims=False))
+    stand_in = stop_gradient(dynamic_index_in_dim(whole, one, dim, keepdims=False))
     others = [i for i in range(len(shape)) if i != dim]
-    return select_n(broadcast_in_dim(here, shape, (dim,)),
-                    broadcast_in_dim(stand_in, shape, others), x)
+    return select_n(as_typed(broadcast_in_dim(here, shape, (dim,)), aval),
+                    as_typed(broadcast_in_dim(stand_in, shape, others), aval), x)
 
 
 def _once_each(fun: Callable[[Any], Any], items: Sequence[Any]) -> tuple[Any, ...]:
@@ -358,6 +362,7 @@ def _own_keys(args: Sequence[Any], branch: ClosedOlympuspr, branches: Sequence[C
     return args
 
 
+@api_boundary
 def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R],
          *operands: PyTree, operand: PyTree = _unset) -> R:
     """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
@@ -382,15 +387,17 @@ def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R
         # The older spelling: cond(pred, true_operand, true_fun, false_operand, false_fun).
         on_true, on_false = false_fun, operands[1]
         return cond(pred, lambda x, _: on_true(x), lambda _, y: on_false(y), true_fun, operands[0])
-    check_callable("cond", true_fun=true_fun, false_fun=false_fun)
+    check_callable("lax.cond", true_fun=true_fun, false_fun=false_fun)
     operands = _operands("cond", operands, operand)
-    aval = typeof(pred)
+    aval = _scalar("cond: Pred type must be either boolean or number" if callable(pred) else
+                   "cond: Pred must be a scalar", pred, f" of type {type(pred)}")
     if aval.shape != ():
-        raise TypeError(f"cond: pred is {aval}; a scalar is required; use olympus.numpy.where to "
-                        "choose by element.")
+        raise TypeError(f"cond: Pred must be a scalar, got {pred!s:.60} of shape {aval.shape}; use "
+                        "olympus.numpy.where to choose by element.")
     kind = dtypes.scalar_kind(aval.dtype)
     if kind not in "biuf":
-        raise TypeError(f"cond: pred is {aval}; a boolean or a real number is required.")
+        raise TypeError(f"cond: Pred type must be either boolean or number, got {aval}; a boolean "
+                        "or a real number is required.")
     if jit_disabled.value and not isinstance(pred, Tracer):
         return true_fun(*operands) if bool(pred) else false_fun(*operands)
     if kind != "b":
@@ -398,6 +405,7 @@ def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R
     return _branch("cond", convert_element_type(pred, INT32), (false_fun, true_fun), operands)
 
 
+@api_boundary
 def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: PyTree,
            operand: PyTree = _unset) -> R:
     """`branches[index](*operands)`, the index clamped into range; only one of them runs.
@@ -416,16 +424,23 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
     15.0
     """
     if not hasattr(branches, "__iter__"):
-        raise TypeError(f"switch: branches is {branches!r}; a list or tuple of functions is "
-                        "required.")
+        raise TypeError("lax.switch: branches argument should be a sequence of callables; "
+                        f"{branches!r} given.")
     branches = tuple(branches)
-    check_callable("switch", **{f"branches[{i}]": f for i, f in enumerate(branches)})
+    for i, branch in enumerate(branches):
+        if not callable(branch):
+            raise TypeError("lax.switch: branches argument should be a sequence of callables; "
+                            f"branches[{i}] is {branch!r}.")
     operands = _operands("switch", operands, operand)
-    aval = typeof(index)
-    if aval.shape != () or dtypes.scalar_kind(aval.dtype) not in "iu":
-        raise TypeError(f"switch: index is {aval}; an integer scalar is required.")
+    aval = _scalar("switch: Index type must be an integer", index)
+    if aval.shape != ():
+        raise TypeError(f"switch: Branch index must be scalar, got {index!s:.60} of shape "
+                        f"{aval.shape}.")
+    if dtypes.scalar_kind(aval.dtype) not in "iu":
+        raise TypeError(f"switch: Index type must be an integer, got {index!r:.60} as "
+                        f"{aval.dtype}.")
     if not branches:
-        raise ValueError("switch: no branches given; at least one is required.")
+        raise ValueError("switch: Empty branch sequence; at least one function is required.")
     if len(branches) == 1:
         return branches[0](*operands)
     last = len(branches) - 1
@@ -434,6 +449,18 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
     index = convert_element_type(index, INT32)
     index = clamp(literal(0, INT32), index, literal(last, INT32))
     return _branch("switch", index, branches, operands)
+
+
+def _scalar(message: str, x: Any, more: str = "") -> Any:
+    """The aval of a value; TypeError with the message if it has none."""
+    if x is None and message.startswith("cond"):
+        raise TypeError("cond: cond predicate is None; an array or a Python number is required; "
+                        "does the function that makes it return it?")
+    try:
+        return typeof(x)
+    except TypeError:
+        raise TypeError(f"{message}, got {x!s:.60}{more}. An array or a Python number is required."
+                        ) from None
 
 
 def _operands(what: str, operands: tuple, operand: Any) -> tuple:
@@ -478,15 +505,21 @@ def _check_branches(what: str, bodies: Sequence[Body]) -> list[Any]:
         order: tuple[int, ...] = (1, 0)
         names = [f"the {kind} branch ({b.name})"
                  for kind, b in zip(("false", "true"), bodies, strict=True)]
+        given = ["false_fun", "true_fun"]
     else:
         order = tuple(range(len(bodies)))
         names = [f"branch {i} ({b.name})" for i, b in enumerate(bodies)]
+        given = [f"branches[{i}]" for i in order]
     first = bodies[order[0]]
     for i in order[1:]:
-        meaning = f"{names[i]} returns something else than {names[order[0]]}"
+        meaning = f"but they differ: {names[i]} returns something else than {names[order[0]]}"
         if bodies[i].out_tree != first.out_tree:
-            raise structure_error(what, first.out_tree, bodies[i].out_tree, meaning)
+            raise structure_error(what, first.out_tree, bodies[i].out_tree, f"{what} branch "
+                                  f"outputs must have the same pytree structure, {meaning}")
         if not all(map(same_type, first.out_avals, bodies[i].out_avals)):
             raise aval_error(what, leaf_names(first.out_tree, "the result"), first.out_avals,
-                             bodies[i].out_avals, meaning)
+                             bodies[i].out_avals,
+                             f"{what} branches must have equal output types {meaning}",
+                             (f"the output of {given[order[0]]}, {{}}",
+                              f"the output of {given[i]}, {{}}"))
     return bodies[0].out_avals

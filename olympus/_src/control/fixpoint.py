@@ -7,10 +7,13 @@ there are carries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["carry_fixpoint"]
+from ..core.ir import ClosedOlympuspr
+from ..interpreters.partial_eval import Split, partial_eval_program
+
+__all__ = ["carry_fixpoint", "split_body"]
 
 
 def carry_fixpoint(start: tuple[bool, ...],
@@ -29,3 +32,16 @@ def carry_fixpoint(start: tuple[bool, ...],
         if grown == flags:
             return result, flags
         flags = grown
+
+
+def split_body(body: ClosedOlympuspr, unknown_consts: Sequence[bool], start: tuple[bool, ...]
+               ) -> tuple[Split, tuple[bool, ...]]:
+    """A loop's body (consts, carry) -> carry cut in two, and which carries are unknown.
+
+    One that any iteration makes unknown is unknown from the start, in all of them.
+    """
+    def step(unknown: tuple[bool, ...]) -> tuple[Split, tuple[bool, ...]]:
+        split = partial_eval_program(body, (*unknown_consts, *unknown), unknown)
+        return split, split.unknown_out
+
+    return carry_fixpoint(start, step)

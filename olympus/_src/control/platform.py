@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..backend.linking import external
+from ..base.source import api_boundary
 from ..base.typing import PyTree
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
@@ -22,7 +24,7 @@ Platforms = tuple[str | None, ...]
 
 def chosen(platforms: Platforms, platform: str) -> int:
     """The number of the branch for a platform: its own, else the default (None)."""
-    name = "cuda" if platform == "gpu" else platform
+    name = external(platform)
     for i, wanted in enumerate(platforms):
         if wanted in (name, None):
             return i
@@ -61,6 +63,7 @@ platform_index_p = PlatformIndex("platform_index")
 platform_cond = functools.cache(PlatformCond)
 
 
+@api_boundary
 def platform_dependent(*args: PyTree, default: Callable[..., PyTree] | None = None,
                        **per_platform: Callable[..., PyTree]) -> PyTree:
     """The function for the platform that the program is compiled for, applied to `args`.

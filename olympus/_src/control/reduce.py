@@ -16,7 +16,7 @@ from ..base.typing import PyTree
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Primitive, Zero
+from ..core.primitive import Axis, Primitive, spread_tangents
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program
@@ -80,7 +80,7 @@ def scalar_program(what: str, fun: Callable[..., Any], tree: Any, avals: Sequenc
     body = stage_body(fun, in_tree, scalars * args)
     if body.out_tree != tree:
         raise structure_error(what, tree, body.out_tree,
-                              "the computation returned another structure than it was given")
+                              f"{what} output must have the same tree structure as the operands")
     if not all(map(same_type, scalars, body.out_avals)):
         raise aval_error(what, leaf_names(tree, "result"), scalars, body.out_avals,
                          "the computation must return the scalar types that it was given")
@@ -112,13 +112,13 @@ def initial_values(what: str, leaves: Sequence[Any], avals: Sequence[ShapedArray
     """The flat initial values, one scalar of each operand's dtype; Python numbers are converted."""
     inits, _, found = flatten(f"{what}: init", init)
     if found != tree:
-        raise structure_error(what, tree, found, "initial values and operands must have the same "
-                                                 "structure")
+        raise structure_error(what, tree, found, "Operands must have the same tree structure as "
+                                                 "init_values")
     inits = [operand(i, x) for i, x in zip(inits, leaves, strict=True)]
     wanted = [make_aval((), a.dtype) for a in avals]
     if not all(map(same_type, wanted, map(typeof, inits))):
         raise aval_error(what, leaf_names(tree, "init"), wanted, [*map(typeof, inits)],
-                         "the initial values must be scalars of the operands' dtypes")
+                         f"{what} expected init_values to be scalars of the operands' dtypes")
     return inits
 
 
@@ -172,9 +172,7 @@ class Reduce(Primitive):
         k = len(tangents) // 2
         outs = tree_reduce(program, [*primals[:n], *tangents[:k]], [*primals[n:], *tangents[k:]],
                            dimensions, n)
-        made = iter(outs[n:])
-        return outs[:n], [next(made) if a else Zero(typeof(x).to_tangent_aval())
-                          for x, a in zip(outs[:n], active, strict=True)]
+        return outs[:n], spread_tangents(map(typeof, outs[:n]), active, outs[n:])
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
              olympuspr: ClosedOlympuspr, dimensions: Dims) -> Any:
@@ -268,8 +266,9 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[PyTree,
     else:
         outs = [fun(leaves[0], axes)]
         # The monoid's reduction starts from its identity: any other start is combined with
-        # afterwards.
-        if not is_known(inits[0], identity(dtype), dtype):
+        # afterwards, and one that makes the dtype strong.
+        strong = avals[0].weak_type and not typeof(inits[0]).weak_type
+        if strong or not is_known(inits[0], identity(dtype), dtype):
             start = broadcast_in_dim(inits[0], typeof(outs[0]).shape, ())
             outs = eval_closed(program, start, *outs)
     return tree_unflatten(tree, [constrain("reduce", out, out_sharding) for out in outs])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from ..base.config import debug_key_reuse
 from ..base.typing import P, PyTree, R
-from ..base.util import bit_key, name_of, wraps
+from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, read, variables
@@ -31,6 +31,7 @@ from .bodies import Derived, check_callable, flatten, stage_body
 from .call import Call, call_p
 from .cond import cond_p
 from .scan_primitive import scan_p
+from .shard_map import shard_map_p
 
 __all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name", "checkpoint_p",
            "checkpoint_policies", "name_p"]
@@ -62,7 +63,8 @@ class Checkpoint(Call):
                                  [x.type for x in guarded]).results)
             args = tuple([next(results) if flag else x
                           for x, flag in zip(args, flags, strict=True)])
-        return b.call_inline(olympuspr, args)
+        return b.call_inline(olympuspr, args, "checkpoint/rematted_computation" if differentiated
+                             else "checkpoint")
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, prevent_cse: Prevent,
             **params: Any) -> Any:
@@ -88,7 +90,7 @@ class Checkpoint(Call):
         out = eval_closed(first, *(_unused(known) if params["differentiated"] else known))
         num_known = len(out) - len(saved)
         # What is offloaded goes to the other memory here, and comes back in `_cut`'s `later`.
-        out[num_known:] = [x if how is Saveable else move(x, how.src, how.dst)
+        out[num_known:] = [x if how is Saveable else move(x, how.dst)
                            for x, how in zip(out[num_known:], saved, strict=True)]
         found: list[Any] = []
         if any(split.unknown_out):
@@ -103,8 +105,7 @@ class Checkpoint(Call):
             found = tape.record(self, [a for a, u in zip(operands, used, strict=True) if u],
                                 {"olympuspr": body, **params, "differentiated": True,
                                  "prevent_cse": _prevented(prevent_cse, used), "policy": policy})
-        known_it, unknown_it = iter(out[:num_known]), iter(found)
-        return [next(unknown_it) if u else next(known_it) for u in split.unknown_out]
+        return merged(split.unknown_out, found, out[:num_known])
 
     def transpose(self, cts: Sequence[Any], *args: Any, prevent_cse: Prevent, **params: Any
                   ) -> list[Any]:
@@ -158,7 +159,7 @@ class Offloadable(NamedTuple):
     >>> import olympus
     >>> from olympus.ad_checkpoint import Offloadable
     >>> Offloadable(olympus.memory.Space.Device, olympus.memory.Space.Host).dst
-    <Space.Host: 'pinned_host'>
+    MemorySpace.Host
     """
 
     src: Space
@@ -190,7 +191,7 @@ def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
 
 def _pass_on(closed: ClosedOlympuspr, policy: Any) -> ClosedOlympuspr:
     """The program whose loops and branches are checkpointed with the policy inside, too, where it
-    keeps something: each iteration, or the branch that is taken, then keeps no more than that.
+    keeps something: each iteration, branch that is taken, or device, then keeps no more than that.
     """
     pr = closed.olympuspr
     if not any(_keeps_inside(policy, eqn) for eqn in pr.eqns):
@@ -214,8 +215,8 @@ def _pass_on(closed: ClosedOlympuspr, policy: Any) -> ClosedOlympuspr:
 
 
 def _keeps_inside(policy: Any, eqn: OlympusprEqn) -> bool:
-    """Whether the policy keeps a value in a loop's or branch's body."""
-    return eqn.primitive in (scan_p, cond_p) and any(
+    """Whether the policy keeps a value in the body of a loop, branch or device."""
+    return eqn.primitive in (scan_p, cond_p, shard_map_p) and any(
         _verdict(policy, e) is not Recompute
         for body in eqn.primitive.bodies(eqn.params) for e in inline_calls(body).olympuspr.eqns)
 
@@ -240,29 +241,40 @@ def _cut(split: Split, policy: Any) -> tuple[ClosedOlympuspr, list[Any], ClosedO
     kept = pr.replace(outvars=[*pr.outvars[:n], *saved])
     first, _ = dce_closed(split.known.replace(olympuspr=kept), (True,) * len(kept.outvars))
     stops = set(saved)
+
+    def again_too(eqn: OlympusprEqn) -> bool:
+        if eqn.outvars or policy is None:
+            return not any(v in stops for v in eqn.outvars)
+        # What only has an effect, and may be kept, has it again where all that it reads is.
+        return not any(v in how for v in variables(eqn.invars)) or _verdict(
+            policy, eqn) is Recompute
+
     rest = split.known.replace(olympuspr=pr.replace(
-        invars=[*pr.invars, *saved], outvars=residuals,
-        eqns=[e for e in pr.eqns if not any(v in stops for v in e.outvars)]))
+        invars=[*pr.invars, *saved], outvars=residuals, eqns=list(filter(again_too, pr.eqns))))
     rest, _ = dce_closed(rest, (True,) * len(residuals))
     num_known, num_saved = len(pr.invars), len(saved)
 
     def later(*args: Any) -> list[Any]:
         known = args[:num_known]
-        kept = [x if how[v] is Saveable else move(x, how[v].dst, how[v].src)
+        kept = [x if how[v] is Saveable else move(x, how[v].src)
                 for v, x in zip(saved, args[num_known:], strict=False)]
         computed = eval_closed(rest, *known, *kept)
         return eval_closed(split.unknown, *split.residual_values(known, computed),
                            *args[num_known + num_saved:])
 
     unknown_avals = split.unknown.in_avals[len(split.residuals):]
-    again = stage(later, [*split.known.in_avals, *(v.aval for v in saved), *unknown_avals])
+    saved_avals = [v.aval if how[v] is Saveable else v.aval.update(memory_space=how[v].dst)
+                   for v in saved]
+    again = stage(later, [*split.known.in_avals, *saved_avals, *unknown_avals])
     return first, [how[v] for v in saved], again
 
 
 def _verdict(policy: Any, eqn: OlympusprEqn) -> Any:
     """`Saveable`, `Recompute` or an `Offloadable`."""
     found = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
-    if isinstance(found, (_Verdict, Offloadable)):
+    if isinstance(found, Offloadable):
+        return Offloadable(*map(Space.of, found))
+    if isinstance(found, _Verdict):
         return found
     if callable(found):
         raise TypeError(f"checkpoint: policy {name_of(policy)} returned {found!r}; a bool is "

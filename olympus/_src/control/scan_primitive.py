@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.util import cut
+from ..base.util import cut, merged
 from ..core.effects import of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
-from ..core.primitive import Axis, Higher, Linear, Zero, not_linear
+from ..core.primitive import Axis, Higher, Linear, Zero, not_linear, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import typeof
@@ -25,6 +25,7 @@ from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate
 from ..lax.slicing import index_in_dim
+from ..types.shape import definitely_equal, maximum
 from .fixpoint import carry_fixpoint
 
 __all__ = ["Scan", "scan_p"]
@@ -83,17 +84,28 @@ class Scan(Higher):
         # With `reverse` rows are read and written from the last on.
         consts, carry, xs = cut(args, num_consts, num_carry)
         y_avals = b.avals_out[num_carry:]
-        ys = [b.full(a, 0) for a in y_avals]
+        rows = length if type(length) is int else maximum(length, 1)
+        if definitely_equal(rows, length):
+            ys = [b.full(a, 0) for a in y_avals]
+        else:       # XLA compiles the body even if it never runs, and it reads and writes a row
+            first = num_consts + num_carry
+            xs = [b.resized(x, a, length, rows)
+                  for x, a in zip(xs, b.avals_in[first:], strict=True)]
+            ys = [b.full(a.update(shape=(rows, *a.shape[1:])), 0) for a in y_avals]
 
         def body(index: Any, values: Sequence[Any]) -> list[Any]:
             carry, ys = cut(values, num_carry)
             where = b.reverse_index(index, length) if reverse else index
             slices = [b.slice_at(x, where) for x in xs]
-            out = b.call_inline(olympuspr, [*consts, *carry, *slices])
+            out = b.call_inline(olympuspr, [*consts, *carry, *slices], "while/body")
             new_ys = [b.update_at(y, where, v) for y, v in zip(ys, out[num_carry:], strict=True)]
             return [*out[:num_carry], *new_ys]
 
-        return b.counted_loop(length, [*carry, *ys], body, unroll)
+        outs = b.counted_loop(length, [*carry, *ys], body, unroll)
+        if definitely_equal(rows, length):
+            return outs
+        return [*outs[:num_carry], *[b.resized(y, a, rows, length) for y, a in zip(
+            outs[num_carry:], y_avals, strict=True)]]
 
     def step_through(self, run: Callable[..., list[Any]], *args: Any, olympuspr: ClosedOlympuspr,
                      length: int, reverse: bool, num_consts: int, num_carry: int, **params: Any
@@ -137,11 +149,9 @@ class Scan(Higher):
         outs = self.bind(*p[0], *t[0], *p[1], *t[1], *p[2], *t[2], olympuspr=body,
                          num_consts=nc + sizes[0], num_carry=nk + num_t_carry, **params)
         carry, t_carry, ys, t_ys = cut(outs, nk, num_t_carry, num_ys)
-        avals = [typeof(x).to_tangent_aval() for x in (*carry, *ys)]
-        rest = iter((*t_carry, *t_ys))
-        flags = (*nz_carry, *nz_out[nk:])
-        return [*carry, *ys], [next(rest) if nz else Zero(a)
-                               for nz, a in zip(flags, avals, strict=True)]
+        outs = [*carry, *ys]
+        return outs, spread_tangents(map(typeof, outs), (*nz_carry, *nz_out[nk:]),
+                                     (*t_carry, *t_ys))
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int,
@@ -184,7 +194,6 @@ class Scan(Higher):
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
         known_out = self.bind(*known, olympuspr=known_body, num_consts=kc, num_carry=kk, **params)
         carry_out, ys_out, stacked = cut(known_out, kk, num_known_ys)
-        outs_known = iter((*carry_out, *ys_out))
 
         res_consts, res_xs, rest = [], [], iter(stacked)
         for kind in res_kinds:
@@ -205,12 +214,11 @@ class Scan(Higher):
                  *(i for i in range(n_res) if not is_const[i]),
                  *range(n_res + sum(uk_consts) + sum(uk_carry), n_res + sum(uk))]
         body = split.unknown.rearranged(order)
-        unknown_out = tape.record(
+        found = tape.record(
             self, [*res_consts, *groups[0], *groups[1], *res_xs, *groups[2]],
             {**params, "olympuspr": body, "num_carry": sum(uk_carry),
              "num_consts": len(res_consts) + sum(uk_consts)})
-        outs_unknown = iter(unknown_out)
-        return [next(outs_unknown) if u else next(outs_known) for u in split.unknown_out]
+        return merged(split.unknown_out, found, (*carry_out, *ys_out))
 
     def _linear_inputs(self, olympuspr: ClosedOlympuspr, args: Sequence[Any], num_consts: int,
                        num_carry: int) -> list[bool]:
@@ -244,7 +252,7 @@ class Scan(Higher):
         res_xs = [a for a in xs if type(a) is not Linear]
         back, _ = transpose_program(olympuspr, linear, (True,) * len(cts))
         nl, nr, nk = len(lin_consts), len(res_consts), num_carry
-        acc_avals = [a.aval.to_tangent_aval() for a in lin_consts]
+        acc_avals = [a.aval.to_cotangent_aval() for a in lin_consts]
 
         def body(*values: Any) -> list[Any]:
             res_c, acc, ct_k, ct_y, res_x = cut(values, nr, nl, nk, len(ct_ys))

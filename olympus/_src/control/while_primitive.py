@@ -13,14 +13,13 @@ from ..core import tags
 from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Zero
+from ..core.primitive import Axis, Higher, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
-from ..interpreters.partial_eval import partial_eval_program
 from ..lax.bits import bitwise_and
 from ..lax.comparison import select_n
 from ..lax.convert import convert_element_type
@@ -32,7 +31,7 @@ from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
 from .cond import cond_p, put_one
 from .elements import per_element
-from .fixpoint import carry_fixpoint
+from .fixpoint import carry_fixpoint, split_body
 
 __all__ = ["While", "loop", "while_p"]
 
@@ -80,10 +79,10 @@ class While(Higher):
         c_consts, b_consts, carry = cut(args, cond_nconsts, body_nconsts)
 
         def test(*xs: Any) -> Any:
-            return b.call_inline(cond_olympuspr, [*c_consts, *xs])[0]
+            return b.call_inline(cond_olympuspr, [*c_consts, *xs], "while/cond")[0]
 
         def step(*xs: Any) -> list[Any]:
-            return b.call_inline(body_olympuspr, [*b_consts, *xs])
+            return b.call_inline(body_olympuspr, [*b_consts, *xs], "while/body")
 
         if not any(e.ordered for e in cond_olympuspr.effects):
             return b.while_loop(carry, test, step)
@@ -131,9 +130,7 @@ class While(Higher):
                         cond_olympuspr=cond, body_nconsts=nb + len(t_consts), body_olympuspr=body,
                         **params)
         k = n - nb
-        rest = iter(out[k:])
-        return out[:k], [next(rest) if on else Zero(typeof(x).to_tangent_aval())
-                         for x, on in zip(out[:k], nz, strict=True)]
+        return out[:k], spread_tangents(map(typeof, out[:k]), nz, out[k:])
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
                      ) -> list[Any]:
@@ -156,12 +153,7 @@ class While(Higher):
         None if its condition is not known.
         """
         uk_cond, uk_body, uk_start = map(tuple, cut(unknown, cond_nconsts, body_nconsts))
-
-        def step(uk_carry: tuple[bool, ...]) -> Any:
-            split = partial_eval_program(body_olympuspr, (*uk_body, *uk_carry), uk_carry)
-            return split, split.unknown_out
-
-        split, uk = carry_fixpoint(uk_start, step)
+        split, uk = split_body(body_olympuspr, uk_body, uk_start)
         # An unknown that the condition does not read does not matter: the loop ends without it.
         used = dce_closed(cond_olympuspr, (True,))[1]
         if any(u and r for u, r in zip((*uk_cond, *uk), used, strict=True)):
@@ -176,10 +168,10 @@ class While(Higher):
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         raise ValueError(
-            "while_loop: reverse mode (grad, vjp) given; a loop with a number of iterations known "
-            "when it is traced is required, because every iteration's values must be kept; give "
-            "checkpoints=K to while_loop, or use lax.scan, lax.fori_loop with Python ints as "
-            "bounds, or forward mode (jvp, jacfwd).")
+            "while_loop: Reverse-mode differentiation does not work for lax.while_loop or "
+            "lax.fori_loop with dynamic start/stop values, because every iteration's values must "
+            "be kept; give checkpoints=K to while_loop, or use lax.scan, lax.fori_loop with Python "
+            "ints as bounds, or forward mode (jvp, jacfwd).")
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              cond_nconsts: int, cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
@@ -295,9 +287,10 @@ def loop(bind: Callable[..., list[Any]], cond_fun: Callable[[Any], Any],
     cond = stage_body(cond_fun, in_tree, avals)
     out = cond.out_avals
     if len(out) != 1 or out[0].shape != () or out[0].dtype != BOOL or cond.out_tree.num_nodes != 1:
-        shown = ", ".join(map(str, out))
-        raise TypeError(f"while_loop: {cond.name} returned {shown or 'nothing'}; one bool[] is "
-                        "required; reduce with olympus.numpy.all or any.")
+        shown = (f"pytree {cond.out_tree}" if cond.out_tree.num_nodes != 1 else
+                 f"output type(s) {out}")
+        raise TypeError(f"while_loop: cond_fun must return a boolean scalar, but got {shown} from "
+                        f"{cond.name}; reduce with olympus.numpy.all or any.")
     # Devices that leave the loop at different times have different values then.
     vma = out[0].vma
     if any(isinstance(a, ShapedArray) and not vma <= a.vma for a in avals):

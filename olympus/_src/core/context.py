@@ -2,7 +2,8 @@
 
     Context     every option that changes what a program means, and the named axes: the key of
                 whoever keeps programs
-    MeshAxis    the size of a named axis whose positions are devices
+    DeviceAxis  the size of a named axis whose positions are devices
+    MeshAxis    one that types know
     Scope       the `named_scope`s around an operation, relative to the program that it is in; they
                 change no program, so that programs serve every scope they are called in
     ctx         what a thread traces now
@@ -12,36 +13,60 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
+from ..base import lib
 from ..base.config import trace_key
 
-__all__ = ["ROOT", "Context", "MeshAxis", "Scope", "ThreadState", "ctx", "current_context", "under"]
+__all__ = ["ROOT", "ComputeOn", "Context", "DeviceAxis", "MeshAxis", "Metadata", "Scope",
+           "ThreadState", "ctx", "current_context", "outermost", "under"]
 
 
-Name = str | tuple[str]
+class ComputeOn(NamedTuple):
+    """Among the names of a scope: where its operations run; no part of what they are called."""
+
+    compute_type: str
+
+
+class Metadata(NamedTuple):
+    """Among the names of a scope: what XLA is told of its operations; None takes a key back."""
+
+    items: tuple[tuple[str, str | None], ...]
+
+
+Name = str | tuple[str] | ComputeOn | Metadata
 
 
 class Scope:
     """The named scopes around an equation, outermost first; equal ones are one object.
 
-    A transformation is a tuple of its name: ("outer", ("vmap",), ("jvp",), "inner") is shown as
-    `outer/vmap(jvp(inner))`.
+    A transformation is a tuple of its name, and is shown around the name that follows:
+    ("outer", ("vmap",), ("jvp",), "inner", "loop") is `outer/vmap(jvp(inner))/loop`.
     """
 
-    __slots__ = ("names", "path", "inside", "__weakref__")
+    __slots__ = ("names", "path", "inside", "compute_type", "metadata", "__weakref__")
 
     def __init__(self, names: tuple[Name, ...] = ()) -> None:
         self.names = names
         self.inside: dict[Name, Scope] = {}     # of transformations: they are few, and asked often
-        self.path = f"{self}/" if names else ""
+        self.path = f"{self}/".lstrip("/")
+        self.compute_type = next((n.compute_type for n in reversed(names)
+                                  if type(n) is ComputeOn), None)
+        told = [n.items for n in names if type(n) is Metadata]
+        merged = dict(item for items in told for item in items)
+        # None where nothing was said: empty is more.
+        self.metadata = tuple([item for item in sorted(merged.items()) if item[1] is not None]
+                              ) if told else None
 
     def __str__(self) -> str:
-        text = ""
+        shown: list[str] = []       # innermost first
         for name in reversed(self.names):
-            text = f"{name[0]}({text})" if type(name) is tuple else f"{name}/{text}".rstrip("/")
-        return text
+            if type(name) is tuple:
+                shown[-1:] = [f"{name[0]}({shown[-1] if shown else ''})"]
+            elif type(name) is str:
+                shown.append(name)
+        return "/".join(reversed(shown))
 
     def extend(self, *names: Name) -> Scope:
         """The scope of `named_scope`s and transformations inside this one."""
@@ -62,12 +87,19 @@ class Scope:
 # Weak: a scope lives as long as an equation, a thread or the scope around it has it.
 _scopes: WeakValueDictionary[tuple[Name, ...], Scope] = WeakValueDictionary()
 ROOT = Scope()
+# The scope in which a program begins, if not ROOT: programs depend on what XLA is told of them.
+outermost: Any = lib.Config("olympus_xla_metadata", None, include_in_jit_key=True,
+                            include_in_trace_context=True)
 
 
-class MeshAxis(int):
-    """The size of a named axis of a mesh, along which values may vary; an int is an axis of vmap.
+class DeviceAxis(int):
+    """The size of a named axis of a mesh, along which devices work; an int is an axis of vmap."""
 
-    Types say along which of these a value varies, and operations take operands that vary alike.
+    __slots__ = ()
+
+
+class MeshAxis(DeviceAxis):
+    """One along which types say whether a value varies; operations take operands that vary alike.
     """
 
     __slots__ = ()

@@ -13,7 +13,7 @@ from typing import Any
 from ..base import errors
 from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray
-from ..types.shape import definitely_equal, maximum
+from ..types.shape import definitely_equal, maximum, minimum
 from .context import ROOT, ThreadState, ctx
 from .evaluate import eval_olympuspr
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var
@@ -267,7 +267,7 @@ def min_dim(d1: int, d2: int) -> int:
     >>> olympus.core.min_dim(2, 3)
     2
     """
-    return -maximum(-d1, -d2)
+    return minimum(d1, d2)
 
 
 # The trace

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.util import Memo
 from ..types.avals import AbstractValue, ShapedArray
+from ..types.dtypes import converted
 from ..types.shape import SymbolicDim
 from . import printing
 from .context import current_context
@@ -111,7 +112,7 @@ class Literal:
 
     def value(self) -> np.ndarray:
         """The constant as a rank-0 array of its dtype."""
-        return np.asarray(self.val).astype(self.aval.dtype)
+        return converted(np.asarray(self.val), self.aval.dtype)
 
     @property
     def number(self) -> Any:
@@ -247,6 +248,9 @@ class Olympuspr:
     def pretty_print(self, **options: Any) -> str:
         return printing.pretty_print(self, **options)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self.pretty_print())
+
 
 class ClosedOlympuspr:
     """A program with the values of its constants.
@@ -326,3 +330,6 @@ class ClosedOlympuspr:
 
     def pretty_print(self, **options: Any) -> str:
         return self.olympuspr.pretty_print(**options)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self.pretty_print())

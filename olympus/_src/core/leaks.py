@@ -42,9 +42,9 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
              f"held by {_holder(x, leaked)})" for x in leaked[:3]]
     more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
     raise errors.LeakError(
-        f"check_tracer_leaks: {', '.join(shown)}{more} outlived the transformation; a traced value "
-        "may not be kept after the function returns; return it from the function instead of "
-        "storing it in a global, an attribute or a closure.")
+        f"check_tracer_leaks: Leaked trace: {', '.join(shown)}{more} outlived the "
+        "transformation; a traced value may not be kept after the function returns; return it "
+        "from the function instead of storing it in a global, an attribute or a closure.")
 
 
 def _noted(tracer: Any, notes: dict[int, str]) -> str:

@@ -8,20 +8,21 @@ may instead write `Primitive("name")` and give the rules one at a time, through 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any, ClassVar
 from weakref import WeakSet
 
 from ..base.errors import RuleMissingError
 from ..base.util import Memo
 from ..types.avals import AbstractValue, is_float0
+from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn
-from .tags import body, tagged
-from .trace import ctx
+from .tags import body, check_varying, tagged
+from .trace import ctx, typeof
 
-__all__ = ["Axis", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleTable", "RuleView",
-           "Zero", "program_uses_axis", "programs_in"]
+__all__ = ["Axis", "Higher", "Linear", "OpenPrimitive", "Primitive", "RuleView", "Zero",
+           "program_uses_axis", "programs_in", "spread_tangents"]
 
 _MEMO_LIMIT = 8192
 
@@ -52,6 +53,14 @@ class Zero:
 def with_zeros(avals: Sequence[Any], given: Iterator[Any]) -> list[Any]:
     """A tangent or cotangent for each of the avals: `Zero` for float0, else the next given one."""
     return [Zero(a) if is_float0(a) else next(given) for a in avals]
+
+
+def spread_tangents(avals: Iterable[Any], nonzero: Iterable[bool], tangents: Iterable[Any]
+                    ) -> list[Any]:
+    """A tangent for each value: the next of `tangents` where it is not zero, a `Zero` elsewhere."""
+    given = iter(tangents)
+    return [next(given) if nz else Zero(a.to_tangent_aval())
+            for a, nz in zip(avals, nonzero, strict=True)]
 
 
 class Linear:
@@ -110,16 +119,23 @@ def check_count(prim: Primitive, rule: str, what: str, found: Any, count: int) -
                         "required, one for each; None or a Zero stands for one that is not there.")
 
 
-def pair(prim: Primitive, rule: str, what: str, found: Any) -> tuple[Any, Any]:
+def pair(prim: Primitive, rule: str, what: str, found: Any, args: Sequence[Any] = (),
+         params: dict[str, Any] | None = None) -> tuple[Any, Any]:
     """What a rule returned, if that is results and something about each; else TypeError.
 
-    With several results the counts must agree.
+    With several results the counts must agree; those of an outsider's rule, which was given `args`
+    and `params`, with what his abstract evaluation says.
     """
     if not isinstance(found, (tuple, list)) or len(found) != 2:
         raise TypeError(f"{prim.name}: its {rule} rule returned {found!r}; a pair (results, "
                         f"{what}) is required.")
     outs, more = found
     if prim.multiple_results:
+        if params is not None and prim.open and prim.abstract_eval is not None:
+            count = len(prim.result_avals(tuple(map(typeof, args)), params))
+            if not isinstance(outs, (tuple, list)) or len(outs) != count:
+                raise TypeError(f"{prim.name}: its {rule} rule returned {outs!r} as its results; "
+                                f"a list of {count} is required, as its abstract evaluation says.")
         check_count(prim, rule, what, more, len(outs))
     return outs, more
 
@@ -171,6 +187,7 @@ class Primitive:
     endless = False         # whether it may run for ever, depending on its operands
     flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
+    abstract_eval: Any = None   # what an outsider's operation infers by
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
     # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
@@ -182,10 +199,15 @@ class Primitive:
     jvp: Any
     transpose: Any
     vmap: Any
+    # In which operands it is linear, each on its own; and whether it is, in all that have the
+    # result's dtype, together: of sums it gives the sum of the results.
+    linear: tuple[int, ...] = ()
+    additive = False
     # Of tags, which `infer` knows nothing of; see `core.tags`.
+    settled_by = ""     # where to say how the result is cut, if types leave it open
     spread: Any = None      # (operands, outs, params) -> entries per result
     varying: Any = None     # (axes along which an operand varies, params) -> those of the results
-    memory: Any = None      # params -> the space of the results
+    memory: Any = None      # (operands, outs) -> the space of each result; None: that of all
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
 
@@ -224,11 +246,17 @@ class Primitive:
 
     def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
         """The avals of results, with their tags."""
+        check_varying(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 
     def result_avals(self, avals: tuple, params: dict[str, Any]) -> Any:
-        """`inferred`, memoised: avals are interned and params hashable."""
+        """`inferred`, memoised: avals are interned and params hashable.
+
+        Results of operands on no mesh are on the one around.
+        """
         key = (avals, *params.items()) if params else avals
+        if mesh_of_types.value is not None:
+            key = key, mesh_of_types.value
         try:
             return self._inferred[key]
         except KeyError:
@@ -283,7 +311,6 @@ class OpenPrimitive(Primitive):
 
     open = foreign = True
     jvp = transpose = vmap = None
-    abstract_eval: Any = None
     _effects: Any = None
     effectful = False
     programs = None
@@ -309,21 +336,25 @@ class OpenPrimitive(Primitive):
 
     def infer(self, *avals: Any, **params: Any) -> Any:
         if self.abstract_eval is None:
-            raise RuleMissingError(f"{self.name}: traced; it has no abstract evaluation rule; "
-                                   f"give one with {self.name}_p.def_abstract_eval(rule).")
+            raise RuleMissingError(f"{self.name}: Abstract evaluation for {self.name!r} not "
+                                   f"implemented; give it a rule with {self.name}_p."
+                                   "def_abstract_eval(rule).")
         out = self.abstract_eval(*avals, **params)
         several = isinstance(out, (tuple, list))
-        if several != self.multiple_results or not all(
-                isinstance(a, AbstractValue) for a in (out if several else [out])):
+        if several != self.multiple_results:
+            raise ValueError(f"{self.name}: {self.name}.abstract_eval() method should return a "
+                             f"tuple or a list iff {self.name}.multiple_results, which is "
+                             f"{self.multiple_results}; it returned {out!r}.")
+        if not all(isinstance(a, AbstractValue) for a in (out if several else [out])):
             wanted = "a list of avals" if self.multiple_results else "one aval"
             raise TypeError(f"{self.name}: its abstract evaluation rule returned {out!r}; {wanted} "
                             "(olympus.core.ShapedArray) is required; see multiple_results.")
         return list(out) if several else out
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
-        raise RuleMissingError(f"{self.name}: compiled for {b.platform}; it has no lowering "
-                               "rule; give one with olympus.interpreters.mlir."
-                               f"register_lowering({self.name}_p, rule).")
+        raise RuleMissingError(f"{self.name}: MLIR translation rule for primitive {self.name!r} "
+                               f"not found for platform {b.platform}; give one with olympus."
+                               f"interpreters.mlir.register_lowering({self.name}_p, rule).")
 
     # Not memoised: 1 and True are equal keys, and an outsider's params are his own.
     result_avals = Primitive.inferred
@@ -333,6 +364,15 @@ def missing_rule(prim: Primitive, message: str) -> Exception:
     """RuleMissingError for a rule that can still be given, TypeError for one that cannot be."""
     kind = RuleMissingError if isinstance(prim, OpenPrimitive) else TypeError
     return kind(f"{prim.name}: {message}")
+
+
+def no_transpose(prim: Primitive) -> Exception:
+    """The error of a primitive without a transpose rule: of ours, those that are not linear."""
+    if not prim.open:
+        return not_linear(prim.name, "an operand")
+    return missing_rule(prim, f"Transpose rule (for reverse-mode differentiation) for "
+                        f"{prim.name!r} not implemented; give one with olympus.interpreters.ad."
+                        "primitive_transposes.")
 
 
 class Higher(Primitive, abstract=True):
@@ -372,24 +412,6 @@ class Higher(Primitive, abstract=True):
         """
 
     result_avals = Primitive.inferred   # not memoised: the key would keep bodies alive
-
-
-class RuleTable(dict):
-    """Rules of a third-party interpreter, keyed by primitive.
-
-    >>> from olympus._src.core.primitive import Primitive, RuleTable
-    >>> costs = RuleTable("cost")
-    >>> costs.name
-    'cost'
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-
-    def __missing__(self, prim: Primitive) -> Any:
-        raise RuleMissingError(f"{self.name}: primitive {prim} has no rule; add one with "
-                               f"table[{prim}_p] = rule.")
 
 
 class RuleView(MutableMapping[Primitive, Any]):

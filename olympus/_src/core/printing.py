@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base import pretty, source
+from ..types.shape import SymbolicDim
 
 __all__ = ["pretty_print"]
 
@@ -194,7 +195,8 @@ def _atom(atom: Any, names: Names) -> str:
         if type(value) in PYTHON_SCALARS else None
     if kind is not None:
         value = kind(value)     # with all the digits that were written
-    elif isinstance(aval.dtype, np.dtype) and aval.dtype.names is None:
+    elif (isinstance(aval.dtype, np.dtype) and aval.dtype.names is None
+          and not isinstance(value, SymbolicDim)):
         value = np.asarray(value).astype(aval.dtype).item()
     return f"{value}:{aval.str_short(short_dtypes=True)}"
 
@@ -217,7 +219,7 @@ def _eqn(eqn: Any, names: Names, settings: Settings) -> pretty.Doc:
     if settings.source_info:
         notes.append(source.format_source(eqn.source))
     if settings.name_stack:
-        notes.append(str(eqn.ctx) if eqn.ctx is not None else "")
+        notes.append(f"[{eqn.ctx or ''}]")
     return pretty.annotated(doc, " ".join(notes)) if notes else doc
 
 
@@ -248,4 +250,6 @@ def _value(value: Any, bodies: set[int], names: Names, settings: Settings) -> pr
             pretty.brk(""), pretty.text(")")]))
     if callable(value) and hasattr(value, "__name__"):
         return pretty.text(value.__name__)
+    if isinstance(value, frozenset) and value:      # in an order that is always the same
+        return pretty.text(f"frozenset({{{', '.join(sorted(map(repr, value)))}}})")
     return pretty.text(str(value))

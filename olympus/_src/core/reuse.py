@@ -12,6 +12,8 @@ key, or for new keys. Without a rule an operation uses all keys that it is given
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,8 +121,9 @@ class Use:
     def apply(self, found: Summary, operands: Sequence[Cells]) -> list[Cells]:
         """Use what a program uses of the operands; the cells of its results."""
         flat = [() if cells is None else cells.reshape(-1) for cells in operands]
-        self._mark([(flat[i][position], (*places, *self.where))
-                    for i, position, places in found.uses])
+        for i, uses in groupby(found.uses, itemgetter(0)):  # one key as two operands is two uses
+            self._mark([(flat[i][position], (*places, *self.where))
+                        for _, position, places in uses])
         made: dict[Cell, Cell] = {}
 
         def actual(cell: Cell) -> Cell:

@@ -7,13 +7,15 @@ traces and arrays become constants, lifted once by identity.
 from __future__ import annotations
 
 import gc
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import source
+from ..base.config import auto_pcast
 from ..base.depth import GIVEN, make_room
 from ..types.avals import ShapedArray
-from .context import ROOT
+from .context import ROOT, outermost
 from .effects import of_equations
 from .ir import (
     NO_DEBUG_INFO,
@@ -24,11 +26,12 @@ from .ir import (
     Olympuspr,
     OlympusprEqn,
     Var,
+    variables,
 )
 from .leaks import check_leaks, note_origins
 from .primitive import Primitive
-from .tags import VaryingError, vary_alike
-from .trace import SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from .tags import VaryingError, ZeroNeededError, vary_alike
+from .trace import DEPENDS, SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
 
 __all__ = ["StagingTrace", "StagingTracer", "stage"]
 
@@ -47,6 +50,7 @@ class StagingTracer(Tracer):
     """
 
     __slots__ = ("bound", "name")
+    shown = "JitTracer"
 
     def __init__(self, trace: StagingTrace, bound: Var) -> None:
         self._trace = trace
@@ -61,6 +65,36 @@ class StagingTracer(Tracer):
             if self.bound in eqn.outvars:
                 return made_by(eqn)
         return f"traced in {self._trace.debug_info.func_name}"
+
+    def unknown_because(self) -> str:
+        given, needed, made = self._trace.inputs, {self.bound}, []
+        for eqn in reversed(self._trace.eqns):
+            if not needed.isdisjoint(eqn.outvars):
+                made.append(eqn)
+                needed.update(variables(eqn.invars))
+        found = source.traced_function(stage.__code__, self._trace)
+        # Arguments of bodies have no names yet: the function's, if each is one array.
+        own = found[0].co_varnames if found and found[0].co_argcount == len(given) else ()
+        inputs = [tracer.name or (own[i] if own else "") for i, tracer in enumerate(given)
+                  if tracer.bound in needed]
+        if all(inputs) and inputs:
+            *first, last = inputs
+            names = f"{', '.join(first)}{',' * (len(first) > 1)} and {last}" if first else last
+            s = "s" if first else ""
+            return f"{DEPENDS}{s} of the argument{s} {names}. "
+        if inputs or not made:
+            return ""
+        shown = [f"  {eqn.primitive} at {source.summarize(eqn.source)}" for eqn in made[::-1][:5]]
+        if len(made) > len(shown):
+            shown.append("Additional originating lines are not shown.")
+        return "\n".join(["This value became a tracer due to operations on these lines:", *shown,
+                          ""])
+
+    def setting(self) -> str:
+        found = source.traced_function(stage.__code__, self._trace)
+        return "" if found is None else (
+            f"met while tracing the function {self._trace.debug_info.func_name} at "
+            f"{source.written_at(found[0])} for {found[1]}")
 
 
 def made_by(eqn: OlympusprEqn) -> str:
@@ -108,8 +142,10 @@ class StagingTrace(Trace):
         avals = tuple(found)
         try:
             result = prim.result_avals(avals, params)
-        except VaryingError:    # only where some operand varies
-            return self._vary(prim, args, params, where)
+        except (VaryingError, ZeroNeededError) as error:     # only where some operand varies
+            if not auto_pcast.value:
+                raise
+            return self._vary(prim, args, params, where, error)
         if lifted:      # only now: an operation that is refused leaves no constant
             ins = [v if type(v) is Var else self.atom(v) for v in ins]
         effects = NO_EFFECTS
@@ -137,14 +173,17 @@ class StagingTrace(Trace):
         out._trace, out.bound = self, var
         return out
 
-    def _vary(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any], where: Any
-              ) -> Any:
+    def _vary(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any], where: Any,
+              error: Exception) -> Any:
         """`process` of operands that are cast to vary along the same axes of a mesh."""
         outer, ctx.trace = ctx.trace, self      # which is the parent of a tape in a rule's own code
+        before = list(map(typeof, args))
         try:
             args = vary_alike(args)
         finally:
             ctx.trace = outer
+        if all(map(operator.is_, before, map(typeof, args))):
+            raise error
         return StagingTrace.process(self, prim, args, params, where)
 
     def note_effects(self, effects: frozenset[Any], args: Sequence[Any]) -> None:
@@ -227,7 +266,8 @@ def stage(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
     collecting = gc.isenabled()
     outer = enter(trace)
     try:
-        ctx.eqn = ROOT      # names are relative to the program, which may be called in many scopes
+        # Names are relative to the program, which may be called in many scopes.
+        ctx.eqn = outermost.value or ROOT
         if collecting:
             gc.disable()
         outs = fun(*inputs)

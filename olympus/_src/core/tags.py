@@ -6,8 +6,9 @@
 
 `infer` knows none of them. `tagged` finds those of results once operands have any, by the rule
 `spread(operands, outs, params)` of the operation's family, which gives the entries of each result;
-the rules stand below. An operation without one takes operands that are not cut. Results are in the
-memory of the operands, unless the operation moves them (`memory(params)`).
+the rules stand below. An operation without one takes operands that are not cut. Operands that have
+axes are in one memory, and the results there, too; scalars may be anywhere, and what is computed of
+them alone is in the device's.
 
 Operands vary along the same axes: a trace that records an operation casts those that do not
 (`pvary`), so that transposing the program adds up what devices contribute to a value that is the
@@ -22,15 +23,18 @@ from typing import Any, NamedTuple
 
 from ..base.errors import ShardingTypeError
 from ..types.avals import ShapedArray
-from ..types.mesh import AbstractMesh
+from ..types.dtypes import is_inexact
+from ..types.memory import Space
+from ..types.mesh import AbstractMesh, mesh_of_types
 from ..types.shape import definitely_equal, less, mod, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
 from .ir import Literal
 from .trace import is_literal, typeof
 
-__all__ = ["Operand", "VaryingError", "along", "as_first", "body", "broadcast", "concatenate",
-           "contract", "convolve", "elementwise", "gather", "install_pvary", "leading", "matrix",
-           "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack", "tagged",
+__all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "body", "broadcast",
+           "check_varying", "concatenate", "contract", "convolve", "declared", "elementwise",
+           "gather", "in_memory_inferred", "in_memory_of_first", "install_casts", "leading",
+           "matrix", "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack", "tagged",
            "transpose", "unstack", "update_slice", "vary_alike", "whole"]
 
 Entries = tuple[Any, ...]
@@ -44,6 +48,16 @@ class Operand(NamedTuple):
     mesh: AbstractMesh
 
 
+class Sums(NamedTuple):
+    """Along which axes devices hold terms of a sum, and along which cotangents do."""
+
+    unreduced: frozenset[Any]
+    reduced: frozenset[Any]
+
+
+_NO_SUMS = Sums(frozenset(), frozenset())
+
+
 def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -> Any:
     """The avals `outs` that `prim` infers, with the tags that its operands give them."""
     # Every inference comes by here. Nearly all programs have no tags, and leave after this loop.
@@ -51,7 +65,8 @@ def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -
         if a.tagged:
             break
     else:
-        return outs
+        if mesh_of_types.value is None:
+            return outs
     if prim.spread is body:
         return outs
     plain = list(outs) if prim.multiple_results else [outs]
@@ -61,68 +76,170 @@ def tagged(prim: Any, avals: Sequence[Any], outs: Any, params: dict[str, Any]) -
     if mesh is not None:
         found = (_spread(prim, mesh, avals, plain, params) if mesh.explicit_axes else
                  [()] * len(plain))     # XLA decides
-        shardings = [NamedSharding(mesh, PartitionSpec(*entries)) for entries in found]
-    vma = _varying(prim, arrays)
+        sums = _sums(prim, arrays, plain, found)
+        shardings = [NamedSharding(mesh, PartitionSpec(*entries, **sums._asdict()))
+                     for entries in found]
+    vma = arrays[0].vma if arrays else frozenset()      # `check_varying`: all have these
     if prim.varying is not None:
         vma = prim.varying(vma, params)
-    spaces = {a.memory_space for a in arrays if a.shape} or {
-        a.memory_space for a in arrays if a.tagged}     # constants are of rank 0, and anywhere
-    space = prim.memory(params) if prim.memory is not None else (
-        spaces.pop() if len(spaces) == 1 else None)
-    results = [a.update(sharding=s, vma=vma, memory_space=space) if isinstance(a, ShapedArray)
-               else a for a, s in zip(plain, shardings, strict=True)]
+    spaces = _spaces(prim, arrays, plain) if prim.memory is None else prim.memory(arrays, plain)
+    results = [a.update(sharding=s, vma=vma, memory_space=m) if isinstance(a, ShapedArray)
+               else a for a, s, m in zip(plain, shardings, spaces, strict=True)]
     return results if prim.multiple_results else results[0]
+
+
+def _spaces(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
+    """In which memory results are: where the operands are."""
+    there = [a for a in arrays if a.shape]
+    for a in there:
+        if a.memory_space is not there[0].memory_space:
+            raise ValueError(
+                f"{prim.name}: memory_space of all inputs passed to `{prim.name}` must be the "
+                f"same; operands with type: {there[0]} and with type: {a} given; move one with "
+                "device_put and a memory.Space.")
+    return [there[0].memory_space if there else Space.Device] * len(outs)
+
+
+def in_memory_of_first(operands: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
+    """Results are where the first operand is; the others may be anywhere."""
+    return [operands[0].memory_space] * len(outs)
+
+
+def in_memory_inferred(operands: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Space]:
+    """Each result is where `infer` says: each operand may be anywhere."""
+    return [getattr(a, "memory_space", Space.Device) for a in outs]
 
 
 class VaryingError(ValueError):
     """Operands vary along different axes; whoever records an operation casts them."""
 
+    def __init__(self, prim: Any, avals: Sequence[Any]) -> None:
+        super().__init__(prim, avals)       # the text is for those that nobody casts
 
-def _varying(prim: Any, arrays: Sequence[ShapedArray]) -> frozenset[Any]:
-    """The axes along which all operands vary."""
-    found = [a.vma for a in arrays]
-    if any(vma != found[0] for vma in found):
-        raise VaryingError(f"{prim.name}: operands {_listed(arrays)} given, which vary along "
-                           "different axes; cast them with lax.pcast(…, to='varying').")
-    return found[0] if found else frozenset()
+    def __str__(self) -> str:
+        prim, avals = self.args
+        return (f"{prim.name}: operands {_listed(avals)} given, which vary along different axes; "
+                "cast them with lax.pcast(…, to='varying').")
+
+
+def check_varying(prim: Any, avals: Sequence[Any]) -> None:
+    """VaryingError unless operands vary along the same axes.
+
+    Those along which one is reduced are so of all, too, unless they vary: else a device would have
+    a whole cotangent for one, and a term for the other.
+    """
+    found, reduced = None, frozenset()
+    for a in avals:
+        if type(a) is ShapedArray:
+            if found is None:
+                found = a.vma
+            elif a.vma is not found and a.vma != found and prim.spread is not body:
+                raise VaryingError(prim, avals)
+            if a.sharded:
+                reduced |= _reduced([a])
+    if reduced and prim.spread is not body and any(
+            not reduced <= a.vma.union(*a.sums) for a in avals if type(a) is ShapedArray):
+        raise VaryingError(prim, avals)
+
+
+class ZeroNeededError(ShardingTypeError):
+    """A scalar is combined with a sum that is not taken yet: if it is a literal zero, it is one;
+    whoever records an operation says so."""
+
+
+class _IncompatibleError(ShardingTypeError):
+    """Operands are cut in different ways."""
+
+
+class MeshMismatchError(ShardingTypeError, ValueError):
+    """Operands are of several meshes."""
+
+
+class NoRuleForSumsError(ShardingTypeError, NotImplementedError):
+    """An operation that is not linear has an operand that is a sum not taken yet."""
+
+
+def _reduced(arrays: Sequence[ShapedArray]) -> frozenset[Any]:
+    """The manual axes along which an operand is reduced."""
+    return frozenset().union(*[
+        a.sums[1].intersection(a.sharding.mesh.manual_axes) for a in arrays if a.sharded])
 
 
 _pvary: Any = None
+_recast: Any = None
 
 
-def install_pvary(prim: Any) -> None:
-    """Make `prim` the cast to a value that varies along more axes. Called once, by `lax`."""
-    global _pvary
-    _pvary = prim
+def install_casts(pvary: Any, recast: Callable[..., Any]) -> None:
+    """Make `pvary` the cast of a value that is the same along axes of a mesh to one that varies,
+    and `recast(x, axes, start, end, mesh)` the others. Called once, by `lax`.
+    """
+    global _pvary, _recast
+    _pvary, _recast = pvary, recast
 
 
 def pvary(x: Any, vma: frozenset[Any]) -> Any:
     """`x`, if it is an array, as a value that varies along the axes `vma`, too."""
     if not vma or not isinstance(aval := typeof(x), ShapedArray) or vma <= aval.vma:
         return x
-    return _pvary.bind(x, axes=tuple(sorted(vma - aval.vma, key=str)))
+    axes, (unreduced, reduced) = vma - aval.vma, aval.sums
+    if axes & unreduced:
+        raise ShardingTypeError(f"pvary: {aval} given, which is unreduced along "
+                                f"{_quoted(axes & unreduced)}; a value that does not wait to be "
+                                "summed is required; use lax.psum first.")
+    if axes & reduced:
+        x = _recast(x, axes & reduced, "reduced", "varying", aval.sharding.mesh)
+        axes -= reduced
+    return _pvary.bind(x, axes=tuple(sorted(axes, key=str))) if axes else x
 
 
 def vary_alike(operands: Sequence[Any]) -> list[Any]:
     """Operands that vary along the same axes, cast in the current trace where needed."""
     avals = list(map(typeof, operands))
     arrays = [isinstance(a, ShapedArray) for a in avals]
-    vma = frozenset().union(*[a.vma for x, a, array in zip(operands, avals, arrays, strict=True)
-                              if array and not is_literal(x)])
+    given = [a for x, a, array in zip(operands, avals, arrays, strict=True)
+             if array and not is_literal(x)]
+    vma = frozenset().union(*[a.vma for a in given])
+    reduced = _reduced(given) - vma
+    found = [x if not array else
+             Literal(getattr(x, "val", x), a.update(vma=vma)) if is_literal(x) else pvary(x, vma)
+             for x, a, array in zip(operands, avals, arrays, strict=True)]
+    terms = [a.sharding for a in given if a.sums[0]]
+    if terms:       # zero is a term of any sum
+        spec = PartitionSpec(unreduced=terms[0].spec.unreduced)
+        found = [Literal(x.val, x.aval.update(sharding=NamedSharding(terms[0].mesh, spec)))
+                 if type(x) is Literal and not x.val else x for x in found]
+    if not reduced:
+        return found
+    mesh = next(a.sharding.mesh for a in given if reduced & a.sums[1])
+    spec = PartitionSpec(reduced=reduced)
     return [x if not array else
-            Literal(getattr(x, "val", x), a.update(vma=vma)) if is_literal(x) else pvary(x, vma)
-            for x, a, array in zip(operands, avals, arrays, strict=True)]
+            Literal(x.val, x.aval.update(sharding=NamedSharding(mesh, spec))) if is_literal(x) else
+            _recast(x, reduced.difference(*a.sums), "invarying", "reduced", mesh)
+            for x, a, array in zip(found, avals, arrays, strict=True)]
 
 
 def _mesh(prim: Any, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
-    """The mesh of the results: none of operands that XLA spreads over several."""
+    """The mesh of the results, the one around if no operand has any; none of operands that XLA
+    spreads over several."""
     meshes: list[Any] = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
+    if len(meshes) > 1 and len({m.shape_tuple for m in meshes}) == 1:
+        # Axis types alone differ. What is whole is whole under all of them: zeros that a rule makes
+        # for an operation within `auto_axes`, but outside of it.
+        meshes = [m for m in meshes if not m.are_all_axes_explicit or any(
+            a.sharding.mesh == m and any(a.sharding.spec) for a in arrays)] or meshes[:1]
     if len(meshes) > 1:
         if not any(m.explicit_axes for m in meshes):
             return None
-        raise ShardingTypeError(f"{prim.name}: operands {_listed(arrays)} are of the meshes "
-                                f"{', '.join(map(str, meshes))}; one mesh is required.")
-    return meshes[0] if meshes else None
+        around = mesh_of_types.value
+        raise MeshMismatchError(
+            f"{prim.name}: operands {_listed(arrays)} are of the meshes "
+            f"{', '.join(map(str, meshes))}; one mesh is required; move all operands to it with "
+            f"olympus.device_put. For primitive {prim.name}, context mesh {around} should match "
+            "the aval mesh.")
+    if meshes:
+        return meshes[0]
+    around = mesh_of_types.value    # what operands do not say
+    return None if around is None or around.manual_axes or around.empty else around
 
 
 def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Any],
@@ -130,9 +247,11 @@ def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[
     """The entries of each result; ShardingTypeError names the operation and its operands."""
     if not outs:
         return []
+    if not any(a.sharded for a in avals):
+        return [(None,) * a.ndim for a in outs]
     operands = [Operand(a.shape, a.sharding.spec.partitions if a.ndim else (), mesh)
                 for a in avals]
-    given = f"{prim.name}: operands {_listed(avals)} given; "
+    given = f"{prim.name}: operands {_listed(avals)} given; {_REFUSALS.get(prim.name, '')}"
     if prim.spread is None:
         if any(e is not None for x in operands for e in x.entries):
             raise ShardingTypeError(f"{given}the operation does not say how its result is spread; "
@@ -141,23 +260,88 @@ def _spread(prim: Any, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[
     try:
         found = prim.spread(operands, outs, params)
         for a, entries in zip(outs, found, strict=True):
-            _check(mesh, a.shape, entries)
+            _check(prim.name, mesh, a.shape, entries)
     except ShardingTypeError as error:
-        raise ShardingTypeError(f"{given}{error}") from None
+        if type(error) is _IncompatibleError:
+            given = given.replace(":", " got incompatible shardings for broadcasting:", 1)
+        more = f" Or say how the result is cut: {prim.settled_by}." if prim.settled_by else ""
+        raise ShardingTypeError(f"{given}{error}{more}") from None
     return found
+
+
+def _sums(prim: Any, arrays: Sequence[ShapedArray], outs: Sequence[Any], found: Sequence[Entries]
+          ) -> Sums:
+    """Along which axes results are unreduced, and along which reduced.
+
+    Operands that are sums not taken yet may be added, moved and scaled; for all else there is a
+    ShardingTypeError. Next to an operand that is reduced along an axis, others must be so, too, or
+    be cut along it: else devices would have whole cotangents for them, and terms for the first.
+    """
+    specs = [a.sharding.spec for a in arrays]
+    if not any(s.unreduced or s.reduced for s in specs):
+        return _NO_SUMS
+    given = f"{prim.name}: operands {_listed(arrays)} given; "
+    reduced = frozenset().union(*[s.reduced for s in specs])
+    unreduced = frozenset().union(*[s.unreduced for s in specs])
+    terms = [i for i, s in enumerate(specs) if s.unreduced]
+    for i in terms:
+        dtype = arrays[i].dtype
+        alike = [j for j, a in enumerate(arrays) if a.dtype == dtype]
+        others = [j for j, a in enumerate(arrays) if j != i and a.ndim]
+        if not (prim.additive and all(specs[j].unreduced == unreduced for j in alike)
+                and (is_inexact(outs[0].dtype) or not is_inexact(dtype))
+                or terms == [i] and i in prim.linear and (not prim.additive or len(arrays) == 1)
+                and all(unreduced <= specs[j].reduced for j in others)):
+            kind: Any = ZeroNeededError if prim.additive and any(
+                not arrays[j].ndim and not arrays[j].sharded for j in alike) else ShardingTypeError
+            why = "the operation needs its value, or all operands so"
+            if prim.additive and len(alike) == 2:
+                why = (f"lhs and rhs to `{prim.name}` must be unreduced along the same mesh axes"
+                       if all(specs[j].unreduced for j in alike) else
+                       "lhs is unreduced while rhs is not" if i == alike[0] else
+                       "rhs is unreduced while lhs is not")
+            if not (prim.additive or prim.linear):
+                kind = NoRuleForSumsError
+                why = f"an unreduced rule for {prim.name} is not implemented"
+            manual = unreduced.intersection(arrays[i].sharding.mesh.manual_axes)
+            raise kind(
+                f"{given}operand {i} is unreduced along {_quoted(unreduced)}, and {why}; use "
+                f"{'lax.psum' if manual else 'olympus.reshard'} first.")
+    for a, s in zip(arrays, specs, strict=True):
+        names = frozenset(n for e in s for n in axes_of(e)) | s.reduced | s.unreduced
+        if a.sharded and a.ndim and not reduced <= names:
+            raise ShardingTypeError(
+                f"{given}one is reduced along {_quoted(reduced)}, and {a} is not, nor is it cut "
+                "along all of these; use olympus.reshard first.")
+    cut = frozenset(n for entries in found for e in entries for n in axes_of(e))
+    return Sums(unreduced, reduced - cut - unreduced)
+
+
+def _quoted(names: Any) -> str:
+    return ", ".join(sorted(map(repr, names)))
 
 
 def _listed(avals: Sequence[Any]) -> str:
     return ", ".join(map(str, avals))
 
 
-def _check(mesh: AbstractMesh, shape: tuple[int, ...], entries: Entries) -> None:
+# What is said first of operations that cannot have some operands cut.
+_REFUSALS = {"slice": "there is no slicing on sharded dims that leaves parts of other sizes: ",
+             "pad": "there is no padding on sharded dims that leaves parts of other sizes: ",
+             "split": "there is no split on sharded dims that leaves parts of other sizes: ",
+             "select_n": "select cases must have the same shardings: ",
+             "concatenate": "All operands should have the same sharding: ",
+             "reshape": "This reshape is not supported: "}
+
+
+def _check(name: str, mesh: AbstractMesh, shape: tuple[int, ...], entries: Entries) -> None:
     """Whether an array can be cut so: each axis of the mesh is used once and divides its axis."""
     names = [n for e in entries for n in axes_of(e)]
     twice = {n for n in names if names.count(n) > 1}
     if twice:
-        raise ShardingTypeError(f"the result would be cut along {', '.join(map(repr, twice))} "
-                                "twice; a mesh axis may cut one axis of an array; reshard one.")
+        raise ShardingTypeError(f"the {name} operation produces an illegally sharded result, cut "
+                                f"along {', '.join(map(repr, twice))} twice; a mesh axis may cut "
+                                "one axis of an array; reshard one.")
     sizes = mesh.shape
     for i, (n, e) in enumerate(zip(shape, entries, strict=True)):
         parts = prod([sizes[name] for name in axes_of(e)])
@@ -172,8 +356,8 @@ def merged(operands: Sequence[Operand]) -> Entries:
     for i, column in enumerate(zip(*(x.entries for x in operands), strict=True)):
         cut = {e for e in column if e is not None}
         if len(cut) > 1:
-            raise ShardingTypeError(f"axis {i} is cut along {' and along '.join(map(repr, cut))}; "
-                                    "operands must agree; reshard one.")
+            raise _IncompatibleError(f"axis {i} is cut along {' and along '.join(map(repr, cut))}; "
+                                     "operands must agree; reshard one.")
         out.append(cut.pop() if cut else None)
     return tuple(out)
 
@@ -205,6 +389,12 @@ def body(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any
          ) -> list[Entries]:
     """Results are as the body says; `tagged` does not ask."""
     raise AssertionError
+
+
+def declared(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+             ) -> list[Entries]:
+    """Results are as what `infer` gives says: it has their types from somewhere."""
+    return [a.sharding.spec.partitions for a in outs]
 
 
 def as_first(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
@@ -334,13 +524,20 @@ def contract(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str,
              ) -> list[Entries]:
     """Batch axes, then the free axes of both. Contracted axes may be cut in one operand."""
     (lhs, rhs), ((lc, rc), (lb, rb)) = operands, params["dimension_numbers"]
+    try:
+        batch = merged([Operand((), tuple([x.entries[i] for i in axes]), x.mesh)
+                        for x, axes in ((lhs, lb), (rhs, rb))])
+    except ShardingTypeError as error:
+        raise ShardingTypeError("dot_general requires lhs batch dimensions and rhs batch "
+                                f"dimensions to have the consistent sharding: {error}") from None
     for i, j in zip(lc, rc, strict=True):
-        if lhs.entries[i] is not None and rhs.entries[j] is not None:
+        mine, its = lhs.entries[i], rhs.entries[j]
+        if mine is not None and its is not None:
+            why = "Contracting dimensions are sharded" if mine == its else (
+                "dot_general requires contracting dimensions to have consistent sharding")
             raise ShardingTypeError(
-                f"the contracted axes are cut along {lhs.entries[i]!r} and {rhs.entries[j]!r}, so "
-                "that how the result is spread is open; say it with out_sharding, or reshard one.")
-    batch = merged([Operand((), tuple([x.entries[i] for i in axes]), x.mesh)
-                    for x, axes in ((lhs, lb), (rhs, rb))])
+                f"{why}: the contracted axes are cut along {mine!r} and {its!r}, so that how the "
+                "result is cut is open; reshard one.")
     return [(*batch, *without(lhs.entries, (*lc, *lb)), *without(rhs.entries, (*rc, *rb)))]
 
 
@@ -395,13 +592,18 @@ def scatter(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, 
 
 def update_slice(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
                  ) -> list[Entries]:
-    """Operand and update are cut alike."""
+    """What is updated in part must be cut alike in the update, if the operand is cut (zeros are
+    not); else one may be whole."""
     x, update = operands[:2]
-    if x.entries != update.entries:
+    fits = [mine == its or mine is None or its is None and definitely_equal(n, m)
+            for n, m, mine, its in zip(x.shape, update.shape, x.entries, update.entries,
+                                       strict=True)]
+    if not all(fits):
         raise ShardingTypeError(f"the operand is cut as {PartitionSpec(*x.entries)}, the update as "
                                 f"{PartitionSpec(*update.entries)}; both must be cut alike; "
                                 "reshard the update.")
-    return [x.entries]
+    return [tuple([its if mine is None else mine
+                   for mine, its in zip(x.entries, update.entries, strict=True)])]
 
 
 def along(name: str) -> Callable[..., list[Entries]]:

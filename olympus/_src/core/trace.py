@@ -23,8 +23,17 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.depth import GIVEN, make_room
 from ..base.typing import Array
+from ..base.util import clipped
 from ..types import dtypes
-from ..types.avals import AbstractValue, ShapedArray, make_aval, scalar_aval
+from ..types.avals import (
+    AbstractValue,
+    ShapedArray,
+    check_index,
+    check_scalar,
+    check_truth,
+    make_aval,
+    scalar_aval,
+)
 from ..types.shape import SymbolicDim
 from .context import ThreadState, ctx
 from .ir import Literal
@@ -132,6 +141,8 @@ class Tracer(ArrayBase):
     """
 
     __slots__ = ("_trace", "aval", "__weakref__")
+    shown = ""      # what `repr` calls it, if not by its class
+    known = True    # whether it stands for a value that there is when the function runs
     # NumPy's operators give way to ours: `ndarray + tracer` is the tracer's `__radd__`.
     __array_priority__ = 1000
     # `==` is elementwise, so tracers are no keys: tables go by `id`, and somebody keeps the tracer
@@ -148,6 +159,14 @@ class Tracer(ArrayBase):
 
     def origin(self) -> str:
         """One sentence on where the value came from, for error messages."""
+        return ""
+
+    def unknown_because(self) -> str:
+        """A sentence on what its value depends on, for error messages, or nothing."""
+        return ""
+
+    def setting(self) -> str:
+        """Which function is being traced, and for what: a clause of messages, or nothing."""
         return ""
 
     def concrete(self) -> Any:
@@ -170,18 +189,23 @@ class Tracer(ArrayBase):
         return len(self.aval)
 
     def __bool__(self) -> bool:
+        check_truth(self.aval)
         return bool(_concrete(self, errors.TracerBoolConversionError, "bool", BOOL_REMEDY))
 
     def __int__(self) -> int:
+        check_scalar("int", self.aval)
         return int(_concrete(self, errors.ConcretizationTypeError, "int", INT_REMEDY))
 
     def __float__(self) -> float:
-        return float(_constant(self, "float"))
+        check_scalar("float", self.aval)
+        return float(_constant(self, "float", CAST_REMEDY.format("float")))
 
     def __complex__(self) -> complex:
-        return complex(_constant(self, "complex"))
+        check_scalar("complex", self.aval)
+        return complex(_constant(self, "complex", CAST_REMEDY.format("complex")))
 
     def __index__(self) -> int:
+        check_index(self.aval)
         value = _concrete(self, errors.TracerIntegerConversionError, "__index__", INT_REMEDY)
         return value.__index__()
 
@@ -218,52 +242,65 @@ class Tracer(ArrayBase):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise errors.TracerArrayConversionError(
-            f"numpy.asarray: {describe(self)} given; a concrete array is required, because NumPy "
+            "numpy.asarray: The numpy.ndarray conversion method __array__() was called on "
+            f"{describe(self)}; a concrete array is required, because NumPy "
             "needs the values now; use the olympus.numpy function of the same name, or keep NumPy "
             "out of the transformed function.")
 
     def __repr__(self) -> str:
         weak = "~" if getattr(self.aval, "weak_type", False) else ""
-        return f"{type(self).__name__}<{weak}{self.aval}>"
+        return f"{self.shown or type(self).__name__}({weak}{self.aval})"
 
 
-BOOL_REMEDY = ("use olympus.numpy.where, olympus.lax.cond or olympus.lax.while_loop, or mark the "
-               "argument static (static_argnums, static_argnames)")
-INT_REMEDY = "mark the argument static (static_argnums, static_argnames) or compute it with NumPy"
+BOOL_REMEDY = "use olympus.numpy.where, olympus.lax.cond or olympus.lax.while_loop"
+INT_REMEDY = "compute it with NumPy; to convert the dtype, try using `x.astype(int)`"
+STATIC_REMEDY = ", or mark the argument static (static_argnums, static_argnames)"
 VALUE_REMEDY = "keep the computation in olympus.numpy, or do this outside the transformed function"
+CAST_REMEDY = "try using `x.astype({})`, or do this outside the transformed function"
 PRINT_REMEDY = "print it with olympus.debug.print, whose format is filled in when the program runs"
+
+# Why a value is not known, as `unknown_because` begins where a static argument would help.
+DEPENDS = "This concrete value was not available in Python because it depends on the value"
+
+# What Python asked for, in the words that users of the field look for.
+ATTEMPTED = "Abstract tracer value encountered where concrete value is expected:"
+ATTEMPTS = {"bool": "Attempted boolean conversion of",
+            "__index__": "The __index__() method was called on"}
 
 lib.set_tracer_class(Tracer)
 
 
 def describe(tracer: Tracer) -> str:
-    """`traced array float32[3] of grad (…origin…)`: how messages name a tracer."""
-    origin = tracer.origin()
-    kind = type(tracer).__name__
-    return f"a traced value {tracer.aval} ({kind}{', ' + origin if origin else ''})"
+    """`a traced value float32[3] (class, origin; setting)`: how messages name a tracer."""
+    known = ", ".join(filter(None, [type(tracer).__name__, tracer.origin()]))
+    return f"a traced value {tracer.aval} ({'; '.join(filter(None, [known, tracer.setting()]))})"
 
 
 def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Any:
     value = tracer.concrete()
     if value is not None:
         return value
-    raise error(f"{what}(): {describe(tracer)} given at {source.summarize(source.user_frame())}; "
-                f"a concrete value is required, because Python needs it while the program is "
-                f"still being traced; {remedy}.")
+    why = tracer.unknown_because()
+    if what in ATTEMPTS and (not why or why.startswith(DEPENDS)):
+        remedy += STATIC_REMEDY
+    raise error(f"{what}(): {ATTEMPTS.get(what, ATTEMPTED)} traced array with shape "
+                f"{tracer.aval}. {why}It is {describe(tracer)} given at "
+                f"{source.summarize(source.user_frame())}; a concrete value is required, because "
+                f"Python needs it while the program is still being traced; {remedy}.")
 
 
 def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Any:
     """The value of a tracer for what keeps all of it: not where its derivative would be lost."""
     if tracer.differentiated():
         raise errors.ConcretizationTypeError(
-            f"{what}(): {describe(tracer)} given at {source.summarize(source.user_frame())}; a "
-            "value that is not being differentiated is required, because the derivative of a "
-            "Python number is zero; keep the computation in olympus.numpy, or take "
-            "olympus.lax.stop_gradient of the value first.")
+            f"{what}(): {ATTEMPTED} {describe(tracer)} at "
+            f"{source.summarize(source.user_frame())}; a value that is not being differentiated "
+            "is required, because the derivative of a Python number is zero; keep the "
+            "computation in olympus.numpy, or take olympus.lax.stop_gradient of it first.")
     return _concrete(tracer, errors.ConcretizationTypeError, what, remedy)
 
 
-def check_usable(tracer: Tracer, user: Trace | None = None) -> None:
+def check_usable(tracer: Tracer) -> None:
     """Raise UnexpectedTracerError if the tracer cannot be used where the program is.
 
     Its trace has ended, belongs to another thread, or waits for a function with a derivative rule.
@@ -282,15 +319,17 @@ def check_usable(tracer: Tracer, user: Trace | None = None) -> None:
         prim, params = trace.waits_for
         here = source.summarize(source.user_frame())
         raise errors.UnexpectedTracerError(
-            f"{prim.what} {params['name']}: {describe(tracer)} that the function or its rule "
-            f"closes over is used at {here}; derivative rules know nothing but arguments; make it "
-            "an argument of the function, or close over lax.stop_gradient of it.")
+            f"{prim.what} {params['name']}: Encountered an unexpected tracer: {describe(tracer)} "
+            f"that the function or its rule closes over is used at {here}; derivative "
+            "rules know nothing but arguments; make it an argument of the function, or close over "
+            "lax.stop_gradient of it.")
 
 
 def _leaked(tracer: Tracer, why: str) -> errors.UnexpectedTracerError:
     here = source.summarize(source.user_frame())
     return errors.UnexpectedTracerError(
-        f"leaked tracer: {describe(tracer)} is used at {here} {why}")
+        f"leaked tracer: Encountered an unexpected tracer: {describe(tracer)} is used at {here} "
+        f"{why}")
 
 
 def _foreign_aval(x: Any) -> Any:
@@ -309,6 +348,9 @@ def _foreign_aval(x: Any) -> Any:
     if lookup is not None:
         return lookup(x)
     if isinstance(x, (np.ndarray, np.generic)):
+        if hasattr(x, "mask"):
+            raise ValueError("typeof: a masked array given; numpy masked arrays are not supported, "
+                             "since the mask would be lost; use x.filled(value), or x.data.")
         return make_aval(x.shape, dtypes.canonical_dtype(x.dtype))
     for base in kind.__mro__:
         if base in FOREIGN_AVALS:
@@ -318,12 +360,8 @@ def _foreign_aval(x: Any) -> Any:
     if hasattr(x, "__olympus_array__"):
         return typeof(x.__olympus_array__())
     raise TypeError(f"typeof: a value of type {kind.__module__}.{kind.__qualname__} given: "
-                    f"{_clip(repr(x))}; an array, a NumPy array or a Python number is required; "
+                    f"{clipped(x)}; an array, a NumPy array or a Python number is required; "
                     "convert it with olympus.numpy.asarray, or mark the argument static.")
-
-
-def _clip(text: str, length: int = 60) -> str:
-    return text if len(text) <= length else text[:length] + "…"
 
 
 SCALAR_TYPES = frozenset((bool, int, float, complex))

@@ -1,7 +1,7 @@
 """composite: a named operation that a function defines, which compilers may recognise by its name.
 
-Lowering keeps it as one `stablehlo.composite`. Derivatives and vmap work on the definition: what
-they make of it is no longer the operation that the name promises.
+Lowering keeps it as one `stablehlo.composite`, unless sizes are symbolic. Derivatives and vmap work
+on the definition: what they make of it is no longer the operation that the name promises.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, describe
 from ..types import dtypes
+from ..types.shape import is_static
 from ..types.tree import tree_flatten, tree_unflatten
 
 __all__ = ["composite", "composite_p"]
@@ -33,6 +34,8 @@ class CompositeOp(Defined):
 
     def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, name: str, version: int,
               attributes: tuple[tuple[str, str], ...]) -> list[Any]:
+        if not all(is_static(aval.shape) for aval in (*b.avals_in, *b.avals_out)):
+            return b.call_inline(olympuspr, args)   # XLA gives a definition no sizes
         return b.composite(olympuspr, args, name, version, dict(attributes))
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
@@ -85,7 +88,8 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         closed, tracers = closure_convert(stage(flat, avals, DebugInfo(name)))
         if tracers:
             raise errors.UnexpectedTracerError(
-                f"composite {name}: the decomposition closes over {describe(tracers[0])}; traced "
+                f"composite {name}: Found an OLYMPUS Tracer as a constant in the decomposition for "
+                f"the composite op '{name}': it closes over {describe(tracers[0])}; traced "
                 "values are operands of the operation; pass it as a positional argument.")
         # Sorted, as the order of keywords does not make another operation; None is left out.
         outs = composite_p.bind(*leaves, olympuspr=closed, name=name, version=version,
@@ -99,7 +103,8 @@ def attribute_text(what: str, value: Any) -> str:
     """A Python value as MLIR writes it; "" for None."""
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError(
-            f"{what} is {describe(value)}; a static value is required; pass the array as a "
+            f"{what} is {describe(value)}: Found an OLYMPUS Tracer as an attribute in the "
+            "decomposition for the composite op; a static value is required; pass the array as a "
             "positional argument.")
     if value is None:
         return ""

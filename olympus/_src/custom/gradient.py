@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from ..base.typing import Array, P, PyTree, R
-from ..base.util import cut, name_of, wraps
+from ..base.util import cut, merged, name_of, wraps
 from ..control.bodies import (
     Body,
     aval_error,
@@ -48,7 +48,8 @@ class _Converted:
         leaves, tree = tree_flatten(args)
         if tree != self.in_tree:
             raise structure_error("closure_convert", self.in_tree, tree,
-                                  "called with other arguments than the example")
+                                  "The inputs to the closure produced by closure_convert must "
+                                  "have the structure of the example")
         return tree_unflatten(self.out_tree,
                               results(eval_closed(self.program, *self.consts, *leaves)))
 
@@ -147,11 +148,10 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
 
     def converted(*args: Any) -> Any:
         if len(args) != num_args + len(moved):
-            raise TypeError(f"closure_convert: {len(args)} arguments given to the converted "
-                            f"{name_of(fun)}; {num_args} arguments and then {len(moved)} values "
-                            "that it closed over are required.")
-        given, fixed = iter(args[num_args:]), iter(kept)
-        consts = [next(given) if h else next(fixed) for h in hoisted]
+            raise TypeError("closure_convert: The inputs to the closure produced by "
+                            f"closure_convert of {name_of(fun)} must be {num_args} arguments and "
+                            f"then {len(moved)} values that it closed over; {len(args)} are given.")
+        consts = merged(hoisted, args[num_args:], kept)
         return _Converted(body.program, consts, in_tree, body.out_tree)(*args[:num_args])
 
     return converted, moved
@@ -262,7 +262,8 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
     lin_tree = tree_structure(linear_args)
     if back.out_tree != lin_tree:
         raise structure_error("linear_call", lin_tree, back.out_tree,
-                              f"{back.name} returned another structure than linear_args")
+                              "transpose output pytree structure must match that of linear inputs: "
+                              f"{back.name} returned another than linear_args")
     if not all(map(same_type, lin_avals, back.out_avals)):
         raise aval_error("linear_call", leaf_names(lin_tree, "linear_args"), lin_avals,
                          back.out_avals, f"{back.name} returned other types than linear_args")

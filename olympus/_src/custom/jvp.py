@@ -15,7 +15,7 @@ from ..core.trace import typeof
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..types.avals import is_float0
-from ..types.tree import tree_flatten, tree_map
+from ..types.tree import tree_flatten, tree_map, tree_structure
 from .rules import (
     Batched,
     Call,
@@ -105,11 +105,14 @@ class _JvpCall(Call):
         unflatten = self.in_tree.unflatten
         result = self.rules[0](*self.statics.values(), tuple(unflatten(primals)),
                                tuple(unflatten(self.zeros(tangents))))
-        out, t_out = check_pair(self.what, result, "output, tangent of the output")
-        check_structure(self.what, out, t_out,
-                        "the rule's tangent output is not like its primal output")
-        leaves = self.output(self.what, out)
-        return leaves, [_tangent(self.what, path, x, t) for path, x, t in
+        what = f"Custom JVP rule {self.names[0]} for function {name_of(self.fun)}"
+        out, t_out = check_pair(what, result, "primal and tangent outputs")
+        check_structure(
+            what, out, t_out, "must produce primal and tangent outputs with equal container "
+            f"(pytree) structures, but got {tree_structure(out)} and {tree_structure(t_out)} "
+            "respectively")
+        leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
+        return leaves, [_tangent(what, path, x, t) for path, x, t in
                         zip(leaf_paths(self.out_tree), leaves, tree_flatten(t_out)[0], strict=True)]
 
 
@@ -121,8 +124,9 @@ def _tangent(what: str, path: str, x: Any, t: Any) -> Any:
     else:
         found = typeof(t)
     if found.shape != aval.shape or found.dtype != aval.dtype:
-        raise TypeError(f"{what}: {at(path)}the rule returned the output {typeof(x)} with a "
-                        f"tangent {found}; the tangent must be {aval}; correct the rule.")
+        raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
+                        f"corresponding shapes and dtypes. Expected {aval} (tangent type of "
+                        f"{typeof(x)}) but got {found}. {at(path)}{what}.")
     # An integer output has no derivative: what the rule gave for it is dropped.
     return Zero(aval) if is_float0(aval) else t
 

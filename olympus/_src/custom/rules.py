@@ -133,9 +133,8 @@ def results(outs: Sequence[Any]) -> list[Any]:
 def check_pair(what: str, out: Any, content: str) -> tuple[Any, Any]:
     """The two results of a rule."""
     if not isinstance(out, (tuple, list)) or len(out) != 2:
-        raise TypeError(f"{what}: the rule returned {type(out).__name__}"
-                        f"{f' of length {len(out)}' if isinstance(out, (tuple, list)) else ''}; "
-                        f"a pair ({content}) is required; return the two as a tuple.")
+        raise TypeError(f"{what} must produce a pair (list or tuple of length two) representing "
+                        f"{content}, but got {out!r:.80}.")
     return out[0], out[1]
 
 
@@ -144,7 +143,7 @@ def check_structure(what: str, required: Any, found: Any, meaning: str) -> None:
     if tree_structure(required) == tree_structure(found):
         return
     places = "; ".join(explain_mismatch(required, found)[:4])
-    raise TypeError(f"{what}: {meaning}; {places}; return equal structures.")
+    raise TypeError(f"{what} {meaning}; {places}; return equal structures.")
 
 
 class CustomFunction(Generic[P, R]):
@@ -199,14 +198,20 @@ class CustomFunction(Generic[P, R]):
                 raise TypeError(f"{self.what} {name_of(self.fun)}: keyword arguments given; its "
                                 "signature cannot be read; pass them by position.")
             return args
-        bound = self._signature.bind(*args, **kwargs)
-        bound.apply_defaults()
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise self._unresolved(str(error)) from None
         if bound.kwargs:
-            raise TypeError(
-                f"{self.what} {name_of(self.fun)}: {', '.join(bound.kwargs)} given by keyword; "
-                "every argument must have a position, because rules take them by position; drop "
-                "the * or ** from the signature.")
+            raise self._unresolved("The following keyword arguments could not be resolved to "
+                                   f"positions: {', '.join(bound.kwargs)}")
+        # Of keyword-only parameters the function has the defaults itself.
+        bound.apply_defaults()
         return bound.args
+
+    def _unresolved(self, why: str) -> TypeError:
+        return TypeError(f"{self.what}: The input arguments to the {self.what}-decorated function "
+                         f"{name_of(self.fun)} have no positions, by which rules take them:\n{why}")
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -333,10 +338,9 @@ class Ruled(CustomFunction[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         rules = tuple([getattr(self, name) for name in self._rules])
         if None in rules:
-            wanted = "rules; both are" if len(rules) > 1 else "a rule; one is"
-            raise AttributeError(f"{self.what} {name_of(self.fun)}: called without {wanted} "
-                                 f"required; set {'them' if len(rules) > 1 else 'it'} with "
-                                 f"{self._setters} first.")
+            raise AttributeError(f"{self.what}: No {self.what[-3:].upper()} defined for "
+                                 f"{self.what} function {name_of(self.fun)} using "
+                                 f"{self._setters}. Define it before the first call.")
         given = self.resolve(args, kwargs)
         statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
         leaves, tree = tree_flatten([a for i, a in enumerate(given)
@@ -423,14 +427,15 @@ class Call(Rules):
         leaves, tree = tree_flatten(out)
         if self.out_avals is not None and self.out_tree != tree:
             check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
-                            "the rule's primal output is not like the function's")
+                            "where the first element represents the primal output, which is not "
+                            f"like that of {name_of(self.fun)}")
         pairs = () if self.out_avals is None else zip(self.out_avals, leaves, strict=True)
         for i, (aval, x) in enumerate(pairs):
             found = typeof(x)
             if (found.shape, found.dtype) != (aval.shape, aval.dtype):
-                raise TypeError(f"{what}: {at(leaf_paths(tree)[i])}the rule's primal output is "
-                                f"{found}; the function's is {aval}, and they must agree; correct "
-                                "the rule.")
+                raise TypeError(f"{what} where the first element represents the primal output: "
+                                f"{at(leaf_paths(tree)[i])}the rule's primal output is {found}; "
+                                f"the function's is {aval}, and they must agree.")
         self.out_tree = tree
         return leaves
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.source import api_boundary
 from ..base.typing import PyTree
 from ..base.util import cut, name_of
 from ..control.bodies import (
@@ -89,8 +90,8 @@ class LinearSolve(Higher):
         matvec, solve, transpose_solve = olympusprs
         if transpose_solve is None:
             raise TypeError(
-                "custom_linear_solve: reverse mode given without transpose_solve; a solver for the "
-                "transposed system is required; pass transpose_solve, or symmetric=True.")
+                "custom_linear_solve: transpose_solve required for backwards mode automatic "
+                "differentiation of custom_linear_solve; pass it, or symmetric=True.")
         m_consts, s_consts, t_consts, rhs = cut(args, *const_lengths)
         if any(type(a) is Linear for a in (*m_consts, *s_consts, *t_consts)):
             raise not_linear("custom_linear_solve", "the matrix")
@@ -124,9 +125,9 @@ class LinearSolve(Higher):
 linear_solve_p = LinearSolve("custom_linear_solve")
 
 
-def _like(what: str, body: Body, tree: Any, avals: Sequence[Any], like: str, count: int = -1
-          ) -> None:
-    """TypeError unless the body returns the given structure and types."""
+def _like(what: str, role: str, body: Body, tree: Any, avals: Sequence[Any], like: str,
+          count: int = -1) -> None:
+    """TypeError unless the body, which plays the role, returns the given structure and types."""
     found_tree, found = body.out_tree, body.out_avals
     if count >= 0:      # a pair of which the first is looked at
         out = tree_unflatten(found_tree, range(found_tree.num_leaves))
@@ -136,12 +137,18 @@ def _like(what: str, body: Body, tree: Any, avals: Sequence[Any], like: str, cou
         found_tree, found = tree_structure(out[0]), found[:count]
     if found_tree != tree:
         raise structure_error(what, tree, found_tree,
-                              f"{body.name} returned another structure than {like}")
+                              f"{role}() output pytree structure must match {like}: {body.name} "
+                              "returned another structure")
+    if [a.shape for a in avals] != [a.shape for a in found]:
+        raise ValueError(f"{what}: {role}() output shapes must match {like}, got "
+                         f"{[a.shape for a in found]} and {[a.shape for a in avals]} from "
+                         f"{body.name}.")
     if not all(map(same_type, avals, found)):
         raise aval_error(what, leaf_names(tree, "the result"), avals, found,
-                         f"{body.name} returned other types than {like}")
+                         f"{role}() output types must match {like}: {body.name}")
 
 
+@api_boundary
 def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callable[..., PyTree],
                         transpose_solve: Callable[..., PyTree] | None = None,
                         symmetric: bool = False, has_aux: bool = False) -> PyTree:
@@ -173,10 +180,10 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
     leaves, avals, tree = flatten(f"{what}: b", b)
     in_tree = tree_structure((b,))
     product = stage_body(matvec, in_tree, avals)
-    _like(what, product, tree, avals, "b")
+    _like(what, "matvec", product, tree, avals, "b")
     count = len(avals) if has_aux else -1
     direct = stage_body(lambda rhs: solve(matvec, rhs), in_tree, avals)
-    _like(what, direct, tree, avals, "b", count)
+    _like(what, "solve", direct, tree, avals, "b", count)
     back: Body | None = None
     if transpose_solve is not None or symmetric:
         n = len(product.consts)
@@ -190,7 +197,7 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
         solver, operator = (transpose_solve, vecmat) if transpose_solve is not None else (
             solve, matvec)
         back = stage_body(lambda rhs: solver(operator, rhs), in_tree, avals)
-        _like(what, back, tree, avals, "b", count)
+        _like(what, "transpose_solve", back, tree, avals, "b", count)
     bodies = (product, direct, back)
     consts = [[] if body is None else body.consts for body in bodies]
     out = linear_solve_p.bind(
@@ -199,6 +206,7 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
     return tree_unflatten(direct.out_tree, out)
 
 
+@api_boundary
 def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable[..., PyTree],
                 tangent_solve: Callable[..., PyTree], has_aux: bool = False) -> PyTree:
     """Find `x` with `f(x) = 0` by `solve`, with derivatives from the implicit function theorem.
@@ -229,9 +237,9 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
     leaves, avals, tree = flatten(f"{what}: initial_guess", initial_guess)
     in_tree = tree_structure((initial_guess,))
     equation = stage_body(f, in_tree, avals)
-    _like(what, equation, tree, avals, "initial_guess")
+    _like(what, "f", equation, tree, avals, "initial_guess")
     solver = stage_body(lambda guess: solve(f, guess), in_tree, avals)
-    _like(what, solver, tree, avals, "initial_guess", len(avals) if has_aux else -1)
+    _like(what, "solve", solver, tree, avals, "initial_guess", len(avals) if has_aux else -1)
     n = len(avals)
 
     # Values that `f` and `solve` close over are arguments, in two groups: only the equation's have
@@ -258,8 +266,8 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
 
         t_x, found = tree_flatten(tangent_solve(linear, rhs))
         if found != tree:
-            raise structure_error(what, tree, found, f"{name_of(tangent_solve)} returned another "
-                                                     "structure than initial_guess")
+            raise structure_error(what, tree, found, "tangent_solve() output pytree structure must "
+                                  f"match x: {name_of(tangent_solve)} returned another structure")
         rest = [instantiate(Zero(typeof(y).to_tangent_aval())) for y in out[n:]]
         return out, [*(cast(t, typeof(y).to_tangent_aval())
                        for t, y in zip(t_x, out[:n], strict=True)), *rest]

@@ -15,6 +15,7 @@ from ..base.typing import P, R
 from ..base.util import cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
+from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Linear, Primitive, Zero, with_zeros
@@ -24,13 +25,7 @@ from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..lax.shape import instantiate, reduce_sum
 from ..types import dtypes
 from ..types.avals import is_float0
-from ..types.tree import (
-    broadcast_prefix,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    treedef_children,
-)
+from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, treedef_children
 from .rules import (
     Batched,
     Call,
@@ -144,16 +139,18 @@ class _VjpCall(Call):
                  statics: dict[int, Any], in_tree: Any) -> None:
         super().__init__(owner, rules, statics, in_tree)
         if any(isinstance(x, Tracer) for x in tree_leaves(list(statics.values()))):
-            raise TypeError(f"{self.what}: a traced value given as an argument that "
-                            f"nondiff_argnums {owner.nondiff_argnums} names; a concrete value is "
-                            "required there; make it a differentiable argument and return None as "
-                            "its cotangent.")
+            raise UnexpectedTracerError(
+                f"{self.what}: a traced value given as an argument that nondiff_argnums "
+                f"{owner.nondiff_argnums} names; a concrete value is required there; make it a "
+                "differentiable argument and return None as its cotangent.")
 
     def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
-        what = f"{self.what}: fwd {self.names[0]}"
+        what = f"Custom VJP fwd rule {self.names[0]} for function {name_of(self.fun)}"
         given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
-        out, res = check_pair(what, self.rules[0](*self.arguments(given)), "output, residuals")
-        leaves, tree = self.output(what, out), self.out_tree
+        out, res = check_pair(what, self.rules[0](*self.arguments(given)),
+                              "the primal output and residuals")
+        leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
+        tree = self.out_tree
         res_leaves, _, res_tree = flatten(f"{self.what}: the residuals of fwd {self.names[0]}", res)
         in_avals = [typeof(x).to_tangent_aval() for x in primals]
 
@@ -165,7 +162,8 @@ class _VjpCall(Call):
     def backward(self, res: Any, out_tree: Any, in_avals: Sequence[Any], cts: Sequence[Any]
                  ) -> list[Any]:
         """Call the user's bwd; its cotangents, flat and checked."""
-        what, rule = f"{self.what}: bwd {self.names[1]}", self.rules[1]
+        rule = self.rules[1]
+        what = f"Custom VJP bwd rule {self.names[1]} for function {name_of(self.fun)}"
         # bwd runs when the forward pass, and perhaps the transformation around it, is over.
         for tracer in closed_over(rule):
             if not tracer._trace.alive:
@@ -176,6 +174,10 @@ class _VjpCall(Call):
         flat = _cotangent_leaves(what, self.in_tree, result)
         out = []
         for i, (ct, aval) in enumerate(zip(flat, in_avals, strict=True)):
+            if type(ct) is SymbolicZero and ct.shape != aval.shape:
+                raise ValueError(f"{what}: {at(leaf_paths(self.in_tree)[i])}a SymbolicZero of "
+                                 f"{ct.aval} returned for an argument {aval}. Consider just "
+                                 "returning a None here instead.")
             if ct is None or type(ct) in (SymbolicZero, Zero) or is_float0(aval):
                 out.append(Zero(aval))
                 continue
@@ -184,8 +186,10 @@ class _VjpCall(Call):
             if found.shape != aval.shape or not fits:
                 path = leaf_paths(self.in_tree)[i]
                 raise (TypeError if found.shape == aval.shape else ValueError)(
-                    f"{what}: {at(path)}a cotangent {found} returned for an argument {aval}; equal "
-                    "shape and, for a real argument, a real dtype are required; correct the rule.")
+                    f"{what} must produce an output of the arguments' types, but at output{path} "
+                    f"the bwd rule produced an output of type {found} corresponding to an input of "
+                    f"type {aval}; equal shape and, for a real argument, a real dtype are required."
+                    )
             out.append(Zero(aval) if is_float0(found) else cast(ct, aval))
         return out
 
@@ -195,8 +199,8 @@ def _cotangent_leaves(what: str, in_tree: Any, result: Any) -> list[Any]:
     subtrees = treedef_children(in_tree)
     if not isinstance(result, (tuple, list)) or len(result) != len(subtrees):
         count = f" of length {len(result)}" if isinstance(result, (tuple, list)) else ""
-        raise TypeError(f"{what}: {type(result).__name__}{count} returned; a tuple of "
-                        f"{len(subtrees)} cotangents is required, one per differentiable argument; "
+        raise TypeError(f"{what} must produce a tuple of length {len(subtrees)}, of one cotangent "
+                        f"per differentiable argument, but got {type(result).__name__}{count}; "
                         "return None for an argument whose cotangent is zero.")
     leaves: list[Any] = []
     for i, (ct, tree) in enumerate(zip(result, subtrees, strict=True)):
@@ -212,8 +216,8 @@ def _cotangent_leaves(what: str, in_tree: Any, result: Any) -> list[Any]:
             spread = []
         if sum(x is not None for x in spread) != sum(x is not None for x in found) or \
                 len(spread) != tree.num_leaves:
-            check_structure(f"{what}: at [{i}]", argument, ct,
-                            "the cotangent is not like the argument")
+            check_structure(what, argument, ct, "must produce cotangents with the same container "
+                            f"(pytree) structure as the arguments: at [{i}]")
         leaves += spread
     return leaves
 
@@ -434,11 +438,13 @@ class CustomLin(Primitive):
     """
 
     multiple_results = foreign = True
+    spread = staticmethod(tags.declared)
+    memory = staticmethod(tags.in_memory_inferred)
 
     def _forward(self, name: str) -> TypeError:
-        return TypeError(f"custom_vjp {name}: forward mode (jvp, jacfwd, linearize's function) "
-                         "applied; its rules define reverse mode only; use grad, vjp or jacrev, or "
-                         "define the function with custom_jvp, which serves both modes.")
+        return TypeError(f"custom_vjp {name}: can't apply forward-mode autodiff (jvp) to a "
+                         "custom_vjp function. Its rules define reverse mode only; use grad, vjp "
+                         "or jacrev, or define the function with custom_jvp, which serves both.")
 
     result_avals = Primitive.inferred   # not memoised: `bwd` would be kept alive
 

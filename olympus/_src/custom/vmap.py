@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.typing import P, R
 from ..base.util import name_of
-from ..control.bodies import stage_body, structure_error
+from ..control.bodies import stage_body
 from ..control.call import linearize_program
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Linear, Zero, program_uses_axis
+from ..core.primitive import Axis, Linear, Zero, program_uses_axis, spread_tangents
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
@@ -23,15 +24,8 @@ from ..lax.shape import instantiate, reduce_sum
 from ..loops.map import map as loop_map
 from ..types.avals import has_tangent, is_float0
 from ..types.shape import definitely_equal
-from ..types.tree import broadcast_prefix, tree_flatten, tree_map, tree_unflatten
-from .rules import (
-    CustomCall,
-    CustomFunction,
-    Rules,
-    check_pair,
-    closed_over,
-    python_value,
-)
+from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten, tree_map, tree_unflatten
+from .rules import CustomCall, CustomFunction, Rules, check_pair, closed_over, merged, python_value
 
 __all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
 
@@ -73,8 +67,9 @@ class custom_vmap(CustomFunction[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.vmap_rule is None:
-            raise AttributeError(f"custom_vmap {name_of(self.fun)}: called without a rule; one is "
-                                 "required; set it with def_vmap first.")
+            raise AttributeError("custom_vmap: No batching rule defined for custom_vmap function "
+                                 f"{name_of(self.fun)} using def_vmap. Define it before the first "
+                                 "call.")
         leaves, tree = tree_flatten(self.resolve(args, kwargs))
         call = _VmapCall(self, tree)
         # Nothing is traced, so nothing is mapped: the function runs as Python.
@@ -115,6 +110,19 @@ class _VmapRule(Rules):
         self.rule.seal()
 
 
+class _NothingMapped(Exception):
+    """A rule has no outputs that are not mapped of operands that are not."""
+
+
+class _Asked(threading.local):
+    """The users' rules that this thread asks what they return where nothing is mapped."""
+
+    rules: tuple[Any, ...] = ()
+
+
+_asked = _Asked()
+
+
 class _VmapCall(_VmapRule):
     """One call of a decorated function: `run` is the flat function."""
 
@@ -136,19 +144,36 @@ class _VmapCall(_VmapRule):
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
-        what = f"custom_vmap {name_of(self.fun)}: the rule {self.names[0]}"
+        what = f"custom_vmap {name_of(self.fun)}: custom vmap rule ({self.names[0]})"
         if self.sealed:
             raise TypeError(f"{what} closes over a traced value, and the function was staged (by "
                             "jit, scan …) before it was mapped; only arguments reach the rule "
                             "then; pass the value as an argument of the function.")
-        result = self.user_rule(size, list(self.in_tree.unflatten(batched)),
-                           *self.in_tree.unflatten(args))
+        outer = _asked.rules
+        if not any(batched):
+            if any(rule is self.user_rule for rule in outer):
+                raise _NothingMapped    # it calls its function, which would ask it for ever
+            _asked.rules = (*outer, self.user_rule)
+        try:
+            result = self.user_rule(size, list(self.in_tree.unflatten(batched)),
+                                    *self.in_tree.unflatten(args))
+        finally:
+            _asked.rules = outer
         out, out_batched = check_pair(what, result, "output, whether each is mapped")
         leaves, tree = tree_flatten(out)
+        try:
+            flags = [bool(f) for f in broadcast_prefix(out_batched, out)]
+        except ValueError as error:
+            raise ValueError("custom_vmap: structure of output value and output batching "
+                             f"specification returned by custom vmap rule ({self.names[0]}) do "
+                             f"not match: {error}") from None
+        if any(flags) and not any(batched):
+            raise _NothingMapped
         if self.out_tree != tree:
-            raise structure_error(what, self.out_tree, tree,
-                                  "it returned another structure than the function")
-        flags = [bool(f) for f in broadcast_prefix(out_batched, out)]
+            places = "; ".join(explain_mismatch(self.out_tree, tree)[:4])
+            raise ValueError("custom_vmap: structure of output returned by custom vmap rule "
+                             f"({self.names[0]}) does not match that of original custom-vmapped "
+                             f"function {name_of(self.fun)}; {places}; return the same structure.")
         for x, flag in zip(leaves, flags, strict=True):
             aval = typeof(x)
             if flag and not (aval.shape and definitely_equal(aval.shape[0], size)):
@@ -219,21 +244,46 @@ class _Differentiated(_Derived):
     def pairs(self, size: int, batched: Sequence[bool], args: Sequence[Any]
               ) -> tuple[list[tuple[Any, bool]], list[tuple[Any, bool]]]:
         """Outputs, and tangents of those that can have one, each with whether it is mapped."""
-        # An operand counts as mapped if it or its tangent is: the rule gets one flag for both.
+        # The rule gets one flag for an operand and its tangent. If no operand is mapped together
+        # with its tangent, the derivative of the rule for nothing mapped is mapped instead: what
+        # depends on primals alone, or on tangents alone, is not repeated. A rule that returns
+        # mapped outputs even then is told of all that is mapped.
         n = len(self.nonzero)
-        given = iter(zip(args[n:], batched[n:], strict=True))
-        pairs = [next(given) if nz else (None, False) for nz in self.nonzero]
-        mapped = [m or t_mapped for m, (_, t_mapped) in zip(batched[:n], pairs, strict=True)]
+        given = iter(batched[n:])
+        moving = [nz and next(given) for nz in self.nonzero]
+        pairs = list(zip(batched[:n], moving, strict=True))
+        if not any(m and t for m, t in pairs):
+            try:
+                return self._told(size, [False] * n, batched, args)
+            except _NothingMapped:
+                if not any(batched):
+                    raise
+        return self._told(size, [m or t for m, t in pairs], batched, args)
+
+    def _told(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
+              args: Sequence[Any]) -> tuple[list[tuple[Any, bool]], list[tuple[Any, bool]]]:
+        """`pairs` by the rule for operands of which those are mapped, mapped over the others."""
+        n, k = len(self.nonzero), len(self.program.out_avals)
+        wanted = [*mapped, *(m for m, nz in zip(mapped, self.nonzero, strict=True) if nz)]
+        flat = [_mapped(x, have, want, size)
+                for x, have, want in zip(args, batched, wanted, strict=True)]
         run, flags = self.function(size, mapped)
-        primals = [_mapped(x, have, want, size)
-                   for x, have, want in zip(args[:n], batched[:n], mapped, strict=True)]
-        tangents = [Zero(typeof(x).to_tangent_aval()) if t is None else
-                    _mapped(t, have, want, size)
-                    for x, (t, have), want in zip(primals, pairs, mapped, strict=True)]
-        outs, out_tangents = jvp_flat(run, primals, tangents)
-        # The program's outputs have tangents wherever they can (`_moving`): so must the rule's.
-        return list(zip(outs, flags, strict=True)), [
-            (instantiate(t), f) for t, f in zip(out_tangents, flags, strict=True) if not _still(t)]
+
+        def both(*xs: Any) -> list[Any]:
+            outs, tangents = jvp_flat(run, xs[:n], merged([
+                None if nz else Zero(typeof(x).to_tangent_aval())
+                for x, nz in zip(xs[:n], self.nonzero, strict=True)], xs[n:]))
+            # The program's outputs have tangents wherever they can (`_moving`): so must the rule's.
+            moving[:] = [not _still(t) for t in tangents]
+            return [*outs, *(instantiate(t) for t in tangents if not _still(t))]
+
+        moving: list[bool] = []
+        outs, dims = batch_flat(both, Axis(size), flat, [
+            0 if have and not want else None for have, want in zip(batched, wanted, strict=True)])
+        told = [*flags, *(f for f, m in zip(flags, moving, strict=True) if m)]
+        found = [(x, f) if d is None else (to_axis(x, d, 0, size), True)
+                 for x, d, f in zip(outs, dims, told, strict=True)]
+        return found[:k], found[k:]
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
@@ -267,6 +317,8 @@ class _Cotangent(_Tangent):
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]
                  ) -> tuple[list[Any], list[bool]]:
+        if not any(batched):
+            raise _NothingMapped
         n = len(self.nonzero)
         # Every element has cotangents of its own: operands that have one are taken as mapped.
         mapped = [m or nz for m, nz in zip(batched[:n], self.nonzero, strict=True)]
@@ -406,9 +458,7 @@ class CustomVmapCall(CustomCall):
         out = ctx.trace.process_custom(self, both, _Differentiated(rules, closed, nonzero),
                                        (*primals, *given), params)
         k = len(closed.out_avals)
-        rest = iter(out[k:])
-        return out[:k], [next(rest) if moving else Zero(a.to_tangent_aval())
-                         for a, moving in zip(closed.out_avals, _moving(closed), strict=True)]
+        return out[:k], spread_tangents(closed.out_avals, _moving(closed), out[k:])
 
     def on_tape(self, tape: Any, fun: Any, rules: Any, args: tuple, params: dict[str, Any]
                 ) -> list[Any]:
@@ -492,11 +542,13 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
         leaves, tree = tree_flatten(args)
         flags = tree_flatten(tuple(in_batched))[0]
         mapped = [x for x, flag in zip(leaves, flags, strict=True) if flag]
+        if not mapped:      # but their tangents are: called mapped, what is without is repeated
+            return args, True
 
         def one(elements: Sequence[Any]) -> Any:
             rest = iter(elements)
-            return f(*tree.unflatten([next(rest) if flag else x
-                                      for x, flag in zip(leaves, flags, strict=True)]))
+            return made(*tree.unflatten([next(rest) if flag else x
+                                         for x, flag in zip(leaves, flags, strict=True)]))
 
         out = loop_map(one, mapped)
         return out, tree_map(lambda _: True, out)

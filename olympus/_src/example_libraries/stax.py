@@ -297,8 +297,7 @@ Elu = elementwise(activations.elu)
 LeakyRelu = elementwise(activations.leaky_relu)
 Selu = elementwise(activations.selu)
 Gelu = elementwise(activations.gelu)
-Identity: Layer = (lambda key, input_shape: (input_shape, ()),
-                   lambda params, inputs, **kwargs: inputs)
+Identity = elementwise(lambda x: x)
 Flatten: Layer = (lambda key, shape: ((shape[0], prod(tuple(shape[1:]))), ()),
                   lambda params, inputs, **kwargs: reshape(inputs, (inputs.shape[0], -1)))
 

@@ -21,15 +21,15 @@ from ..base.typing import PyTree
 from ..base.util import name_of
 from ..control.bodies import check_callable, flatten, structure_error
 from ..control.elements import map_mapped, unrolled
-from ..core import effects, reuse
+from ..core import effects, reuse, tags
 from ..core.introspection import valid_olympustype
 from ..core.primitive import Axis, Primitive
 from ..core.trace import typeof
 from ..interpreters.batching import to_axis
 from ..lax.shape import expand_dims
 from ..types import dtypes
-from ..types.avals import make_aval
-from ..types.sharding import ShardingLike
+from ..types.avals import make_aval, physical_aval
+from ..types.sharding import PartitionSpec, ShardingLike
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p", "io_callback",
@@ -61,7 +61,7 @@ class FlatCallback:
 
     def __call__(self, *arrays: Any) -> Any:
         # On the CPU: the program that calls may hold the other device until this returns.
-        cpu = devices.devices("cpu")[0]
+        cpu = devices.local_devices(backend="cpu")[0]
         leaves = [lib.device_put(make_aval(x.shape, x.dtype), x, cpu, committed=False)
                   for x in map(np.asarray, arrays)]
         # In ascending order: each insertion finds its final place.
@@ -75,6 +75,7 @@ class HostCall(Primitive, abstract=True):
     """Calls `params["callback"]` with the operands as NumPy arrays."""
 
     multiple_results = foreign = True
+    memory = staticmethod(tags.in_memory_inferred)
 
     result_avals = Primitive.inferred   # not memoised: the callback would be kept alive
 
@@ -103,15 +104,26 @@ class HostCall(Primitive, abstract=True):
         return call
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> list[Any]:
-        # Ordered calls pass one token from each to the next through the module.
-        effects = self.effects((), params)
-        ordered = any(e.ordered for e in effects)
-        out, token, _ = emit_python_callback(
-            b, self.host(params), b.take_token() if ordered else None, xs, b.avals_in, b.avals_out,
-            has_side_effect=bool(effects), returns_token=ordered)
-        if ordered:
-            b.block.token = token
-        return out
+        effects, manual = self.effects((), params), b.module.manual
+
+        def call(*xs: Any) -> list[Any]:
+            # Ordered calls pass one token from each to the next through the module.
+            out, token, _ = emit_python_callback(
+                b, self.host(params), b.take_token() if b.ordered else None, xs, b.avals_in,
+                b.avals_out, has_side_effect=bool(effects), returns_token=b.ordered,
+                partitioned=params.get("partitioned", False))
+            if b.ordered:
+                b.block.token = token
+            return out
+
+        if not effects or manual is None or manual.all_manual:
+            return call(*xs)
+        # Of the devices that differ along axes that are left to XLA, one makes the call.
+        rest = [n for n in manual.mesh.axis_names if n not in manual.names]
+        types = [b.type(a) for a in b.avals_out]
+        return b.manual_computation(
+            manual.mesh, rest, xs, [PartitionSpec()] * len(xs), [PartitionSpec()] * len(types),
+            [x.type for x in xs], types, lambda *xs: _on_one(b, rest, lambda: call(*xs), types))
 
     def transpose(self, cts: Sequence[Any], *args: Any, **params: Any) -> list[Any]:
         raise ValueError(f"{self.name}: transposed; Python code has no transpose; wrap "
@@ -132,7 +144,9 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
       operands, operand_avals, result_avals: MLIR values, and types.
       has_side_effect: whether it must be called even if nothing reads its results.
       returns_token: whether a token is wanted, for the ordered effects behind it.
-      partitioned, sharding: accepted; one device makes the call.
+      partitioned: of many devices each makes the call, with its parts of the operands; not of
+        one with results. Otherwise, and with a token, one makes it, with the whole operands.
+      sharding: accepted, without effect.
 
     Returns:
       The results, the token or None, and None: the module keeps the function alive.
@@ -152,6 +166,9 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
     >>> print(olympus.jit(p.bind)(np.arange(3)))
     [2 1 0]
     """
+    if partitioned and result_avals:
+        raise ValueError("emit_python_callback: Partitioned callback not supported with return "
+                         f"values: {len(result_avals)} given; pass partitioned=False.")
     host = lib.HostFunction(callback if token is None else _pass_token(callback))
     # The list goes with the executable, which keeps the functions alive; the call names its place.
     index = len(ctx.module.host_callbacks)
@@ -159,12 +176,31 @@ def emit_python_callback(ctx: Any, callback: Callable[..., Any], token: Any,
     attributes = {"backend_config": ctx.attr(f"{{index = {index} : ui64}}"),
                   "has_side_effect": ctx.attr("true" if has_side_effect else "false")}
     types = [ctx.type(a) for a in result_avals]
-    target = lib.python_callback_target(ctx.platform)
+    each = partitioned and token is None
+    target = lib.python_callback_target(ctx.platform, each)
     if token is None:
-        return ctx.custom_call(target, operands, types, attributes, on_host=True), None, None
+        # Where each device calls, XLA ends the process unless layouts are given.
+        rows = [range(len(x.type.shape))[::-1] for x in operands], []
+        return ctx.custom_call(target, operands, types, attributes, on_host=True,
+                               layouts=rows if each else None), None, None
     token, *out = ctx.custom_call(target, [token, *operands], [token.type, *types], attributes,
                                   on_host=True)
     return out, token if returns_token else None, None
+
+
+def _on_one(b: Any, names: Sequence[Any], call: Callable[[], list[Any]], types: Sequence[Any]
+            ) -> list[Any]:
+    """The results of a call by the first device along axes of a mesh; all of these get them."""
+    def nothing() -> list[Any]:
+        return [b.full(a, False) for a in b.avals_out]
+
+    index = make_aval((), dtypes.as_dtype("int32"))
+    places = [b.position(name) for name in names]
+    place = functools.reduce(lambda x, y: b.op("stablehlo.add", [x, y], None, index), places)
+    # Any index but 0 takes the last branch.
+    outs = b.case(place, [call, nothing], types)
+    return [b.all_reduce("stablehlo.add", x, a, names)
+            for x, a in zip(outs, map(physical_aval, b.avals_out), strict=True)]
 
 
 def _pass_token(host: Callable[..., tuple]) -> Callable[..., tuple]:
@@ -190,8 +226,8 @@ class PureCallback(HostCall):
     """params: callback, result_avals, sharding, vmap_method."""
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        raise ValueError("pure_callback: differentiated; Python code has no derivative; "
-                         "wrap the call in a function with custom_jvp or custom_vjp.")
+        raise ValueError("pure_callback: Pure callbacks do not support JVP: Python code has no "
+                         "derivative; wrap the call in a function with custom_jvp or custom_vjp.")
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              vmap_method: str | None, result_avals: Sequence[Any], **params: Any) -> Any:
@@ -210,8 +246,9 @@ class PureCallback(HostCall):
                     for x, d in zip(args, dims, strict=True)]
         else:
             raise ValueError(
-                f"pure_callback: mapped by vmap with vmap_method={vmap_method!r}; one of "
-                f"{', '.join(VMAP_METHODS)} is required; the first calls the function per element.")
+                "pure_callback: vmap is only supported for the pure_callback primitive when "
+                f"vmap_method is one of {', '.join(VMAP_METHODS)}. Got vmap_method={vmap_method!r}"
+                "; the first calls the function per element.")
         wide = tuple([a.update(shape=(size, *a.shape)) for a in result_avals])
         return self.bind(*args, result_avals=wide, **params), zeros
 
@@ -226,14 +263,14 @@ class IoCallback(HostCall):
         return frozenset((effects.ordered_io_effect if params["ordered"] else effects.io_effect,))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        raise ValueError("io_callback: differentiated; Python code has no derivative; "
-                         "apply stop_gradient to its operands, or use custom_jvp.")
+        raise ValueError("io_callback: IO callbacks do not support JVP: Python code has no "
+                         "derivative; apply stop_gradient to its operands, or use custom_jvp.")
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:
         if params["ordered"]:
-            raise ValueError("io_callback: ordered=True mapped by vmap; elements have no order; "
-                             "use lax.map or lax.scan, or ordered=False.")
+            raise ValueError("io_callback: Cannot `vmap` ordered IO callback: elements have no "
+                             "order; use lax.map or lax.scan, or ordered=False.")
         out = map_mapped(lambda *xs: self.bind(*xs, **params), axis.size, args, dims)
         return out, [0] * len(out)
 
@@ -345,8 +382,8 @@ def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, 
     3.0
     """
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ValueError(f"pure_callback: vmap_method is {vmap_method!r}; one of "
-                         f"{', '.join(VMAP_METHODS)} is required.")
+        raise ValueError("pure_callback: vmap_method must be one of the allowed methods "
+                         f"{[*VMAP_METHODS, None]}, but got: {vmap_method}")
     return _call(pure_callback_p, callback, _as_structs(result_shape_dtypes), args, kwargs,
                  sharding=sharding, vmap_method=vmap_method)
 
@@ -392,7 +429,8 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
       callback: a function of pytrees of arrays; its result is ignored. Arguments that are no
         arrays reach it as they are.
       ordered: keep the order of ordered callbacks within a program.
-      partitioned: with several devices, call it for each shard.
+      partitioned: in a program of several devices, call it on each, with the parts that the device
+        has (with `ordered` once, with the whole arrays).
 
     Returns:
       None; without `callback`, this function with the given options.

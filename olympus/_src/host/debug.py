@@ -7,6 +7,7 @@ import string
 from collections.abc import Callable
 from typing import Any
 
+from ..base.errors import FormatError
 from ..base.logs import LOGGER
 from .callbacks import DebugCallback, debug_callback, flat_callback, with_options
 
@@ -34,6 +35,8 @@ class _Format:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         text = self.fmt.format(*args, **kwargs)
+        if not any(name is not None for _, name, _, _ in string.Formatter().parse(self.fmt)):
+            text = " ".join(map(str, (text, *args, *kwargs.values())))      # an unchecked format
         if self.use_logging:
             LOGGER.info(text)
         else:
@@ -57,8 +60,9 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
         while tracing.
       *args, **kwargs: the values.
       ordered: keep the order of ordered prints within a program.
-      partitioned: with several devices, print each shard.
-      skip_format_check: do not check `fmt` against the arguments.
+      partitioned: in a program of several devices, print what each has (with `ordered`, the whole).
+      skip_format_check: do not check `fmt` against the arguments. Those follow it if it has no
+        field.
 
     Returns:
       None; without `fmt`, this function with the given options.
@@ -117,10 +121,12 @@ def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
             name, automatic = str(automatic), automatic + 1
         used.add(int(name) if name.isdigit() else name)
     given = {*range(len(args)), *kwargs}
-    if used - given:
-        raise ValueError(f"debug.print: the format {fmt!r} names {sorted(map(str, used - given))}; "
-                         "an argument is required for each field; pass it, or double the braces.")
-    if given - used:
-        raise ValueError(f"debug.print: arguments {sorted(map(str, given - used))} given; the "
-                         f"format {fmt!r} has no field for them; add one, and do not use an "
-                         "f-string, which is filled in while tracing.")
+    if missing := used - given:
+        raise FormatError(
+            f"debug.print: the format {fmt!r} names {sorted(map(str, missing))}; an argument is "
+            "required for each field; pass it, or double the braces.")
+    if more := given - used:
+        what = "keyword" if any(type(name) is str for name in more) else "positional"
+        raise ValueError(f"debug.print: Unused {what} arguments: {sorted(map(str, more))} given, "
+                         f"for which the format {fmt!r} has no field; add one. You may be passing "
+                         "an f-string, which is filled in while tracing; pass a plain string.")

@@ -1,4 +1,4 @@
-"""Pictures, in text, of which device holds which part of an array."""
+"""Pictures, in text or HTML, of which device holds which part of an array."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 from ..base import lib
 from ..base.typing import Array
-from ..core.trace import Tracer
+from ..core.trace import typeof
 from ..lax.sharding import resolve_sharding
 from ..types.shape import Shape, canonical_shape, sequence
 from ..types.sharding import NamedSharding, Sharding
+from .inspection import inspect_array_sharding
 
 __all__ = ["visualize_array_sharding", "visualize_sharding"]
 
@@ -28,9 +29,10 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
     Args:
       shape: of the array; its first axis goes down, an only one to the right.
       sharding: how it is cut over devices.
-      use_color: in a terminal, give each part a colour.
+      use_color: in a terminal or a notebook, give each part a colour.
       scale: how large the picture is.
-      min_width: the least number of characters in a box, where `max_width` leaves room.
+      min_width: the least number of characters of a box and its border, where `max_width` leaves
+        room.
       max_width: of the picture; boxes are never too narrow for what is in them.
       color_map: from a number in [0, 1] to red, green and blue in [0, 1], as the colour maps of
         matplotlib are; a choice of our own if None.
@@ -41,9 +43,9 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
     >>> from olympus.sharding import NamedSharding, PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",))
     >>> olympus.debug.visualize_sharding((4,), NamedSharding(mesh, P("x")), scale=0.1)
-    ┌─────────┐
-    │  CPU 0  │
-    └─────────┘
+    ┌───────┐
+    │ CPU 0 │
+    └───────┘
     """
     what = "visualize_sharding"
     shape = canonical_shape(sequence(shape, what, "shape"), what)
@@ -61,36 +63,46 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
         except ValueError as error:
             raise ValueError(f"{what}: {error}") from None
     labels, rows, columns = _grid(shape, sharding)
+    height, width = _box_size(shape, labels, rows, columns, scale, min_width, max_width)
+    notebook = _notebook()
+    if notebook is not None:
+        notebook.display(notebook.HTML(table(labels, height, width, color_map if use_color else (
+            lambda number: (1.0, 1.0, 1.0)))))
+        return
     paint = painter(color_map) if use_color and sys.stdout.isatty() else None
-    print(drawn(labels, *_box_size(shape, labels, rows, columns, scale, min_width,
-                                            max_width), paint))
+    print(drawn(labels, height, width, paint))
+
+
+def _notebook() -> Any:
+    """IPython's module that displays, if this is the process of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return ipython.display if ipython is not None and hasattr(shell, "kernel") else None
 
 
 def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     """Print which devices hold which part of an array of one or two axes, as boxes.
 
     Args:
-      arr: the array; not within jit, where XLA has not decided yet.
+      arr: the array; within `jit`, it is drawn while the program is compiled.
       **kwargs: as of `visualize_sharding`.
 
     >>> import olympus, olympus.numpy as onp
     >>> olympus.debug.visualize_array_sharding(onp.ones((2, 2)), scale=0.1)
-    ┌─────────┐
-    │  CPU 0  │
-    └─────────┘
+    ┌───────┐
+    │ CPU 0 │
+    └───────┘
     """
-    if isinstance(arr, Tracer) or not hasattr(arr, "sharding"):
-        raise TypeError(f"visualize_array_sharding: {arr!r:.60} of type {type(arr).__name__} given;"
-                        " an array on devices is required; within jit, XLA decides later: draw the "
-                        "compiled function's results, or its output_shardings.")
-    visualize_sharding(arr.shape, arr.sharding, **kwargs)
+    aval = typeof(arr)
+    inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(
+        aval.shape, sharding, **kwargs))
 
 
 def _grid(shape: Shape, sharding: Any) -> tuple[dict[tuple[int, int], str], int, int]:
     """What is in each box, by row and column, and the numbers of those."""
     held: dict[tuple[int, int], list[Any]] = {}
     for device, index in sharding.devices_indices_map(shape).items():
-        row, column = (0, *[s.start for s in index])[-2:]
+        row, column = (0, *[s.start or 0 for s in index])[-2:]
         held.setdefault((row, column), []).append(device)
     rows, columns = [{start: n for n, start in enumerate(sorted(set(starts)))}
                      for starts in zip(*held, strict=True)]
@@ -99,19 +111,19 @@ def _grid(shape: Shape, sharding: Any) -> tuple[dict[tuple[int, int], str], int,
 
 
 def _label(devices: Sequence[Any]) -> str:
-    return f"{devices[0].platform.upper()} {','.join(str(d.id) for d in devices)}"
+    return f"{devices[0].platform.upper()} {','.join(map(str, sorted(d.id for d in devices)))}"
 
 
 def _box_size(shape: Shape, labels: Any, rows: int, columns: int, scale: float, min_width: int,
               max_width: int) -> tuple[int, int]:
     """The height and width within a box: as the array's proportions are, as far as there is room"""
-    proportion = min(shape[1] / shape[0], 8) if len(shape) == 2 and shape[0] else 1
-    lines = _LINES * scale
-    width = round(lines * _WIDTH_OF_LINE * proportion / columns)
+    lines = int(_LINES * scale)
+    proportion = (shape[1] if len(shape) == 2 else 1) / shape[0] if shape[0] else 1
+    width = int(int(lines * proportion) * _WIDTH_OF_LINE / columns)
     room = (max_width - 1) // columns - 1       # each box has one border of its own
-    least = max(len(label) for label in labels.values()) + 2
-    height = 1 if len(shape) == 1 else max(1, round(lines / rows))
-    return height, max(least, min(max(width, min_width), room))
+    height = 1 if len(shape) == 1 else max(1, lines // rows - 1)
+    least = max(map(len, labels.values()))
+    return height, max(least, min(max(width, min_width) - 2, room))
 
 
 def drawn(labels: dict[tuple[int, int], str], height: int, width: int,
@@ -133,7 +145,7 @@ def drawn(labels: dict[tuple[int, int], str], height: int, width: int,
             cells = []
             for j in range(columns):
                 text = labels.get((i, j), "") if line == (height - 1) // 2 else ""
-                cell = text.center(width)
+                cell = (" " * ((width - len(text)) // 2) + text).ljust(width)
                 cells.append(cell if paint is None else
                              paint(cell, (i * columns + j) / max(rows * columns - 1, 1)))
             lines.append("│" + "│".join(cells) + "│")
@@ -141,13 +153,37 @@ def drawn(labels: dict[tuple[int, int], str], height: int, width: int,
     return "\n".join(lines)
 
 
+def table(labels: dict[tuple[int, int], str], height: int, width: int,
+          color_map: Callable[[float], Sequence[float]] | None = None) -> str:
+    """The same boxes as a table of HTML, coloured."""
+    rows, columns = [max(where) + 1 for where in zip(*labels, strict=True)]
+    lines = []
+    for i in range(rows):
+        cells = []
+        for j in range(columns):
+            color, dark = _color((i * columns + j) / max(rows * columns - 1, 1), color_map)
+            cells.append(
+                f'<td style="background:rgb({",".join(map(str, color))});color:'
+                f'{"black" if dark else "white"};border:1px solid;text-align:center;'
+                f'width:{width}ch;height:{2 * height}ch">{labels.get((i, j), "")}</td>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f'<table style="border-collapse:collapse">{"".join(lines)}</table>'
+
+
+def _color(number: float, color_map: Callable[[float], Sequence[float]] | None
+           ) -> tuple[tuple[int, ...], bool]:
+    """Red, green and blue for a number in [0, 1], and whether ink on it is black."""
+    found = colorsys.hsv_to_rgb(number * 5 / 6, 0.6, 0.9) if color_map is None else (
+        color_map(number))
+    red, green, blue = [round(255 * c) for c in tuple(found)[:3]]
+    return (red, green, blue), 3 * red + 6 * green + blue > 1275
+
+
 def painter(color_map: Callable[[float], Sequence[float]] | None) -> Callable[[str, float], str]:
     """What gives text a terminal's background colour, for a number in [0, 1]."""
     def paint(text: str, number: float) -> str:
-        found = colorsys.hsv_to_rgb(number * 5 / 6, 0.6, 0.9) if color_map is None else (
-            color_map(number))
-        red, green, blue = [round(255 * c) for c in tuple(found)[:3]]
-        ink = 30 if 3 * red + 6 * green + blue > 1275 else 97     # black on what is light
-        return f"\x1b[{ink};48;2;{red};{green};{blue}m{text}\x1b[0m"
+        color, dark = _color(number, color_map)
+        ink = 30 if dark else 97
+        return f"\x1b[{ink};48;2;{';'.join(map(str, color))}m{text}\x1b[0m"
 
     return paint

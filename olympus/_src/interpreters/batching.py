@@ -31,8 +31,17 @@ class BatchTracer(Tracer):
         self.aval = aval.without_axis(dim)
         self.val, self.dim = val, dim
 
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval}, batched={typeof(self.val)})"
+
     def origin(self) -> str:
         return f"one of {self._trace.axis.size} mapped elements"
+
+    def unknown_because(self) -> str:
+        return self.val.unknown_because() if isinstance(self.val, Tracer) else ""
+
+    def setting(self) -> str:
+        return self.val.setting() if isinstance(self.val, Tracer) else ""
 
 
 class BatchTrace(Trace):
@@ -76,14 +85,15 @@ class BatchTrace(Trace):
             elif not active:
                 return parent.process(prim, tuple(vals), params)
             elif prim.vmap is None:
-                raise missing_rule(prim, "mapped by vmap; it has no vmap rule; use "
-                                   "olympus.lax.map instead of vmap here.")
+                raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
+                                   "it has no vmap rule; use olympus.lax.map instead of vmap here."
+                                   )
             else:
                 found = prim.vmap(self.axis, vals, dims, **params)
         finally:
             ctx.trace = self
         if prim.multiple_results:
-            return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", found)))
+            return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", found, args, params)))
         if type(found) is not tuple or len(found) != 2:
             found = pair(prim, "vmap", "mapped axis", found)
         return self.wrap(*found)
@@ -132,7 +142,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], axis: Axis, vals: Sequence[Any
 
 
 def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None],
-                  force: bool | Sequence[bool] = False
+                  force: bool | Sequence[bool] = False, avals: Sequence[Any] | None = None
                   ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     """The program on mapped inputs, and the mapped axis of each output; cached on the program.
 
@@ -141,18 +151,19 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
       axis: size and name of the mapped axis.
       dims: per input, its mapped axis or None.
       force: per output, whether it must be mapped (along axis 0) even if it need not be.
+      avals: types of the mapped inputs, where they are not those of the program with one axis more.
     """
     if isinstance(force, bool):
         force = (force,) * len(closed.outvars)
     dims, force = tuple(dims), tuple(force)
-    return closed.derived(("batch", axis, dims, force),
-                          lambda: _batch_program(closed, axis, dims, force))
+    return closed.derived(("batch", axis, dims, force, *(avals or ())),
+                          lambda: _batch_program(closed, axis, dims, force, avals))
 
 
 def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],
-                   force: tuple[bool, ...]) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
+                   force: tuple[bool, ...], avals: Sequence[Any] | None
+                   ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     # Which outputs are mapped is found out by tracing: `body` leaves it in `out_dims`.
-    pr = closed.olympuspr
     out_dims: tuple[int | None, ...] = ()
 
     def body(*args: Any) -> list[Any]:
@@ -163,11 +174,8 @@ def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, 
         out_dims = tuple(0 if f else d for d, f in zip(found, force, strict=True))
         return outs
 
-    def batched(aval: Any, dim: int | None) -> Any:
-        if dim is None:
-            return aval
-        return aval.with_axis(dim, axis.size)
-
-    avals = [batched(v.aval, d) for v, d in zip(pr.invars, dims, strict=True)]
-    program = stage(body, avals, pr.debug_info)
+    if avals is None:
+        avals = [v.aval if d is None else v.aval.with_axis(d, axis.size, axis.mesh_axis)
+                 for v, d in zip(closed.olympuspr.invars, dims, strict=True)]
+    program = stage(body, avals, closed.olympuspr.debug_info)
     return program, out_dims

@@ -223,7 +223,7 @@ class JetTrace(Trace):
             found = prim.jvp(*source.rules, source.args, tangents, **source.params)
         else:
             found = prim.jvp(source.args, tangents, **source.params)
-        slopes = pair(prim, "jvp", "tangents", found)[1]
+        slopes = pair(prim, "jvp", "tangents", found, source.args, source.params)[1]
         return list(slopes) if prim.multiple_results else [slopes]
 
 

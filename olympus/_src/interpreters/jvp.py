@@ -13,7 +13,7 @@ from ..base.source import user_frame
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.leaks import check_leaks, note_origins
-from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair
+from ..core.primitive import Higher, Primitive, Zero, missing_rule, pair, spread_tangents
 from ..core.staging import recorder, stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import instantiate
@@ -48,6 +48,12 @@ class JVPTracer(Tracer):
         self.aval = typeof(primal)
         self.primal, self.tangent = primal, tangent
 
+    def __repr__(self) -> str:
+        t = self.tangent
+        if isinstance(t, Tracer) and not t.known:
+            return f"GradTracer(primal={self.primal}, typeof(tangent)={t.aval.str_short(True)})"
+        return f"JVPTracer(primal={self.primal}, tangent={t})"
+
     def concrete(self) -> Any:
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
@@ -58,6 +64,12 @@ class JVPTracer(Tracer):
     def origin(self) -> str:
         primal = self.primal
         return primal.origin() if isinstance(primal, Tracer) else "differentiated"
+
+    def unknown_because(self) -> str:
+        return self.primal.unknown_because() if isinstance(self.primal, Tracer) else ""
+
+    def setting(self) -> str:
+        return self.primal.setting() if isinstance(self.primal, Tracer) else ""
 
 
 class JVPTrace(Trace):
@@ -130,7 +142,8 @@ class JVPTrace(Trace):
                 found = prim.linearize(parent, primals, tangents, **params)
             else:
                 if prim.jvp is None:
-                    raise missing_rule(prim, "differentiated; it has no derivative; apply "
+                    raise missing_rule(prim, f"Differentiation rule for {prim.name!r} not "
+                                       "implemented; it has no derivative; apply "
                                        "olympus.lax.stop_gradient to its operands, or wrap the "
                                        "function that uses it in olympus.custom_jvp.")
                 found = prim.jvp(primals, tangents, **params)
@@ -139,7 +152,7 @@ class JVPTrace(Trace):
             if record is not None:
                 record.where = where
         if prim.multiple_results:
-            return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
+            return list(map(self.wrap, *pair(prim, "jvp", "tangents", found, args, params)))
         if type(found) is not tuple or len(found) != 2:
             found = pair(prim, "jvp", "tangent", found)
         primal, tangent = found
@@ -204,19 +217,17 @@ def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
     pr = closed.olympuspr
     # Which tangents are zero is found out by tracing: `jvp_body` leaves it in `nonzero_out`.
     n, nonzero_out = len(pr.invars), ()
+    in_avals = [v.aval for v in pr.invars]
 
     def jvp_body(*args: Any) -> list[Any]:
         nonlocal nonzero_out
-        given = iter(args[n:])
-        tangents = [next(given) if nz else Zero(v.aval.to_tangent_aval())
-                    for nz, v in zip(nonzero, pr.invars, strict=True)]
+        tangents = spread_tangents(in_avals, nonzero, args[n:])
         outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), args[:n], tangents)
         out_tangents = [instantiate(t) if force else t
                         for t, force in zip(out_tangents, instantiate_out, strict=True)]
         nonzero_out = tuple(type(t) is not Zero for t in out_tangents)
         return [*outs, *(t for t in out_tangents if type(t) is not Zero)]
 
-    in_avals = [v.aval for v in pr.invars]
     tangent_avals = [a.to_tangent_aval() for a, nz in zip(in_avals, nonzero, strict=True) if nz]
     program = stage(jvp_body, [*in_avals, *tangent_avals], pr.debug_info)
     return program, nonzero_out

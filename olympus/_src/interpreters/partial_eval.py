@@ -41,6 +41,7 @@ class TapeTracer(StagingTracer):
     """
 
     __slots__ = ()
+    shown, known = "TapeTracer", False
 
 
 class TapeTrace(StagingTrace):
@@ -186,7 +187,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
     unknown_in = [tape.new_input(a) for a in unknown_avals]
     outer = enter(tape)
     try:
-        ctx.eqn = ROOT
+        ctx.eqn = tape.scope = ROOT
         outs = fun(staging, tape, known_in, unknown_in)
         if isinstance(instantiate, bool):
             instantiate = (instantiate,) * len(outs)

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base.source import user_frame
 from ..core.context import Scope, ctx
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, read
-from ..core.primitive import Higher, Linear, Zero, check_count, not_linear
+from ..core.primitive import Higher, Linear, Zero, check_count, no_transpose
 from ..core.staging import closure_convert, recorder, stage
 from ..lax.families import add
 from ..lax.shape import broadcast_in_dim_p, instantiate
+from ..lax.sharding import as_typed
 
 __all__ = ["backward_pass", "transpose_program"]
 
@@ -85,6 +88,8 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
     def accumulate(variables: Sequence[Any], values: Sequence[Any], found: Sequence[Any]) -> None:
         for var, x, ct in zip(variables, values, found, strict=True):
             if ct is not None and type(x) is Linear and type(ct) is not Zero:
+                if x.aval.tagged:
+                    ct = as_typed(ct, x.aval.to_cotangent_aval())
                 sum_so_far = acc.get(var)
                 acc[var] = ct if sum_so_far is None else add(sum_so_far, ct)
 
@@ -111,7 +116,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
             ins = read(eqn.invars, env)
             ctx.eqn = scopes[eqn.ctx]
             if prim.transpose is None:
-                raise not_linear(prim.name, "an operand")
+                raise no_transpose(prim)
             if prim.foreign:    # functions of users get arrays
                 out_cts = (list(map(_array, out_cts)) if prim.multiple_results else
                            _array(out_cts))
@@ -129,9 +134,10 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[Any], args: Sequence[Any], ct
 
 
 def _array(ct: Any) -> Any:
-    """A cotangent that is a constant as an array."""
-    return ct if type(ct) is not Literal else broadcast_in_dim_p.bind(
-        ct, shape=(), broadcast_dimensions=(), sharding=None)
+    """A cotangent as an array, if it is a number."""
+    number = type(ct) is Literal or isinstance(ct, (float, complex, np.generic))
+    return broadcast_in_dim_p.bind(
+        ct, shape=(), broadcast_dimensions=(), sharding=None) if number else ct
 
 
 def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
@@ -171,7 +177,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
         return [ct for ct in out if type(ct) is not Zero]
 
     known_avals = [v.aval for v, lin in zip(pr.invars, linear_in, strict=True) if not lin]
-    ct_avals = [v.aval.to_tangent_aval()
+    ct_avals = [v.aval.to_cotangent_aval()
                 for v, nz in zip(pr.outvars, nonzero_ct, strict=True) if nz]
     program, tracers = closure_convert(stage(body, [*known_avals, *ct_avals]))
     assert not tracers, "a program carried by a primitive closes over no tracers"

@@ -18,7 +18,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis, less, static_int
+from ..types.shape import canonical_axis, extent, is_static, known_less, static_int
 from .creation import broadcasted_iota
 from .indexing import take_along
 from .reduce import check_kind
@@ -154,17 +154,21 @@ def _search(name: str, is_max_k: bool, x: Any, k: int, axis: int, recall: float,
     check_kind(name, aval, "f")
     axis = canonical_axis(axis, aval.ndim, name)
     size = aval.shape[axis]
-    k = static_int(k, name, "k")
+    k = extent(k, name, "k")
     override = static_int(override, name, "reduction_input_size_override")
     recall = real_number(recall, f"{name}: recall_target")
-    if k < 1 or less(size, k):
+    if known_less(k, 1) or known_less(size, k):
         raise ValueError(f"{name}: operand {aval}, k {k}, axis {axis} given; 1 <= k <= {size} is "
                          "required; k is at most the axis's size.")
     if not 0 < recall <= 1:
         raise ValueError(f"{name}: recall_target {recall} given; a number in (0, 1] is required.")
-    if override != -1 and less(override, size):
+    if override != -1 and known_less(override, size):
         raise ValueError(f"{name}: reduction_input_size_override {override} given for an axis of "
                          f"{size}; -1 or at least the axis's size is required.")
+    if not aggregate and not is_static((size, k)):
+        raise NotImplementedError(
+            f"{name}: aggregate_to_topk=False given for an axis of {size} and k {k}; how many "
+            "elements remain depends on their numbers; leave it out, or give them as numbers.")
     kept = k if aggregate else kept_size(size, aval.ndim, k, recall, override)
     values, places = approx_top_k_p.bind(
         x, k=k, reduction_dimension=axis, recall_target=recall, is_max_k=is_max_k,

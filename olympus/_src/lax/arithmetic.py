@@ -287,8 +287,8 @@ class Extremum(Elementwise):
     scalars = True
 
     def __init__(self, name: str, op: str, before: Callable[[Any, Any], Any]) -> None:
-        super().__init__(name, op, ANY, [lambda t, z, x, y: _share(t, z, x, y),
-                                         lambda t, z, x, y: _share(t, z, y, x)])
+        super().__init__(name, op, ANY, [lambda t, z, x, y: self._share(t, z, x, y),
+                                         lambda t, z, x, y: self._share(t, z, y, x)])
         self.before = before
 
     def lower(self, b: Any, *xs: Any) -> Any:
@@ -304,15 +304,19 @@ class Extremum(Elementwise):
         return select(bitwise_or(ne(x, x), bitwise_and(eq(y, y), first)), x, y)
 
 
-def _share(t: Any, z: Any, x: Any, y: Any) -> Any:
-    """t where x is the result z, half of it where y is so too, else 0; NaN where z is NaN."""
-    if not dtypes.is_inexact(typeof(z).dtype):
-        return None
-    one, half, nan = (operand(value, z) for value in (1.0, 0.5, float("nan")))
-    weight = select(ne(z, z), nan, select(eq(y, z), half, one))
-    # What is left out is not multiplied by 0: it may be infinite.
-    left_out = bitwise_and(ne(x, z), eq(z, z))
-    return select(left_out, zeros_of(typeof(t)), mul(t, weight))
+    def _share(self, t: Any, z: Any, x: Any, y: Any) -> Any:
+        """t where x is the result z, half of it where y is so too, else 0; NaN where z is NaN."""
+        dtype = typeof(z).dtype
+        if not dtypes.is_inexact(dtype):
+            return None
+        one, half, nan = (operand(value, z) for value in (1.0, 0.5, float("nan")))
+        # Operands are compared with one another, and not with z: XLA may compute them twice, and
+        # an operand that is rounded otherwise then is neither.
+        left_out, equal = (ne(x, z), eq(y, z)) if dtypes.is_complex(dtype) else (
+            self.before(y, x), eq(x, y))
+        weight = select(ne(z, z), nan, select(equal, half, one))
+        # What is left out is not multiplied by 0: it may be infinite.
+        return select(bitwise_and(left_out, eq(z, z)), zeros_of(typeof(t)), mul(t, weight))
 
 
 max_p = Extremum("max", "stablehlo.maximum", gt)

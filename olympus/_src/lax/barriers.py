@@ -19,7 +19,9 @@ __all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "
 class Same(Primitive, abstract=True):
     """The operand as it is."""
 
+    additive = True
     spread = staticmethod(tags.same)
+    memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
 
     def infer(self, x: Any) -> Any:
@@ -64,6 +66,7 @@ class OptimizationBarrier(Primitive):
     """The same values, none of them available to the compiler before all are computed."""
 
     spread = staticmethod(tags.same)
+    memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
     multiple_results = True
 

@@ -185,6 +185,7 @@ def le_to(x: Any, y: Any) -> Any:
 class SelectN(Primitive):
     """The case that `which` (bool or int32; rank 0 or of the cases' shape) names."""
 
+    additive = True
     spread = staticmethod(tags.elementwise)
     cells = staticmethod(reuse.chosen_each)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..base.errors import ShardingTypeError
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import memoize
 from ..core import tags
@@ -13,13 +15,14 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, static_int
-from ..types.sharding import ShardingLike
+from ..types.sharding import PartitionSpec, ShardingLike, axes_of
 from .families import product_rule
 from .precision import PrecisionLike, canonical_precision, precision_attributes
 from .shape import shifted, transpose
-from .sharding import as_typed, constrain, undecided
+from .sharding import as_typed, settled, undecided
 
-__all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p"]
+__all__ = ["DotDimensionNumbers", "batch_matmul", "check_terms", "dot", "dot_general",
+           "dot_general_p"]
 
 Dims = tuple[int, ...]
 FLOAT32 = dtypes.as_dtype("float32")
@@ -40,6 +43,7 @@ class DotGeneral(Primitive):
     """
 
     spread = staticmethod(tags.contract)
+    settled_by = "dot(…, out_sharding=…)"
 
     def shown(self, eqn: Any) -> dict[str, Any]:
         params = eqn.params
@@ -95,7 +99,8 @@ class DotGeneral(Primitive):
             ct, y = undecided(ct), undecided(y)
         factors = (y, ct) if swapped else (ct, y)
         out = self.bind(*factors, dimension_numbers=numbers, **params)
-        return as_typed(out if permutation is None else transpose(out, permutation), x)
+        return as_typed(out if permutation is None else transpose(out, permutation),
+                        x.to_cotangent_aval())
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
              dimension_numbers: DimensionNumbers, **params: Any) -> Any:
@@ -144,8 +149,10 @@ def _check_axes(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Dims, right
             raise TypeError(f"dot_general: {what} axes {left} of {lhs} and {right} of {rhs} given; "
                             "each must be an axis of its operand.")
         if not definitely_equal(lhs.shape[i], rhs.shape[j]):
-            raise TypeError(f"dot_general: {what} axis {i} of {lhs} and axis {j} of {rhs} given; "
-                            "their sizes must be equal.")
+            sizes = [tuple(a.shape[k] for k in axes) for a, axes in ((lhs, left), (rhs, right))]
+            raise TypeError(f"dot_general: {what} axes {left} of {lhs} and {right} of {rhs} given: "
+                            f"dot_general requires {what} dimensions to have the same shape, got "
+                            f"{sizes[0]} and {sizes[1]}.")
 
 
 def _check_distinct(x: ShapedArray, contracting: Dims, batch: Dims) -> None:
@@ -156,6 +163,8 @@ def _check_distinct(x: ShapedArray, contracting: Dims, batch: Dims) -> None:
 
 def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> Any:
     """The dtype of the result: the preferred one, or what the operands' dtypes promote to."""
+    if dtypes.is_extended(lhs.dtype) or dtypes.is_extended(rhs.dtype):
+        raise TypeError(f"{name}: operands {lhs} and {rhs} given; numeric dtypes are required.")
     if preferred is not None:
         return preferred
     if lhs.dtype == rhs.dtype:
@@ -221,12 +230,36 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype("dot_general", preferred_element_type)
     if out_sharding is not None:
-        lhs, rhs = undecided(lhs), undecided(rhs)
-    out = dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
-                             precision=canonical_precision(precision),
-                             preferred_element_type=preferred_element_type,
-                             out_sharding=None)
-    return constrain("dot_general", out, out_sharding)
+        a, b = typeof(lhs), typeof(rhs)
+        check_terms("dot_general", (a, b), out_sharding,
+                    [((a, i), (b, j)) for i, j in zip(*numbers[0], strict=True)])
+    product = functools.partial(
+        dot_general_p.bind, dimension_numbers=numbers, precision=canonical_precision(precision),
+        preferred_element_type=preferred_element_type, out_sharding=None)
+    return settled("dot_general", product, out_sharding, lhs, rhs)
+
+
+def check_terms(what: str, avals: Sequence[ShapedArray], out_sharding: Any,
+                summed: Iterable[Sequence[tuple[ShapedArray, int]]]) -> None:
+    """ShardingTypeError unless devices have the terms of the sum that is to be left to them.
+
+    `summed` has the operands' axes that go together in each sum.
+    """
+    spec = getattr(out_sharding, "spec", out_sharding)
+    if type(spec) is not PartitionSpec or not spec.unreduced:
+        return
+    cuts = [{axes_of(a.sharding.spec[i]) for a, i in pairs} for pairs in summed]
+    if any(len(cut) > 1 for cut in cuts):
+        wrong = ("lhs and rhs contracting dims should be sharded identically where out_sharding has"
+                 " unreduced axes")
+    elif {name for cut in cuts for axes in cut for name in axes} != spec.unreduced:
+        wrong = "out_sharding's unreduced axes should be equal to the contracting specs"
+    else:
+        return
+    raise ShardingTypeError(
+        f"{what}: {wrong}: operands {', '.join(map(str, avals))} and out_sharding {out_sharding} "
+        f"given; contracted axes that are cut along all of {', '.join(map(repr, spec.unreduced))} "
+        "in both are required; reshard the operands, or leave unreduced away.")
 
 
 def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,

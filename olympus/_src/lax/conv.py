@@ -7,6 +7,7 @@ Visin, "A guide to convolution arithmetic for deep learning" (2016).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,18 +17,56 @@ from ..core.primitive import Axis, Linear, Primitive, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axes, canonical_shape, div, sequence, static_int
+from ..types.shape import (
+    canonical_axes,
+    canonical_shape,
+    definitely_equal,
+    div,
+    extent,
+    floor_div,
+    is_static,
+    known_less,
+    sequence,
+    static_int,
+    strided_size,
+)
 from ..types.sharding import ShardingLike
+from .arithmetic import mul
 from .contract import unmixed
 from .families import product_rule
 from .precision import PrecisionLike, canonical_precision, precision_attributes
-from .shape import align, move_axis, reshape, rev
-from .sharding import constrain
+from .shape import align, cut, merge, move_axis, rev
+from .sharding import settled
+from .slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from .windows import canonical_pads, dilated, padtype_to_pads
 
 __all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv",
            "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_p",
            "conv_with_general_padding"]
+
+
+def _group_by_group(b: Any, lhs: Any, rhs: Any, groups: Any, batches: Any, params: dict[str, Any]
+                    ) -> Any:
+    """A loop over as many groups as a symbolic size says; XLA takes their number only."""
+    spec: ConvDimensionNumbers = params["dimension_numbers"]
+    avals, out, count = b.avals_in, b.avals_out[0], groups * batches    # one of them is 1
+    at = spec.lhs_spec[1] if definitely_equal(batches, 1) else spec.lhs_spec[0]
+
+    def one(i: Any, lhs: Any, rhs: Any, found: Any) -> Any:
+        def part(x: Any, axis: int) -> Any:
+            size = floor_div(typeof(x).shape[axis], count)
+            return dynamic_slice_in_dim(x, mul(i, size), size, axis)
+
+        group = conv_general_dilated_p.bind(part(lhs, at), part(rhs, spec.rhs_spec[0]),
+                                            feature_group_count=1, batch_group_count=1, **params)
+        axis = spec.out_spec[1]
+        return dynamic_update_slice_in_dim(found, group, mul(i, typeof(group).shape[axis]), axis)
+
+    def step(i: Any, values: Sequence[Any]) -> list[Any]:
+        return b.traced(one, [i, lhs, rhs, *values], [make_aval((), dtypes.as_dtype("int32")),
+                                                      *avals, out])
+
+    return b.counted_loop(count, [b.full(out, 0)], step)[0]
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -50,14 +89,14 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def _out_size(size: int, window: int, stride: int, pads: tuple[int, int]) -> int:
-    padded = size + pads[0] + pads[1]
-    return 0 if padded < window else (padded - window) // stride + 1
+    return strided_size(0, size + pads[0] + pads[1] - window + 1, stride)
 
 
 class ConvGeneralDilated(Primitive):
     """A bilinear map of image (lhs) and kernel (rhs); XLA's convolution (no kernel flip)."""
 
     spread = staticmethod(tags.convolve)
+    settled_by = "conv_general_dilated(…, out_sharding=…)"
 
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
               padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
@@ -65,13 +104,20 @@ class ConvGeneralDilated(Primitive):
               batch_group_count: int, precision: Any, preferred_element_type: Any,
               out_sharding: Any) -> ShapedArray:
         spec = dimension_numbers
-        if preferred_element_type is None and lhs.dtype != rhs.dtype:
-            raise TypeError(f"conv_general_dilated: lhs {lhs} and rhs {rhs} given; equal dtypes "
-                            "are required, or a preferred_element_type; convert one of them.")
+        if not lhs.ndim == rhs.ndim == len(spec.lhs_spec):
+            raise ValueError(f"conv_general_dilated: lhs {lhs}, rhs {rhs} and dimension_numbers "
+                             f"{spec} given; conv_general_dilated lhs and rhs must have the "
+                             "same number of dimensions.")
+        if dtypes.is_extended(lhs.dtype) or (
+                preferred_element_type is None and lhs.dtype != rhs.dtype):
+            raise TypeError(f"conv_general_dilated: lhs {lhs} and rhs {rhs} given; equal numeric "
+                            "dtypes are required, or a preferred_element_type; convert one of "
+                            "them.")
         n, c, *space = (lhs.shape[i] for i in spec.lhs_spec)
         o, i, *window = (rhs.shape[j] for j in spec.rhs_spec)
         groups, batches = feature_group_count, batch_group_count
-        if groups < 1 or batches < 1 or (groups > 1 and batches > 1):
+        if known_less(groups, 1) or known_less(batches, 1) or not (
+                definitely_equal(groups, 1) or definitely_equal(batches, 1)):
             raise ValueError(f"conv_general_dilated: feature_group_count {groups} and "
                              f"batch_group_count {batches} given; positive counts are required, "
                              "one of them 1.")
@@ -100,17 +146,18 @@ class ConvGeneralDilated(Primitive):
         wanted = b.avals_out[0]
         if 0 in (*b.avals_in[0].shape, *b.avals_in[1].shape, *wanted.shape):
             return b.full(wanted, 0)
+        if not is_static((feature_group_count, batch_group_count)):
+            return _group_by_group(b, lhs, rhs, feature_group_count, batch_group_count, {
+                "window_strides": window_strides, "padding": padding, "precision": precision,
+                "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation,
+                "dimension_numbers": dimension_numbers, **params})
         lhs, rhs, b.avals_out[0] = unmixed(b, lhs, rhs)
         numbers = "x".join(f"[{', '.join(_letters(spec, names))}]" for spec, names in zip(
             dimension_numbers[:2], (("b", "f"), ("o", "i")), strict=True))
         numbers += f"->[{', '.join(_letters(dimension_numbers.out_spec, ('b', 'f')))}]"
-        pads = ", ".join(f"[{lo}, {hi}]" for lo, hi in padding)
-        rank = len(padding)
-        shape = f"tensor<{rank}x2xi64>"
-        value = f"dense<[{pads}]> : {shape}" if rank else f"dense<> : {shape}"
         out = b.op("stablehlo.convolution", [lhs, rhs], {
             "dimension_numbers": b.attr(f"#stablehlo.conv<{numbers}>"),
-            "window_strides": b.i64s(window_strides), "padding": b.attr(value),
+            "window_strides": b.i64s(window_strides), "padding": b.pairs(padding),
             "lhs_dilation": b.i64s(lhs_dilation), "rhs_dilation": b.i64s(rhs_dilation),
             "feature_group_count": b.attr(f"{feature_group_count} : i64"),
             "batch_group_count": b.attr(f"{batch_group_count} : i64"),
@@ -167,15 +214,12 @@ def _letters(spec: Sequence[int], names: tuple[str, str]) -> list[str]:
 
 def _merge_axis(x: Any, src: Any, into: int) -> Any:
     """Move axis `src` before axis `into` (of the array without it) and merge the two."""
-    x = move_axis(x, src, into)
-    shape = typeof(x).shape
-    return reshape(x, (*shape[:into], shape[into] * shape[into + 1], *shape[into + 2:]))
+    return merge(move_axis(x, src, into), into)
 
 
 def _split_axis(x: Any, axis: int, outer: int) -> Any:
     """Split an axis into (outer, rest), in place."""
-    shape = typeof(x).shape
-    return reshape(x, (*shape[:axis], outer, div(shape[axis], outer), *shape[axis + 1:]))
+    return cut(x, axis, (outer, div(typeof(x).shape[axis], outer)))
 
 
 def _transpose_lhs(prim: ConvGeneralDilated, ct: Any, lhs: ShapedArray, rhs: Any, *,
@@ -338,6 +382,7 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype("conv_general_dilated",
                                                         preferred_element_type)
+        _check_preferred(preferred_element_type, x.dtype, k.dtype)
     if isinstance(padding, str):
         if any(d != 1 for d in spread_lhs) and padding.upper() != "VALID":
             raise ValueError(f"conv_general_dilated: padding {padding!r} with lhs_dilation "
@@ -345,15 +390,30 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
                              "lhs; use conv_transpose.")
         sizes = [x.shape[i] for i in spec.lhs_spec[2:]]
         padding = padtype_to_pads(sizes, [*map(dilated, window, spread_rhs)], strides, padding)
-    groups, batches = [static_int(n, "conv_general_dilated", "group count")
+    groups, batches = [extent(n, "conv_general_dilated", "group count")
                        for n in (feature_group_count, batch_group_count)]
-    out = conv_general_dilated_p.bind(
-        lhs, rhs, window_strides=strides,
+    convolved = functools.partial(
+        conv_general_dilated_p.bind, window_strides=strides,
         padding=canonical_pads("conv_general_dilated", padding, window), lhs_dilation=spread_lhs,
         rhs_dilation=spread_rhs, dimension_numbers=spec, feature_group_count=groups,
         batch_group_count=batches, precision=canonical_precision(precision),
         preferred_element_type=preferred_element_type, out_sharding=None)
-    return constrain("conv_general_dilated", out, out_sharding)
+    return settled("conv_general_dilated", convolved, out_sharding, lhs, rhs)
+
+
+def _check_preferred(preferred: Any, *operands: Any) -> None:
+    """Sums are of the operands' kind and no narrower; those of integers may be floats."""
+    to = dtypes.scalar_kind(preferred)
+    for dtype in operands:
+        kind = dtypes.scalar_kind(dtype)
+        if to not in {"b": to, "i": "if", "u": "iuf"}.get(kind, kind):
+            need = "one of the operands' kind, or a float for integers, is required"
+        elif dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
+            need = "it must not be narrower than the original type"
+        else:
+            continue
+        raise TypeError(f"conv_general_dilated: an operand of {dtype} and preferred_element_type "
+                        f"{preferred} given; {need}; convert the result.")
 
 
 def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
@@ -362,7 +422,7 @@ def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, 
         static_int(v, "conv_general_dilated", what)
         for v in sequence(values, "conv_general_dilated", what)])
     if len(found) != rank:
-        raise TypeError(f"conv_general_dilated: {what} {found} given for {rank} spatial axes; one "
+        raise ValueError(f"conv_general_dilated: {what} {found} given for {rank} spatial axes; one "
                         "entry for each is required.")
     if any(v < 1 for v in found):
         raise ValueError(f"conv_general_dilated: {what} {found} given; positive entries are "

@@ -11,7 +11,7 @@ from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import make_aval
-from ..types.shape import canonical_shape, maximum, prod, static_int
+from ..types.shape import canonical_shape, maximum, minimum, prod, static_int
 from .comparison import eq
 from .contract import dot_general
 from .conv import (
@@ -58,8 +58,8 @@ def _transposed_pads(name: str, padding: Any, sizes: Sequence[int], window: Sequ
                          "each is required.")
     pads = []
     for k, s in zip(window, strides, strict=True):
-        total = k + s - 2 + (max(k - s, 0) if kind == "VALID" else 0)
-        low = k - 1 if kind == "VALID" or s > k - 1 else -(-total // 2)
+        total = k + s - 2 + (maximum(k - s, 0) if kind == "VALID" else 0)
+        low = k - 1 if kind == "VALID" else minimum(k - 1, -(-total // 2))
         pads.append((low, total - low))
     return tuple(pads)
 

@@ -14,10 +14,11 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import definitely_equal, static_int
+from ..types.shape import definitely_equal, is_static, static_int
+from .bits import shift_left, shift_right_logical
 from .families import FLOATING, Elementwise
 from .families import operand as as_literal
-from .shape import move_axis
+from .shape import broadcast_in_dim, move_axis, reduce_sum
 
 __all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type",
            "convert_element_type_p", "reduce_precision", "reduce_precision_p"]
@@ -26,6 +27,7 @@ __all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_ty
 class ConvertElementType(Primitive):
     """Elements as the nearest values of another dtype; complex to real keeps the real part."""
 
+    additive = True
     cells = staticmethod(reuse.same)
     spread = staticmethod(tags.elementwise)
 
@@ -35,9 +37,9 @@ class ConvertElementType(Primitive):
     def infer(self, x: ShapedArray, *, new_dtype: Any, weak_type: bool, sharding: Any
               ) -> ShapedArray:
         if dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype):
-            raise TypeError(f"convert_element_type: {x} to {new_dtype} given; dtypes that NumPy "
-                            "knows are required; use random.key_data and random.wrap_key_data for "
-                            "keys.")
+            raise ValueError(f"convert_element_type: {x} to {new_dtype} given; dtypes that NumPy "
+                             "knows are required; use random.key_data and random.wrap_key_data "
+                             "for keys.")
         return make_aval(x.shape, new_dtype, weak_type)
 
     def lower(self, b: Any, x: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
@@ -139,6 +141,8 @@ class BitcastConvertType(Primitive):
         return make_aval(x.shape[:-1], new_dtype)
 
     def lower(self, b: Any, x: Any, *, new_dtype: Any) -> Any:
+        if b.avals_in[0].shape != b.avals_out[0].shape and not is_static(b.avals_in[0].shape):
+            return b.inline(_by_shifts, x, new_dtype=new_dtype)     # XLA gives this no sizes
         return b.op("stablehlo.bitcast_convert", [x])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, new_dtype: Any) -> Any:
@@ -150,6 +154,25 @@ class BitcastConvertType(Primitive):
 
 
 bitcast_convert_type_p = BitcastConvertType("bitcast_convert_type")
+
+
+def _by_shifts(x: Any, *, new_dtype: Any) -> Any:
+    """The bits of elements as others of another width, the lowest bits first."""
+    aval = typeof(x)
+    old, new = [dtypes.as_dtype(f"uint{dtypes.itemsize_bits(d)}") for d in (aval.dtype, new_dtype)]
+    x = bitcast_convert_type_p.bind(x, new_dtype=old)
+    narrow, wide = sorted((old, new), key=dtypes.itemsize_bits)
+    width = dtypes.itemsize_bits(narrow)
+    count = dtypes.itemsize_bits(wide) // width
+    shape = (*aval.shape, count) if wide == old else aval.shape
+    places = broadcast_in_dim(np.array([width * k for k in range(count)], wide), shape,
+                              (len(shape) - 1,))
+    if wide == old:
+        x = shift_right_logical(broadcast_in_dim(x, shape, range(aval.ndim)), places)
+        x = convert_element_type(x, new)
+    else:
+        x = reduce_sum(shift_left(convert_element_type(x, new), places), (len(shape) - 1,))
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype)
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

@@ -14,9 +14,10 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
 from ..types.shape import SymbolicDim, canonical_shape, front_axis
 from ..types.sharding import ShardingLike
+from ..types.symbolic import set_value_of
 from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
-from .sharding import constrain, sharding_like
+from .sharding import constrain, move, sharding_like
 
 __all__ = ["broadcasted_iota", "empty", "fill_literal", "full", "full_like", "iota"]
 
@@ -37,6 +38,22 @@ class Iota(Primitive):
 
 
 iota_p = Iota("iota")
+
+
+class DimAsValue(Primitive):
+    """The number that a symbolic dimension has when the program runs, of the dtype of ints."""
+
+    jvp = transpose = vmap = None       # it has no operands
+
+    def infer(self, *, dim: Any) -> ShapedArray:
+        return scalar_aval(int)
+
+    def lower(self, b: Any, *, dim: Any) -> Any:
+        return b.scalar(dim, b.avals_out[0].dtype)
+
+
+dim_as_value_p = DimAsValue("dim_as_value")
+set_value_of(lambda d: dim_as_value_p.bind(dim=d))
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
@@ -178,7 +195,8 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
         return full(dims, fill_value, dtype, sharding=where)
     out = broadcast_in_dim_p.bind(_scalar("full_like", fill_value, aval, dtype, weak), shape=dims,
                                   broadcast_dimensions=(), sharding=None)
-    return constrain("full_like", tags.pvary(out, like.vma), where)
+    out = constrain("full_like", tags.pvary(out, like.vma), where)
+    return move(out, like.memory_space) if like.tagged and sharding is None else out
 
 
 def empty(shape: int | Shape, dtype: DTypeLike | None, *, out_sharding: ShardingLike = None

@@ -18,7 +18,7 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import definitely_equal, front_axis, less
+from ..types.shape import definitely_equal, front_axis, is_static, less, maximum
 from . import arithmetic
 from .arithmetic import div, is_finite, mul, real, sub
 from .bits import bitwise_or
@@ -31,16 +31,26 @@ from .transcendental import exp, log
 from .windows import emit_windows
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "interleave",
-           "scan_pairs"]
+           "scan_pairs", "scanned_size"]
 
 Elements = tuple[Any, ...]
 Combine = Callable[[Elements, Elements], Elements]
 
 
+def scanned_size(n: Any) -> int:
+    """The size of an axis that is scanned in halves, which must be known."""
+    if not is_static((n,)):
+        raise NotImplementedError(
+            f"associative_scan: size {n} given; an associative scan over axis of non-constant size "
+            "is not supported, because its program depends on the size; give this size as a "
+            "number, or use lax.scan.")
+    return n
+
+
 def scan_pairs(combine: Combine, elements: Elements, axis: int) -> Elements:
     """Every prefix of `elements` along `axis` combined by an associative operation on tuples."""
     n = typeof(elements[0]).shape[axis]
-    if less(n, 2):
+    if less(scanned_size(n), 2):
         return elements
     evens = [slice_in_dim(x, 0, n, 2, axis) for x in elements]
     firsts = tuple([slice_in_dim(x, 0, n - 1, 2, axis) for x in elements])
@@ -88,8 +98,9 @@ class Cumulative(Primitive):
     def lower(self, b: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         aval = b.avals_in[0]
         n = aval.shape[axis]
-        if less(n, 2):
+        if n in (0, 1):
             return x
+        n = maximum(n, 1)       # no window is empty, and a symbolic size may turn out to be 0
         scalar = make_aval((), aval.dtype)
         body = stage(lambda p, q: [self.combine(p, q)], [scalar, scalar])
         ones, none = (1,) * aval.ndim, ((0, 0),) * (aval.ndim - 1)

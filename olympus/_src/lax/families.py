@@ -15,13 +15,19 @@ import numpy as np
 from ..base.typing import Array, ArrayLike
 from ..base.util import memoize
 from ..core import reuse, tags
-from ..core.ir import Literal
 from ..core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .accuracy import accuracy_attributes, check_accuracy
-from .shape import broadcast_axis, broadcast_in_dim, broadcast_in_dim_p, move_axis, reduce_sum
+from .shape import (
+    broadcast_axis,
+    broadcast_in_dim,
+    broadcast_in_dim_p,
+    broadcast_scalar,
+    move_axis,
+    reduce_sum,
+)
 
 __all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "REAL",
            "Comparison", "Elementwise", "add", "add_p", "binary", "check_dtypes", "check_operands",
@@ -32,10 +38,10 @@ Partial = Callable[..., Any]
 BOOL = dtypes.as_dtype(bool)
 
 # Kinds of dtype, as `dtypes.scalar_kind` names them.
-BOOLEAN, INTEGER, FLOATING, COMPLEX = "b", "iu", "f", "c"
+INTEGER, FLOATING, COMPLEX = "iu", "f", "c"
 INEXACT, NUMERIC, REAL, BITS = "fc", "iufc", "iuf", "biu"
 ANY = "biufc"
-_KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating",
+KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating",
                "c": "complex"}
 # A Python scalar joins operands of these kinds: never one that would lose its fraction.
 _JOINS = {bool: "b", int: "iufc", float: "fc", complex: "c"}
@@ -46,13 +52,17 @@ def check_dtypes(name: str, avals: Sequence[ShapedArray], kinds: str) -> None:
     dtype = avals[0].dtype
     for i, aval in enumerate(avals):
         if dtypes.scalar_kind(aval.dtype) not in kinds:
-            accepted = ", ".join(_KIND_NAMES[k] for k in kinds)
-            raise TypeError(f"{name}: operand {i} is {aval}; dtypes accepted are {accepted}; "
-                            "convert it with astype.")
+            accepted = ", ".join(KIND_NAMES[k] for k in dict.fromkeys(kinds))
+            never = (": float0s do not support any operations by design"
+                     if dtypes.is_float0(aval.dtype) else "")
+            raise TypeError(f"{name}: operand {i} is {aval}{never}; dtypes accepted are "
+                            f"{accepted}; {name} does not accept dtype {aval.dtype} at position "
+                            f"{i}; convert it with astype.")
         if aval.dtype != dtype:
             raise TypeError(f"{name}: operands are {', '.join(map(str, avals))}; one dtype is "
-                            "required; convert with lax.convert_element_type, or use "
-                            "olympus.numpy, which promotes.")
+                            f"required: {name} requires arguments to have the same dtypes, got "
+                            f"{', '.join(str(a.dtype) for a in avals)}; convert with "
+                            "lax.convert_element_type, or use olympus.numpy, which promotes.")
 
 
 def full_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
@@ -130,7 +140,7 @@ class Elementwise(Primitive):
         super().__init__(name)
         self.op, self.kinds, self.partials = op, kinds, partials
         self.linear, self.result, self.transposes = linear, result, transposes or partials
-        self.together = op in _JOINTLY_LINEAR
+        self.additive = op in _JOINTLY_LINEAR
         if not linear:
             self.transpose = None
         if not {FLOATING, COMPLEX} & set(kinds):    # no derivative reaches integers
@@ -162,7 +172,7 @@ class Elementwise(Primitive):
         found = [i for i, x in enumerate(args) if type(x) is Linear]
         assert self.transposes is not None, "a linear operation has partials"
         for i in found:
-            if i not in self.linear or (len(found) > 1 and not self.together):
+            if i not in self.linear or (len(found) > 1 and not self.additive):
                 raise not_linear(self.name, f"operand {i}")
             term = self.transposes[i](ct, None, *args, **params)
             ndim = typeof(term).ndim
@@ -259,18 +269,13 @@ def operand(x: Any, like: Any) -> Any:
     return x
 
 
-def _const(example: Any, value: Any) -> Literal:
-    """`value` as a literal with the dtype (and weak type) of `example`."""
-    aval = typeof(example)
-    return literal(np.asarray(value, aval.dtype)[()], aval.dtype, aval.weak_type)
-
-
 def match_shapes(xs: Sequence[Any]) -> list[Any]:
     """Operands with rank-0 arrays and axes of size 1 broadcast to the others; literals stay.
 
     Operands that do not fit are left for the primitive to refuse.
     """
-    shapes = [s for s in (typeof(x).shape for x in xs) if s]
+    arrays = [a for a in map(typeof, xs) if a.shape]
+    shapes = [a.shape for a in arrays]
     if not shapes or any(len(s) != len(shapes[0]) for s in shapes):
         return list(xs)
     sizes = [set(axis) - {1} or {1} for axis in zip(*shapes, strict=True)]
@@ -278,8 +283,8 @@ def match_shapes(xs: Sequence[Any]) -> list[Any]:
         return list(xs)
     shape = tuple([found.pop() for found in sizes])
     return [x if typeof(x).shape == shape or is_literal(x) else broadcast_in_dim_p.bind(
-        x, shape=shape, broadcast_dimensions=tuple(range(typeof(x).ndim)), sharding=None)
-        for x in xs]
+        x, shape=shape, broadcast_dimensions=tuple(range(len(shape))), sharding=None)
+        if typeof(x).shape else broadcast_scalar(x, shape, arrays[0].memory_space) for x in xs]
 
 
 def binary(prim: Primitive, x: Any, y: Any) -> Any:

@@ -14,8 +14,6 @@ import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..base.typing import Array, ArrayLike, Shape
 from ..base.util import memoize
 from ..core import tags
@@ -25,7 +23,8 @@ from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_shape, definitely_equal, less, prod
+from ..types.mesh import NO_MESH, use_abstract_mesh
+from ..types.shape import canonical_shape, definitely_equal, exceeds, known_less, largest, prod
 from . import arithmetic
 from .arithmetic import div, neg, sub
 from .comparison import eq, ne, select_n
@@ -140,16 +139,16 @@ def _fields(**dims: Dims) -> str:
     return ", ".join(f"{name} = {list(axes)}" for name, axes in dims.items())
 
 
-def _last_inside(shape: Dims, window: Sequence[int], axes: Dims, dtype: Any) -> np.ndarray:
+def _last_inside(shape: Dims, window: Sequence[int], axes: Dims, dtype: Any) -> Dims:
     """Per index component the largest start whose window is inside, or the dtype's maximum."""
-    most = [min(shape[a] - window[a], int(dtypes.iinfo(dtype).max)) for a in axes]
-    return np.array(most, dtype)
+    limit = int(dtypes.iinfo(dtype).max)
+    return tuple([limit if exceeds(n, limit) else n
+                  for n in (shape[a] - window[a] for a in axes)])
 
 
-def _per_component(b: Any, values: np.ndarray, index: ShapedArray) -> Any:
-    """Emit one constant per index component, repeated to the shape of the indices."""
-    row = b.constant(values, make_aval(values.shape, index.dtype))
-    return b.broadcast(row, index, (index.ndim - 1,))
+def _per_component(b: Any, values: Dims, index: ShapedArray) -> Any:
+    """Emit one number per index component, repeated to the shape of the indices."""
+    return b.broadcast(b.vector(values, index.dtype), index, (index.ndim - 1,))
 
 
 # Gather -----------------------------------------------------------------------------------------
@@ -159,6 +158,7 @@ class Gather(Physical):
     """Windows of `slice_sizes` read at `indices`."""
 
     spread = staticmethod(tags.gather)
+    settled_by = "x.at[…].get(out_sharding=…)"
 
     def infer(self, x: ShapedArray, indices: ShapedArray, *,
               dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
@@ -167,20 +167,35 @@ class Gather(Physical):
         if not isinstance(dn, GatherDimensionNumbers):
             raise TypeError(f"gather: dimension_numbers {dn!r} given; GatherDimensionNumbers are "
                             "required.")
-        _check_indices("gather", x, indices, dn.start_index_map, dn.operand_batching_dims,
-                       dn.start_indices_batching_dims)
+        rank = max(indices.ndim - 1, 0) + len(dn.offset_dims)
+        _check_axes("gather", "offset_dims", dn.offset_dims, None)
+        for i, d in enumerate(dn.offset_dims):
+            if not 0 <= d < rank:
+                raise TypeError(f"gather: Offset dimension {i} in gather op is out of bounds: "
+                                f"offset_dims {dn.offset_dims} given; axes of the result, in "
+                                f"[0, {rank}), are required.")
+        _check_indices("gather", x, indices, dn._asdict())
+        if len(slice_sizes) != x.ndim:
+            raise TypeError(f"gather: operand {x}, slice_sizes {slice_sizes} given; Gather op must "
+                            "have one slice size for every input dimension.")
         dropped = (*dn.collapsed_slice_dims, *dn.operand_batching_dims)
-        if len(slice_sizes) != x.ndim or any(
-                s < 0 or less(n, s) for s, n in zip(slice_sizes, x.shape, strict=True)):
-            raise TypeError(f"gather: operand {x}, slice_sizes {slice_sizes} given; one size per "
-                            "axis, at most the axis's, is required.")
-        if any(slice_sizes[d] > 1 for d in dropped):
-            raise TypeError(f"gather: slice_sizes {slice_sizes} given, axes {dropped} collapsed or "
-                            "batching; size 1 is required of those.")
         window = [s for d, s in enumerate(slice_sizes) if d not in dropped]
         if len(dn.offset_dims) != len(window):
-            raise TypeError(f"gather: offset_dims {dn.offset_dims} given for {len(window)} window "
-                            "axes that remain; one offset axis of the result for each is required.")
+            raise TypeError("gather: All components of the offset index in a gather op must either "
+                            "be a offset dimension or explicitly collapsed/batching: offset_dims "
+                            f"{dn.offset_dims} given for {len(window)} window axes that remain.")
+        for d, (s, n) in enumerate(zip(slice_sizes, x.shape, strict=True)):
+            if s < 0 or known_less(n, s):
+                raise TypeError(f"gather: operand {x}, slice_sizes {slice_sizes} given; Slice size "
+                                f"at index {d} in gather op is out of range, must be within "
+                                f"[0, {n}].")
+        for what, dims, bound in (("collapse slice dims", dn.collapsed_slice_dims, "1"),
+                                  ("have operand batching dims", dn.operand_batching_dims, "0/1")):
+            for i, d in enumerate(dims):
+                if slice_sizes[d] > 1:
+                    raise TypeError(f"gather: slice_sizes {slice_sizes} given; Gather op can only "
+                                    f"{what} with bound {bound}, but bound is {slice_sizes[d]} for "
+                                    f"index {d} at position {i}.")
         return make_aval(_weave(indices.shape[:-1], window, dn.offset_dims), x.dtype, x.weak_type)
 
     def physical(self, element: Dims, avals: Sequence[Any], *,
@@ -261,33 +276,65 @@ class Gather(Physical):
 def _weave(batch: Sequence[int], window: Sequence[int], offset_dims: Dims) -> Dims:
     """The result's shape: window sizes at offset_dims, batch sizes at the other axes in order."""
     sizes, offsets = iter(batch), dict(zip(offset_dims, window, strict=True))
-    ndim = len(batch) + len(window)
-    if len(offsets) != len(window) or any(not 0 <= d < ndim for d in offsets):
-        raise TypeError(f"gather: offset_dims {offset_dims} given for a result of rank {ndim}; "
-                        "distinct axes of the result are required.")
-    return tuple([offsets[d] if d in offsets else next(sizes) for d in range(ndim)])
+    return tuple([offsets[d] if d in offsets else next(sizes)
+                  for d in range(len(batch) + len(window))])
 
 
-def _check_indices(name: str, x: ShapedArray, indices: ShapedArray, index_map: Dims,
-                   x_batching: Dims, index_batching: Dims) -> None:
-    """TypeError unless the indices are integers whose last axis has one entry per mapped axis."""
+def _check_axes(name: str, label: str, dims: Dims, ndim: int | None, ordered: bool = True) -> None:
+    """TypeError unless these are distinct axes of an array of rank `ndim`, in order if asked."""
+    op = f"{label} in {'gather' if name == 'gather' else 'scatter'} op must"
+    if ordered and list(dims) != sorted(dims):
+        raise TypeError(f"{name}: {op} be sorted; {dims} given.")
+    if len(set(dims)) != len(dims):
+        raise TypeError(f"{name}: {op} not repeat; {dims} given.")
+    if ndim is not None and any(not 0 <= d < ndim for d in dims):
+        mapping = " mapping" if label.startswith("scatter_dims") else ""
+        where = "" if label == "start_index_map" else f" set in {op.split()[2]} op"
+        raise TypeError(f"{name}: Invalid {label}{mapping or where}; valid range is [0, {ndim}); "
+                        f"{dims} given.")
+
+
+def _check_indices(name: str, x: ShapedArray, indices: ShapedArray, numbers: dict[str, Dims]
+                   ) -> None:
+    """TypeError unless the indices are integers whose last axis has one entry per mapped axis, and
+    the numbers name axes of the operand and of the indices.
+    """
+    op = "gather" if name == "gather" else "scatter"
     if dtypes.scalar_kind(indices.dtype) not in "iu":
         raise TypeError(f"{name}: indices {indices} given; an integer dtype is required; convert "
                         "them with astype.")
-    if indices.ndim == 0 or not definitely_equal(indices.shape[-1], len(index_map)):
-        raise TypeError(f"{name}: indices {indices} given for operand axes {index_map}; a last "
-                        f"axis of size {len(index_map)} is required; reshape the indices.")
-    named = (*index_map, *x_batching)
-    if len(set(named)) != len(named) or any(not 0 <= d < x.ndim for d in named):
-        raise TypeError(f"{name}: operand {x}, indexed axes {index_map}, batching axes "
-                        f"{x_batching} given; distinct axes of the operand are required.")
-    if [x.shape[d] for d in x_batching] != [indices.shape[d] for d in index_batching]:
-        raise TypeError(f"{name}: batching axes {x_batching} of {x} and {index_batching} of "
-                        f"{indices} given; equal sizes are required.")
+    _, dropped, mapped, batching, index_batching = numbers
+    for label in (dropped, batching):
+        _check_axes(name, label, numbers[label], x.ndim)
+    for label in (dropped, mapped):
+        if set(numbers[label]) & set(numbers[batching]):
+            raise TypeError(f"{name}: {label} and {batching} in {op} op must be disjoint; "
+                            f"{numbers[label]} and {numbers[batching]} given.")
+    batch = numbers[index_batching]
+    _check_axes(name, index_batching, batch, indices.ndim, False)
+    if indices.ndim - 1 in batch:
+        raise TypeError(f"{name}: {op.title()} op cannot have the index vector dimension as a "
+                        f"batching dimension; {index_batching} {batch} of {indices} given.")
+    if len(batch) != len(numbers[batching]):
+        raise TypeError(f"{name}: {op.title()} op requires equal numbers of {batching} and "
+                        f"{index_batching}; {numbers[batching]} and {batch} given.")
+    if [x.shape[d] for d in numbers[batching]] != [indices.shape[d] for d in batch]:
+        raise TypeError(f"{name}: {op.title()} op requires operand batching dimensions and indices "
+                        f"batching dimensions to have the same shape; {numbers[batching]} of {x} "
+                        f"and {batch} of {indices} given.")
+    count = len(numbers[mapped])
+    if indices.ndim == 0 or not definitely_equal(indices.shape[-1], count):
+        size = indices.shape[-1] if indices.ndim else "missing"
+        raise TypeError(f"{name}: {op.title()} op has {count} elements in {mapped} and the bound "
+                        f"of dimension index_vector_dim={max(indices.ndim - 1, 0)} of indices is "
+                        f"{size}. These two numbers must be equal: {numbers[mapped]} and indices "
+                        f"{indices} given; a last axis of size {count} is required.")
+    _check_axes(name, mapped, numbers[mapped], x.ndim, False)
 
 
 def _default_fill(dtype: Any) -> Any:
-    """NaN, the lowest signed integer, the highest unsigned one, or True."""
+    """NaN, the lowest signed integer, the highest unsigned one, or True; for keys, of words."""
+    dtype = dtype.physical_dtype if dtypes.is_extended(dtype) else dtype
     kind = dtypes.scalar_kind(dtype)
     if kind in "iu":
         info = dtypes.iinfo(dtype)
@@ -383,6 +430,8 @@ class Scatter(Physical):
     """Windows of `updates` written at `indices`: the last written stays. Base of the others."""
 
     spread = staticmethod(tags.scatter)
+    memory = staticmethod(tags.in_memory_of_first)
+    settled_by = "x.at[…].set(…, out_sharding=…)"
     programs = ("update_olympuspr",)
 
     def __init__(self, name: str, combine: Any = None) -> None:
@@ -397,20 +446,32 @@ class Scatter(Physical):
         if not isinstance(dn, ScatterDimensionNumbers):
             raise TypeError(f"{self.name}: dimension_numbers {dn!r} given; ScatterDimensionNumbers "
                             "are required.")
-        _check_indices(self.name, x, indices, dn.scatter_dims_to_operand_dims,
-                       dn.operand_batching_dims, dn.scatter_indices_batching_dims)
+        rank = max(indices.ndim - 1, 0) + len(dn.update_window_dims)
+        if updates.ndim != rank:
+            raise TypeError(f"{self.name}: Updates tensor must be of rank {rank}; got "
+                            f"{updates.ndim}: indices {indices}, updates {updates}, "
+                            f"update_window_dims {dn.update_window_dims} given.")
+        _check_axes(self.name, "update_window_dims", dn.update_window_dims, updates.ndim)
+        _check_indices(self.name, x, indices, dn._asdict())
         if updates.dtype != x.dtype:
             raise TypeError(f"{self.name}: operand {x}, updates {updates} given; one dtype is "
                             "required; convert the updates with astype.")
         window = _window_sizes(x.ndim, updates, dn)
-        if window is None or any(less(n, s) for s, n in zip(window, x.shape, strict=True)):
+        if window is None or any(known_less(n, s) for s, n in zip(window, x.shape, strict=True)):
+            size = sum(map(len, (dn.update_window_dims, dn.inserted_window_dims,
+                                 dn.operand_batching_dims)))
+            need = ("Bounds of the window dimensions of updates must not exceed the bounds of the "
+                    "corresponding dimensions of operand" if size == x.ndim else
+                    f"Scatter op has window of size {size}; doesn't match operand of rank {x.ndim}")
             raise TypeError(f"{self.name}: operand {x}, updates {updates}, update_window_dims "
-                            f"{dn.update_window_dims} given; per operand axis that is neither "
-                            "inserted nor batching one window axis, not larger, is required.")
+                            f"{dn.update_window_dims} given; {need}. Per operand axis that is "
+                            "neither inserted nor batching one window axis, not larger, is "
+                            "required.")
         batch = tuple([n for d, n in enumerate(updates.shape) if d not in dn.update_window_dims])
         if batch != indices.shape[:-1]:
-            raise TypeError(f"{self.name}: indices {indices}, updates {updates} given; the axes of "
-                            f"the updates outside of windows must be {indices.shape[:-1]}; "
+            raise TypeError(f"{self.name}: indices {indices}, updates {updates} given; Bounds "
+                            "of the scatter dimensions of updates must be the same as the bounds "
+                            f"of the corresponding dimensions of indices, {indices.shape[:-1]}; "
                             "broadcast the updates.")
         return x
 
@@ -499,7 +560,7 @@ def emit_scatter(b: Any, xs: Sequence[Any], indices: Any, updates: Sequence[Any]
       dn, indices_are_sorted, unique_indices, mode: as of `scatter`.
     """
     operand, index, update = avals
-    if dtypes.iinfo(index.dtype).max < max(operand.shape, default=0):
+    if dtypes.iinfo(index.dtype).max < largest(operand.shape):
         # XLA compares with the axis's size in the dtype of the indices.
         index = index.update(dtype=_I32)
         indices = b.convert(indices, index)
@@ -587,8 +648,8 @@ def where(mask: Any, x: Any, y: Any) -> Any:
 def _window_sizes(ndim: int, updates: ShapedArray, dn: ScatterDimensionNumbers) -> Any:
     """The window's size along each operand axis; None if the axes do not match."""
     dropped = {*dn.inserted_window_dims, *dn.operand_batching_dims}
-    if len(dn.update_window_dims) + len(dropped) != ndim or any(
-            not 0 <= d < updates.ndim for d in dn.update_window_dims):
+    if (len(dn.update_window_dims) + len(dropped) != ndim or not dropped <= set(range(ndim))
+            or any(not 0 <= d < updates.ndim for d in dn.update_window_dims)):
         return None
     sizes = iter([updates.shape[d] for d in dn.update_window_dims])
     return tuple([1 if d in dropped else next(sizes) for d in range(ndim)])
@@ -600,7 +661,8 @@ def _update_body(prim: Scatter, dtype: Any) -> Any:
     if prim.combine is None:
         return None
     scalar = make_aval((), dtype)
-    return stage(lambda x, y: [prim.combine(x, y)], [scalar, scalar]).olympuspr
+    with use_abstract_mesh(NO_MESH):    # it is kept for others
+        return stage(lambda x, y: [prim.combine(x, y)], [scalar, scalar]).olympuspr
 
 
 def bind_scatter(prim: Scatter, x: Any, indices: Any, updates: Any,

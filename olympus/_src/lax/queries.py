@@ -44,9 +44,16 @@ class DceSink(Primitive):
         return KEEP
 
     def lower(self, b: Any, *xs: Any, prevent_mlir_dce: bool) -> list[Any]:
-        if prevent_mlir_dce:
-            for x in xs:
-                b.custom_call("dce_sink", [x], [], {"has_side_effect": b.attr("true")})
+        if not prevent_mlir_dce:
+            return []
+        manual = b.module.manual
+        if manual is not None and not manual.all_manual:
+            raise NotImplementedError(
+                f"dce_sink: prevent_mlir_dce=True given where axes {manual.names} of "
+                f"{manual.mesh} are manual and XLA divides along the others; all, or none, is "
+                "required; give shard_map all axes, or leave prevent_mlir_dce away.")
+        for x in xs:
+            b.custom_call("dce_sink", [x], [], {"has_side_effect": b.attr("true")})
         return []
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

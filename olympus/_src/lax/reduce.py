@@ -23,15 +23,7 @@ from .bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from .comparison import eq, gt, lt, ne, select, select_n
 from .convert import convert_element_type_p
 from .families import add
-from .shape import (
-    Dims,
-    broadcast_in_dim,
-    reduce_sum,
-    reshape,
-    shifted,
-    transpose,
-    zeros_of,
-)
+from .shape import Dims, broadcast_in_dim, reduce_sum, reshape, shifted, transpose, zeros_of
 from .sharding import constrain
 from .slicing import pad, slice_in_dim
 
@@ -39,14 +31,12 @@ __all__ = ["argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce
            "reduce_sum", "reduce_xor"]
 
 BOOL = dtypes.as_dtype(bool)
-KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating",
-              "c": "complex"}
 
 
 def check_kind(name: str, x: ShapedArray, kinds: str) -> None:
     """TypeError unless the operand's kind of dtype is accepted."""
     if dtypes.scalar_kind(x.dtype) not in kinds:
-        accepted = ", ".join(KIND_NAMES[k] for k in kinds)
+        accepted = ", ".join(families.KIND_NAMES[k] for k in kinds)
         raise TypeError(f"{name}: operand {x} given; dtypes accepted are {accepted}; convert it "
                         "with astype.")
 
@@ -200,11 +190,11 @@ class ArgExtremum(Primitive):
     def infer(self, x: ShapedArray, *, axes: Dims, index_dtype: Any) -> ShapedArray:
         check_kind(self.name, x, "biuf")
         if dtypes.scalar_kind(index_dtype) not in "iu":
-            raise TypeError(f"{self.name}: index_dtype {dtypes.long_name(index_dtype)} given; an "
-                            "integer dtype is required.")
+            raise TypeError(f"{self.name}: index_dtype must be an integer type; "
+                            f"{dtypes.long_name(index_dtype)} given.")
         if not x.shape[axes[0]]:
-            raise ValueError(f"{self.name}: operand {x}, axis {axes[0]} given; an axis of at least "
-                             "one element is required.")
+            raise ValueError(f"{self.name}: operand {x}, axis {axes[0]} given; argmin and argmax "
+                             "require non-empty reduced dimension: at least one element.")
         return make_aval(tuple([n for i, n in enumerate(x.shape) if i not in axes]), index_dtype)
 
     def lower(self, b: Any, x: Any, *, axes: Dims, index_dtype: Any) -> Any:

@@ -99,7 +99,7 @@ class RngBitGenerator(Primitive):
         def emit(rows: Sequence[Any]) -> list[Any]:
             state = rows[0] if aval.dtype == U64 else _bitcast(b, rows[0], (2, 2), _STATE)
             op = b.ops("stablehlo.rng_bit_generator", [state], attributes,
-                       [b.type(_STATE), b.type(made)])
+                       avals=[_STATE, made])
             state, bits = op.results
             if aval.dtype == U32:
                 pairs = b.op("stablehlo.bitcast_convert", [state], None, make_aval((2, 2), U32))

@@ -19,6 +19,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, is_float0, make_aval
+from ..types.memory import Space
 from ..types.shape import (
     canonical_axes,
     canonical_shape,
@@ -29,11 +30,11 @@ from ..types.shape import (
     static_int,
 )
 from ..types.sharding import ShardingLike
-from .sharding import constrain
+from .sharding import as_typed, constrain, move, settled
 
-__all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_to_rank", "collapse",
-           "expand_dims", "move_axis", "reduce_sum", "reshape", "rev", "shifted", "squeeze", "tile",
-           "transpose", "zeros_of"]
+__all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_scalar",
+           "broadcast_to_rank", "collapse", "cut", "expand_dims", "merge", "move_axis",
+           "reduce_sum", "reshape", "rev", "shifted", "squeeze", "tile", "transpose", "zeros_of"]
 
 Dims = tuple[int, ...]
 
@@ -72,6 +73,7 @@ class Physical(Primitive, abstract=True):
 class Structural(Physical, abstract=True):
     """Linear operations on one operand that only move elements: the tangent moves likewise."""
 
+    additive = True
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
@@ -80,6 +82,7 @@ class BroadcastInDim(Structural):
     """Put operand axis i at result axis broadcast_dimensions[i]; repeat along the others."""
 
     spread = staticmethod(tags.broadcast)
+    memory = staticmethod(tags.in_memory_of_first)
     cells = staticmethod(reuse.broadcast)
 
     def shown(self, eqn: Any) -> dict[str, Any]:
@@ -159,6 +162,7 @@ class Reshape(Structural):
     """The same elements in row-major order under another shape."""
 
     spread = staticmethod(tags.reshape)
+    settled_by = "reshape(…, out_sharding=…)"
     cells = staticmethod(reuse.reshaped)
 
     def infer(self, x: ShapedArray, *, new_sizes: Dims, dimensions: None,
@@ -333,7 +337,8 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
     Args:
       operand: array; each axis has size 1 or the size of its result axis.
       shape: the result's shape.
-      broadcast_dimensions: per operand axis its result axis, increasing.
+      broadcast_dimensions: per operand axis its result axis, each once; in any order, which
+        permutes the operand's axes.
       out_sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:
@@ -349,6 +354,9 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
     dims = tuple([
         d if type(d) is int else static_int(d, "broadcast_in_dim", "broadcast dimension")
         for d in sequence(broadcast_dimensions, "broadcast_in_dim", "broadcast_dimensions")])
+    if any(d > e for d, e in pairwise(dims)) and len(dims) == typeof(operand).ndim:
+        order = sorted(range(len(dims)), key=dims.__getitem__)
+        operand, dims = transpose(operand, order), tuple(sorted(dims))
     if is_array(operand) and typeof(operand).shape == shape and dims == tuple(range(len(shape))):
         return constrain("broadcast_in_dim", operand, out_sharding)
     out = broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims, sharding=None)
@@ -404,8 +412,9 @@ def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | No
         operand = transpose(operand, canonical_axes(dimensions, typeof(operand).ndim, "reshape"))
     if is_array(operand) and typeof(operand).shape == shape:
         return constrain("reshape", operand, out_sharding)
-    out = reshape_p.bind(operand, new_sizes=shape, dimensions=None, sharding=None)
-    return constrain("reshape", out, out_sharding)
+    if out_sharding is None:
+        return reshape_p.bind(operand, new_sizes=shape, dimensions=None, sharding=None)
+    return settled("reshape", lambda x: reshape(x, shape), out_sharding, operand)
 
 
 _INT = frozenset((int,))
@@ -506,6 +515,18 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     return reshape(operand, (*shape[:start], prod(shape[start:stop]), *shape[stop:]))
 
 
+def merge(x: Any, at: int) -> Any:
+    """Axes `at` and `at + 1` as one."""
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:at], prod(shape[at:at + 2]), *shape[at + 2:]))
+
+
+def cut(x: Any, at: int, sizes: Sequence[int]) -> Any:
+    """Axis `at` as several of these sizes."""
+    shape = typeof(x).shape
+    return reshape(x, (*shape[:at], *sizes, *shape[at + 1:]))
+
+
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The array with the order of elements reversed along axes.
 
@@ -572,6 +593,12 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
     return constrain("reduce_sum", out, out_sharding)
 
 
+def broadcast_scalar(x: Any, shape: tuple[int, ...], space: Space) -> Any:
+    """A scalar repeated, in the memory of what it meets."""
+    out = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(), sharding=None)
+    return out if space is Space.Device else move(out, space)
+
+
 def broadcast_axis(x: Any, size: int, dim: int) -> Any:
     """`x` repeated `size` times along a new axis at `dim`."""
     shape = typeof(x).shape
@@ -603,7 +630,7 @@ def zeros_of(aval: ShapedArray) -> Any:
         return np.zeros(aval.shape, aval.dtype)
     out = broadcast_in_dim_p.bind(literal(0, aval.dtype, aval.weak_type), shape=aval.shape,
                                   broadcast_dimensions=(), sharding=None)
-    return tags.pvary(out, aval.vma)
+    return as_typed(tags.pvary(out, aval.vma), aval) if aval.tagged else out
 
 
 def instantiate(tangent: Any) -> Any:

@@ -7,15 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import lib
+from ..base.errors import ShardingTypeError
 from ..base.typing import PyTree, T
 from ..base.util import wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.primitive import Axis, Linear, Primitive
 from ..core.trace import Tracer, typeof
-from ..types.avals import ShapedArray
+from ..types.avals import ShapedArray, ShapeDtypeStruct
+from ..types.layout import Format, Layout
 from ..types.memory import Space
 from ..types.mesh import (
+    NO_MESH,
     AbstractMesh,
     AxisType,
     Mesh,
@@ -23,12 +26,22 @@ from ..types.mesh import (
     get_abstract_mesh,
     use_abstract_mesh,
 )
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, sharding_in_types
+from ..types.sharding import (
+    NamedSharding,
+    PartitionSpec,
+    axes_of,
+    entry_of,
+    over_mesh_around,
+    sharding_in_types,
+    space_of,
+    without_mesh,
+)
 from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
+from .layout import lay_out
 
 __all__ = ["as_typed", "auto_axes", "constrain", "device_put_p", "explicit_axes", "move",
-           "reshard", "reshard_p", "resolve_sharding", "sharding_constraint_p", "sharding_like",
-           "undecided", "with_sharding_constraint"]
+           "reshard", "reshard_p", "resolve_sharding", "settled", "sharding_constraint_p",
+           "sharding_like", "undecided", "with_sharding_constraint"]
 
 
 class ShardingConstraint(Primitive):
@@ -47,11 +60,16 @@ class ShardingConstraint(Primitive):
         if type(sharding) is lib.SingleDeviceSharding:
             b.module.use_devices((sharding._device,))
             return x
+        if isinstance(sharding.mesh, AbstractMesh):
+            sharding = sharding.update(mesh=b.module.mesh_of(sharding.mesh))
         attributes = b.module.sharding_attrs(sharding, b.avals_in[0])
         if not attributes:
             return x
-        return b.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
-                     [x.type]).result
+        out = b.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
+                    [x.type]).result
+        if PartitionSpec.UNCONSTRAINED not in sharding.spec and _divides(sharding, b.avals_in[0]):
+            b.module.constrained[out] = sharding
+        return out
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, sharding: Any) -> Any:
         return self.bind(*primals, sharding=sharding), self.bind(*tangents, sharding=sharding)
@@ -63,6 +81,12 @@ class ShardingConstraint(Primitive):
              ) -> Any:
         (dim,) = dims
         assert dim is not None      # or there would be nothing to map
+        if type(sharding) is not NamedSharding and axis.mesh_axis is not None:
+            raise ValueError(
+                f"vmap: spmd_axis_name={axis.mesh_axis!r} given. If you are using spmd_axis_name "
+                "parameter of olympus.vmap, please make sure to run your jitted function inside "
+                "the mesh context manager: a NamedSharding is required in its sharding "
+                f"constraints; there is {sharding}.")
         if type(sharding) is NamedSharding:
             spec = [*sharding.spec] + [None] * (dim - len(sharding.spec))
             new = PartitionSpec.UNCONSTRAINED if axis.mesh_axis is None else axis.mesh_axis
@@ -71,8 +95,17 @@ class ShardingConstraint(Primitive):
                                  "sharding constraint within; the axis cuts the mapped axis "
                                  "already; name other axes there.")
             spec.insert(dim, new)
-            sharding = sharding.update(spec=PartitionSpec(*spec))
+            sharding = sharding.update(spec=sharding.spec.update(partitions=spec))
         return self.bind(*args, sharding=sharding), dim
+
+
+def _divides(sharding: NamedSharding, aval: Any) -> bool:
+    """Whether all devices hold parts of one size."""
+    try:
+        sharding.check_compatible_aval(aval.shape)
+    except ValueError:
+        return False
+    return True
 
 
 sharding_constraint_p = ShardingConstraint("sharding_constraint")
@@ -95,6 +128,10 @@ class Reshard(Primitive):
     def lower(self, b: Any, x: Any, *, sharding: NamedSharding) -> Any:
         if isinstance(sharding.mesh, Mesh):     # the type names it without its devices
             b.module.given.append(sharding.mesh)
+        if sharding.spec.unreduced and not b.avals_in[0].sums[0]:
+            # Else XLA may take an operand of which nothing is said for terms already.
+            whole = sharding.update(spec=sharding.spec.update(unreduced=frozenset()))
+            x = b.spread(x, b.avals_out[0].update(sharding=whole))
         return x    # every result is cut as its type says
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, sharding: NamedSharding
@@ -102,7 +139,7 @@ class Reshard(Primitive):
         return self.bind(*primals, sharding=sharding), self.bind(*tangents, sharding=sharding)
 
     def transpose(self, ct: Any, x: Any, *, sharding: NamedSharding) -> list[Any]:
-        back = x.aval.sharding
+        back = x.aval.sharding.of_cotangent()
         if isinstance(sharding.mesh, Mesh) and back.mesh == sharding.mesh.abstract_mesh:
             back = back.update(mesh=sharding.mesh)
         return [self.bind(ct, sharding=back)]
@@ -114,7 +151,8 @@ class Reshard(Primitive):
         spec = [*sharding.spec] + [None] * (dim - len(sharding.spec))
         own = typeof(x).sharding.spec[dim] if typeof(x).explicit else axis.mesh_axis
         spec.insert(dim, own)
-        return self.bind(x, sharding=sharding.update(spec=PartitionSpec(*spec))), dim
+        new = sharding.update(spec=sharding.spec.update(partitions=spec))
+        return self.bind(x, sharding=new), dim
 
     def shown(self, eqn: Any) -> dict[str, Any]:
         return {}
@@ -124,27 +162,25 @@ reshard_p = Reshard("reshard")
 
 
 class DevicePut(Primitive):
-    """params: source, target, both `Space`. Values stay; the derivative moves back."""
+    """params: target, a `Space`. Values stay; the derivative moves back."""
 
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
 
-    def memory(self, params: dict[str, Any]) -> Space:
-        return params["target"]
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        return super().inferred(avals, params).update(memory_space=params["target"])
 
-    def infer(self, x: Any, *, source: Space, target: Space) -> Any:
+    def infer(self, x: Any, *, target: Space) -> Any:
         return x
 
-    def lower(self, b: Any, x: Any, *, source: Space, target: Space) -> Any:
+    def lower(self, b: Any, x: Any, *, target: Space) -> Any:
         return b.put_in_memory(x, target.value)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
 
-    def transpose(self, ct: Any, x: Any, *, source: Space, target: Space) -> list[Any]:
-        if type(x) is not Linear:
-            return [None]
-        return [self.bind(ct, source=target, target=source)]
+    def transpose(self, ct: Any, x: Any, *, target: Space) -> list[Any]:
+        return [self.bind(ct, target=x.aval.memory_space) if type(x) is Linear else None]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:
@@ -154,9 +190,9 @@ class DevicePut(Primitive):
 device_put_p = DevicePut("device_put")
 
 
-def move(x: Any, source: Space, target: Space) -> Any:
+def move(x: Any, target: Space) -> Any:
     """`x`, in the memory space `target`."""
-    return device_put_p.bind(x, source=source, target=target)
+    return x if typeof(x).memory_space is target else device_put_p.bind(x, target=target)
 
 
 def with_sharding_constraint(x: T, shardings: PyTree) -> T:
@@ -165,7 +201,8 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
     Args:
       x: a pytree of arrays.
       shardings: a `NamedSharding`, a `PartitionSpec` of axes of the mesh of the `with` block
-        around, a single-device sharding, None for no demand, or a pytree of those that is a prefix
+        around, a single-device sharding, a `Format`, None for no demand, or a pytree of those that
+        is a prefix
         of the structure of `x`. Entries `PartitionSpec.UNCONSTRAINED` leave an axis to XLA.
 
     Returns:
@@ -173,8 +210,9 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
 
     The program runs on the devices that its constraints name, arguments that are committed
     elsewhere are refused. Derivatives are spread as the values are; under `vmap` the mapped axis is
-    left to XLA, or cut along `spmd_axis_name`. TypeError for what is no sharding, ValueError where
-    an array's shape does not fit, or for a specification without a mesh.
+    left to XLA, or cut along `spmd_axis_name`. Over a mesh of explicit axes, whose types say it, it
+    asserts that the value is so (AssertionError; `reshard` changes it). TypeError for what is no
+    sharding, ValueError where an array's shape does not fit, or for a specification without a mesh.
 
     >>> import numpy as np, olympus
     >>> from olympus.sharding import Mesh, NamedSharding, PartitionSpec as P
@@ -184,17 +222,48 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
     """
     leaves, tree = tree_flatten(x)
     entries = flatten_axes("with_sharding_constraint shardings", tree, shardings)
-    for entry in entries:
-        if type(entry) is NamedSharding and set(entry.mesh.explicit_axes) & _axes(entry.spec):
-            raise ValueError(f"with_sharding_constraint: {entry} given; a specification of Auto "
-                             "axes is required: along explicit ones the type says it; use "
-                             "olympus.reshard.")
-    return tree.unflatten([constrain("with_sharding_constraint", leaf, entry)
+    return tree.unflatten([_asserted(leaf, entry)
                            for leaf, entry in zip(leaves, entries, strict=True)])
 
 
+def _asserted(x: Any, sharding: Any) -> Any:
+    """`x`, constrained; along a mesh of explicit axes, whose types say it, it must be so already.
+    """
+    what = "with_sharding_constraint"
+    aval = None if sharding is None or isinstance(sharding, Format) else typeof(x)
+    if isinstance(sharding, PartitionSpec) and not get_abstract_mesh().manual_axes:
+        sharding = over_mesh_around(what, sharding)
+    mesh = sharding.mesh if type(sharding) is NamedSharding else NO_MESH
+    if mesh.auto_axes and set(mesh.explicit_axes) & _axes(sharding.spec):
+        raise ValueError(f"{what}: {sharding} given; a specification of Auto axes is required: "
+                         "along explicit ones the type says it; use olympus.reshard.")
+    if not isinstance(aval, ShapedArray) or not aval.sharding.mesh.are_all_axes_explicit:
+        if mesh.auto_axes and mesh.explicit_axes and isinstance(aval, ShapedArray) and (
+                aval.explicit):
+            return _cut_further(what, x, aval, sharding)
+        return constrain(what, x, sharding)
+    if aval.sharding != sharding_in_types(sharding, aval.ndim):
+        raise AssertionError(f"{what}: {aval} and {sharding} given. `with_sharding_constraint` "
+                             "acts as an assert when all axes of mesh are of type `Explicit`, "
+                             "whose types say how a value is cut; use olympus.reshard to change "
+                             "it.")
+    return x
+
+
+def _cut_further(what: str, x: Any, aval: ShapedArray, sharding: NamedSharding) -> Any:
+    """`x`, which explicit axes cut as its type says, cut along Auto axes of the same mesh, too."""
+    entries = [*sharding.spec] + [None] * (aval.ndim - len(sharding.spec))
+    merged = [entry if entry is PartitionSpec.UNCONSTRAINED and own is None else
+              entry_of([*axes_of(own), *axes_of(entry)])
+              for own, entry in zip(aval.sharding.spec, entries, strict=True)]
+    _check_shape(what, x, sharding)
+    return sharding_constraint_p.bind(x, sharding=sharding.update(
+        spec=sharding.spec.update(partitions=merged)))
+
+
 def _axes(spec: PartitionSpec) -> set[Any]:
-    return {name for entry in spec for name in axes_of(entry)}
+    """The axes of a mesh that a specification names."""
+    return {name for entry in spec for name in axes_of(entry)} | spec.unreduced | spec.reduced
 
 
 def reshard(xs: T, out_shardings: PyTree) -> T:
@@ -227,12 +296,7 @@ def reshard(xs: T, out_shardings: PyTree) -> T:
 def _resharded(x: Any, given: Any) -> Any:
     sharding, aval = given, typeof(x)
     if isinstance(given, PartitionSpec):
-        abstract, mesh = get_abstract_mesh(), current_mesh()
-        if abstract.empty:
-            raise ValueError(f"reshard: {given} given without a mesh; a NamedSharding is required, "
-                             "or a mesh around (olympus.set_mesh).")
-        over = abstract if mesh is None or mesh.abstract_mesh != abstract else mesh
-        sharding = NamedSharding(over, given)
+        sharding = over_mesh_around("reshard", given)
     if type(sharding) is not NamedSharding:
         raise TypeError(f"reshard: {given!r} of type {type(given).__name__} given; a NamedSharding "
                         "or a PartitionSpec is required.")
@@ -251,14 +315,58 @@ def _resharded(x: Any, given: Any) -> Any:
 def undecided(x: Any) -> Any:
     """`x` spread as XLA likes: an operand of what says itself where its result is."""
     mesh = typeof(x).sharding.mesh
-    return _retyped(x, _with_types(mesh, None, AxisType.Auto)) if mesh.explicit_axes else x
+    return _retyped(x, _left_to_xla(mesh)) if mesh.explicit_axes else x
+
+
+def _left_to_xla(mesh: Any) -> AbstractMesh:
+    return _with_types(mesh, mesh.explicit_axes, AxisType.Auto)
+
+
+def settled(what: str, f: Callable[..., Any], out_sharding: Any, *operands: Any) -> Any:
+    """`f(*operands)`, cut as demanded where types alone would leave it open.
+
+    Operands that are cut are left to XLA within `f`: its operations are not asked.
+    """
+    if out_sharding is None:
+        return f(*operands)
+    for a in map(typeof, operands):
+        if a.tagged and a.sharding.spec.unreduced:
+            raise ShardingTypeError(f"{what}: operand {a} given, which is not added up yet along "
+                                    f"{', '.join(map(repr, a.sharding.spec.unreduced))}; its value "
+                                    "is required; use olympus.reshard first.")
+    around = get_abstract_mesh()
+    spec = out_sharding if isinstance(out_sharding, PartitionSpec) else (
+        out_sharding.spec if type(out_sharding) is NamedSharding else PartitionSpec())
+    if other := _axes(spec) & {*around.auto_axes, *around.manual_axes}:
+        raise ValueError(f"{what}: PartitionSpec passed to {what} cannot contain axis names that "
+                         f"are of type Auto or Manual: {spec} names "
+                         f"{', '.join(map(repr, other))} of {around}; use "
+                         "lax.with_sharding_constraint along those.")
+    cut = [a.sharding.mesh for a in map(typeof, operands)
+           if isinstance(a, ShapedArray) and a.explicit and any(a.sharding.spec)]
+    if cut:
+        mesh = _left_to_xla(cut[0])
+        with use_abstract_mesh(mesh):
+            out = f(*[_retyped(x, mesh) for x in operands])
+    else:
+        out = f(*operands)
+    # What is whole may be said of axes that a mapped result has not.
+    while len(spec) > typeof(out).ndim and spec[-1] is None:
+        spec = spec.update(partitions=spec[:-1])
+        out_sharding = spec if isinstance(out_sharding, PartitionSpec) else (
+            out_sharding.update(spec=spec))
+    return constrain(what, out, out_sharding)
 
 
 def as_typed(x: Any, aval: Any) -> Any:
-    """`x`, cut as a type says: a cotangent as its value."""
-    if not aval.tagged or not aval.explicit or typeof(x).sharding == aval.sharding:
+    """`x`, where a type says, and cut so: a cotangent as its value."""
+    if not aval.tagged:
         return x
-    if not typeof(x).sharded and ctx.trace is ThreadState.trace:
+    if typeof(x).memory_space is not aval.memory_space:
+        x = move(x, aval.memory_space)
+    if not aval.explicit or typeof(x).sharding == aval.sharding:
+        return x
+    if not typeof(x).sharded and ctx.trace is ThreadState.trace and not aval.sums[0]:
         return x    # an array of no mesh: a type does not name the devices to put it on
     return reshard_p.bind(x, sharding=aval.sharding)
 
@@ -275,6 +383,10 @@ def _retyped(x: Any, mesh: AbstractMesh) -> Any:
 
 def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType) -> AbstractMesh:
     names = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
+    if manual := set(names) & set(mesh.manual_axes):
+        raise NotImplementedError(f"{kind!r} axes: {', '.join(map(repr, manual))} of {mesh} given. "
+                                  "Going from `Manual` AxisType to `Auto` or `Explicit` is not "
+                                  "possible: within shard_map, name others of its axes.")
     return mesh.update_axis_types(dict.fromkeys(names, kind))
 
 
@@ -313,6 +425,8 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *,
         if mesh.empty:
             return f(*args, **kwargs)
         new = _with_types(mesh, axes, AxisType.Auto)
+        if new == mesh:     # XLA decides already
+            return f(*args, **kwargs)
         with use_abstract_mesh(new):
             out = f(*tree_map(lambda x: _retyped(x, new), args), **kwargs)
         return reshard(out, where)
@@ -364,28 +478,89 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *,
 
 def constrain(what: str, x: Any, sharding: Any) -> Any:
     """One array, spread as demanded; itself if `sharding` is None, or of an array of no mesh."""
+    if isinstance(sharding, Format):
+        x = constrain(what, x, sharding.sharding)
+        return lay_out(what, x, sharding.layout) if isinstance(sharding.layout, Layout) else x
     if sharding is None or (type(sharding) is NamedSharding and sharding.mesh.empty):
         return x
-    if not (type(sharding) is NamedSharding and sharding.mesh.explicit_axes):
-        sharding = resolve_sharding(what, sharding)
+    if get_abstract_mesh().manual_axes:
+        sharding = _within_manual(what, sharding)
+    elif isinstance(sharding, PartitionSpec):
+        sharding = over_mesh_around(what, sharding)
+    mesh = sharding.mesh if type(sharding) is NamedSharding else NO_MESH
+    if not (mesh.explicit_axes or mesh.manual_axes or (     # traced: devices are known later
+            mesh is not NO_MESH and isinstance(mesh, AbstractMesh)
+            and ctx.trace is not ThreadState.trace)):
+        sharding = resolve_sharding(what, _over_devices(what, x, sharding))
+    if type(sharding) is lib.GSPMDSharding:
+        raise TypeError(f"{what}: {sharding} given; a NamedSharding is required for what a program "
+                        "computes: XLA's own notation names no mesh; use device_put outside.")
+    mesh = sharding.mesh if type(sharding) is NamedSharding else NO_MESH
+    _check_shape(what, x, sharding)
+    x = (reshard_p if mesh.explicit_axes else sharding_constraint_p).bind(x, sharding=sharding)
+    if mesh is not NO_MESH and isinstance(mesh, AbstractMesh):
+        return x
+    return move(x, space_of(sharding))
+
+
+def _over_devices(what: str, x: Any, sharding: Any) -> Any:
+    """A sharding of a mesh without devices over the devices of an array's, unless one is around.
+    """
+    if not (type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh)) or (
+            current_mesh() is not None):
+        return sharding
+    if type(x) is not lib.ArrayImpl:
+        raise ValueError(f"{what}: {x!r:.60} and {sharding} given, whose mesh names no devices, "
+                         "which requires the input passed should be a `olympus.Array`; give a "
+                         "sharding over a Mesh.")
+    if type(x._sharding) is not NamedSharding:
+        raise TypeError(f"{what}: {sharding} given, whose mesh names no devices, for an array of "
+                        f"{x._sharding}. The sharding on the input must be a `NamedSharding`; give "
+                        "a sharding over a Mesh.")
+    if x._sharding.mesh.shape_tuple != sharding.mesh.shape_tuple:
+        raise ValueError(f"{what}: Mesh shape of the input {x._sharding.mesh} does not match the "
+                         f"mesh shape of the target sharding {sharding.mesh}; one mesh is "
+                         "required; use device_put.")
+    return sharding.update(mesh=x._sharding.mesh)
+
+
+def _check_shape(what: str, x: Any, sharding: Any) -> None:
+    """ValueError unless a sharding fits; within programs XLA pads what Auto axes do not divide."""
+    padded = type(sharding) is NamedSharding and ctx.trace is not ThreadState.trace and not (
+        sharding.mesh.explicit_axes)
     try:
-        sharding.check_compatible_aval(typeof(x).shape)
+        (sharding.check_rank if padded else sharding.check_compatible_aval)(typeof(x).shape)
     except ValueError as error:
-        raise ValueError(f"{what}: {error}") from None
-    explicit = type(sharding) is NamedSharding and sharding.mesh.explicit_axes
-    x = (reshard_p if explicit else sharding_constraint_p).bind(x, sharding=sharding)
-    if explicit and isinstance(sharding.mesh, AbstractMesh):
-        return x
-    kind = sharding._memory_kind
-    if kind is None or kind == sharding.default_memory_kind:
-        return x
-    return move(x, Space.Device, Space.of(kind))
+        raise ValueError(f"One of {what} arguments is incompatible with its sharding annotation: "
+                         f"{error}") from None
+
+
+def _within_manual(what: str, given: Any) -> Any:
+    """A demand on a device's part, over the mesh around: along axes that are not manual."""
+    mesh = get_abstract_mesh()
+    spec = given.spec if type(given) is NamedSharding else given
+    if not isinstance(spec, PartitionSpec) or (
+            type(given) is NamedSharding and given.mesh.shape_tuple != mesh.shape_tuple):
+        raise ValueError(f"{what}: {given} given within shard_map over {mesh}; a PartitionSpec of "
+                         "that mesh is required.")
+    if manual := _axes(spec) & set(mesh.manual_axes):
+        raise ValueError(f"{what}: {spec} given, which contains a manual axes "
+                         f"({', '.join(map(repr, manual))}) of mesh {mesh}; values are parts along "
+                         "those already; name others, of those that shard_map leaves out of "
+                         "axis_names.")
+    return NamedSharding(mesh, spec)
 
 
 def sharding_like(x: Any) -> Any:
     """Where what is made in the likeness of `x` belongs: with `x` if that is bound to devices."""
     if isinstance(x, Tracer):
         return x.aval.sharding if getattr(x.aval, "explicit", False) else None
+    if type(x) is ShapeDtypeStruct:
+        found, mesh = x.sharding, current_mesh()
+        if type(found) is not NamedSharding or isinstance(found.mesh, Mesh):
+            return found
+        return None if mesh is None or mesh.abstract_mesh != found.mesh else (
+            found.update(mesh=mesh))
     if type(x) is not lib.ArrayImpl or not x._committed or ctx.trace is not ThreadState.trace:
         return None
     kind = type(x._sharding)
@@ -397,8 +572,7 @@ def resolve_sharding(what: str, sharding: Any) -> Any:
     if isinstance(sharding, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:
-            raise ValueError(f"{what}: {sharding} given without a mesh; a NamedSharding is "
-                             "required, or a mesh around (with mesh: …).")
+            raise without_mesh(what, sharding)
         return NamedSharding(mesh, sharding)
     if type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh):
         mesh = current_mesh()
@@ -406,7 +580,7 @@ def resolve_sharding(what: str, sharding: Any) -> Any:
             raise ValueError(f"{what}: {sharding} given, whose mesh names no devices; a sharding "
                              "over a Mesh is required, or that mesh around (with mesh: …).")
         return sharding.update(mesh=mesh)
-    if type(sharding) in (NamedSharding, lib.SingleDeviceSharding):
+    if type(sharding) in (NamedSharding, lib.SingleDeviceSharding, lib.GSPMDSharding):
         return sharding
     raise TypeError(f"{what}: {sharding!r} of type {type(sharding).__name__} given; a "
                     "NamedSharding, a PartitionSpec or a single-device sharding is required.")

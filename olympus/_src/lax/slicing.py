@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, Shape
 from ..core import reuse, tags
 from ..core.primitive import Axis, Linear, Primitive
@@ -12,12 +13,14 @@ from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
+    SymbolicDim,
     canonical_axes,
     canonical_axis,
     canonical_shape,
     definitely_equal,
     extent,
     front_axis,
+    known_less,
     largest,
     less,
     sequence,
@@ -66,6 +69,7 @@ class Slice(Structural):
     """operand[start:limit:stride, …]."""
 
     spread = staticmethod(tags.as_first)
+    settled_by = "x.at[…].get(out_sharding=…)"
     cells = staticmethod(reuse.sliced)
 
     def infer(self, x: ShapedArray, *, start_indices: Dims, limit_indices: Dims,
@@ -77,7 +81,14 @@ class Slice(Structural):
                             "required.")
         sizes = []
         for n, start, limit, step in zip(x.shape, start_indices, limit_indices, steps, strict=True):
-            if not 0 <= start <= limit or less(n, limit) or step < 1:
+            if limit is n and step == 1 and start.__class__ is int and start == 0:
+                sizes.append(n)
+                continue
+            try:
+                wrong = not 0 <= start <= limit or less(n, limit) or step < 1
+            except InconclusiveDimensionOperation:
+                wrong = False       # refinement looks again, at the sizes that are given
+            if wrong:
                 raise TypeError(f"slice: operand {x}, start_indices {start_indices}, limit_indices "
                                 f"{limit_indices}, strides {strides} given; 0 <= start <= limit <= "
                                 "size and stride >= 1 are required on each axis.")
@@ -193,8 +204,8 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "index_in_dim")
     n = shape[axis]
-    index = static_int(index, "index_in_dim", "index")
-    if less(index, -n) or not less(index, n):
+    index = extent(index, "index_in_dim", "index")
+    if known_less(index, -n) or known_less(n - 1, index):
         raise IndexError(f"index_in_dim: index {index} is out of bounds for axis {axis} with size "
                          f"{n}; an int in [{-n}, {n}) is required.")
     index = index + n if index < 0 else index
@@ -208,13 +219,14 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 class Pad(Primitive):
     """Put padding before, after and between elements; negative amounts cut off."""
 
+    additive = True
     spread = staticmethod(tags.as_first)
 
     def infer(self, x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
               ) -> ShapedArray:
-        if x.dtype != value.dtype or value.ndim:
+        if x.dtype != value.dtype or value.ndim or dtypes.is_extended(x.dtype):
             raise TypeError(f"pad: operand {x}, padding_value {value} given; a scalar of the "
-                            "operand's dtype is required; convert it with astype.")
+                            "operand's numeric dtype is required; convert it with astype.")
         if len(padding_config) != x.ndim:
             raise TypeError(f"pad: operand {x}, padding_config {padding_config} given; one (low, "
                             "high, interior) per axis is required.")
@@ -315,6 +327,7 @@ _TWO_BITS = (dtypes.as_dtype("int2"), dtypes.as_dtype("uint2"))
 class Concatenate(Physical):
     """Operands one after another along an axis."""
 
+    additive = True
     spread = staticmethod(tags.concatenate)
     cells = staticmethod(reuse.concatenated)
 
@@ -369,6 +382,7 @@ def inserted_out(shape: Dims, axis: int) -> Dims:
 class Split(Physical):
     """Consecutive pieces of the given sizes along an axis."""
 
+    additive = True
     spread = staticmethod(tags.as_first)
     multiple_results = True
 
@@ -458,7 +472,9 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
 class DynamicSlice(Physical):
     """A window of static size at computed starts, moved inside of the operand if need be."""
 
+    additive = True
     spread = staticmethod(tags.as_first)
+    settled_by = "x.at[…].get(out_sharding=…)"
 
     def infer(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Dims) -> ShapedArray:
         _check_starts("dynamic_slice", x, starts)
@@ -502,7 +518,10 @@ class DynamicSlice(Physical):
 class DynamicUpdateSlice(Physical):
     """The operand with a window at computed starts replaced."""
 
+    additive = True
     spread = staticmethod(tags.update_slice)
+    memory = staticmethod(tags.in_memory_of_first)
+    settled_by = "x.at[…].set(…, out_sharding=…)"
 
     def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         _check_starts("dynamic_update_slice", x, starts)
@@ -607,10 +626,14 @@ def _starts(name: str, operand: Any, indices: Any, negative: bool | Sequence[boo
 
 def _start(index: Any, size: int, dtype: Any, wrap: bool) -> Any:
     if is_literal(index):
-        value, limits = int(getattr(index, "val", index)), dtypes.iinfo(dtype)
-        value = value + size if wrap and value < 0 else value
+        given: Any = getattr(index, "val", index)
+        limits = dtypes.iinfo(dtype)
+        value: Any = given if isinstance(given, SymbolicDim) else int(given)
+        at: Any = value + size if wrap and known_less(value, 0) else value
+        if isinstance(at, SymbolicDim):
+            return literal(at, dtype)
         # A window outside is moved inside, so one that the dtype cannot place may be nearer.
-        return literal(max(int(limits.min), min(value, int(limits.max))), dtype)
+        return literal(max(int(limits.min), min(at, int(limits.max))), dtype)
     if typeof(index).dtype != dtype:
         index = convert_element_type_p.bind(index, new_dtype=dtype, weak_type=False, sharding=None)
     if not wrap or dtypes.scalar_kind(dtype) == "u":

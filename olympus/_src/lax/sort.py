@@ -15,7 +15,7 @@ from ..core.primitive import Axis, Primitive, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import canonical_axis, exceeds, less, static_int
+from ..types.shape import SymbolicDim, canonical_axis, exceeds, extent, known_less, static_int
 from .creation import broadcasted_iota
 from .indexing import take_along
 from .reduce import check_kind
@@ -31,6 +31,7 @@ class Sort(Primitive):
 
     cells = staticmethod(reuse.chosen)
     spread = staticmethod(tags.along("dimension"))
+    memory = staticmethod(tags.in_memory_inferred)
     multiple_results = True
     transpose = None
 
@@ -44,6 +45,10 @@ class Sort(Primitive):
                              f"{len(avals)} is required.")
         for aval in avals[:num_keys]:
             check_kind("sort", aval, "biufc")
+        if any(dtypes.is_extended(a.dtype) for a in avals):
+            raise TypeError(f"sort: operands {', '.join(map(str, avals))} given; dtypes that NumPy "
+                            "knows are required; sort indices with the keys of the order, and take "
+                            "by them.")
         return list(avals)
 
     def lower(self, b: Any, *xs: Any, dimension: int, is_stable: bool, num_keys: int) -> Any:
@@ -122,25 +127,25 @@ class TopK(Primitive):
 
     def infer(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, "biuf")
-        if k < 0 or less(x.shape[axis], k):
+        if known_less(k, 0) or known_less(x.shape[axis], k):
             raise ValueError(f"top_k: operand {x}, k {k}, axis {axis} given; 0 <= k <= "
                              f"{x.shape[axis]} is required; k is at most the axis's size.")
         if exceeds(x.shape[axis], _LARGEST_INT32):
             raise ValueError(f"top_k: operand {x}, axis {axis} given; an axis of at most "
-                             f"{_LARGEST_INT32} elements is required, because the indices are "
-                             "int32; take the largest of parts first.")
+                             f"{_LARGEST_INT32} elements is required: top_k returns int32 indices, "
+                             "which will overflow; take the largest of parts first.")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1:])
         return [make_aval(shape, x.dtype, x.weak_type), make_aval(shape, INT32)]
 
     def lower(self, b: Any, x: Any, *, k: int, axis: int) -> Any:
         aval = b.avals_in[0]
+        count = {"k": k if isinstance(k, SymbolicDim) else b.attr(f"{k} : i64")}
         if dtypes.itemsize_bits(aval.dtype) >= 8:
-            return list(b.ops("chlo.top_k", [x], {"k": b.attr(f"{k} : i64")}).results)
+            return list(b.ops("chlo.top_k", [x], count).results)
         wide = dtypes.as_dtype(f"{'u' * (dtypes.scalar_kind(aval.dtype) == 'u')}int8")
         values, indices = b.avals_out       # XLA fails on narrower ones
-        out, places = b.ops("chlo.top_k", [b.convert(x, aval.update(dtype=wide))],
-                            {"k": b.attr(f"{k} : i64")},
-                            [b.type(values.update(dtype=wide)), b.type(indices)]).results
+        out, places = b.ops("chlo.top_k", [b.convert(x, aval.update(dtype=wide))], count,
+                            avals=[values.update(dtype=wide), indices]).results
         return [b.convert(out, values), places]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
@@ -228,6 +233,6 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
     """
     ndim = typeof(operand).ndim
     axis, last = canonical_axis(axis, ndim, "top_k"), ndim - 1
-    values, indices = top_k_p.bind(move_axis(operand, axis, last), k=static_int(k, "top_k", "k"),
+    values, indices = top_k_p.bind(move_axis(operand, axis, last), k=extent(k, "top_k", "k"),
                                axis=last)
     return move_axis(values, last, axis), move_axis(indices, last, axis)

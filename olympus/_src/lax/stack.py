@@ -20,6 +20,7 @@ __all__ = ["stack", "stack_p", "unstack", "unstack_p"]
 class Stack(Primitive):
     """Operands side by side along a new axis."""
 
+    additive = True
     spread = staticmethod(tags.stack)
 
     def infer(self, *avals: ShapedArray, axis: int) -> ShapedArray:
@@ -49,6 +50,7 @@ class Stack(Primitive):
 class Unstack(Primitive):
     """The slices along an axis, which they lack."""
 
+    additive = True
     spread = staticmethod(tags.unstack)
     multiple_results = True
 

@@ -8,15 +8,18 @@ work, and padding is chosen by no window that holds an element.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import tags
 from ..core.primitive import Axis, Primitive, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import prod
+from ..types.mesh import NO_MESH, use_abstract_mesh
+from ..types.shape import exceeds, prod
 from . import arithmetic
 from .bits import bitwise_and, bitwise_not, bitwise_or
 from .comparison import eq, ge_p, le_p, lt, ne, select_n
@@ -77,13 +80,14 @@ class WindowPlace(Primitive):
 
 
 def _place_dtype(x: ShapedArray) -> Any:
-    return INT32 if prod(x.shape) < 2**31 else INT64
+    return INT64 if exceeds(prod(x.shape), 2**31 - 1) else INT32
 
 
 class Selection(Primitive, abstract=True):
     """Linear in the first operand, piecewise constant in the second, which the places are from."""
 
     flat_in = (1,)
+    spread = staticmethod(tags.elementwise)
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x, operand), (t, _) = primals, tangents
@@ -114,7 +118,7 @@ class SelectAndGatherAdd(Selection):
                          tangents.weak_type)
 
     def lower(self, b: Any, tangents: Any, operand: Any, **params: Any) -> Any:
-        return b.inline(_read_places, tangents, operand, **params)
+        return _untyped(b, _read_places, (tangents, operand), params)
 
     def transpose(self, ct: Any, tangents: Any, operand: Any, **params: Any) -> list[Any]:
         return [select_and_scatter_add_p.bind(ct, operand, **params), None]
@@ -129,10 +133,17 @@ class SelectAndScatterAdd(Selection):
         return make_aval(operand.shape, source.dtype, source.weak_type)
 
     def lower(self, b: Any, source: Any, operand: Any, **params: Any) -> Any:
-        return b.inline(_add_at_places, source, operand, **params)
+        return _untyped(b, _add_at_places, (source, operand), params)
 
     def transpose(self, ct: Any, source: Any, operand: Any, **params: Any) -> list[Any]:
         return [select_and_gather_add_p.bind(ct, operand, **params), None]
+
+
+def _untyped(b: Any, fun: Callable[..., Any], xs: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The equation by a function of arrays, within which XLA chooses how they are cut."""
+    with use_abstract_mesh(NO_MESH):
+        return b.traced(functools.partial(fun, **params), xs,
+                        [a.update(sharding=None) for a in b.avals_in])[0]
 
 
 def _read_places(tangents: Any, operand: Any, **params: Any) -> Any:

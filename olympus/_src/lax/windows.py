@@ -20,6 +20,7 @@ from ..types.shape import (
     SymbolicDim,
     canonical_shape,
     extent,
+    is_static,
     less,
     maximum,
     sequence,
@@ -160,6 +161,15 @@ def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequenc
         avals[0].shape, window_dimensions=window_dimensions, window_strides=window_strides,
         padding=padding, base_dilation=base_dilation, window_dilation=window_dilation)
     outs = [make_aval(shape, a.dtype) for a in avals]
+    params = window_dimensions, window_strides, base_dilation, window_dilation
+    if not all(map(is_static, params)):
+        return b.symbolic_windows(xs, inits, outs, combine, params, padding)
+    if not all(map(is_static, padding)):
+        xs, aval = _padded(b, xs, inits, avals, padding, base_dilation)
+        return emit_windows(b, xs, inits, [aval.update(dtype=a.dtype) for a in avals], combine,
+                            window_dimensions=window_dimensions, window_strides=window_strides,
+                            padding=((0, 0),) * aval.ndim, base_dilation=(1,) * aval.ndim,
+                            window_dilation=window_dilation)
     # Cutting into dilated elements may leave some of the room between two.
     cuts = [[max(-(pad // base), 0) for pad in pair]
             for pair, base in zip(padding, base_dilation, strict=True)]
@@ -171,14 +181,25 @@ def emit_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequenc
         padding = tuple([(low + cut[0] * base, high + cut[1] * base)
                          for (low, high), cut, base in zip(padding, cuts, base_dilation,
                                                            strict=True)])
-    pads = [list(pair) for pair in padding]
     op = b.ops("stablehlo.reduce_window", [*xs, *inits], {
         "window_dimensions": b.i64s(window_dimensions), "window_strides": b.i64s(window_strides),
         "base_dilations": b.i64s(base_dilation), "window_dilations": b.i64s(window_dilation),
-        "padding": b.attr(f"dense<{pads or ''}> : tensor<{len(pads)}x2xi64>")},
-        [b.type(out) for out in outs], regions=1)
+        "padding": b.pairs(padding)}, [b.type(out) for out in outs], regions=1)
     b.region(op, 0, [b.type(make_aval((), a.dtype)) for a in avals] * 2, combine)
     return list(op.results)
+
+
+def _padded(b: Any, xs: Sequence[Any], inits: Sequence[Any], avals: Sequence[ShapedArray],
+            padding: Pairs, dilation: Dims) -> tuple[list[Any], ShapedArray]:
+    """Operands with their padding and what dilation puts between elements; the aval of one."""
+    sizes = tuple([dilated(n, base) + low + high for n, base, (low, high) in zip(
+        avals[0].shape, dilation, padding, strict=True)])
+    attributes = {"edge_padding_low": b.i64s([low for low, _ in padding]),
+                  "edge_padding_high": b.i64s([high for _, high in padding]),
+                  "interior_padding": b.i64s([base - 1 for base in dilation])}
+    aval = avals[0].update(shape=sizes)
+    return [b.op("stablehlo.pad", [x, init], attributes, aval.update(dtype=a.dtype))
+            for x, init, a in zip(xs, inits, avals, strict=True)], aval
 
 
 def _cropped(b: Any, xs: Sequence[Any], avals: Sequence[ShapedArray],

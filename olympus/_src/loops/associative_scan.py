@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..base.source import api_boundary
 from ..base.typing import PyTree
 from ..control.bodies import (
     aval_error,
@@ -19,15 +20,16 @@ from ..control.bodies import (
     structure_error,
 )
 from ..core.trace import typeof
-from ..lax.cumulative import interleave
+from ..lax.cumulative import interleave, scanned_size
 from ..lax.shape import rev
 from ..lax.slicing import concatenate, slice_in_dim
-from ..types.shape import canonical_axis, static_int
+from ..types.shape import canonical_axis
 from ..types.tree import tree_flatten, tree_unflatten
 
 __all__ = ["associative_scan"]
 
 
+@api_boundary
 def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reverse: bool = False,
                      axis: int = 0) -> PyTree:
     """All prefixes of `elems` along `axis` under an associative function.
@@ -47,7 +49,7 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
     >>> print(olympus.lax.associative_scan(onp.add, onp.arange(4)))
     [0 1 3 6]
     """
-    check_callable("associative_scan", fn=fn)
+    check_callable("lax.associative_scan", fn=fn)
     leaves, avals, tree = flatten("associative_scan: elems", elems)
     axes = [canonical_axis(axis, a.ndim, "associative_scan: axis") for a in avals]
     sizes = [a.shape[k] for a, k in zip(avals, axes, strict=True)]
@@ -56,8 +58,8 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
     if len(set(sizes)) > 1:
         shown = ", ".join(f"{n}: {s}"
                           for n, s in zip(leaf_names(tree, "elems"), sizes, strict=True))
-        raise ValueError(f"associative_scan: sizes along axis {axis} differ ({shown}); they must "
-                         "be equal.")
+        raise ValueError("associative_scan: Array inputs to associative_scan must have the same "
+                         f"first dimension: sizes along axis {axis} differ ({shown}).")
 
     def combine(xs: list[Any], ys: list[Any]) -> list[Any]:
         out, found = tree_flatten(fn(tree_unflatten(tree, xs), tree_unflatten(tree, ys)))
@@ -80,7 +82,7 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
 
 def _prefixes(combine: Callable[[list[Any], list[Any]], list[Any]], xs: list[Any],
               axes: list[int]) -> list[Any]:
-    n = static_int(typeof(xs[0]).shape[axes[0]], "associative_scan", "size")
+    n = scanned_size(typeof(xs[0]).shape[axes[0]])
     if n < 2:
         return xs
 

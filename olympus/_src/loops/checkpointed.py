@@ -17,19 +17,18 @@ import numpy as np
 
 from ..base.util import cut
 from ..control.cond import cond
-from ..control.fixpoint import carry_fixpoint
+from ..control.fixpoint import carry_fixpoint, split_body
 from ..control.while_primitive import While, loop, while_p
 from ..core.effects import input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Higher, Linear, Zero
+from ..core.primitive import Axis, Higher, Linear, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_program
-from ..interpreters.partial_eval import partial_eval_program
 from ..interpreters.transpose import transpose_program
 from ..lax import arithmetic
 from ..lax.arithmetic import div, mul, sub
@@ -153,9 +152,8 @@ class CountedWhile(Higher):
                                 *range(n + k, n + k + len(t_carry))])
         out = self.bind(count, *primals[:num_consts], *t_consts, *primals[num_consts:], *t_carry,
                         olympuspr=body, num_consts=num_consts + k, checkpoints=checkpoints)
-        out, rest = out[:len(nz)], iter(out[len(nz):])
-        return out, [next(rest) if on else Zero(typeof(x).to_tangent_aval())
-                     for x, on in zip(out, nz, strict=True)]
+        n = len(nz)
+        return out[:n], spread_tangents(map(typeof, out[:n]), nz, out[n:])
 
     def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], **params: Any
                      ) -> list[Any]:
@@ -165,12 +163,7 @@ class CountedWhile(Higher):
             return whole
         num_consts, closed = params["num_consts"], params["olympuspr"]
         uk_consts, uk_start = map(tuple, cut(unknown[1:], num_consts))
-
-        def step(uk: tuple[bool, ...]) -> Any:
-            split = partial_eval_program(closed, (*uk_consts, *uk), uk)
-            return split, split.unknown_out
-
-        split, uk = carry_fixpoint(uk_start, step)
+        split, uk = split_body(closed, uk_consts, uk_start)
         body, _ = dce_closed(split.known, [True] * uk.count(False) + [False] * split.num_computed)
         known = [a for a, u in zip(args, (False, *uk_consts, *uk), strict=True) if not u]
         out = iter(self.bind(*known, **{**params, "olympuspr": body,
@@ -222,12 +215,7 @@ def _walk_back_program(olympuspr: ClosedOlympuspr, linear: Sequence[bool], num_c
     And which carries are linear.
     """
     lin_consts = tuple(linear[:num_consts])
-
-    def step(flags: tuple[bool, ...]) -> Any:
-        split = partial_eval_program(olympuspr, (*lin_consts, *flags), flags)
-        return split, split.unknown_out
-
-    split, lin_carry = carry_fixpoint(tuple(linear[num_consts:]), step)
+    split, lin_carry = split_body(olympuspr, lin_consts, tuple(linear[num_consts:]))
     num_known, num_state = lin_consts.count(False), lin_carry.count(False)
     num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
     back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,

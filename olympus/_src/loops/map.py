@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..base.source import api_boundary
 from ..base.typing import PyTree
 from ..control.bodies import Derived, check_callable, flatten, leaf_names
 from ..core.primitive import Axis
@@ -12,13 +13,14 @@ from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax.shape import reshape
 from ..lax.slicing import concatenate, slice_in_dim
-from ..types.shape import definitely_equal, less, mod
+from ..types.shape import definitely_equal, floor_div
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 from .scan import scan
 
 __all__ = ["map"]
 
 
+@api_boundary
 def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = None) -> PyTree:
     """Apply `f` to each slice of `xs` along axis 0, in order, and stack the results.
 
@@ -40,28 +42,32 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     leaves, avals, tree = flatten("map: xs", xs)
     if not leaves or any(not a.shape for a in avals):
         shown = ", ".join(str(a) for a in avals) or "empty"
-        raise ValueError(f"map: xs is {shown}; arrays with a leading axis to map over are "
-                         "required; add an axis, or close over what has none.")
+        raise ValueError(f"map: scan got value with no leading axis to scan over: xs is {shown}; "
+                         "arrays with a leading axis are required; add an axis, or close over what "
+                         "has none.")
     size = avals[0].shape[0]
     if not all(definitely_equal(a.shape[0], size) for a in avals):
         shown = ", ".join(f"{n}: {a.shape[0]}"
                           for n, a in zip(leaf_names(tree, "xs"), avals, strict=True))
-        raise ValueError(f"map: leading sizes differ ({shown}); they must be equal.")
-    if batch_size is None:
+        raise ValueError("map: scan got values with different leading axis sizes: leading sizes "
+                         f"differ ({shown}); they must be equal.")
+    if batch_size is None or (type(batch_size) is int and batch_size == 0):
         return scan(Derived(lambda _, x: ((), f(x)), f, "map", "map"), (), xs)[1]
     if (isinstance(batch_size, bool) or getattr(batch_size, "ndim", 0)
-            or not hasattr(batch_size, "__index__") or batch_size < 1):
-        raise ValueError(f"map: batch_size is {batch_size!r}; a positive int is required.")
+            or not hasattr(batch_size, "__index__") or batch_size < 0):
+        raise ValueError(f"map: batch_size is {batch_size!r}; a positive int is required, or None "
+                         "or 0 for single elements.")
     # Whole batches are a loop over [number of batches, batch_size]; the rest is one smaller batch.
-    whole = size - mod(size, batch_size)
+    batches = floor_div(size, batch_size)
+    whole = batches * batch_size
     parts = []
     if whole or not size:
-        chunks = [reshape(slice_in_dim(x, 0, whole), (whole // batch_size, batch_size,
+        chunks = [reshape(slice_in_dim(x, 0, whole), (batches, batch_size,
                                                       *typeof(x).shape[1:])) for x in leaves]
         body = Derived(lambda _, x: ((), _batched(f, x)), f, "map in batches", "map")
         out = scan(body, (), tree_unflatten(tree, chunks))[1]
         parts.append(tree_map(lambda y: reshape(y, (whole, *typeof(y).shape[2:])), out))
-    if less(whole, size):
+    if not definitely_equal(whole, size):
         rest = [slice_in_dim(x, whole, size) for x in leaves]
         parts.append(_batched(f, tree_unflatten(tree, rest)))
     if len(parts) == 1:

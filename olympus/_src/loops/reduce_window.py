@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import api_boundary
 from ..base.typing import PyTree
 from ..control.bodies import flatten
 from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
@@ -188,11 +189,10 @@ class SelectAndScatter(Primitive):
     def lower(self, b: Any, operand: Any, source: Any, init: Any, *,
               select_olympuspr: ClosedOlympuspr, scatter_olympuspr: ClosedOlympuspr,
               window_dimensions: Dims, window_strides: Dims, padding: Any) -> Any:
-        pads = [list(pair) for pair in padding]
         op = b.ops("stablehlo.select_and_scatter", [operand, source, init], {
             "window_dimensions": b.i64s(window_dimensions),
             "window_strides": b.i64s(window_strides),
-            "padding": b.attr(f"dense<{pads or ''}> : tensor<{len(pads)}x2xi64>")}, regions=2)
+            "padding": b.pairs(padding)}, regions=2)
         for k, program in enumerate((select_olympuspr, scatter_olympuspr)):
             scalar = b.type(make_aval((), b.avals_in[k].dtype))
             b.region(op, k, [scalar] * 2, lambda *pq, p=program: b.call_inline(p, pq))
@@ -268,6 +268,7 @@ reduce_window_p = ReduceWindow("reduce_window")
 select_and_scatter_p = SelectAndScatter("select_and_scatter")
 
 
+@api_boundary
 def reduce_window(operand: PyTree, init_value: PyTree,
                   computation: Callable[[PyTree, PyTree], PyTree], window_dimensions: Sequence[int],
                   window_strides: Sequence[int] | None = None,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import jit_disabled
+from ..base.source import api_boundary
 from ..base.typing import PyTree, T
 from ..base.util import cut
 from ..control.bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
@@ -23,7 +24,7 @@ from ..lax.creation import iota
 from ..lax.families import add
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
-from ..types.shape import extent, maximum, static_int
+from ..types.shape import bound_or, extent, maximum, static_int
 from ..types.tree import tree_flatten, tree_unflatten
 
 __all__ = ["scan"]
@@ -31,6 +32,7 @@ __all__ = ["scan"]
 INDEX = np.dtype(np.int32)
 
 
+@api_boundary
 def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTree = None,
          length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
          _split_transpose: bool = False, *, checkpoint: int | str | None = None,
@@ -59,7 +61,7 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     >>> print(total, sums)
     6.0 [0. 1. 3. 6.]
     """
-    check_callable("scan", f=f)
+    check_callable("lax.scan", f=f)
     x_leaves, x_avals, x_tree = flatten("scan: xs", xs)
     n = _length(x_avals, x_tree, length)
     leaves, avals, tree = flatten("scan: init", init)
@@ -108,8 +110,8 @@ def _in_stretches(args: Sequence[Any], length: int, stretch: int, label: str, *,
 
     def stretched(size: int) -> Callable[..., list[Any]]:
         def run(*args: Any) -> list[Any]:
-            return scan_p.bind(*args, olympuspr=olympuspr, length=size, unroll=min(unroll, size),
-                               **params)
+            return scan_p.bind(*args, olympuspr=olympuspr, length=size,
+                               unroll=min(unroll, bound_or(size, unroll)), **params)
 
         avals = [a.with_axis(0, size) for a in olympuspr.in_avals[num_consts + num_carry:]]
         program = olympuspr.derived(("stretch", size, unroll, reverse, num_consts, num_carry),
@@ -153,16 +155,26 @@ def _length(avals: Sequence[Any], tree: Any, length: int | None) -> int:
     names = leaf_names(tree, "xs")
     for name, aval in zip(names, avals, strict=True):
         if not aval.shape:
-            raise ValueError(f"scan: {name} is {aval}; a leading axis to scan over is required; "
-                             "close over it, or put it into the carry.")
+            raise ValueError(f"scan: scan got value with no leading axis to scan over: {name} is "
+                             f"{aval}; close over it, or put it into the carry.")
+        if aval.tagged and aval.sharding.spec[0] is not None:
+            raise ValueError(f"scan: {name} is {aval}, whose leading axis is cut. 0th dimension of "
+                             "all xs should be replicated, since iterations take slices of it; use "
+                             "olympus.reshard, or vmap.")
     sizes = {name: aval.shape[0] for name, aval in zip(names, avals, strict=True)}
     if length is not None:
         sizes = {"length": extent(length, "scan", "length"), **sizes}
     if not sizes:
-        raise ValueError("scan: neither xs with leaves nor length given; one is required.")
+        raise ValueError("scan: scan got no values to scan over and `length` not provided; one is "
+                         "required.")
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
-        raise ValueError(f"scan: leading sizes differ ({shown}); they must be equal.")
+        found = list(dict.fromkeys(aval.shape[0] for aval in avals))
+        what = (f"values with different leading axis sizes: {', '.join(map(str, found))}"
+                if len(found) > 1 else f"`length` argument of {length} which disagrees with "
+                f"leading axis sizes {found}")
+        raise ValueError(f"scan: scan got {what}: leading sizes differ ({shown}); they must be "
+                         "equal.")
     size = next(iter(sizes.values()))
     if size < 0:
         raise ValueError(f"scan: length is {size}; a non-negative int is required.")
@@ -173,10 +185,11 @@ def _unroll(unroll: int | bool, length: int) -> int:
     if unroll is True:
         return maximum(length, 1)
     if not hasattr(unroll, "__index__") or getattr(unroll, "ndim", 0):
-        raise TypeError(f"scan: unroll is {unroll!r}; an int or a bool is required.")
+        raise TypeError(f"scan: `unroll` must be a `bool` or a non-negative `int`; it is "
+                        f"{unroll!r}.")
     if unroll < 0:
-        raise ValueError(f"scan: unroll is {unroll!r}; an int of at least 0 is required; 0 and 1 "
-                         "unroll nothing.")
+        raise ValueError("scan: `unroll` must be a `bool` or a non-negative `int`; it is "
+                         f"{unroll!r}; 0 and 1 unroll nothing.")
     return max(int(unroll), 1)
 
 
@@ -184,8 +197,9 @@ def _carry_of(body: Body) -> Any:
     """The structure of the carry that a scan's body returns."""
     out = body.out_tree.unflatten(range(body.out_tree.num_leaves))
     if not isinstance(out, (tuple, list)) or len(out) != 2:
-        raise TypeError(f"scan: {body.name} returned {type(out).__name__}; a pair (carry, y) is "
-                        "required; return None as y if there is none.")
+        shown = tree_unflatten(body.out_tree, body.out_avals)
+        raise TypeError(f"scan: scan body output must be a pair, got {shown!r:.200} from "
+                        f"{body.name}; return (carry, y), with None as y if there is none.")
     return tree_flatten(out[0])[1]
 
 

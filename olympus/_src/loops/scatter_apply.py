@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, Shape
 from ..control.reduce import elementwise, scalar_program
 from ..core.evaluate import eval_closed
@@ -158,6 +159,7 @@ def _pushing(program: ClosedOlympuspr, n: int, count: int) -> ClosedOlympuspr:
 scatter_apply_p = ScatterApply("scatter_apply")
 
 
+@api_boundary
 def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[PyTree], PyTree],
                   dimension_numbers: ScatterDimensionNumbers, *, update_shape: Shape = (),
                   indices_are_sorted: bool = False, unique_indices: bool = False,

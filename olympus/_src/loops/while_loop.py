@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..base.config import jit_disabled
+from ..base.errors import ConcretizationTypeError
+from ..base.source import api_boundary
 from ..base.typing import ArrayLike, PyTree, T
 from ..base.util import name_of
 from ..control.bodies import Derived, cast, check_callable, flatten
 from ..control.while_primitive import loop, while_p
 from ..core.trace import Tracer, literal, typeof
 from ..host.progress import shown_fori
+from ..lax.barriers import stop_gradient
 from ..lax.comparison import lt
 from ..lax.families import add
 from ..types import dtypes
 from ..types.avals import scalar_aval
 from ..types.shape import SymbolicDim, maximum
-from ..types.tree import tree_leaves
 from .checkpointed import checkpointed_while_p
 from .scan import scan
 
 __all__ = ["fori_loop", "while_loop"]
 
 
+@api_boundary
 def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree], T],
                init_val: PyTree, *, checkpoints: int | None = None) -> T:
     """`val = body_fun(val)` while `cond_fun(val)` holds; returns the last `val`.
@@ -55,7 +59,7 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
     >>> print(power(3.), olympus.grad(power)(3.))
     6561.0 17496.0
     """
-    check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    check_callable("lax.while_loop", body_fun=body_fun, cond_fun=cond_fun)
     bind = while_p.bind
     if checkpoints is not None:
         if (isinstance(checkpoints, bool) or getattr(checkpoints, "ndim", 0)
@@ -63,10 +67,15 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
             raise ValueError(f"while_loop: checkpoints is {checkpoints!r}; a positive int or None "
                              "is required.")
         bind = functools.partial(checkpointed_while_p.bind, checkpoints=checkpoints.__index__())
-    if jit_disabled.value and not any(isinstance(x, Tracer) for x in tree_leaves(init_val)):
+    if jit_disabled.value:
+        try:
+            going = _truth(cond_fun, init_val)
+        except ConcretizationTypeError:     # it is traced, after all
+            return loop(bind, cond_fun, body_fun, init_val)
         val = init_val
-        while _truth(cond_fun, val):
+        while going:
             val = body_fun(val)
+            going = _truth(cond_fun, val)
         return val
     return loop(bind, cond_fun, body_fun, init_val)
 
@@ -75,11 +84,13 @@ def _truth(cond_fun: Callable[[Any], Any], val: Any) -> bool:
     """What the condition says of a concrete value."""
     going = cond_fun(val)
     if not isinstance(going, (bool, np.bool_)) and getattr(going, "shape", None) != ():
-        raise TypeError(f"while_loop: {name_of(cond_fun)} returned {going!r:.60}; one bool[] is "
-                        "required; reduce with olympus.numpy.all or any.")
+        raise TypeError("while_loop: cond_fun must return a boolean scalar, but got "
+                        f"{going!r:.60} from {name_of(cond_fun)}; reduce with olympus.numpy.all or "
+                        "any.")
     return bool(going)
 
 
+@api_boundary
 def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, PyTree], T],
               init_val: PyTree, *, unroll: int | bool | None = None, progress: bool | str = False
              ) -> T:
@@ -88,8 +99,9 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     With concrete bounds it is a `scan` (and reverse mode works), else a `while_loop`.
 
     Args:
-      lower, upper: integer scalars of one dtype; Python ints take the other's. The index is weakly
-        typed where both are concrete, as a Python int is, and else where `lower` is.
+      lower, upper: integer scalars of one dtype, or real ones; Python numbers take the other's. The
+        index is weakly typed where both are concrete, as a Python number is, and else where `lower`
+        is.
       body_fun: gives a value with the structure, shapes and dtypes of `init_val`.
       init_val: a pytree of arrays.
       unroll: as for `scan`; only with concrete bounds.
@@ -102,7 +114,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     >>> print(olympus.lax.fori_loop(0, 4, lambda i, x: x + i, 0))
     6
     """
-    check_callable("fori_loop", body_fun=body_fun)
+    check_callable("lax.fori_loop", body_fun=body_fun)
     flatten("fori_loop: init_val", init_val)
     aval = _index_aval(lower, upper)
     if progress:
@@ -114,18 +126,22 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     if None not in bounds:
         first: Any = bounds[0]
         last: Any = bounds[1]
+        count = maximum(last - first, 0)
+        if dtypes.is_inexact(aval.dtype):   # one concrete under `grad` has its derivative
+            count, first = math.ceil(count), lower
 
         def step(carry: Any, _: Any) -> Any:
             i, val = carry
             return (add(i, literal(1, aval.dtype, aval.weak_type)), body_fun(i, val)), None
 
         (_, out), _ = scan(Derived(step, body_fun, aval, "fori_loop"),
-                           (_index(first, aval), init_val), None, maximum(last - first, 0),
+                           (_index(first, aval), init_val), None, count,
                            unroll=1 if unroll is None else unroll)
         return out
-    if unroll is not None:
-        raise ValueError("fori_loop: unroll given with bounds that are traced; Python ints are "
-                         "required as bounds; leave unroll out.")
+    if unroll is not None and unroll is not False and unroll != 1:
+        raise ValueError(f"fori_loop: unroll={unroll} given with bounds that are traced. Can only "
+                         "use `unroll` in `fori_loop` if the loop bounds are statically known: "
+                         "Python ints; leave unroll out.")
     # For the same reason the upper bound is carried, unchanged.
     one = literal(1, aval.dtype, aval.weak_type)
 
@@ -142,14 +158,19 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
 
 def _index_aval(lower: Any, upper: Any) -> Any:
     a, b = typeof(lower), typeof(upper)
-    for name, x in (("lower", a), ("upper", b)):
-        if x.shape != () or dtypes.scalar_kind(x.dtype) not in "iu":
-            raise TypeError(f"fori_loop: {name} is {x}; an integer scalar is required.")
+    kinds = [dtypes.scalar_kind(x.dtype).replace("u", "i") for x in (a, b)]
+    for name, x, kind in (("lower", a, kinds[0]), ("upper", b, kinds[1])):
+        if x.shape != () or kind not in "if" or kinds[0] != kinds[1]:
+            raise TypeError(f"fori_loop: lower and upper arguments to fori_loop must have equal "
+                            f"types, got {a} and {b}: {name} must be an integer scalar, or both "
+                            "real ones.")
     if a.dtype != b.dtype and not (a.weak_type or b.weak_type):
-        raise TypeError(f"fori_loop: bounds are {a} and {b}; one dtype is required; convert one "
-                        "with astype.")
-    index = scalar_aval(int)
+        raise TypeError("fori_loop: lower and upper arguments to fori_loop must have equal types, "
+                        f"got {a} and {b}; convert one with astype.")
+    index = scalar_aval(int if kinds[0] == "i" else float)
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
+        if kinds[0] == "f":
+            return index
         bounds = dtypes.iinfo(index.dtype)
         if all(isinstance(x, SymbolicDim) or bounds.min <= int(x) <= bounds.max
                for x in (lower, upper)):
@@ -166,5 +187,10 @@ def _index(x: Any, aval: Any) -> Any:
 
 
 def _concrete(x: Any) -> Any:
-    """A bound as an int or a dimension, None if it is traced."""
+    """A bound as a Python number or a dimension, None if it is traced."""
+    if dtypes.is_inexact(typeof(x).dtype):
+        try:
+            return float(stop_gradient(x) if isinstance(x, Tracer) else x)
+        except ConcretizationTypeError:
+            return None
     return None if isinstance(x, Tracer) else x if isinstance(x, SymbolicDim) else int(x)

@@ -28,13 +28,14 @@ from ..lax.linalg.core import (
     Shape,
     adjoint,
     check_square,
+    diagonal,
     half,
     matmul,
     real_dtype,
     tril,
     triu,
 )
-from ..lax.linalg.spectra import as_dtype, diagonal
+from ..lax.linalg.spectra import as_dtype
 from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, rev
 from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, slice_in_dim
 from ..lax.transcendental import sqrt
@@ -86,8 +87,7 @@ class Tridiagonal(Reduction):
 
     def emit(self, b: Any, x: Any, *, lower: bool) -> list[Any]:
         n, outs = self.batch(b), list(b.avals_out)
-        *found, info = kernels.reported(b, "sytrd", [x], outs, n, {"uplo": "L" if lower else "U"},
-                                        (0,))
+        *found, info = kernels.reported(b, "sytrd", [x], outs, n, kernels.triangle(b, lower), (0,))
         return kernels.nan_unless(b, "EQ", info, n, found, outs)
 
     def algorithm(self, x: Any, *, lower: bool) -> list[Any]:

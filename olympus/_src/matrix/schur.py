@@ -25,13 +25,13 @@ from ..lax.linalg.core import (
     Shape,
     adjoint,
     check_square,
+    diagonal,
     eye,
     masked,
     matmul,
     matrix_transpose,
 )
 from ..lax.linalg.solve import triangular_solve
-from ..lax.linalg.spectra import diagonal
 from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, pad, slice_in_dim
 from ..lax.transcendental import sqrt

@@ -22,9 +22,9 @@ from ..lax.contract import dot_general
 from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.families import add
-from ..lax.linalg.core import INT32, adjoint, eye, masked, matmul
+from ..lax.linalg.core import INT32, adjoint, diagonal, eye, masked, matmul
 from ..lax.linalg.qr import qr
-from ..lax.linalg.spectra import diagonal, left_divided
+from ..lax.linalg.spectra import left_divided
 from ..lax.shape import broadcast_in_dim, reduce_sum, reshape, transpose
 from ..lax.slicing import (
     concatenate,

@@ -25,7 +25,7 @@ from ..numpy.promote import array_args, convert, promote_dtypes
 from ..numpy.selection import where
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import definitely_equal, entries, floor_div, mod, static_int
+from ..types.shape import definitely_equal, entries, floor_div, is_static, mod, static_int
 
 __all__ = ["dot_product_attention"]
 
@@ -72,6 +72,11 @@ def _visible(shape: Any, mask: Any, is_causal: bool, window: Any, lengths: Any) 
             place = iota(length.dtype, shape[axis])
             found.append(expand_dims(uf.less(place, length[:, None]), others))
     return functools.reduce(logical_and, found) if found else None
+
+
+def _scale(size: Any) -> Any:
+    """1 / sqrt(size); an array where the size is symbolic."""
+    return 1 / math.sqrt(size or 1) if is_static((size,)) else el.sqrt(1 / size)
 
 
 @fused(static=("is_causal", "window", "return_residual"))
@@ -205,8 +210,8 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
     for name, x in zip(("query_seq_lengths", "key_value_seq_lengths"), lengths):
         if x is not None and (dtypes.scalar_kind(x.dtype) not in "iu" or x.shape != (b,)):
             _fail(name, x, f"an integer dtype and shape {(b,)}")
-    out = _attention(query, key, value, bias, mask, 1 / math.sqrt(h or 1) if scale is None
-                     else scale, tuple(lengths), is_causal=bool(is_causal),
+    out = _attention(query, key, value, bias, mask, _scale(h) if scale is None else scale,
+                     tuple(lengths), is_causal=bool(is_causal),
                      window=_window(local_window_size), return_residual=bool(return_residual))
     if not alone:
         return out

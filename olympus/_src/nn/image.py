@@ -28,7 +28,7 @@ from ..numpy.selection import where
 from ..numpy.trigonometry import sinc
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axes, canonical_shape, definitely_equal, prod, static_int
+from ..types.shape import canonical_axes, canonical_shape, definitely_equal, is_static, prod
 from .segments import segment_sum
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -242,7 +242,8 @@ def resize(image: ArrayLike, shape: Shape, method: str | ResizeMethod, antialias
         return _resampled(image, None, None, shape=shape, dims=dims, method=method,
                           antialias=antialias, precision=precision)
     for d in dims:
-        n, m = (static_int(s, "resize", "dimension") for s in (image.shape[d], shape[d]))
-        places = (2 * np.arange(m) + 1) * n // (2 * m)      # exact: no rounding of positions
+        n, m = image.shape[d], shape[d]
+        count = np.arange(m) if is_static((n, m)) else iota("int32", m)
+        places = (2 * count + 1) * n // (2 * m)      # exact: no rounding of positions
         image = take(image, places.astype(np.int32), axis=d, mode="clip", indices_are_sorted=True)
     return to_array(image)

@@ -200,9 +200,10 @@ def _axes(axes: Any, ndim: int) -> list[int]:
 def _fans(shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
           ) -> tuple[float, float]:
     """Numbers of inputs of an output and of outputs of an input."""
-    if len(shape) <= 1:
-        raise ValueError(f"variance_scaling: shape {tuple(shape)} given; at least two axes are "
-                         "required, for inputs and outputs; use normal or uniform.")
+    if len(shape) <= 1 and in_axis == -2:
+        raise ValueError("variance_scaling: Can't compute input and output sizes of a "
+                         f"{len(shape)}-dimensional weights tensor with default in_axis. Must be "
+                         "at least 2D or specify in_axis explicitly; or use normal or uniform.")
     size = {name: prod(tuple(shape[a] for a in _axes(axes, len(shape))))
             for name, axes in (("in", in_axis), ("out", out_axis), ("batch", batch_axis))}
     field = prod(shape) / (size["in"] * size["out"] * size["batch"] or 1)
@@ -256,9 +257,9 @@ def variance_scaling(scale: ArrayLike, mode: str, distribution: str,
       dtype: the default dtype.
 
     Returns:
-      An `Initializer` of arrays of at least two axes.
+      An `Initializer` of arrays of at least two axes, or one if `in_axis` names it.
 
-    Raises ValueError for another mode or distribution, and for shapes of fewer than two axes.
+    Raises ValueError for another mode or distribution, and for shapes without the axes.
 
     >>> import olympus
     >>> from olympus.nn import initializers

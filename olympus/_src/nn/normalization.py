@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base import source
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
@@ -18,7 +19,7 @@ from ..numpy.statistics import mean as average
 from ..numpy.statistics import var
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import canonical_axis, entries
+from ..types.shape import canonical_axis, canonical_dim, entries
 from ..types.sharding import ShardingLike
 
 __all__ = ["one_hot", "standardize"]
@@ -75,7 +76,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     """A new axis of size num_classes that is 1 at the place x names, else 0.
 
     Args:
-      x: array; values outside of 0 … num_classes-1 give zeros only.
+      x: integers (others are deprecated); values outside of 0 … num_classes-1 give zeros only.
       num_classes: size of the new axis.
       dtype: the result's; None is the default float.
       axis: where the new axis goes in the result.
@@ -90,6 +91,11 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
      [0. 0. 1.]]
     """
     x = asarray(x)
+    num_classes = canonical_dim(
+        num_classes, "one_hot: in olympus.nn.one_hot argument `num_classes`")
+    if not dtypes.is_integer(x.dtype):
+        source.warn(f"olympus.nn.one_hot input should be integer-typed; got dtype={x.dtype}",
+                    DeprecationWarning)
     dtype = dtypes.default_float() if dtype is None else dtypes.requested_dtype("one_hot", dtype)
     out = _one_hot(x, num_classes=num_classes, dtype=dtype,
                    axis=canonical_axis(axis, x.ndim + 1, "one_hot"))

@@ -103,7 +103,8 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
     >>> config.block_size, config.data_type
     (32, dtype(float8_e4m3fn))
     """
-    if mode not in _FORMATS or (mode == "mxfp8" and global_scale is not None):
+    if not isinstance(mode, str) or mode not in _FORMATS or (
+            mode == "mxfp8" and global_scale is not None):
         raise ValueError(f"get_scaled_dot_general_config: mode {mode!r}, global_scale "
                          f"{global_scale!r} given; 'mxfp8' without a global_scale, or 'nvfp4', is "
                          "required.")
@@ -199,9 +200,10 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDim
     if configs is None:
         return dot_general(lhs, rhs, dimension_numbers,
                            preferred_element_type=preferred_element_type)
-    if len(configs) != 3:
-        raise ValueError(f"scaled_dot_general: {len(configs)} configs given; three are required: "
-                         "of lhs, rhs and cotangents.")
+    if not isinstance(configs, (list, tuple)) or len(configs) != 3:
+        kind = ValueError if isinstance(configs, (list, tuple)) else TypeError
+        raise kind(f"scaled_dot_general: configs {configs!r} given; three are required: of lhs, "
+                   "rhs and cotangents.")
     (left, right), batch = dimension_numbers
     free = [[d for d in range(x.ndim) if d not in (*c, *b)]
             for x, c, b in zip((lhs, rhs), (left, right), batch)]

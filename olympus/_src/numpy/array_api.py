@@ -168,7 +168,7 @@ def _from_host(x: Any, target: Any, copy: bool | None) -> Any:
     """An array in the host's memory, on a device of its own kind or where it is wanted."""
     where = target or devices.default_device()
     if where.platform != "cpu":
-        where = devices.devices("cpu")[0]
+        where = devices.local_devices(backend="cpu")[0]
     try:
         value = np.from_dlpack(x)
     except (RuntimeError, BufferError):     # bfloat16 and its like; whoever refuses does so again

@@ -13,14 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.eager import FAILURES
 from ..base import lib
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
 from ..lax import arithmetic
 from ..lax import convert as lax_convert
+from ..lax.sharding import reshard
 from ..transforms.device import device_put
+from ..transforms.fused import begin_with
 from ..types import dtypes
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
+from ..types.sharding import PartitionSpec
 from . import (
     array_memory,
     logic,
@@ -59,19 +63,24 @@ def _meet(kind: type) -> bool:
     return False
 
 
-def _binary(fun: Any, swapped: bool) -> Any:
+def _binary(fun: Any, public: Any, swapped: bool) -> Any:
     def method(self: Any, other: Any) -> Any:
         kind = type(other)
         if kind in _known or _meet(kind):
-            return fun(other, self) if swapped else fun(self, other)
+            try:
+                return fun(other, self) if swapped else fun(self, other)
+            except FAILURES as error:
+                begin_with(public, error)
+                raise
         return NotImplemented
     return method
 
 
 def _operator(fun: Any, swapped: bool = False) -> Any:
     """The method of tracers; its attribute `of_arrays` is that of arrays, which has less to do."""
-    method, of_arrays = _binary(getattr(fun, "while_tracing", fun), swapped), _binary(fun, swapped)
-    if hasattr(fun, "compiled"):
+    method = _binary(getattr(fun, "while_tracing", fun), fun, swapped)
+    of_arrays = _binary(fun, fun, swapped)
+    if hasattr(fun, "wraps"):
         of_arrays = array_operator(fun, of_arrays, swapped)
     method.of_arrays = of_arrays
     for made in (method, of_arrays):
@@ -93,6 +102,8 @@ def _iterate(self: Any) -> Iterator[Any]:
     if not self.aval.shape:
         raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no meaning; "
                         "use x.item(), or x[None].")
+    if self.aval.tagged and self.aval.sharding.spec[0] is not None:
+        self = reshard(self, PartitionSpec(None, *self.aval.sharding.spec[1:]))
     if type(self) is lib.ArrayImpl and not exceeds(self.aval.shape[0], _UNROLLED):
         return iter(unstack(self))      # one program
     size = static_int(self.aval.shape[0], "iteration", "size")

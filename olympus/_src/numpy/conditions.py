@@ -11,20 +11,13 @@ from ..base.typing import Array, ArrayLike
 from ..lax import arithmetic
 from ..lax.arithmetic import imag, real
 from ..lax.comparison import eq
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
+from ..transforms.jit import jit
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, sequence
 from .elementary import isnan, scalar
 from .logic import as_bool
-from .promote import (
-    array_args,
-    broadcast_to,
-    choose,
-    convert,
-    promote,
-    refuse_option,
-    to_array,
-)
+from .promote import array_args, broadcast_to, choose, convert, promote, refuse_option, to_array
 from .ufuncs import maximum, minimum
 
 __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
@@ -51,7 +44,7 @@ def _broadcast_where(condition: Any, x: Any, y: Any) -> Any:
     shape = broadcast_shapes(condition.shape, x.shape, y.shape)
     if condition.ndim:
         condition = broadcast_to(condition, shape)
-    return choose(condition, broadcast_to(x, shape), broadcast_to(y, shape))
+    return choose(condition, *[broadcast_to(z, shape) if z.shape else z for z in (x, y)])
 
 
 def choose_where(condition: Any, x: Any, y: Any) -> Any:
@@ -95,6 +88,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     return found
 
 
+@named
 def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist: Sequence[Any],
               *args: Any, **kw: Any) -> Array:
     """Of each place, the function whose condition is the last that holds there.
@@ -131,9 +125,10 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike], funclist:
                          "given; as many functions as conditions, or one more, are required.")
 
     def value(f: Callable[..., Any] | Any) -> Any:
-        (found,) = array_args("piecewise", f(to_array(x), *args, **kw)
-                              if callable(f) else f)
-        return broadcast_to(convert(found, x.dtype, x.aval.weak_type), x.shape)
+        if callable(f):     # traced once, however often it is called
+            f = f(to_array(x), *args, **kw) if args or kw else jit(f)(to_array(x))
+        (found,) = array_args("piecewise", f)
+        return broadcast_to(convert(found, x.dtype), x.shape)
 
     found = value(functions[-1])
     for condition, f in zip(conditions, functions):
@@ -221,7 +216,7 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
     (x,) = array_args("nan_to_num", x)
     if not dtypes.is_inexact(x.dtype):
         return to_array(x)
-    return _nan_to_num(x, nan, posinf, neginf)
+    return _nan_to_num(convert(x, x.dtype), nan, posinf, neginf)
 
 
 @fused
@@ -234,7 +229,7 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
 
     def replacement(value: Any, default: Any) -> Any:
         (value,) = array_args("nan_to_num", default if value is None else value)
-        return broadcast_to(convert(value, x.dtype, x.aval.weak_type), x.shape)
+        return broadcast_to(convert(value, x.dtype), x.shape)
 
     found = choose(isnan(x), replacement(nan, 0.0), x)
     found = choose(eq(x, scalar(np.inf, x)), replacement(posinf, float(limits.max)), found)

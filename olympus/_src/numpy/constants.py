@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.config import enable_x64
 from ..base.typing import ArrayLike, DTypeLike, DuckTypedArray, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
@@ -87,15 +88,17 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
         are.
 
     Returns:
-      A NumPy dtype. A float wins over any integer at its own width, where NumPy widens to hold the
-      integers: int32 with float16 is float64 there. Where two dtypes have no common one,
-      `TypePromotionError`, a ValueError, says so.
+      A NumPy dtype, of 64 bits also where x64 is off. A float wins over any integer at its own
+      width, where NumPy widens to hold the integers: int32 with float16 is float64 there. Where two
+      dtypes have no common one, `TypePromotionError`, a ValueError, says so.
 
     >>> import olympus.numpy as onp
     >>> onp.promote_types("int32", "float16"), onp.promote_types("int8", int)
     (dtype('float16'), dtype('int8'))
     """
-    return dtypes.result_type(a, b)
+    # Of types alone, whatever arrays may have: the dtypes of 64 bits are themselves without x64.
+    with enable_x64(True):
+        return dtypes.result_type(a, b)
 
 
 def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
@@ -115,10 +118,14 @@ def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     return dtypes.result_type(*args)
 
 
-def _aval(a: Any) -> Any:
+def _aval(what: str, a: Any) -> Any:
     if a is None:       # one object, to NumPy
         a = False
-    return typeof(np.asarray(a)) if isinstance(a, (list, tuple)) else typeof(a)
+    try:
+        return typeof(np.asarray(a)) if isinstance(a, (list, tuple)) else typeof(a)
+    except TypeError:
+        raise TypeError(f"{what}: {a!r} of type {type(a).__name__} given; an array, a number or a "
+                        "nested list of those is required.") from None
 
 
 def shape(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> tuple[int, ...]:
@@ -134,7 +141,7 @@ def shape(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> tuple[int, ...]:
     >>> onp.shape([[1, 2, 3]]), onp.shape(0.5)
     ((1, 3), ())
     """
-    return _aval(a).shape
+    return _aval("shape", a).shape
 
 
 def ndim(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> int:
@@ -150,7 +157,7 @@ def ndim(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> int:
     >>> onp.ndim(onp.ones((2, 3))), onp.ndim(0.5)
     (2, 0)
     """
-    return _aval(a).ndim
+    return _aval("ndim", a).ndim
 
 
 def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[int] | None = None
@@ -168,7 +175,7 @@ def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[
     >>> onp.size(onp.ones((2, 3))), onp.size(onp.ones((2, 3)), axis=1)
     (6, 3)
     """
-    aval = _aval(a)
+    aval = _aval("size", a)
     return prod([aval.shape[i] for i in canonical_axes(axis, aval.ndim, "size")])
 
 

@@ -18,7 +18,7 @@ from ..lax.precision import PrecisionLike
 from ..lax.transcendental import sqrt
 from ..transforms.fused import fused
 from ..types import dtypes
-from ..types.shape import definitely_equal, floor_div, less
+from ..types.shape import definitely_equal, floor_div, known_less, maximum, minimum, mod
 from . import reductions
 from .diagonals import diag
 from .products import matmul
@@ -43,18 +43,36 @@ def _signals(name: str, a: Any, v: Any, scalars: bool) -> list[Any]:
 
 
 def _slide(name: str, x: Any, window: Any, mode: str, precision: Any, preferred: Any) -> Any:
-    """The products of a window with what it covers of `x`, which is no shorter, at each place."""
+    """The products of a window with what it covers of `x`, which is no shorter, at each place.
+
+    It may be longer where sizes are symbolic: then a part of all products is taken.
+    """
     n = window.shape[0]
     half = floor_div(n, 2)
     pads = {"full": (n - 1, n - 1), "same": (half, n - 1 - half), "valid": (0, 0)}
     if not isinstance(mode, str) or mode not in pads:
         raise ValueError(f"{name}: mode {mode!r} given; 'full', 'same' or 'valid' is required.")
+    if mode != "full" and not known_less(n, x.shape[0] + 1):
+        found = _slide(name, x, window, "full", precision, preferred)
+        return slicing.dynamic_slice_in_dim(found, *_middle(name, x.shape[0], n, mode))
     if preferred is not None:
         preferred = dtypes.requested_dtype(name, preferred)
     found = conv_general_dilated(
         lax_shape.expand_dims(x, (0, 1)), lax_shape.expand_dims(window, (0, 1)), (1,), [pads[mode]],
         precision=precision, preferred_element_type=preferred)
     return lax_shape.squeeze(found, (0, 1))
+
+
+def _middle(name: str, n: Any, m: Any, mode: str) -> tuple[Any, Any]:
+    """Where the sums of a mode begin among all of those of n and m numbers, and how many they are.
+
+    Where as many stand on either side but for one, `correlate` drops the last of a longer window.
+    """
+    short, long = minimum(n, m), maximum(n, m)
+    if mode == "valid":
+        return short - 1, long - short + 1
+    longer = minimum(1, maximum(m - n, 0)) if name == "correlate" else 0
+    return floor_div(short - 1, 2) + longer * mod(short + 1, 2), long
 
 
 @fused(static=("mode", "precision", "preferred_element_type"))
@@ -80,7 +98,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
     [ 0  1 12 23 30]
     """
     x, y = _signals("convolve", a, v, True)
-    if less(x.shape[0], y.shape[0]):
+    if known_less(x.shape[0], y.shape[0]):
         x, y = y, x
     return _slide("convolve", x, lax_shape.rev(y, (0,)), mode, precision, preferred_element_type)
 
@@ -108,7 +126,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
     """
     x, y = _signals("correlate", a, v, False)
     y = conjugate(y)
-    if less(x.shape[0], y.shape[0]):
+    if known_less(x.shape[0], y.shape[0]):
         found = _slide("correlate", y, x, mode, precision, preferred_element_type)
         return lax_shape.rev(found, (0,))
     return _slide("correlate", x, y, mode, precision, preferred_element_type)
@@ -155,6 +173,7 @@ def _weights(what: str, w: Any, count: int, dtype: Any) -> Any:
     return convert(w, dtype)
 
 
+@fused(static=("rowvar", "bias", "ddof", "dtype"), seen=("fweights", "aweights"))
 def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
         ddof: int | None = None, fweights: ArrayLike | None = None,
         aweights: ArrayLike | None = None, dtype: DTypeLike | None = None) -> Array:
@@ -205,7 +224,7 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, *, rowvar: bool, ddof: in
         fweights, aweights)
     if w is None:
         total = None
-        divisor: Any = literal(max(0, n - ddof), kind)
+        divisor: Any = literal(maximum(0, n - ddof), kind)
         mean = div(reductions.reduce_sum(x, (1,)), broadcast_to(literal(n, x.dtype), (k,)))
     else:
         total = reductions.reduce_sum(w, (0,))
@@ -221,6 +240,7 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, *, rowvar: bool, ddof: in
     return lax_shape.reshape(found, () if definitely_equal(k, 1) else (k, k))
 
 
+@fused(static=("rowvar", "dtype"))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
              dtype: DTypeLike | None = None) -> Array:
     """The correlations of variables: their covariances over their standard deviations.
@@ -240,12 +260,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     [[ 1. -1.]
      [-1.  1.]]
     """
-    return _corrcoef(x, y, rowvar=bool(rowvar), dtype=dtype)
-
-
-@fused(static=("rowvar", "dtype"))
-def _corrcoef(x: Any, y: Any, *, rowvar: bool, dtype: Any) -> Any:
-    c = _cov(x, y, None, None, rowvar=rowvar, ddof=1, dtype=dtype)
+    c = _cov(x, y, None, None, rowvar=bool(rowvar), ddof=1, dtype=dtype)
     if not c.ndim:
         return div(c, c)
     spread = convert(sqrt(real(diag(c))), c.dtype)

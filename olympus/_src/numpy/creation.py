@@ -8,20 +8,25 @@ from typing import Any
 import numpy as np
 
 from ..backend.array import HOLDERS, array_from_numpy, share_numpy
+from ..backend.eager import BASE, FAILURES, number_array
 from ..base import lib
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray, Shape
 from ..core import tags
+from ..core.context import ThreadState, ctx
 from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
 from ..lax import arithmetic, slicing
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
-from ..lax.sharding import constrain, sharding_like
+from ..lax.sharding import constrain, move, sharding_like
 from ..transforms.device import device_put
+from ..transforms.fused import begin_with, named
+from ..transforms.jit import make_jit
 from ..types import dtypes
 from ..types.avals import make_aval
+from ..types.mesh import mesh_around
 from ..types.shape import canonical_shape, static_int
-from ..types.sharding import DeviceLike, ShardingLike
+from ..types.sharding import DeviceLike, NamedSharding, PartitionSpec, ShardingLike
 from .array_api import dlpack_array
 from .promote import BOOL, convert, operand, plain, to_array, warn_complex
 
@@ -70,8 +75,12 @@ def array(object: Any, dtype: DTypeLike | None = None, *, copy: bool | None = Tr
     """
     check_layout("array", order, like)
     dtype = None if dtype is None else dtypes.requested_dtype("array", dtype, True)
-    x = _to_array(object, dtype, copy, device if isinstance(device, lib.Device) else None)
-    if ndmax != 64 and x.ndim > static_int(ndmax, "array", "ndmax"):
+    try:
+        x = _to_array(object, dtype, copy, device if isinstance(device, lib.Device) else None)
+    except FAILURES as error:
+        begin_with(array, error)
+        raise
+    if x.ndim > (ndmax if type(ndmax) is int else static_int(ndmax, "array", "ndmax")):
         raise ValueError(f"array: data of {x.ndim} dimensions given; at most ndmax = {ndmax} are "
                          "allowed.")
     missing = static_int(ndmin, "array", "ndmin") - x.ndim
@@ -106,10 +115,15 @@ def asarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
     >>> onp.asarray(x) is x
     True
     """
-    return array(a, dtype, copy=copy, order=order, device=device, out_sharding=out_sharding,
-                 like=like)
+    try:
+        return array(a, dtype, copy=copy, order=order, device=device, out_sharding=out_sharding,
+                     like=like)
+    except FAILURES as error:
+        begin_with(asarray, error)
+        raise
 
 
+@named
 def copy(a: ArrayLike, order: str | None = None, subok: bool = False) -> Array:
     """A copy of the array, in memory of its own.
 
@@ -218,8 +232,10 @@ def _cast(value: np.ndarray, original: Any, dtype: Any) -> np.ndarray:
         if not (limits.min <= whole.min() and whole.max() <= limits.max):
             worst = whole.max() if whole.max() > limits.max else whole.min()
             error = ValueError if worst != worst else OverflowError
-            what = "float" if kind == "f" else "int"
-            raise error(f"array: Python {what} {worst} given for dtype {dtype}; numbers in "
+            what = (f"float {worst} given for dtype" if kind == "f" else
+                    f"integer {worst} out of bounds for" if value.shape or dtype.itemsize < 4 else
+                    f"int {worst} too large to convert to")
+            raise error(f"array: Python {what} {dtype}; numbers in "
                         f"[{limits.min}, {limits.max}] are required; pass another dtype, or "
                         "enable x64.")
     if kind == "O" and dtypes.is_inexact(dtype):    # ints of any size, which only floats hold
@@ -384,6 +400,10 @@ def frombuffer(buffer: bytes | bytearray | memoryview | ArrayLike, dtype: DTypeL
 
 def placed(name: str, x: Any, device: Any, out_sharding: Any) -> Any:
     """The array where it was asked for: on a device (or cut by a sharding), or as in a program."""
+    if device is None and out_sharding is None and ctx.trace is ThreadState.trace:
+        mesh = mesh_around()
+        if mesh is not None and type(x) is lib.ArrayImpl and not x._committed:
+            device = NamedSharding(mesh, PartitionSpec())
     if device is not None:
         try:
             x = device_put(x, device)
@@ -500,7 +520,18 @@ def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = No
 def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out_sharding: Any
             ) -> Any:
     shape = canonical_shape(shape, name)
+    if type(dtype) is int and name in ("zeros", "ones", "empty"):
+        sizes = (*shape, dtype)
+        raise TypeError(f"{name}: shape {shape} and dtype {dtype} given; the shape is one int or "
+                        f"one tuple of them, and {dtype} cannot be interpreted as a data type; "
+                        f"Did you mean {name}({sizes})?")
     dtype = None if dtype is None else dtypes.requested_dtype(name, dtype, True)
+    if (device is None and out_sharding is None and shape and type(fill_value) in _REAL
+            and (dtype is None or (fill_value in (0, 1) and isinstance(dtype, np.dtype)))
+            and ctx.trace is BASE and mesh_around() is None):
+        number = number_array(fill_value)
+        if type(number) is ArrayImpl:
+            return _constant(number, shape, dtype)
     if is_sequence(fill_value):
         fill_value = asarray(fill_value)
     value = operand(name, fill_value)
@@ -523,23 +554,41 @@ def _filled(name: str, shape: Any, fill_value: Any, dtype: Any, device: Any, out
     return placed(name, found, device, out_sharding)
 
 
+def _broadcast_in_dim(number: Any, shape: Shape, dtype: Any) -> Any:
+    value = number if dtype is None else convert(number, dtype)
+    return lax_shape.broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=(),
+                                             sharding=None)
+
+
+_REAL = frozenset((int, float))
+_constant = make_jit(_broadcast_in_dim, {"static_argnums": (1, 2)}, library=True)
+
+
 def aval_like(name: str, a: Any) -> Any:
     """The aval of what has a shape and a dtype, which need not be an array, or of data."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):
-        return make_aval(canonical_shape(a.shape, name), dtypes.canonical_dtype(a.dtype),
+        aval = getattr(a, "aval", a)
+        try:
+            dtype = dtypes.canonical_dtype(a.dtype)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+        return make_aval(canonical_shape(a.shape, name), dtype,
                          bool(getattr(a, "weak_type", False)),
-                         vma=getattr(getattr(a, "aval", a), "vma", frozenset()))
+                         vma=getattr(aval, "vma", frozenset()),
+                         memory_space=getattr(aval, "memory_space", None))
     return operand(name, asarray(a) if is_sequence(a) else a).aval
 
 
 def _like(name: str, a: Any, fill_value: Any, dtype: Any, shape: Any, device: Any,
           out_sharding: Any) -> Any:
-    like = aval_like(name, a)
-    if shape is None and device is None and out_sharding is None:
+    like, placed = aval_like(name, a), device is not None or out_sharding is not None
+    if shape is None and not placed:
         out_sharding = sharding_like(a)
     found = _filled(name, like.shape if shape is None else shape, fill_value,
                     like.dtype if dtype is None else dtype, device, out_sharding)
     found = tags.pvary(found, like.vma)
+    if like.tagged and not placed:
+        found = move(found, like.memory_space)
     return convert(found, like.dtype, True) if dtype is None and like.weak_type else found
 
 
@@ -614,6 +663,7 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 
+@named
 def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
-from ..core.trace import literal
+from ..core.trace import Tracer, literal
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.arithmetic import integer_pow
-from ..lax.comparison import eq, ge
+from ..lax.comparison import clamp, eq, ge
 from ..lax.families import add
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..types import dtypes
-from ..types.shape import canonical_dim, canonical_shape, maximum, minimum, prod, static_int
+from ..types.shape import (
+    canonical_dim,
+    canonical_shape,
+    exceeds,
+    extent,
+    is_static,
+    maximum,
+    minimum,
+    prod,
+    static_int,
+)
 from ..types.sharding import DeviceLike
 from .creation import asarray, aval_like, check_layout, full, placed
+from .indexing import nonzero
 from .promote import array_args, broadcast_to, choose, convert, to_array
+from .ufuncs import power
 
 __all__ = [
     "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal_of", "eye", "identity",
@@ -29,16 +41,34 @@ __all__ = [
 ]
 
 
-def _shifted(name: str, shape: tuple[int, int], k: int) -> tuple[Any, Any]:
+def _shifted(name: str, shape: tuple[int, int], k: Any) -> tuple[Any, Any]:
     """int32[n, m], twice: row + k, and column; they are equal on diagonal `k`.
 
     A diagonal outside of the matrix is moved next to it, so that no sum is beyond int32.
     """
     low, high = [n if type(n) is int else 2**30 for n in shape]
-    k = max(-low, min(static_int(k, name, "k"), high))
     rows = lax_creation.broadcasted_iota("int32", shape, 0)
     columns = lax_creation.broadcasted_iota("int32", shape, 1)
+    if _is_traced(k):
+        if k.shape or not dtypes.is_integer(k.dtype):
+            raise TypeError(f"{name}: k {k.aval} given; an integer is required.")
+        ends = [literal(n, k.dtype) if dtypes.fits(n, k.dtype) else k for n in (-low, high)]
+        moved = convert(clamp(ends[0], k, ends[1]), rows.dtype)
+        return add(rows, broadcast_to(moved, rows.shape)), columns
+    k = extent(k, name, "k")
+    k = max(-low, min(k, high)) if type(k) is int else k
     return add(rows, literal(k, rows.dtype)), columns
+
+
+def _is_traced(k: Any) -> bool:
+    return isinstance(k, Tracer) and k.concrete() is None
+
+
+def _band(name: str, shape: Any, k: Any, dtype: Any, holds: Callable[[Any, Any], Any]) -> Any:
+    return convert(holds(*_shifted(name, shape, k)), dtype)
+
+
+_known_band = fused(_band, static=("name", "shape", "k", "dtype", "holds"))
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, order: str = "C",
@@ -48,7 +78,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     Args:
       N: number of rows.
       M: number of columns; as many unless given.
-      k: which diagonal: 0 is the main one, positive ones lie above it.
+      k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
       dtype: of the result; float32 (float64 with x64) by default.
       order: None, "K", "C" or "A", since programs see no memory order.
       device: a device or sharding to put the result on.
@@ -64,7 +94,9 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     """
     check_layout("eye", order, like)
     dtype = dtypes.requested_dtype("eye", float if dtype is None else dtype)
-    return placed("eye", _eye(N, M, k, dtype), device, None)
+    n, m = [_one_dim(d) for d in (N, N if M is None else M)]
+    band = _band if _is_traced(k) else _known_band
+    return placed("eye", band("eye", (n, m), k, dtype, eq), device, None)
 
 
 def _one_dim(given: Any) -> int:
@@ -75,12 +107,7 @@ def _one_dim(given: Any) -> int:
     return shape[0]
 
 
-@fused(static=("N", "M", "k", "dtype"))
-def _eye(N: Any, M: Any, k: int, dtype: Any) -> Any:
-    n, m = [_one_dim(d) for d in (N, N if M is None else M)]
-    return convert(eq(*_shifted("eye", (n, m), k)), dtype)
-
-
+@named
 def identity(n: int, dtype: DTypeLike | None = None, *, like: ArrayLike | None = None) -> Array:
     """The unit matrix.
 
@@ -107,7 +134,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     Args:
       N: number of rows.
       M: number of columns; as many unless given.
-      k: which diagonal: 0 is the main one, positive ones lie above it.
+      k: which diagonal: 0 is the main one, positive ones lie above it; it may be traced.
       dtype: of the result; float32 (float64 with x64) by default.
       like: None or an array of olympus; it has no effect.
 
@@ -120,20 +147,16 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
      [1. 1. 0.]]
     """
     check_layout("tri", None, like)
-    return _tri(shape=canonical_shape((N, N if M is None else M), "tri"), k=k,
-                dtype=dtypes.requested_dtype("tri", float if dtype is None else dtype))
-
-
-@fused(static=("shape", "k", "dtype"))
-def _tri(*, shape: Any, k: int, dtype: Any) -> Any:
-    return convert(ge(*_shifted("tri", shape, k)), dtype)
+    return (_band if _is_traced(k) else _known_band)(
+        "tri", canonical_shape((N, N if M is None else M), "tri"), k,
+        dtypes.requested_dtype("tri", float if dtype is None else dtype), ge)
 
 
 def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     (x,) = array_args(name, m)
     if len(x.shape) < 2:
         raise ValueError(f"{name}: {x.aval} given; at least two axes are required.")
-    k = static_int(k, name, "k")
+    k = extent(k, name, "k")
     mask = broadcast_to(ge(*_shifted(name, x.shape[-2:], k if lower else k - 1)), x.shape)
     zero = full(x.shape, 0, x.dtype)
     return choose(mask, x, zero) if lower else choose(mask, zero, x)
@@ -189,9 +212,17 @@ def _sizes(name: str, n: Any, k: Any, m: Any) -> tuple[int, int, int | None]:
     """Rows, diagonal and columns as ints. ValueError for more elements than an array can have."""
     found = (canonical_dim(n, name), static_int(k, name, "k"),
              None if m is None else canonical_dim(m, name))
-    if any(abs(i or 0) >= 2**31 for i in found):
+    if any(abs(i or 0) >= 2**31 for i in found if is_static((i or 0,))):
         raise ValueError(f"{name}: n {n}, k {k}, m {m} given; numbers below 2**31 are required.")
     return found
+
+
+def _count_above(n: Any, m: Any, k: int) -> Any:
+    """How many elements an n by m matrix has on its diagonal number k and above."""
+    if k < 0:
+        return n * m - _count_above(m, n, 1 - k)
+    rows = maximum(minimum(n, m - k), 0)
+    return rows * (m - k) - rows * (rows - 1) // 2
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -211,6 +242,9 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     [0 1 1] [0 0 1]
     """
     n, k, m = _sizes("tril_indices", n, k, m)
+    if not is_static((n, m or 0)):
+        m = n if m is None else m
+        return nonzero(tri(n, m, k), size=maximum(n * m - _count_above(n, m, k + 1), 0))
     return _index_pair(np.tril_indices(n, k, m))  # type: ignore[return-value]
 
 
@@ -231,6 +265,9 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     [0 0 1] [1 2 2]
     """
     n, k, m = _sizes("triu_indices", n, k, m)
+    if not is_static((n, m or 0)):
+        m = n if m is None else m
+        return nonzero(1 - tri(n, m, k - 1), size=maximum(_count_above(n, m, k), 0))
     return _index_pair(np.triu_indices(n, k, m))  # type: ignore[return-value]
 
 
@@ -241,6 +278,7 @@ def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
     return shape
 
 
+@named
 def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
     """The places of the lower triangle of a matrix of the shape of another.
 
@@ -262,6 +300,7 @@ def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
     return tril_indices(n, k, m)
 
 
+@named
 def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
     """The places of the upper triangle of a matrix of the shape of another.
 
@@ -354,9 +393,9 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         raise ValueError(f"diag: {x.aval} given; a vector or a matrix is required.")
     k = static_int(k, "diag", "k")
     n = x.shape[0] + abs(k)
-    padded = slicing.pad(x, literal(0, x.dtype), [(max(0, k), max(0, -k), 0)])
-    columns = lax_shape.broadcast_in_dim(padded, (n, n), (1,))
-    return choose(eq(*_shifted("diag", (n, n), k)), columns, full((n, n), 0, x.dtype))
+    padded = slicing.pad(x, literal(0, x.dtype), [(max(0, -k), max(0, k), 0)])
+    rows = lax_shape.broadcast_in_dim(padded, (n, n), (0,))
+    return choose(eq(*_shifted("diag", (n, n), k)), rows, full((n, n), 0, x.dtype))
 
 
 @fused(static=("k",))
@@ -420,9 +459,13 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     (x,) = array_args("vander", x)
     if len(x.shape) != 1:
         raise ValueError(f"vander: {x.aval} given; a vector is required.")
-    columns = x.shape[0] if N is None else static_int(N, "vander", "N")
-    if not 0 <= columns < 2**31:
+    columns = x.shape[0] if N is None else extent(N, "vander", "N")
+    if columns < 0 or exceeds(columns, 2**31 - 1):
         raise ValueError(f"vander: N {columns} given; a number in [0, 2**31) is required.")
+    if not is_static((columns,)):
+        places = lax_creation.iota(x.dtype if dtypes.is_integer(x.dtype) else np.int32, columns)
+        return power(lax_shape.expand_dims(x, (1,)),
+                     places if increasing else lax_shape.rev(places, (0,)))
     powers = range(columns) if increasing else range(columns - 1, -1, -1)
     if not columns:
         return full((x.shape[0], 0), 0, x.dtype)

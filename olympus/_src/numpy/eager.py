@@ -3,7 +3,8 @@
 `eager_unary` and `eager_binary` decorate functions that are one operation after promotion. While
 anything traces they are the function itself. Evaluating, arrays and NumPy arrays go to a C++ pjit
 object of the function; Python numbers are put on the device once per dtype. Operands of all other
-types meet the function itself, whose messages name them.
+types meet the function itself, whose messages name them. `eager_sequence` is the same for functions
+of a sequence of arrays.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ import numpy as np
 from ..backend.eager import BASE, FAILURES, check_deleted, scalar, scalars
 from ..base import lib
 from ..base.config import default_device, enable_x64, numpy_dtype_promotion
-from ..base.typing import R
+from ..base.typing import F, R
 from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
-from ..transforms.fused import fused
+from ..transforms.fused import begin_with, fused
 from ..transforms.jit import make_jit
 from ..types import dtypes
 from ..types.avals import scalar_aval
@@ -30,9 +31,13 @@ from .promote import scalar_plan
 if TYPE_CHECKING:   # what the functions are made by `ufunc_table`, to type checkers at once
     from .ufunc import ufunc
 
-__all__ = ["array_operator", "as_ufunc", "eager_binary", "eager_named", "eager_unary"]
+__all__ = ["array_operator", "as_ufunc", "eager_binary", "eager_named", "eager_sequence",
+           "eager_unary"]
 
 ArrayImpl = lib.ArrayImpl
+_SEQUENCES = frozenset((list, tuple))
+_ARRAYS = frozenset((ArrayImpl,))
+_ABSENT: Any = object()
 
 
 def as_ufunc(fun: Callable[..., R]) -> ufunc[R]:
@@ -68,10 +73,15 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
         if type(x) is ArrayImpl and ctx.trace is BASE and not (rest or options):
             try:
                 return compiled(x)
-            except FAILURES:
+            except FAILURES as error:
                 check_deleted(name, (x,))
+                begin_with(call, error)
                 raise
-        return with_options(call, (x, *rest), options) if rest or options else otherwise(x)
+        try:
+            return with_options(call, (x, *rest), options) if rest or options else otherwise(x)
+        except FAILURES as error:
+            begin_with(call, error)
+            raise
 
     return call
 
@@ -103,22 +113,23 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
         if rest or options:
             return with_options(call, (x, y, *rest), options)
         trace = ctx.trace
-        if trace is BASE:
-            if type(x) is not ArrayImpl or type(y) is not ArrayImpl:
-                pair = _operands(x, y, wraps)
-                if pair is None:
-                    return body(x, y)
-                x, y = pair
-            try:
+        try:
+            if trace is BASE:
+                if type(x) is not ArrayImpl or type(y) is not ArrayImpl:
+                    pair = _operands(x, y, wraps)
+                    if pair is None:
+                        return body(x, y)
+                    x, y = pair
                 return compiled(x, y)
-            except FAILURES:
-                check_deleted(name, (x, y))
-                raise
-        if composite and _is_one_call(trace):
-            pair = _operands(x, y, wraps, traced=True)
-            if pair is not None:
-                return compiled(*pair)
-        return body(x, y)
+            if composite and _is_one_call(trace):
+                pair = _operands(x, y, wraps, traced=True)
+                if pair is not None:
+                    return compiled(*pair)
+            return body(x, y)
+        except FAILURES as error:
+            check_deleted(name, (x, y))
+            begin_with(call, error)
+            raise
 
     call.compiled, call.wraps = compiled, wraps
     call.while_tracing = call if composite else body
@@ -129,16 +140,54 @@ def eager_named(fun: Callable[..., R]) -> ufunc[R]:
     """Decorator for an elementwise function whose operands have names, or no common dtype."""
     compiled = fused(fun)
     names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
+    two, at_once = len(names) == 2, compiled.compiled
 
     @functools.wraps(fun)
     def call(*args: Any, **options: Any) -> Any:
+        if two and ctx.trace is BASE and not options and len(args) == 2:
+            x, y = args
+            if type(x) is ArrayImpl and type(y) is ArrayImpl:
+                try:
+                    return at_once(x, y)
+                except FAILURES:    # which the call below makes plain
+                    pass
         if options:
             args += tuple([options.pop(n) for n in names[len(args):] if n in options])
         if options or len(args) != len(names):
             return with_options(call, args, options)
-        return compiled(*args)
+        try:
+            return compiled(*args)
+        except FAILURES as error:
+            begin_with(call, error)
+            raise
 
     return as_ufunc(call)
+
+
+def eager_sequence(fun: F) -> F:
+    """Decorator for a function of a sequence of arrays, whose other arguments are no arrays."""
+    code = fun.__code__
+    options = code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
+    compiled, name = make_jit(fun, {"static_argnames": options}, library=True), fun.__name__
+
+    @functools.wraps(fun)
+    def call(arrays: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+        if (type(arrays) in _SEQUENCES and ctx.trace is BASE
+                and _ARRAYS.issuperset(map(type, arrays))):
+            try:
+                return compiled(arrays, *rest, **kwargs) if rest or kwargs else compiled(arrays)
+            except FAILURES as error:
+                check_deleted(name, arrays)
+                if isinstance(error, lib.XlaRuntimeError):
+                    raise
+        args = () if arrays is _ABSENT else (arrays, *rest)
+        try:
+            return fun(*args, **kwargs)     # also says what is wrong
+        except (*FAILURES, IndexError) as error:
+            begin_with(call, error)
+            raise
+
+    return cast("F", call)
 
 
 def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bool
@@ -159,8 +208,9 @@ def array_operator(ufunc: Any, otherwise: Callable[[Any, Any], Any], swapped: bo
             if kind is ArrayImpl:
                 try:
                     return compiled(other, self) if swapped else compiled(self, other)
-                except FAILURES:
+                except FAILURES as error:
                     check_deleted(name, (other, self) if swapped else (self, other))
+                    begin_with(ufunc, error)
                     raise
         return otherwise(self, other)
 
@@ -187,7 +237,7 @@ def _passes(x: Any, traced: bool) -> bool:
     """Whether C++ takes an operand just as promotion would."""
     if type(x) is ArrayImpl:
         return True
-    if not isinstance(x, (np.ndarray, np.generic)):
+    if type(x) is not np.ndarray and not isinstance(x, np.generic):
         return traced and hasattr(type(x), "_trace")
     # Integers that x64 narrows keep their values where the other operand is a float.
     return x.dtype.kind in "bfc" or (x.dtype.kind in "iu"

@@ -11,17 +11,18 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import Memo, lazy_module, memoize
+from ..core.trace import typeof
 from ..lax import contract
 from ..lax import shape as lax_shape
 from ..lax.precision import PrecisionLike
-from ..lax.sharding import constrain, undecided
-from ..transforms.fused import fused
+from ..lax.sharding import settled
+from ..transforms.fused import fused, named
 from ..types import dtypes
-from ..types.shape import definitely_equal
+from ..types.shape import bound_or, definitely_equal
 from ..types.sharding import ShardingLike
 from . import reductions
 from .diagonals import diagonal_of
-from .promote import BOOL, array_args, broadcast_to, convert, promote_dtypes, refuse_option
+from .promote import BOOL, array_args, broadcast_to, convert, refuse_option, result_type
 
 __all__ = ["einsum", "einsum_path"]
 
@@ -75,8 +76,9 @@ def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) ->
 
 def _contraction_path(equation: str, shapes: Sequence[Any], how: Any) -> Any:
     """opt_einsum's path and report. ValueError for what is no strategy of its."""
+    known = [tuple([bound_or(n, 8) for n in shape]) for shape in shapes]
     try:
-        return opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=how)
+        return opt_einsum.contract_path(equation, *known, shapes=True, optimize=how)
     except (TypeError, ValueError, KeyError, IndexError) as error:
         raise ValueError(f"einsum: {equation!r} of shapes {shapes} with optimize={how!r} given; "
                          f"{error}; a bool, the name of a strategy or a path is required."
@@ -115,6 +117,7 @@ def _in_pairs(taken: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
     return pairs
 
 
+@named
 def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int], out: None = None,
            optimize: str | bool | list[tuple[int, ...]] = "auto", precision: PrecisionLike = None,
            preferred_element_type: DTypeLike | None = None,
@@ -145,13 +148,22 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
     inputs, output, arrays = _parse(subscripts, operands)
     if preferred_element_type is not None:
         preferred_element_type = dtypes.requested_dtype("einsum", preferred_element_type)
-    if out_sharding is not None:
-        arrays = list(map(undecided, arrays))
     how = tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
-    found = _einsum(tuple(promote_dtypes("einsum", *arrays)), inputs=inputs, output=output,
-                    optimize=how, precision=precision, preferred=preferred_element_type,
-                    dot=_dot_general)
-    return constrain("einsum", found, out_sharding)
+    dtype, weak = result_type("einsum", list(map(typeof, arrays)))
+
+    def contracted(*arrays: Any) -> Any:
+        return _einsum(arrays, inputs=inputs, output=output, optimize=how, precision=precision,
+                       dtype=dtype, weak=weak, preferred=preferred_element_type,
+                       dot=_dot_general)
+
+    if out_sharding is not None:
+        axes: dict[str, list[tuple[Any, int]]] = {}
+        for labels, aval in zip(inputs, avals := list(map(typeof, arrays)), strict=True):
+            for i, label in enumerate(labels):
+                axes.setdefault(label, []).append((aval, i))
+        contract.check_terms("einsum", avals, out_sharding,
+                    [where for label, where in axes.items() if label not in output])
+    return settled("einsum", contracted, out_sharding, *arrays)
 
 
 def _hashable(item: Any) -> Any:
@@ -176,10 +188,11 @@ def _check_sizes(inputs: tuple[str, ...], avals: tuple[Any, ...]) -> None:
                 sizes[label] = max(n, sizes[label])
 
 
-@fused(static=("inputs", "output", "optimize", "precision", "preferred", "dot"))
+@fused(static=("inputs", "output", "optimize", "precision", "dtype", "weak", "preferred",
+               "dot"))
 def _einsum(operands: tuple[Any, ...], *, inputs: tuple[str, ...], output: str, optimize: Any,
-            precision: Any, preferred: Any, dot: Any) -> Any:
-    arrays = [broadcast_to(x, x.shape) for x in operands]
+            precision: Any, dtype: Any, weak: bool, preferred: Any, dot: Any) -> Any:
+    arrays = [x if x.shape else broadcast_to(convert(x, dtype, weak), ()) for x in operands]
     how = list(optimize) if isinstance(optimize, tuple) else optimize
     steps = (_plan(inputs, output, tuple([x.shape for x in arrays]), optimize)
              if not isinstance(how, list) else
@@ -190,12 +203,12 @@ def _einsum(operands: tuple[Any, ...], *, inputs: tuple[str, ...], output: str, 
         terms = [t for i, t in enumerate(terms) if i not in taken]
         rest = set("".join([t[0] for t in terms])) | set(labels)
         if len(parts) == 1:
-            found = _single(*parts[0], labels)
+            found = _single(*parts[0], labels, dtype)
         else:
-            found = _pair(parts[0], parts[1], labels, rest, precision, preferred, dot)
+            found = _pair(parts[0], parts[1], labels, rest, precision, dtype, preferred, dot)
         terms.append((labels, found))
     found = terms[0][1]
-    return found if preferred is None else convert(found, preferred)
+    return convert(found, dtype, weak) if preferred is None else convert(found, preferred)
 
 
 def _path(how: list[Any]) -> Any:
@@ -214,10 +227,11 @@ def _diagonals(labels: str, x: Any) -> tuple[str, Any]:
     return labels, x
 
 
-def _summed(labels: str, x: Any, keep: set[str]) -> tuple[str, Any]:
-    """Labels that nothing else needs are summed over."""
+def _summed(labels: str, x: Any, keep: set[str], dtype: Any) -> tuple[str, Any]:
+    """Labels that nothing else needs are summed over, at the dtype of the whole."""
     axes = tuple([i for i, label in enumerate(labels) if label not in keep])
     if axes:
+        x = x if x.dtype == dtype else convert(x, dtype)
         x = (reductions.any(x, axes) if x.dtype == BOOL else lax_shape.reduce_sum(x, axes))
         labels = "".join([label for label in labels if label in keep])
     return labels, x
@@ -227,25 +241,26 @@ def _ordered(labels: str, x: Any, wanted: str) -> Any:
     return lax_shape.transpose(x, [labels.index(label) for label in wanted])
 
 
-def _single(labels: str, x: Any, wanted: str) -> Any:
-    labels, x = _summed(*_diagonals(labels, x), set(wanted))
+def _single(labels: str, x: Any, wanted: str, dtype: Any) -> Any:
+    labels, x = _summed(*_diagonals(labels, x), set(wanted), dtype)
     return _ordered(labels, x, wanted)
 
 
 def _pair(left: tuple[str, Any], right: tuple[str, Any], wanted: str, rest: set[str],
-          precision: Any, preferred: Any, dot: Any) -> Any:
+          precision: Any, dtype: Any, preferred: Any, dot: Any) -> Any:
     (p, x), (q, y) = _diagonals(*left), _diagonals(*right)
-    p, x = _summed(p, x, set(q) | rest)
-    q, y = _summed(q, y, set(p) | rest)
+    p, x = _summed(p, x, set(q) | rest, dtype)
+    q, y = _summed(q, y, set(p) | rest, dtype)
     p, x, q, y = _drop_ones(p, x, q, y)
-    p, x = _summed(p, x, set(q) | rest)
-    q, y = _summed(q, y, set(p) | rest)
+    p, x = _summed(p, x, set(q) | rest, dtype)
+    q, y = _summed(q, y, set(p) | rest, dtype)
     shared = [label for label in p if label in q]
     batch = [label for label in shared if label in rest]
     summed = [label for label in shared if label not in rest]
     pairs = ((tuple([p.index(i) for i in summed]), tuple([q.index(i) for i in summed])),
              (tuple([p.index(i) for i in batch]), tuple([q.index(i) for i in batch])))
-    found = dot(x, y, pairs, precision=precision, preferred_element_type=preferred)
+    found = dot(x, y, pairs, precision=precision,
+                preferred_element_type=dtype if preferred is None else preferred)
     labels = "".join([*batch, *[i for i in p if i not in shared],
                       *[i for i in q if i not in shared]])
     return _ordered(labels, found, wanted)
@@ -265,6 +280,7 @@ def _drop_ones(p: str, x: Any, q: str, y: Any) -> tuple[str, Any, str, Any]:
     return p, x, q, y
 
 
+@named
 def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
                 optimize: bool | str | list[tuple[int, ...]] = "auto"
                ) -> tuple[list[str | tuple[int, ...]], str]:

@@ -39,7 +39,7 @@ from ..lax.comparison import clamp, eq, ge, gt, lt, ne
 from ..lax.convert import bitcast_convert_type
 from ..lax.families import add
 from ..lax.transcendental import logistic
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, static_int
 from .eager import eager_binary, eager_named, eager_unary
@@ -473,7 +473,9 @@ def rint(x: ArrayLike, /) -> Array:
     >>> onp.rint(onp.array([0.5, 1.5, -2.5]))
     Array([ 0.,  2., -2.], dtype=float32)
     """
-    (x,) = promote_inexact("rint", x)
+    (x,) = array_args("rint", x)
+    if not dtypes.is_inexact(x.dtype):
+        return to_array(convert(x, dtypes.to_inexact_dtype(x.dtype)))
     if dtypes.is_complex(x.dtype):
         return arithmetic.complex(_nearest_even(real(x)), _nearest_even(imag(x)))
     return _nearest_even(x)
@@ -509,8 +511,10 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     if decimals == 0:
         return _nearest_even(x)
     wide, magnitude = _widened(x), max(decimals, -decimals)
+    if decimals > 0 and 10.0 ** min(decimals, 308) > float(dtypes.finfo(wide.dtype).max):
+        return to_array(x)      # it has no such digits
     if magnitude > 308:
-        raise ValueError(f"round: decimals {decimals} given; -308 to 308 is required.")
+        raise ValueError(f"round: decimals {decimals} given; at least -308 is required.")
     factor = scalar(10.0 ** magnitude, wide)
     # A division by what XLA knows for one number is a product with its rounded reciprocal to it.
     divisor = clamp(factor, wide, factor)
@@ -535,6 +539,7 @@ def _round_integer(x: Any, unit: int) -> Any:
     return add(down, mul(step, convert(away, x.dtype, x.aval.weak_type)))
 
 
+@named
 def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Another name of `round`, with the same arguments.
 
@@ -646,7 +651,7 @@ def signbit(x: ArrayLike, /) -> Array:
         bits = bitcast_convert_type(x, _signed_of(x.dtype))
         return lt(bits, literal(0, bits.dtype))
     if dtypes.scalar_kind(x.dtype) == "i":
-        return lt(x, scalar(0, x))
+        return lt(x, literal(0, x.dtype))
     return to_array(broadcast_to(literal(False, BOOL), x.shape))
 
 
@@ -724,7 +729,7 @@ def spacing(x: ArrayLike, /) -> Array:
     found = choose(eq(arithmetic.abs(x), scalar(float(info.max), x)),
                    copysign(filled(np.inf, x), x), found)
     found = choose(is_finite(x), found, filled(np.nan, x))
-    return convert(found, x.dtype, x.aval.weak_type)
+    return convert(found, x.dtype)
 
 
 @eager_binary(composite=True)
@@ -789,7 +794,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         raise ValueError(f"ldexp: x2 of dtype {e.dtype} given; integers are required.")
     (x,) = promote_real("ldexp", x1)
     check_ranks("ldexp", (x.aval, e.aval))
-    dtype, weak, wide = x.dtype, x.aval.weak_type, _widened(x)
+    dtype, wide = x.dtype, _widened(x)
     integer, _, bias = _layout(wide)
     e = convert(e, integer) if e.dtype == BOOL else e
     # More than three steps only repeat zeros or infinities; a wider dtype must not wrap.
@@ -805,7 +810,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     for _ in range(3):      # from the largest number to the smallest subnormal takes three
         part = arithmetic.max(arithmetic.min(e, high), low)
         wide, e = mul(wide, _power_of_two(part, wide)), sub(e, part)
-    return convert(wide, dtype, weak)
+    return convert(wide, dtype)
 
 
 @eager_unary(composite=True)

@@ -21,7 +21,7 @@ from ..lax.creation import iota
 from ..lax.fft import MAX_AXES, FftType, fft_p
 from ..lax.slicing import pad, slice_in_dim
 from ..transforms.device import device_put
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     canonical_axes,
@@ -29,7 +29,7 @@ from ..types.shape import (
     canonical_dim,
     definitely_equal,
     entries,
-    less,
+    minimum,
     prod,
     static_int,
 )
@@ -141,11 +141,12 @@ def _resized(x: Any, axis: int, size: int) -> Any:
     """`x` cut to `size` elements along an axis, or filled up with zeros."""
     aval = typeof(x)
     have = aval.shape[axis]
-    if less(size, have):
-        return slice_in_dim(x, 0, size, 1, axis)
-    if definitely_equal(have, size):
+    kept = minimum(size, have)
+    if not definitely_equal(kept, have):
+        x = slice_in_dim(x, 0, kept, 1, axis)
+    if definitely_equal(kept, size):
         return x
-    low_high = [(0, size - have if i == axis else 0, 0) for i in range(aval.ndim)]
+    low_high = [(0, size - kept if i == axis else 0, 0) for i in range(aval.ndim)]
     return pad(x, literal(0, aval.dtype), low_high)
 
 
@@ -278,6 +279,7 @@ def _swapped(norm: str | None) -> str | None:
     return {"backward": "forward", None: "forward", "forward": "backward"}.get(norm, norm)
 
 
+@named
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
          norm: str | None = None, out: None = None) -> Array:
     """The real `fft` of a series with Hermitian symmetry, a[-j] = conj(a[j]), of which `a` is half.
@@ -330,6 +332,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 
 # Several axes ------------------------------------------------------------------------------------
 
+@named
 def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
          norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform over several axes, any number of them.
@@ -355,6 +358,7 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | Non
     return _transform("fftn", FftType.FFT, a, s, axes, norm, out)
 
 
+@named
 def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fftn`.
@@ -406,6 +410,7 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm, out)
 
 
+@named
 def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
            norm: str | None = None, out: None = None) -> Array:
     """The real array whose `rfftn` is `a`.
@@ -542,6 +547,7 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
 
 # Frequencies -------------------------------------------------------------------------------------
 
+@named
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
             device: DeviceLike = None) -> Array:
     """The frequencies of the terms of an `fft` of `n` points: 0, 1 …, then the negative ones.
@@ -568,6 +574,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
     return _frequencies("fftfreq", steps, n, d, dtype, device)
 
 
+@named
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
              device: DeviceLike = None) -> Array:
     """The frequencies of the terms of an `rfft` of `n` points, none of them negative.

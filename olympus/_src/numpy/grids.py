@@ -22,7 +22,7 @@ from ..lax.bits import bitwise_and, bitwise_or
 from ..lax.comparison import eq, lt
 from ..lax.families import add
 from ..lax.transcendental import exp, log
-from ..transforms.fused import fused
+from ..transforms.fused import begin_with, fused, named
 from ..types import dtypes
 from ..types.shape import (
     SymbolicDim,
@@ -30,9 +30,11 @@ from ..types.shape import (
     canonical_axis,
     canonical_shape,
     definitely_equal,
+    floor_div,
+    is_positive,
+    maximum,
     prod,
     static_int,
-    strided_size,
 )
 from ..types.sharding import DeviceLike, ShardingLike
 from .creation import asarray, check_layout, full_like, placed, zeros
@@ -109,12 +111,22 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
 def _symbolic_range(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     """`arange` where a bound is a symbolic dimension, and none is a float."""
     first, last = (0, start) if stop is None else (start, stop)
-    by = static_int(1 if step is None else step, "arange", "step")
-    if by == 0:
-        raise ValueError("arange: step 0 given; another number is required.")
+    by = 1 if step is None else step
+    if not all(isinstance(x, (int, np.integer, SymbolicDim)) for x in (first, last, by)):
+        raise ValueError(f"arange: start {start}, stop {stop}, step {step} given; with a symbolic "
+                         "dimension they must be either dimension expressions or integers; "
+                         "convert them, or scale an integer range.")
+    if definitely_equal(by, 0):
+        raise ValueError(f"arange: start {start}, stop {stop} given; arange has step == 0; another "
+                         "number is required.")
+    forward = is_positive(by, "arange: the step")
+    gap, room = (by, last - first) if forward else (-by, first - last)
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("arange", dtype)
-    found = lax_creation.iota(dtype, strided_size(first, last, by))
-    return found if by == 1 and definitely_equal(first, 0) else found * by + first
+    found = lax_creation.iota(dtype, floor_div(maximum(0, room + gap - 1), gap))
+    if not definitely_equal(by, 1):
+        found = found * by
+    found = found if definitely_equal(first, 0) else found + first
+    return found.astype(dtype)
 
 
 def _concrete(name: str, x: Any) -> Any:
@@ -123,12 +135,17 @@ def _concrete(name: str, x: Any) -> Any:
         raise ConcretizationTypeError(
             f"{name}: {describe(x)} given; the number of elements must be known while tracing; "
             "mark the argument static, or use lax.iota with a fixed size.")
-    value = np.asarray(x)
+    try:
+        value = np.asarray(x)
+    except TypeError as error:
+        begin_with(arange, error)
+        raise
     if value.ndim or value.dtype.kind not in "biufcV":
         raise TypeError(f"{name}: {x!r} given; a number is required.")
     return value.item() if value.dtype.kind != "V" else float(value)
 
 
+@named
 def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
              retstep: bool = False, dtype: DTypeLike | None = None, axis: int = 0, *,
              device: DeviceLike = None) -> Array:
@@ -154,14 +171,15 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     [0.   0.25 0.5  0.75 1.  ]
     """
     dtype = None if dtype is None else dtypes.requested_dtype("linspace", dtype)
-    found, step = _linspace(start, stop, num, endpoint, dtype, axis)
-    found = placed("linspace", found, device, None)
-    return (found, step) if retstep else found
+    found = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+    if retstep:
+        return placed("linspace", found[0], device, None), found[1]
+    return placed("linspace", found, device, None)
 
 
-@fused(static=("num", "endpoint", "dtype", "axis"))
-def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int
-              ) -> tuple[Any, Any]:
+@fused(static=("num", "endpoint", "retstep", "dtype", "axis"))
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int
+              ) -> Any:
     num = static_int(num, "linspace", "num")
     if num < 0:
         raise ValueError(f"linspace: num {num} given; it is not negative.")
@@ -189,7 +207,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     if dtypes.is_integer(dtype) and dtypes.is_floating(computed):
         found = floor(found)
     found = lax_shape.move_axis(convert(found, dtype), 0, canonical_axis(axis, len(shape) + 1))
-    return found, step
+    return (found, step) if retstep else found
 
 
 def _strong(x: Any) -> Any:
@@ -231,6 +249,7 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     return found if dtype is None else convert(found, dtypes.requested_dtype("logspace", dtype))
 
 
+@named
 def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True,
               dtype: DTypeLike | None = None, axis: int = 0) -> Array:
     """Numbers from `start` to `stop` with a constant ratio.
@@ -383,6 +402,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
                   for i, x in enumerate(xs)])
 
 
+@named
 def fromfunction(function: Callable[..., Any], shape: int | Shape, *, dtype: DTypeLike = float,
                  **kwargs: Any) -> Array:
     """A function of the coordinates of a grid, called once with all of them (unlike JAX's, not

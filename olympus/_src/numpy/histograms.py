@@ -14,7 +14,7 @@ from ..lax.barriers import optimization_barrier
 from ..lax.comparison import eq
 from ..lax.creation import full, iota
 from ..lax.families import add
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import definitely_equal, prod, sequence, static_int
 from . import reductions
@@ -107,6 +107,7 @@ def _edges(x: Any, limits: Any, *, count: int) -> Any:
     return _equal_bins(x, limits, count)
 
 
+@named
 def histogram_bin_edges(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = None,
                         weights: ArrayLike | None = None) -> Array:
     """The edges of the bins that `histogram` counts in.
@@ -194,6 +195,7 @@ def _equal_histogram(x: Any, limits: Any, weights: Any, *, count: int, density: 
     return _histogram(_beside(x, edges), edges, weights, density=density), edges
 
 
+@named
 def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = None,
               weights: ArrayLike | None = None, density: bool | None = None
               ) -> tuple[Array, Array]:
@@ -231,6 +233,7 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
     return _histogram(x, bins, weights, density=bool(density)), bins
 
 
+@named
 def histogramdd(sample: ArrayLike | Sequence[ArrayLike], bins: Any = 10,
                 range: Sequence[Range] | None = None, weights: ArrayLike | None = None,
                 density: bool | None = None) -> tuple[Array, list[Array]]:
@@ -309,6 +312,7 @@ def _cells(x: Any, edges: Any, limits: Any, weights: Any, *, counts: tuple[int, 
     return found, edges
 
 
+@named
 def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Range] | None = None,
                 weights: ArrayLike | None = None, density: bool | None = None
                 ) -> tuple[Array, Array, Array]:

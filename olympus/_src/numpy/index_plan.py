@@ -27,7 +27,7 @@ from ..types.shape import (
     SymbolicDim,
     broadcast_shapes,
     exceeds,
-    less,
+    known_less,
     maximum,
     minimum,
     prod,
@@ -105,7 +105,9 @@ class Plan:
                 axes.append((token, None if kind == "F" else operand))
             if kind in "SIA":
                 operand += 1
-        self.basic = not true_adv
+        # How many elements a symbolic slice with a step has, its window does not say.
+        self.basic = not true_adv and all(
+            t[0] != "S" or type(t[1]) is type(t[2]) is int or t[2] in (1, -1) for t in tokens)
         self._basic(shape, axes)
         self._general(shape, axes, items, tokens)
 
@@ -114,9 +116,9 @@ class Plan:
         for axis, (token, operand) in enumerate(axes):
             kind, size, step = token[0], shape[axis], 1
             if kind == "S":
-                step = abs(token[2])
+                step = abs(token[2]) if type(token[2]) is int else token[2]
                 size = (token[1] - 1) * step + 1 if token[1] else 0
-                if token[2] < 0:
+                if known_less(token[2], 0):
                     flips.append(axis)
             elif kind != "F":
                 size = 1
@@ -199,8 +201,8 @@ def _common_shape(shapes: list[Shape]) -> Shape:
 def refuse_empty(plan: Plan, shape: Shape) -> NoReturn:
     """Raise the IndexError for elements of an axis that has none."""
     raise IndexError(f"indexing: an element of axis {plan.empty} of an array of shape {shape} is "
-                     "asked for; index is out of bounds for axis of size 0; an empty axis has no "
-                     "elements.")
+                     f"asked for; index is out of bounds for axis {plan.empty} with size 0; an "
+                     "empty axis has no elements.")
 
 
 _plans: Memo = Memo(16384)
@@ -223,7 +225,7 @@ def parse(shape: Shape, index: Any, wrap: bool = True, strict: bool = True
     for entry in entries:
         kind = type(entry)
         if kind is int:
-            if axis < len(shape) and (entry < 0 or not less(entry, shape[axis])):
+            if axis < len(shape) and (entry < 0 or not known_less(entry, shape[axis])):
                 given, entry = entry, _inside(entry, shape[axis], wrap)
                 if entry is None:
                     entry = maximum(0, minimum(given, shape[axis] - 1))
@@ -280,20 +282,25 @@ def halves(index: Any) -> tuple[Any, Any]:
 
 
 def _inside(i: int, n: int, wrap: bool) -> int | None:
-    """A static integer index counted from the front, or None if it is outside."""
+    """A static integer index counted from the front, or None if it is outside.
+
+    Along an axis of a symbolic size, one that may be outside is clamped.
+    """
     if i < 0 and wrap:
         i += n
-    return i if i >= 0 and less(i, n) else None
+    if known_less(i, 0) or known_less(n - 1, i):
+        return None
+    return maximum(0, minimum(i, n - 1))
 
 
 def _refuse_outside(shape: Shape, wrap: bool, value: int, axis: int) -> NoReturn:
     n = shape[axis]
-    need = (f"integers from {-n if wrap else 0} to {n - 1} are required" if n else
-            "an empty axis has no elements")
+    index, need = (f"index {value}", f"integers from {-n if wrap else 0} to {n - 1} are required"
+                   ) if n else ("index", "an empty axis has no elements")
     raise IndexError(
-        f"indexing: index {value} of an array of shape {shape} given; index {value} is out of "
-        f"bounds for axis {axis} with size {n}; {need}; say what holds outside with x.at[index] "
-        "and mode='clip', 'fill' or 'drop'.")
+        f"indexing: index {value} of an array of shape {shape} given; {index} is out of bounds for "
+        f"axis {axis} with size {n}; {need}; say what holds outside with x.at[index] and "
+        "mode='clip', 'fill' or 'drop'.")
 
 
 def _extent(index: Any) -> tuple[int, int] | None:
@@ -338,7 +345,7 @@ def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
                 "olympus.lax.dynamic_slice (static size), or olympus.numpy.where.")
     try:
         if (type(n) is not int or isinstance(entry.start, SymbolicDim)
-                or isinstance(entry.stop, SymbolicDim)):
+                or isinstance(entry.stop, SymbolicDim) or isinstance(entry.step, SymbolicDim)):
             start, step, size = slice_of(entry, n)
         else:       # hot
             start, stop, step = entry.indices(n)
@@ -350,7 +357,9 @@ def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
         tokens.append(("F",))
         return
     tokens.append(("S", size, 1 if size == 1 or not size else step))
-    operands.append((start if step > 0 else start + (size - 1) * step) if size else 0)
+    if type(step) is int and (type(size) is int or step == -1):     # from the front on
+        start = start if step > 0 else start + (size - 1) * step
+    operands.append(start if size else 0)
 
 
 def _consumed(entry: Any) -> int:
@@ -447,7 +456,8 @@ def _add_mask(entry: Any, shape: Shape, axis: int, tokens: list, operands: list)
             raise errors.NonConcreteBooleanIndexError(
                 f"indexing: a mask that is {describe(entry)} given; array boolean indices must be "
                 "concrete, because the number of true elements decides the result's shape; use "
-                "olympus.numpy.where(mask, x, fill), the argument where=mask of a reduction, or "
+                "x.at[mask].get(fill_value=fill), which has the mask's shape, as olympus.numpy."
+                "where(mask, x, fill) has, the argument where=mask of a reduction, or "
                 "x[nonzero(mask, size=...)]; x.at[mask].set(y) takes such a mask if y is a scalar "
                 "or broadcasts along the masked axes.")
         entry = value

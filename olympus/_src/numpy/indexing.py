@@ -10,16 +10,20 @@ reads take the nearest element and writes are dropped. A `mode` holds everywhere
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import Any
 
 import numpy as np
 
 from ..backend.array import array_from_numpy
-from ..base import errors, source
+from ..backend.eager import BASE, FAILURES, number_array
+from ..base import errors, lib, source
+from ..base.config import default_device, enable_x64
 from ..base.typing import Array, ArrayLike
-from ..base.util import Memo
+from ..base.util import Memo, memoize
 from ..core.ir import Literal
-from ..core.trace import Tracer, describe, literal, typeof
+from ..core.trace import Tracer, ctx, describe, literal, typeof
 from ..lax import arithmetic, creation, cumulative, shape, slicing
 from ..lax import indexing as lax_indexing
 from ..lax.arithmetic import div, mul, rem, sub
@@ -28,27 +32,30 @@ from ..lax.convert import convert_element_type_p
 from ..lax.families import add
 from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..lax.scatter_product import scatter_mul
-from ..lax.sharding import constrain
-from ..transforms.fused import fused
+from ..lax.sharding import constrain, settled
+from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     SymbolicDim,
     broadcast_shapes,
     canonical_axis,
     canonical_dim,
+    definitely_equal,
     exceeds,
+    is_static,
     prod,
     static_int,
 )
 from . import promote
 from .creation import asarray, is_sequence
-from .index_plan import Component, Plan, halves, parse, refuse_empty
+from .index_plan import Component, Plan, entries_of, halves, parse, refuse_empty
 from .masks import Layout, Masked, masked_index
 
 __all__ = ["concrete", "getitem", "need_size", "nonzero", "put_along_axis", "read", "take",
            "take_along_axis", "write"]
 
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
+ArrayImpl = lib.ArrayImpl
 _INT32, _INT64 = dtypes.as_dtype("int32"), dtypes.as_dtype("int64")
 
 
@@ -84,41 +91,117 @@ def getitem(self: Any, index: Any) -> Any:
     known integers outside of the bounds, and for too many; a TypeError that is one too for float
     indices; NonConcreteBooleanIndexError for traced masks.
     """
-    plan, operands, _ = parse(self.aval.shape, index)
+    shape = self.aval.shape
+    if type(self) is ArrayImpl and ctx.trace is BASE:   # hot: without loops, as a rule
+        kind, window = type(index), None
+        if kind is int:
+            window = _window(shape, enable_x64.value, default_device.value, index)
+        elif kind is slice:
+            start, stop, step = index.start, index.stop, index.step
+            if type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS:
+                window = _window(shape, enable_x64.value, default_device.value, slice, start, stop,
+                                 step)
+        elif kind is tuple:
+            parts: list[Any] = []
+            for entry in index:
+                if type(entry) is int:
+                    parts.append(entry)
+                elif type(entry) is slice and _BOUNDS.issuperset(map(
+                        type, found := (entry.start, entry.stop, entry.step))):
+                    parts += (slice, *found)
+                else:
+                    break
+            else:
+                window = _window(shape, enable_x64.value, default_device.value, *parts)
+        if window:
+            try:
+                return _slice_at_once(self, *window)
+            except FAILURES:    # which the call below makes plain
+                pass
+    plan, operands, _ = parse(shape, index)
     if plan.empty is not None:
-        refuse_empty(plan, self.aval.shape)
+        refuse_empty(plan, shape)
     if plan.basic:
-        return _slice(self, *operands, plan=plan, wrap=True)
+        return _slice(self, plan, True, *operands)
     return _gather(self, *operands, plan=plan, how=_READ)
+
+
+_BOUNDS = frozenset((int, type(None)))
+
+
+@memoize(16384)
+def _window(shape: tuple[int, ...], x64: bool, device: Any, *parts: Any
+            ) -> tuple[Any, ...] | None:
+    """What `_slice` takes for an index laid flat by `getitem`; None where a start is no int.
+
+    The starts are on the default device, at the default dtype, which the other arguments name.
+    """
+    rest, index = iter(parts), []
+    for part in rest:
+        index.append(slice(*itertools.islice(rest, 3)) if part is slice else part)
+    plan, starts, _ = parse(shape, tuple(index))
+    if plan.empty is not None:
+        refuse_empty(plan, shape)
+    return None if plan.wide else (plan, True, *map(number_array, starts))
+
+
+_GET = "at[...].get"
 
 
 def read(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None,
          unique_indices: bool = False, indices_are_sorted: bool = False,
-         wrap_negative_indices: bool = True) -> Any:
+         wrap_negative_indices: bool = True, out_sharding: Any = None) -> Any:
     """`x[index]` with the options of `x.at[index].get`; a fill value alone says mode "fill"."""
     x = promote.array_args("indexing", x)[0]
     strict = mode is None and fill_value is None
     mode = CLIP if strict else GatherScatterMode.from_any(mode)
+    if fill_value is not None and np.ndim(fill_value):
+        raise ValueError(f"{_GET}: fill_value of shape {np.shape(fill_value)} given; the "
+                         "fill_value argument to indexed get() must be a scalar.")
     if mode is ONE_HOT:
         mode, fill_value = FILL, 0
-    plan, operands, outside = parse(typeof(x).shape, index, wrap_negative_indices, strict)
+    if mode is FILL and fill_value is not None:
+        found = _read_at_mask(x, index, fill_value, wrap_negative_indices)
+        if found is not None:
+            return constrain(_GET, found, out_sharding)
+    plan, operands, outside = parse(typeof(x).shape, index, wrap_negative_indices,
+                                    strict and wrap_negative_indices)
     if plan.empty is not None and mode is not FILL:
         refuse_empty(plan, typeof(x).shape)
     if mode is FILL and (outside or plan.empty is not None):
         # One integer that is outside decides for the whole result.
         fill = lax_indexing._default_fill(x.dtype) if fill_value is None else fill_value
-        return creation.full(plan.out_shape, fill, x.dtype)
+        return constrain(_GET, creation.full(plan.out_shape, fill, x.dtype), out_sharding)
     if plan.basic and (mode is not FILL or not plan.scalars):
-        return _slice(x, *operands, plan=plan, wrap=wrap_negative_indices)
+        return settled(_GET, lambda x, *operands: _slice(x, plan, wrap_negative_indices, *operands),
+                       out_sharding, x, *operands)
     fill = None
     if mode is FILL and fill_value is not None:
         fill = np.asarray(fill_value)[()] if not np.isscalar(fill_value) else fill_value
     how = _how(mode, unique_indices, indices_are_sorted, fill, wrap_negative_indices, "get")
-    return _gather(x, *operands, plan=plan, how=how)
+    return settled(_GET, functools.partial(_gather, plan=plan, how=how), out_sharding, x, *operands)
+
+
+def _read_at_mask(x: Any, index: Any, fill: Any, wrap: bool) -> Any:
+    """What whole axes in place of the mask read, and `fill` outside of it; None without a mask."""
+    entries = tuple([np.bool_(e) if type(e) is bool else e for e in entries_of(index)])
+    masked = masked_index(typeof(x).shape, entries)
+    if masked is None:
+        return None
+    region = x if masked.index == (Ellipsis,) else read(
+        x, masked.index, mode=FILL, fill_value=fill, wrap_negative_indices=wrap)
+    how = _how(FILL, False, False, np.asarray(fill)[()], wrap, "get")
+    return _filled(region, masked.mask, layout=masked.layout, how=how)
+
+
+@fused(static=("layout", "how"))
+def _filled(region: Any, mask: Any, *, layout: Layout, how: How) -> Any:
+    fill = creation.full(region.shape, how.fill, region.dtype)
+    return select_n(layout.over(mask, region.shape), fill, region)
 
 
 @fused(static=("plan", "wrap"))
-def _slice(x: Any, *operands: Any, plan: Plan, wrap: bool) -> Any:
+def _slice(x: Any, plan: Plan, wrap: bool, *operands: Any) -> Any:
     """A basic read: a window, then strides, then the result's shape."""
     # Hot while tracing: loops instead of comprehensions, primitives instead of functions.
     if plan.wide:
@@ -155,6 +238,9 @@ def _slice(x: Any, *operands: Any, plan: Plan, wrap: bool) -> Any:
     if plan.squeezed and len(old) - len(plan.squeezed) == len(plan.out_shape):
         return shape.squeeze_p.bind(x, dimensions=plan.squeezed)
     return shape.reshape(x, plan.out_shape)
+
+
+_slice_at_once = _slice.compiled
 
 
 @fused(static=("plan", "how"))
@@ -228,6 +314,9 @@ def _component(c: Component, operands: tuple, wrap: bool) -> Any:
     value = 0 if c.operand is None else operands[c.operand]
     if c.steps is not None:
         count, step = c.steps
+        if not is_static(c.steps):
+            places = mul(creation.iota(_INT32, count), literal(step, _INT32))
+            return add(places, literal(value, _INT32))
         steps = np.arange(static_int(count, "indexing", "a strided slice's size")) * abs(step)
         steps = steps[::-1] if step < 0 else steps
         if type(value) is int:
@@ -249,9 +338,12 @@ def _from_front(index: Any, size: int, wrap: bool = True) -> Any:
         index = _int64(*halves(index)) if isinstance(index, np.ndarray) else _convert(index, _INT64)
     elif isinstance(index, np.ndarray):
         index = index.astype(np.int64) if dtype.itemsize < 8 else index
-        if dtypes.scalar_kind(dtype) == "i" and wrap:
+        known = is_static((size,))
+        if known and dtypes.scalar_kind(dtype) == "i" and wrap:
             index = np.where(index < 0, index + size, index)
-        return np.clip(index, -1, 2**31 - 1).astype(np.int32)
+        index = np.clip(index, -1 if known else -2**31, 2**31 - 1).astype(np.int32)
+        if known or not wrap or not (index < 0).any():
+            return index
     elif dtypes.scalar_kind(dtype) == "u":
         if dtype.itemsize >= 4:     # what int32 cannot hold is outside, and must stay so
             most = 2**31 - 1
@@ -293,14 +385,16 @@ def write(op: str, x: Any, index: Any, values: Any, *, indices_are_sorted: bool 
     how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
     masked = masked_index(x.shape, index)
     if masked is not None and masked.layout.takes(typeof(values).shape):
-        out = _write_at_mask(name, x, masked, values, how, strict)
-        return constrain(name, out, out_sharding)
-    plan, operands, outside = parse(x.shape, index, wrap_negative_indices, strict)
+        found = constrain(name, _write_at_mask(name, x, masked, values, how, strict), out_sharding)
+        return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
+    plan, operands, outside = parse(x.shape, index, wrap_negative_indices,
+                                    strict and wrap_negative_indices)
     values = _fit_values(name, x, values, plan.out_shape)
     if outside and mode is FILL:
         return constrain(name, x, out_sharding)
-    out = _write(x, values, *operands, plan=plan, how=how)
-    return constrain(name, out, out_sharding)
+    found = settled(name, functools.partial(_write, plan=plan, how=how), out_sharding, x, values,
+                    *operands)
+    return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
 
 
 def _write_at_mask(name: str, x: Any, masked: Masked, values: Any, how: How, strict: bool) -> Any:
@@ -315,7 +409,7 @@ def _write_at_mask(name: str, x: Any, masked: Masked, values: Any, how: How, str
 def _choose(x: Any, values: Any, mask: Any, *operands: Any, plan: Plan, how: How, layout: Layout
             ) -> Any:
     """The region with values combined into it where the mask holds, written back."""
-    region = _slice(x, *operands, plan=plan, wrap=how.wrap)
+    region = _slice(x, plan, how.wrap, *operands)
     new = _ELEMENTWISE[how.op](region, layout.spread(values, region.shape))
     new = select_n(layout.over(mask, region.shape), region, new)
     how = _how(how.mode, True, False, None, how.wrap, "set")
@@ -414,13 +508,14 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     if dtypes.scalar_kind(typeof(indices).dtype) not in "iu":
         raise TypeError(f"take: indices {typeof(indices)} given; an integer dtype is required; "
                         "convert them with astype.")
+    if definitely_equal(a.shape[axis], 0) and prod(indices.shape) != 0:
+        raise IndexError(f"take: {a.aval} given; cannot do a non-empty take from an empty axis; "
+                         "give no indices, or elements.")
     negative_is_outside = mode == "clip"
     if mode == "wrap":
         indices, mode = _modulo(indices, a.shape[axis]), "clip"
     index = (slice(None),) * axis + (indices if indices.shape else _scalar_index(indices),)
-    if mode is None:
-        mode = "clip" if dtypes.is_extended(a.dtype) else "fill"
-    return read(a, index, mode=mode, fill_value=fill_value,
+    return read(a, index, mode=mode or "fill", fill_value=fill_value,
                 unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
                 wrap_negative_indices=not negative_is_outside)
 
@@ -438,8 +533,8 @@ def _modulo(indices: Any, n: int) -> Any:
         return np.asarray(indices) % max(n, 1)
     if type(indices) is Literal:
         return np.asarray(indices.val) % max(n, 1)
-    if n > int(dtypes.iinfo(typeof(indices).dtype).max):
-        indices = _convert(indices, _INT64 if n >= 2**31 else _INT32)
+    if exceeds(n, int(dtypes.iinfo(typeof(indices).dtype).max)):
+        indices = _convert(indices, _INT64 if exceeds(n, 2**31 - 1) else _INT32)
     size = shape.broadcast_in_dim(literal(max(n, 1), typeof(indices).dtype), indices.shape, ())
     rest = rem(indices, size)
     if dtypes.scalar_kind(typeof(indices).dtype) == "u":
@@ -512,6 +607,7 @@ def _take_along(x: Any, indices: Any, *, axis: int, how: How) -> Any:
                                (1,) * len(common), mode=how.mode, fill_value=how.fill)
 
 
+@named
 def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int | None,
                    inplace: bool = True, *, mode: str | None = None) -> Array:
     """A copy of `arr` with out[i, indices[i, j, k], k] = values[i, j, k], here for axis 1 of three.
@@ -545,8 +641,11 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
     if len(arr.shape) != len(indices.shape):
         raise ValueError(f"put_along_axis: arr {typeof(arr)} and indices {typeof(indices)} given; "
                          "indices and arr must have the same number of dimensions.")
-    index = [np.arange(n).reshape([-1 if d == k else 1 for k in range(len(arr.shape))])
-             for d, n in enumerate(arr.shape)]
+    index: list[Any] = [
+        np.arange(n).reshape([-1 if d == k else 1 for k in range(len(arr.shape))])
+        if type(n) is int else creation.broadcasted_iota(
+            _INT32, tuple([n if d == k else 1 for k in range(len(arr.shape))]), d)
+        for d, n in enumerate(arr.shape)]
     index[axis] = indices
     return write("set", arr, tuple(index), values, mode=mode)
 
@@ -576,6 +675,7 @@ def need_size(name: str, size: int | None, **arguments: Any) -> None:
                 concrete(name, x, argument, "pass size=...")
 
 
+@named
 def nonzero(a: ArrayLike, *, size: int | None = None,
             fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> tuple[Array, ...]:
     """The places of the elements that are not zero, in row-major order.
@@ -618,7 +718,7 @@ def _nonzero(a: Any, *fill: Any, size: int) -> list[Any]:
     places = [promote.convert(promote.array_args("nonzero", f)[0], dtype) for f in fill]
     if not total or not size:
         return [promote.broadcast_to(p, (size,)) for p in places]
-    mask = a if dtypes.is_bool(a.dtype) else ne(a, np.zeros(a.shape, a.dtype))
+    mask = a if dtypes.is_bool(a.dtype) else ne(a, creation.full(a.shape, 0, a.dtype))
     ranks = cumulative.cumsum(promote.convert(shape.reshape(mask, (total,)), dtype), 0)
     # Element k of the result lies behind the k-th step of the ranks: count the ranks up to k.
     steps = write("add", creation.full((size,), 0, dtype), ranks, 1, mode="drop")
@@ -628,7 +728,7 @@ def _nonzero(a: Any, *fill: Any, size: int) -> list[Any]:
     out = []
     for axis, place in enumerate(places):
         stride, n = prod(a.shape[axis + 1:]), a.shape[axis]
-        found = rem(div(flat, np.full((size,), stride, dtype)),
-                    np.full((size,), n, dtype))
+        found = rem(div(flat, creation.full((size,), stride, dtype)),
+                    creation.full((size,), n, dtype))
         out.append(select_n(here, promote.broadcast_to(place, (size,)), found))
     return out

@@ -14,7 +14,7 @@ from ..types import dtypes
 from ..types.shape import broadcast_shapes
 from .eager import eager_named
 from .promote import BOOL, broadcast_to, choose, promote
-from .ufuncs import absolute
+from .ufuncs import absolute, zero_of
 
 __all__ = ["gcd", "lcm"]
 
@@ -28,7 +28,7 @@ def _integers(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _euclid(x: Any, y: Any) -> Any:
-    zero = literal(0, x.dtype)
+    zero = zero_of(x)
 
     def unfinished(pair: tuple[Any, Any]) -> Any:
         rest = ne(pair[1], zero)
@@ -37,7 +37,7 @@ def _euclid(x: Any, y: Any) -> Any:
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         x, y = pair
         going = ne(y, zero)
-        divisor = choose(going, y, literal(1, x.dtype))
+        divisor = choose(going, y, literal(1, x.dtype, x.aval.weak_type))
         return choose(going, y, x), choose(going, rem(x, divisor), y)
 
     return while_loop(unfinished, step, (x, y))[0]
@@ -76,5 +76,5 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """
     x, y = _integers("lcm", x1, x2)
     divisor = _euclid(x, y)
-    none = eq(divisor, literal(0, x.dtype))
-    return mul(div(x, choose(none, literal(1, x.dtype), divisor)), y)
+    none = eq(divisor, zero_of(x))
+    return mul(div(x, choose(none, literal(1, x.dtype, x.aval.weak_type), divisor)), y)

@@ -15,7 +15,7 @@ from ..lax.comparison import eq, gt, lt
 from ..lax.cumulative import cumsum
 from ..lax.families import add
 from ..lax.sort import sort as lax_sort
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import canonical_axis, definitely_equal
 from .indexing import take
@@ -37,6 +37,7 @@ from .ufuncs import floor_divide, remainder
 __all__ = ["interp", "unwrap"]
 
 
+@named
 def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
            right: ArrayLike | str | None = None, period: ArrayLike | None = None) -> Array:
     """The values at `x` of the function that is linear between the points (xp, fp).

@@ -12,25 +12,33 @@ from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer, describe, typeof
 from ..lax import creation, cumulative, slicing
 from ..lax import shape as lax_shape
-from ..lax.sharding import constrain
-from ..transforms.fused import fused
+from ..lax.sharding import constrain, settled
+from ..lax.sort import sort_key_val
+from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
+    SymbolicDim,
     canonical_axis,
     canonical_dim,
     canonical_shape,
+    definitely_equal,
     entries,
+    extent,
     floor_div,
+    is_static,
+    known_less,
     less,
     maximum,
     minimum,
     mod,
     prod,
     sequence,
+    slice_of,
     static_int,
 )
 from ..types.sharding import ShardingLike
-from . import promote
+from . import promote, ufuncs
+from .eager import eager_sequence
 from .indexing import concrete, take, write
 from .manipulation import (
     atleast_1d,
@@ -79,6 +87,7 @@ def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> l
     return [promote.convert(x, dtype) for x in arrays]
 
 
+@eager_sequence
 def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
                 dtype: DTypeLike | None = None, *, out: None = None,
                 casting: str = "same_kind") -> Array:
@@ -113,6 +122,7 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     return to_array(slicing.concatenate(arrays, axis))
 
 
+@eager_sequence
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = None,
            dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along an axis: `concatenate` under its name in the array API standard.
@@ -137,6 +147,7 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = 
     return concatenate(arrays, axis, dtype, out=out, casting=casting)
 
 
+@eager_sequence
 def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = None,
           dtype: DTypeLike | None = None, *, casting: str = "same_kind") -> Array:
     """Arrays of one shape joined along a new axis.
@@ -197,6 +208,7 @@ def _unstack(x: Any, *, axis: int) -> tuple[Any, ...]:
     return tuple([slicing.index_in_dim(x, i, axis, keepdims=False) for i in range(count)])
 
 
+@eager_sequence
 def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
            casting: str = "same_kind") -> Array:
     """Arrays joined along axis 0, vectors as rows.
@@ -216,9 +228,11 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
      [3 4]
      [5 6]]
     """
-    return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype, casting=casting)
+    return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype,
+                       casting=casting)
 
 
+@eager_sequence
 def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None, *,
            casting: str = "same_kind") -> Array:
     """Arrays joined along axis 1, or along axis 0 if the first is a vector or scalar.
@@ -241,6 +255,7 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
     return concatenate(arrays, 0 if len(arrays[0].shape) == 1 else 1, dtype, casting=casting)
 
 
+@eager_sequence
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Arrays joined along axis 2, after `atleast_3d`.
 
@@ -258,6 +273,7 @@ def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
 
 
+@eager_sequence
 def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     """Arrays joined along axis 1, vectors as columns.
 
@@ -273,8 +289,8 @@ def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
      [2 4]]
     """
     arrays = array_args("column_stack", *_sequence("column_stack", tup))
-    return concatenate([x if len(x.shape) > 1 else reshape(x, (prod(x.shape), 1)) for x in arrays],
-                       1)
+    columns = [x if len(x.shape) > 1 else reshape(x, (prod(x.shape), 1)) for x in arrays]
+    return concatenate(columns, 1)
 
 
 @fused(static=("axis",), inline=True)
@@ -298,6 +314,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concatenate([arr, values], axis)
 
 
+@eager_sequence
 def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis.
 
@@ -456,10 +473,13 @@ def _split(name: str, ary: Any, parts: Any, axis: int, least: int = 1) -> list[A
             f"{name}: indices_or_sections is {describe(parts)}; concrete values are required, "
             "because they decide shapes; compute them with NumPy.")
     if isinstance(parts, (list, tuple)) or getattr(parts, "ndim", 0):
-        places = [static_int(i, name, "indices_or_sections") for i in entries(parts)]
-        ends = [maximum(0, minimum(n, i + n if i < 0 else i)) for i in places]
+        places = [extent(i, name, "indices_or_sections") for i in entries(parts)]
+        ends = [maximum(0, minimum(n, i + n if known_less(i, 0) else i)) for i in places]
         starts, stops = [0, *ends], [*ends, n]
     else:
+        if isinstance(parts, SymbolicDim):
+            raise ValueError(f"{name}: {parts} sections given; jax.numpy.split with a symbolic "
+                             "number of sections is not supported; give their number.")
         count = static_int(parts, name, "indices_or_sections")
         if count >= 2**31:
             raise ValueError(f"{name}: {count} sections given; fewer than 2**31 are required.")
@@ -467,19 +487,19 @@ def _split(name: str, ary: Any, parts: Any, axis: int, least: int = 1) -> list[A
             raise ValueError(f"{name}: {count} sections given; number of sections must be larger "
                              "than 0.")
         rest = mod(n, count)
-        if rest and name != "array_split":
+        if name != "array_split" and not definitely_equal(rest, 0):
             raise ValueError(f"{name}: {count} sections of an axis of size {n} given; array split "
                              f"does not result in an equal division: rest is {rest}; use "
                              "array_split.")
-        sizes = [floor_div(n, count) + int(i < rest) for i in range(count)]
-        stops = np.cumsum(sizes).tolist()
-        starts = [0, *stops[:-1]]
+        # The first n % count parts have one more than the others.
+        places = [i * floor_div(n, count) + minimum(i, rest) for i in range(count + 1)]
+        starts, stops = places[:-1], places[1:]
     return list(_pieces(ary, bounds=tuple(zip(starts, stops)), axis=axis))
 
 
 @fused(static=("bounds", "axis"))
 def _pieces(x: Any, *, bounds: tuple, axis: int) -> list[Any]:
-    return [slicing.slice_in_dim(x, a, max(a, b), axis=axis) for a, b in bounds]
+    return [slicing.slice_in_dim(x, a, maximum(a, b), axis=axis) for a, b in bounds]
 
 
 # Repeating ---------------------------------------------------------------------------------------
@@ -508,6 +528,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     return lax_shape.tile(A, counts) if any(n != 1 for n in counts) else A
 
 
+@named
 def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
            total_repeat_length: int | None = None, out_sharding: ShardingLike = None) -> Array:
     """Each element repeated in place.
@@ -537,6 +558,13 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     a = atleast_1d(a)
     axis = canonical_axis(axis, len(a.shape), "repeat")
     n = a.shape[axis]
+    if isinstance(repeats, SymbolicDim):
+        if total_repeat_length is not None:
+            raise ValueError(
+                f"repeat: repeats {repeats}, total_repeat_length {total_repeat_length} given; "
+                "jnp.repeat with a non-constant `repeats` is supported only without "
+                "total_repeat_length; leave it out.")
+        return constrain("repeat", _repeat_equally(a, repeats, axis), out_sharding)
     if isinstance(repeats, (list, tuple)):
         repeats = np.asarray(repeats, np.int32)
     if isinstance(repeats, Tracer) and repeats.concrete() is None:
@@ -549,8 +577,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         raise ValueError(f"repeat: repeats of shape {counts.shape} given for an axis of size {n}; "
                          "a scalar or one number per element is required.")
     if not counts.ndim and total_repeat_length is None:
-        out = _repeat_equally(a, int(counts), axis)
-        return constrain("repeat", out, out_sharding)
+        return settled("repeat", lambda a: _repeat_equally(a, int(counts), axis), out_sharding, a)
     if (counts < 0).any():
         raise ValueError(f"repeat: repeats {counts} given; they are not negative.")
     places = np.repeat(np.arange(n, dtype=np.int32), np.broadcast_to(counts, (n,)))
@@ -562,12 +589,11 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
                              "below 2**31 is required.")
         short = max(0, total_repeat_length - places.size)
         places = np.concatenate([places, np.full(short, fill, np.int32)])[:total_repeat_length]
-    out = take(a, places, axis, mode="clip")
-    return constrain("repeat", out, out_sharding)
+    return settled("repeat", lambda a: take(a, places, axis, mode="clip"), out_sharding, a)
 
 
 def _repeat_equally(a: Any, count: int, axis: int) -> Any:
-    if count < 0:
+    if known_less(count, 0):
         raise ValueError(f"repeat: repeats {count} given; at least 0 is required.")
     wide = broadcast_to(expand_dims(a, axis + 1), (*a.shape[:axis + 1], count, *a.shape[axis + 1:]))
     return lax_shape.reshape(wide, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1:]))
@@ -596,7 +622,10 @@ def _repeat_to(a: Any, repeats: Any, *, total: int, axis: int) -> Any:
 def _places(name: str, obj: Any, n: int) -> np.ndarray:
     """Concrete places along an axis of size n, from an int, slice, mask or integers."""
     if isinstance(obj, slice):
-        return np.arange(n)[obj]
+        start, step, size = slice_of(obj, n)
+        return start + step * np.arange(static_int(size, name, "the size of a slice"))
+    if hasattr(obj, "__olympus_array__"):
+        obj = obj.__olympus_array__()
     if isinstance(obj, Tracer):
         obj = concrete(name, obj, "obj", "compute it with NumPy")
     places = np.asarray(obj)
@@ -609,6 +638,7 @@ def _places(name: str, obj: Any, n: int) -> np.ndarray:
     return places
 
 
+@named
 def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
            assume_unique_indices: bool = False) -> Array:
     """The array without the elements at some places along an axis.
@@ -638,6 +668,8 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
             assume_unique_indices or not obj.shape):
         return _delete_traced(arr, ravel(obj), axis=axis)
     places = _places("delete", obj, n)
+    if not is_static((n,)) and ((places >= 0).all() or (places < 0).all()):
+        return _delete_traced(arr, np.unique(places), axis=axis)
     if places.size and (less(places.min(), -n) or not less(places.max(), n)):
         raise IndexError(f"delete: places {places} given for an axis of size {n}; each must be in "
                          "bounds.")
@@ -657,21 +689,22 @@ def _delete_traced(arr: Any, places: Any, *, axis: int) -> Any:
     return take(arr, source, axis, mode="clip")
 
 
+@named
 def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
            axis: int | None = None) -> Array:
     """Values inserted before the given places along an axis.
 
     Args:
       arr: array of n elements along the axis.
-      obj: an int, a slice, a mask or integers in [-n, n]; concrete. All count in the array before
-        the insertion.
+      obj: an int, a slice, a mask or integers in [-n, n], all of which count in the array before
+        the insertion. Integers may be traced; those outside then count as the nearer end.
       values: array that broadcasts to the inserted part; converted to the dtype of `arr`.
       axis: the axis; the flattened array if None.
 
     Returns:
       An array of the dtype of `arr`.
 
-    Raises IndexError for places out of bounds, ConcretizationTypeError for traced ones.
+    Raises IndexError for places out of bounds, ConcretizationTypeError for a traced mask.
 
     >>> import olympus.numpy as onp
     >>> print(onp.insert(onp.array([1, 2, 3]), 1, 9))
@@ -684,27 +717,48 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, len(arr.shape), "insert")
     n = arr.shape[axis]
-    places = _places("insert", obj, n)
-    scalar = not places.ndim
-    places = np.atleast_1d(places)
+    traced = isinstance(obj, Tracer) and obj.concrete() is None and dtypes.is_integer(obj.dtype)
+    places = obj if traced else _places("insert", obj, n)
+    values = promote.convert(values, arr.dtype)
+    count = prod(places.shape)
+    if places.ndim > 1:
+        raise ValueError(f"insert: obj of shape {places.shape} given; an integer or a vector of "
+                         "them is required.")
+    if definitely_equal(count, 1):
+        # As NumPy does it: all values go to one place, and those of a scalar have the axis first.
+        lead = (1,) * (len(arr.shape) - len(values.shape))
+        values = reshape(values, (*lead, *values.shape))
+        values = values if places.ndim else moveaxis(values, 0, axis)
+        count = values.shape[axis]
+    values = broadcast_to(values, (*arr.shape[:axis], count, *arr.shape[axis + 1:]))
+    if traced or not is_static((n, count)):
+        return _insert_traced(arr, broadcast_to(places.reshape(-1), (count,)), values, axis=axis)
+    places = np.broadcast_to(places.reshape(-1), count)
     if places.size and (less(places.min(), -n) or less(n, places.max())):
         raise IndexError(f"insert: places {places} given for an axis of size {n}; each must be in "
                          "bounds.")
-    values = promote.convert(values, arr.dtype)
-    if scalar:
-        # As NumPy does it: leading axes of size 1, then axis 0 of the values is the axis.
-        lead = (1,) * (len(arr.shape) - len(values.shape))
-        values = moveaxis(reshape(values, (*lead, *values.shape)), 0, axis)
-        places = np.repeat(places, values.shape[axis])
     places = np.where(places < 0, places + n, places)
     order = np.argsort(places, kind="stable")
     to = np.empty_like(places)
-    to[order] = places[order] + np.arange(len(places))
-    total = n + len(places)
-    kept = np.ones(total, bool)
+    to[order] = places[order] + np.arange(count)
+    kept = np.ones(n + count, bool)
     kept[to] = False
-    source = np.empty(total, np.int32)
+    source = np.empty(n + count, np.int32)
     source[kept] = np.arange(n)
-    source[to] = n + np.arange(len(places))
-    shape = (*arr.shape[:axis], len(places), *arr.shape[axis + 1:])
-    return take(concatenate([arr, broadcast_to(values, shape)], axis), source, axis, mode="clip")
+    source[to] = n + np.arange(count)
+    return take(concatenate([arr, values], axis), source, axis, mode="clip")
+
+
+@fused(static=("axis",))
+def _insert_traced(arr: Any, places: Any, values: Any, *, axis: int) -> Any:
+    """What lies outside goes to the nearer end."""
+    n, count = arr.shape[axis], values.shape[axis]
+    places = promote.convert(places, dtypes.as_dtype("int32"))
+    front = ufuncs.minimum(ufuncs.maximum(places + n * (places < 0), 0), n)
+    which = creation.iota(np.int32, count)
+    before, order = sort_key_val(front, which)
+    held = write("set", creation.full((n + count,), -1, np.int32), before + which, order)
+    mine = held < 0
+    rank = cumulative.cumsum(promote.convert(mine, dtypes.as_dtype("int32")), 0) - 1
+    source = rank * mine + (n + held) * ~mine
+    return take(concatenate([arr, values], axis), source, axis, mode="clip")

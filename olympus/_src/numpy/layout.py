@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer
+from ..transforms.fused import named
 from ..types import dtypes
 from ..types.shape import sequence
 from .creation import asarray
@@ -22,6 +23,7 @@ __all__ = ["asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarr
            "require"]
 
 
+@named
 def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None, *,
                device: Any = None, copy: bool | None = None) -> Array:
     """`asarray`: arrays have no subclasses.
@@ -39,6 +41,7 @@ def asanyarray(a: Any, dtype: DTypeLike | None = None, order: str | None = None,
     return asarray(a, dtype, order, copy=copy, device=device)
 
 
+@named
 def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: every array is contiguous.
 
@@ -56,6 +59,7 @@ def ascontiguousarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     return atleast_1d(asarray(a, dtype))
 
 
+@named
 def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with at least one axis: the compiler chooses the memory order, not the program.
 
@@ -73,6 +77,7 @@ def asfortranarray(a: Any, dtype: DTypeLike | None = None) -> Array:
     return atleast_1d(asarray(a, dtype))
 
 
+@named
 def isfortran(a: ArrayLike) -> bool:
     """Whether the first axis is the fastest in memory, and not the last: False.
 
@@ -90,6 +95,7 @@ def isfortran(a: ArrayLike) -> bool:
     return False
 
 
+@named
 def asarray_chkfinite(a: Any, dtype: DTypeLike | None = None, order: str | None = None) -> Array:
     """`asarray`, refusing what is not finite.
 
@@ -119,6 +125,7 @@ _REQUIREMENTS = frozenset("""
 """.split())    # noqa: SIM905
 
 
+@named
 def require(a: Any, dtype: DTypeLike | None = None, requirements: str | Sequence[str] | None = None,
             ) -> Array:
     """`asarray`, and a check that an array is what a caller needs.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
+from ..core.trace import literal
 from ..lax import bits
 from ..lax.bits import (
     and_p,
@@ -20,7 +21,7 @@ from ..lax.bits import (
 from ..lax.comparison import eq, ne
 from .eager import eager_binary, eager_unary
 from .promote import BOOL, array_args, binary, convert, promote, unary
-from .ufuncs import absolute, as_number, kind_of, zero_of
+from .ufuncs import absolute, as_number, kind_of
 
 __all__ = [
     "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
@@ -31,7 +32,7 @@ __all__ = [
 
 def as_bool(x: Any) -> Any:
     """An operand as booleans: whether elements are not zero."""
-    return x if x.dtype == BOOL else ne(x, zero_of(x))
+    return x if x.dtype == BOOL else ne(x, literal(0, x.dtype))
 
 
 def _logical(prim: Any, name: str, x: Any, y: Any) -> Any:
@@ -108,7 +109,7 @@ def logical_not(x: ArrayLike, /) -> Array:
     Array([ True, False, False], dtype=bool)
     """
     (x,) = array_args("logical_not", x)
-    return bits.bitwise_not(x) if x.dtype == BOOL else eq(x, zero_of(x))
+    return bits.bitwise_not(x) if x.dtype == BOOL else eq(x, literal(0, x.dtype))
 
 
 @eager_binary

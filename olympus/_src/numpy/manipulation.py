@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..base import lib
+from ..backend.eager import FAILURES
+from ..base import errors, lib
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..lax import slicing
 from ..lax.creation import broadcasted_iota
-from ..lax.sharding import constrain
+from ..lax.sharding import constrain, settled
 from ..transforms.device import device_put
-from ..transforms.fused import fused
+from ..transforms.fused import begin_with, fused, named
 from ..types import dtypes
 from ..types.shape import broadcast_shapes as _broadcast_shapes
 from ..types.shape import (
@@ -25,6 +26,9 @@ from ..types.shape import (
     canonical_shape,
     definitely_equal,
     entries,
+    exceeds,
+    floor_div,
+    is_static,
     mod,
     prod,
     static_int,
@@ -76,11 +80,9 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
                          "meaning for arrays without strides.")
     if order == "F":
         reverse = tuple(range(len(new)))[::-1]
-        flat = lax_shape.reshape(transpose(a), new[::-1])
-        out = lax_shape.transpose(flat, reverse)
-        return constrain("reshape", out, out_sharding)
-    out = lax_shape.reshape(a, new) if new != a.shape else a
-    return constrain("reshape", out, out_sharding)
+        return settled("reshape", lambda a: lax_shape.transpose(
+            lax_shape.reshape(transpose(a), new[::-1]), reverse), out_sharding, a)
+    return lax_shape.reshape(a, new, out_sharding=out_sharding)
 
 
 def _new_shape(a: Any, shape: Any) -> tuple[int, ...]:
@@ -90,8 +92,15 @@ def _new_shape(a: Any, shape: Any) -> tuple[int, ...]:
         raise TypeError(f"reshape: shape {sizes} given; can only specify one unknown axis size "
                         "with a -1 value; name the others.")
     total, known = prod(a.shape), prod([n for n in sizes if n != -1])
-    if unknown and known and total % known == 0:
-        sizes = tuple([total // known if n == -1 else n for n in sizes])
+    if unknown and known and mod(total, known) == 0:
+        sizes = tuple([floor_div(total, known) if n == -1 else n for n in sizes])
+    elif unknown and not is_static((total, known)):
+        if mod(total, -known) != 0:     # constraints may say it of the one or the other
+            raise errors.InconclusiveDimensionOperation(
+                f"reshape: Cannot divide evenly the sizes of shapes {tuple(a.shape)} and {sizes}; "
+                f"{known} must divide {total} whatever the sizes are; add the constraint "
+                f"'mod({total}, {known}) == 0', or change a size.")
+        sizes = tuple([-floor_div(total, -known) if n == -1 else n for n in sizes])
     elif unknown or known != total or any(n < 0 for n in sizes):
         raise TypeError(f"reshape: cannot reshape {typeof(a)} (size {total}) into shape {sizes}; "
                         "the sizes must have the same product; use -1 for one that follows.")
@@ -170,12 +179,16 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """
     a = array_args("squeeze", a)[0]
     if axis is None:
+        if not is_static(a.shape):
+            raise ValueError(f"squeeze: {typeof(a)} given; jnp.squeeze with axis=None is not "
+                             "supported with shape polymorphism; name the axes.")
         axes = tuple([i for i, n in enumerate(a.shape) if definitely_equal(n, 1)])
     else:
         axes = canonical_axes(axis, len(a.shape), "squeeze")
         if not all(definitely_equal(a.shape[i], 1) for i in axes):
             raise ValueError(f"squeeze: axes {axes} of {typeof(a)} given; cannot select an axis to "
-                             "squeeze out which has size not equal to one.")
+                             "squeeze out which has size not equal to one, got "
+                             f"shape={tuple(a.shape)} and dimensions={axes}.")
     return lax_shape.squeeze(a, axes) if axes else to_array(a)
 
 
@@ -277,6 +290,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     return to_array(a) if order == tuple(range(ndim)) else lax_shape.transpose(a, order)
 
 
+@named
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """The axes in another order: `transpose` under its name in the array API standard.
 
@@ -375,6 +389,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     return a if order == list(range(ndim)) else lax_shape.transpose(a, tuple(order))
 
 
+@named
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """An axis moved to lie before another; `moveaxis` says the same more plainly.
 
@@ -493,11 +508,14 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     a = array_args("resize", a)[0]
     new = canonical_shape(new_shape, "resize")
     size, total = prod(new), prod(a.shape)
-    if size >= 2**63:
+    if exceeds(size, 2**63 - 1):
         raise ValueError(f"resize: new_shape {new} given; fewer than 2**63 elements are required.")
     flat = lax_shape.reshape(a, (total,))
     if size and not total:
         return lax_shape.broadcast_in_dim(np.zeros((), a.dtype), new, ())
+    if not is_static((size, total)):
+        places = broadcasted_iota(dtypes.default_int(), (size,), 0)
+        return lax_shape.reshape(take(flat, places % total, mode="clip"), new)
     if size > total:
         flat = slicing.concatenate([flat] * -(-size // total), 0)
     return lax_shape.reshape(slicing.slice(flat, (0,), (size,)), new)
@@ -653,6 +671,8 @@ _roll_by = fused(_roll, static=("shift", "axis"))
 
 
 def _shifts(shift: Any) -> list[Any]:
+    if hasattr(shift, "__olympus_array__"):
+        shift = shift.__olympus_array__()
     several = isinstance(shift, (tuple, list))
     for s in shift if several else (shift,):
         aval = operand("roll", s, 1).aval
@@ -716,10 +736,15 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     """
     x = array_args("astype", x)[0]
     to = dtypes.default_float() if dtype is None else dtypes.requested_dtype("astype", dtype)
-    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(to):
+    if dtypes.is_complex(x.dtype) and dtypes.is_bool(to):
+        x = x != 0
+    elif dtypes.is_complex(x.dtype) and not dtypes.is_complex(to):
         promote.warn_complex("astype", typeof(x), to)
-        x = x != 0 if dtypes.is_bool(to) else x
-    out = to_array(promote.convert(x, to))
+    try:
+        out = to_array(promote.convert(x, to))
+    except FAILURES as error:
+        begin_with(astype, error)
+        raise
     if copy and out is x and type(x) is lib.ArrayImpl:
         out = lib.copied(x)
     return out if device is None else device_put(out, device)

@@ -111,8 +111,8 @@ def mask_arg(name: str, where: Any) -> Any:
         return None
     (mask,) = array_args(name, where)
     if mask.dtype != BOOL:
-        raise ValueError(f"{name}: where of dtype {mask.dtype} given; a boolean array is required; "
-                         "compare it with 0.")
+        raise ValueError(f"{name}: where must be None or a boolean array; dtype {mask.dtype} "
+                         "given; compare it with 0.")
     return mask
 
 

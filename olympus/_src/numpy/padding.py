@@ -10,10 +10,19 @@ import numpy as np
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import creation, slicing
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..types import dtypes
-from ..types.shape import canonical_axis, minimum, sequence, static_int
-from . import promote, reductions, statistics
+from ..types.shape import (
+    canonical_axis,
+    extent,
+    is_static,
+    known_less,
+    maximum,
+    minimum,
+    sequence,
+    static_int,
+)
+from . import promote, reductions, statistics, ufuncs
 from .elementary import floor
 from .elementary import round as _round
 from .indexing import take
@@ -32,6 +41,7 @@ _OPTIONS = {
 }
 
 
+@named
 def pad(array: ArrayLike, pad_width: int | Sequence[int] | Sequence[Sequence[int]],
         mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """The array with elements added before and after along each axis.
@@ -46,8 +56,7 @@ def pad(array: ArrayLike, pad_width: int | Sequence[int] | Sequence[Sequence[int
     Returns:
       An array of the dtype of `array`, larger by both widths along each axis.
 
-    Raises ValueError for negative widths, ValueError for another mode, TypeError for
-    options that do not belong to the mode.
+    Raises ValueError for negative widths, another mode, and options that do not belong to it.
 
     >>> import olympus.numpy as onp
     >>> print(onp.pad(onp.array([1, 2]), (1, 2), constant_values=9))
@@ -68,8 +77,8 @@ def _pad(array: Any, pad_width: Any, mode: Any, **kwargs: Any) -> Any:
         widths = pairs
     else:
         widths = _pairs("pad_width", pad_width, ndim)
-    widths = [tuple([static_int(n, "pad", "pad_width") for n in pair]) for pair in widths]
-    if any(a < 0 or b < 0 for a, b in widths):
+    widths = [tuple([extent(n, "pad", "pad_width") for n in pair]) for pair in widths]
+    if any(known_less(a, 0) or known_less(b, 0) for a, b in widths):
         raise ValueError(f"pad: pad_width {pad_width} given; index can't contain negative values.")
     if callable(mode):
         return _pad_by_function(array, widths, mode, kwargs)
@@ -125,29 +134,38 @@ def _pad_constant(array: Any, widths: list, constant_values: Any = 0) -> Any:
     values = _pairs("constant_values", constant_values, len(widths))
     first = values[0][0] if values else 0
     if all(v is first for pair in values for v in pair):
-        value = promote.convert(array_args("pad", first)[0], array.dtype)
+        value = promote.convert(array_args("pad", first)[0], array.dtype, array.weak_type)
         return slicing.pad(array, to_array(value), [(a, b, 0) for a, b in widths])
     for axis, (width, pair) in enumerate(zip(widths, values)):
-        blocks = [_block(array, axis, n, promote.convert(array_args("pad", v)[0], array.dtype))
+        blocks = [_block(array, axis, n, promote.convert(array_args("pad", v)[0], array.dtype,
+                                                         array.weak_type))
                   for n, v in zip(width, pair)]
         array = concatenate([blocks[0], array, blocks[1]], axis)
     return array
 
 
-def _pad_empty(array: Any, widths: list) -> Any:
-    return slicing.pad(array, creation.full((), 0, array.dtype), [(a, b, 0) for a, b in widths])
+def _places(mode: str, n: Any, width: tuple[Any, Any]) -> Any:
+    """Which element of an axis stands at each place of the padded one."""
+    if is_static((n, *width)):
+        return np.pad(np.arange(n, dtype=np.int32), width, mode)  # type: ignore[call-overload]
+    size = width[0] + n + width[1]
+    place = creation.broadcasted_iota(np.int32, (size,), 0) - width[0]
+    if mode == "edge":
+        return place.clip(0, n - 1)
+    if mode == "wrap":
+        return place % n
+    last = 2 * n - 1 if mode == "symmetric" else 2 * n - 2      # each period is there and back
+    place = place % maximum(last + (mode == "symmetric"), 1)
+    return ufuncs.minimum(place, last - place)
 
 
 def _pad_by_places(mode: str) -> Callable[..., Any]:
-    """Modes that copy elements: NumPy pads the places, a gather reads them."""
+    """Modes that copy elements: a gather reads them at their places."""
     def padder(array: Any, widths: list) -> Any:
         for axis, width in enumerate(widths):
             if any(width):
                 _not_empty(array, axis, mode)
-                n = static_int(array.shape[axis], f"pad: mode {mode!r}", f"axis {axis} of size")
-                places = np.pad(np.arange(n, dtype=np.int32), width,
-                                mode)  # type: ignore[call-overload]
-                array = take(array, places, axis, mode="clip")
+                array = take(array, _places(mode, array.shape[axis], width), axis, mode="clip")
         return array
     return padder
 
@@ -255,7 +273,7 @@ def _pad_by_function(array: Any, widths: list, fun: Callable[..., Any], kwargs: 
 
 
 _PADDERS: dict[str, Callable[..., Any]] = {
-    "constant": _pad_constant, "empty": _pad_empty, "linear_ramp": _pad_ramp,
+    "constant": _pad_constant, "empty": _pad_constant, "linear_ramp": _pad_ramp,
     "edge": _pad_by_places("edge"), "wrap": _pad_by_places("wrap"),
     "reflect": _pad_mirrored("reflect"), "symmetric": _pad_mirrored("symmetric"),
     "maximum": _pad_statistic("maximum", reductions.max, False),

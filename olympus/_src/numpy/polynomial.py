@@ -16,13 +16,17 @@ from ..lax.arithmetic import neg
 from ..lax.comparison import eq, ne
 from ..lax.creation import full, iota
 from ..lax.cumulative import cumsum
+from ..lax.reduce import reduce_prod
 from ..lax.transcendental import sqrt
 from ..loops.scan import scan
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
+    bound_or,
     broadcast_shapes,
     definitely_equal,
+    is_static,
+    known_less,
     less,
     maximum,
     minimum,
@@ -78,12 +82,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     start = full(shape, 0, p.dtype)
     value, _ = scan(lambda y, c: (add(multiply(y, x), c), None), start, p,
                     unroll=minimum(static_int(unroll, "polyval", "unroll"),
-                                   maximum(p.shape[0], 1)))
+                                   maximum(bound_or(p.shape[0], 1), 1)))
     return value
-
-
-def _count(name: str, p: Any) -> int:
-    return static_int(p.shape[0], name, "number of coefficients")
 
 
 # Sums and products -------------------------------------------------------------------------------
@@ -140,6 +140,7 @@ def _trimmed(name: str, p: Any, tolerance: float = 0.0) -> Any:
     return p[int(found[0]) if found.size else value.size - 1:] if value.size else p
 
 
+@named
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
@@ -162,6 +163,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return convolve(p, q)
 
 
+@named
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """The quotient and the remainder of two polynomials.
 
@@ -195,8 +197,9 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     if not n or not m:
         raise ValueError(f"polydiv: {u.aval} and {v.aval} given; at least one coefficient of each "
                          "is required.")
-    if less(n, m):
+    if known_less(n, m):
         return full((1,), 0, u.dtype), u
+    u = _lengthened(u, maximum(n, m))
 
     def step(window: Any, coming: Any) -> tuple[Any, Any]:
         factor = divide(slicing.index_in_dim(window, 0, keepdims=False),
@@ -208,7 +211,8 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     # The window is what the divisor's coefficients lie below; one number enters per step.
     entering = slicing.concatenate([u[m:], full((1,), 0, u.dtype)], 0)
     window, (quotient, left) = scan(step, u[:m], entering)
-    return quotient, slicing.concatenate([left, window[:m - 1]], 0)
+    rest = slicing.concatenate([left, window[:m - 1]], 0)
+    return quotient, rest[rest.shape[0] - n:]
 
 
 # Derivatives and integrals -----------------------------------------------------------------------
@@ -237,16 +241,24 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     """
     (p,) = _coefficients("polyder", p)
     m = _order("polyder", m)
-    n = _count("polyder", p)
+    n = p.shape[0]
     if not m:
         return p
     if not dtypes.is_inexact(p.dtype):     # as NumPy, whose factors are default integers
         p = convert(p, dtypes.promote_types(p.dtype, dtypes.default_int())[0])
-    if m >= n:
+    if known_less(n, m + 1):
         return p[:0]
     # x**k becomes k (k-1) … (k-m+1) x**(k-m); integers wrap as they would step by step.
-    factors = [math.perm(k, m) for k in range(n - 1, m - 1, -1)]
-    return multiply(p[:n - m], asarray(_at_dtype(factors, p.dtype)))
+    size = maximum(n - m, 0)
+    return multiply(p[:size], _falling(n - 1, size, m, p.dtype))
+
+
+def _falling(first: Any, size: Any, m: int, dtype: Any) -> Any:
+    """k (k-1) … (k-m+1) for so many k from `first` down."""
+    if is_static((first, size)):
+        return asarray(_at_dtype([math.perm(first - i, m) for i in range(size)], dtype))
+    places = add(lax_shape.expand_dims(iota(np.int32, size), (1,)), iota(np.int32, m))
+    return reduce_prod(convert(subtract(first, places), dtype), (1,))
 
 
 def _at_dtype(values: Sequence[int], dtype: Any) -> np.ndarray:
@@ -254,7 +266,7 @@ def _at_dtype(values: Sequence[int], dtype: Any) -> np.ndarray:
     if dtypes.is_integer(dtype):
         bits = dtypes.itemsize_bits(dtype)
         return np.array([v % 2**bits for v in values], np.uint64).astype(dtype)
-    return np.array([float(v) for v in values]).astype(dtype)
+    return dtypes.converted(np.array([float(v) for v in values]), dtype)
 
 
 @fused(static=("m",))
@@ -277,18 +289,18 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
     m = _order("polyint", m)
     given = [p] if k is None else [p, k]
     p, *rest = _coefficients("polyint", *given, to_inexact=m > 0)
-    given_constants = _count("polyint", rest[0]) if rest else 1
-    if given_constants != 1 and given_constants < m:
+    given_constants = rest[0].shape[0] if rest else 1
+    several = not definitely_equal(given_constants, 1)
+    if several and less(given_constants, m):
         raise ValueError(f"polyint: k {rest[0].aval} given for {m} integrals; one constant, or one "
                          "for each, is required.")
     if not m:
         return p
-    n = _count("polyint", p)
-    divisors = [math.perm(j + m, m) for j in range(n - 1, -1, -1)]
-    constants = (full((m,), 0, p.dtype) if not rest else rest[0][:m] if given_constants > 1
+    n = p.shape[0]
+    constants = (full((m,), 0, p.dtype) if not rest else rest[0][:m] if several
                  else broadcast_to(rest[0], (m,)))
     later = [math.factorial(m - 1 - i) for i in range(m)]
-    return slicing.concatenate([divide(p, asarray(_at_dtype(divisors, p.dtype))),
+    return slicing.concatenate([divide(p, _falling(n - 1 + m, n, m, p.dtype)),
                                 divide(constants, asarray(_at_dtype(later, p.dtype)))], 0)
 
 
@@ -331,6 +343,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     return arithmetic.real(found) if real and dtypes.is_complex(found.dtype) else found
 
 
+@named
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial, as eigenvalues of its companion matrix.
 
@@ -364,8 +377,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 @fused
 def _companion_roots(p: Any) -> Any:
     """The eigenvalues of the matrix whose characteristic polynomial is p / p[0]."""
-    n = _count("roots", p)
-    if n < 2:
+    n = p.shape[0]
+    if less(n, 2):
         return full((0,), 0, dtypes.to_complex_dtype(p.dtype))
     first = divide(neg(p[1:]), p[0])
     return eigvals(slicing.concatenate([first[None], eye(n - 2, n - 1, dtype=p.dtype)], 0))
@@ -377,15 +390,16 @@ def _all_roots(p: Any) -> Any:
 
     Those coefficients are moved behind the others, which makes as many zeros at 0 more.
     """
-    n, dtype = _count("roots", p), dtypes.default_int()
-    if n < 2:
+    n, dtype = p.shape[0], dtypes.default_int()
+    if less(n, 2):
         return _companion_roots(p)
     leading = reduce_sum(convert(eq(_seen(p), full((n,), 0, dtype)), dtype), (0,))
     places = iota(dtype, n)
     moved = take(p, places + leading, mode="wrap")
-    values = _companion_roots(where(leading == n, full((n,), 1, p.dtype), moved))
+    others = subtract(n, leading)
+    values = _companion_roots(where(others == 0, full((n,), 1, p.dtype), moved))
     by_size = argsort(arithmetic.abs(values), descending=True)
-    return where(places[:-1] < n - 1 - leading, take(values, by_size, mode="clip"), np.nan)
+    return where(places[:-1] < others - 1, take(values, by_size, mode="clip"), np.nan)
 
 
 def _seen(p: Any) -> Any:
@@ -395,6 +409,7 @@ def _seen(p: Any) -> Any:
 
 # Fits --------------------------------------------------------------------------------------------
 
+@named
 def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
             w: ArrayLike | None = None, cov: bool | str = False) -> Any:
     """The polynomial of a degree whose squared distances from points are least in sum.
@@ -447,14 +462,16 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
     if dtypes.is_complex(y.dtype):
         x, *rest = [v if dtypes.is_complex(g.dtype) else arithmetic.real(v)
                     for v, g in zip([x, *rest], own)]
-    if rcond is None:
-        rcond = x.shape[0] * float(dtypes.finfo(x.dtype).eps)
-    else:
+    if rcond is not None:
         rcond = real_number(rcond, "polyfit: rcond")
+    elif is_static(x.shape):    # of a symbolic size lstsq computes it
+        rcond = x.shape[0] * float(dtypes.finfo(x.dtype).eps)
     found, residuals, rank, s, spread = _polyfit(x, y, *rest, order=order, rcond=rcond,
                                                  spread=bool(cov) and not full)
     if full:
-        return found, residuals, rank, s, asarray(rcond, s.dtype)
+        eps = float(dtypes.finfo(x.dtype).eps)
+        return found, residuals, rank, s, asarray(
+            x.shape[0] * eps if rcond is None else rcond, s.dtype)
     if not cov:
         return found
     if y.ndim == 2:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
-from ..core.trace import SCALAR_TYPES, literal
+from ..core.trace import literal
 from ..lax import arithmetic
 from ..lax.arithmetic import imag, mul, sub
 from ..lax.bits import bitwise_and, bitwise_or
@@ -15,20 +15,12 @@ from ..lax.comparison import eq, le, ne
 from ..lax.convert import convert_element_type
 from ..lax.families import add
 from ..lax.reduce import reduce_and
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
 from .creation import asarray
 from .elementary import any_part, isfinite, isnan, scalar
-from .promote import (
-    BOOL,
-    array_args,
-    broadcast_to,
-    inexact,
-    promote,
-    refuse_option,
-    to_array,
-)
+from .promote import BOOL, array_args, broadcast_to, inexact, promote, refuse_option, to_array
 
 __all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "iscomplexobj",
            "isneginf", "isposinf", "isreal", "isrealobj", "isscalar"]
@@ -47,13 +39,16 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
       equal_nan: whether NaN is close to NaN; a bool, known when tracing.
 
     Returns:
-      bool of the broadcast shape; infinities are close to themselves only.
+      bool of the broadcast shape; infinities are close to themselves only, unless the tolerance is
+      infinite too. Keys are close if they are equal.
 
     >>> import olympus.numpy as onp
     >>> onp.isclose(onp.array([1., 2.]), onp.array([1.000001, 2.1]))
     Array([ True, False], dtype=bool)
     """
     a, b = promote("isclose", a, b)
+    if dtypes.is_extended(a.dtype):
+        return eq(a, b)
     if not dtypes.is_inexact(a.dtype):
         a, b = inexact(a), inexact(b)
     return _isclose(a, b, rtol, atol, equal_nan=bool(equal_nan))
@@ -67,8 +62,7 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, *, equal_nan: bool) -> Any:
     _, rtol, atol = promote("isclose", literal(0, size.dtype), rtol, atol)
     within = le(arithmetic.abs(sub(a, b)), add(mul(size, _like(rtol, size)),
                                                _like(atol, size)))
-    finite = bitwise_and(isfinite(a), isfinite(b))
-    found = bitwise_or(bitwise_and(finite, within), eq(a, b))
+    found = bitwise_or(bitwise_and(isfinite(b), within), eq(a, b))
     if equal_nan:
         found = bitwise_or(found, bitwise_and(isnan(a), isnan(b)))
     return found
@@ -111,6 +105,7 @@ def _equal(a: Any, b: Any, equal_nan: bool) -> Any:
     return to_array(_all(broadcast_to(same, broadcast_shapes(a.shape, b.shape))))
 
 
+@named
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements.
 
@@ -131,6 +126,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     return _equal(a, b, equal_nan)
 
 
+@named
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays have equal elements once they are broadcast.
 
@@ -279,13 +275,14 @@ def isscalar(element: object) -> bool:
       element: any object.
 
     Returns:
-      A Python bool: True of Python's and NumPy's numbers and, unlike in NumPy, of arrays of rank 0,
-      as what NumPy returns as a number is such an array here. Text is none.
+      A Python bool: True of Python's and NumPy's numbers, of text and, unlike in NumPy, of arrays
+      of rank 0, as what NumPy returns as a number is such an array here.
 
     >>> import olympus.numpy as onp
     >>> onp.isscalar(3.), onp.isscalar(onp.sum(onp.ones(2))), onp.isscalar([3.])
     (True, True, False)
     """
-    if type(element) in SCALAR_TYPES or isinstance(element, np.generic):
+    if np.isscalar(element):
         return True
-    return hasattr(element, "aval") and getattr(element.aval, "shape", None) == ()
+    is_any_array = isinstance(element, np.ndarray) or hasattr(element, "aval")
+    return is_any_array and getattr(element, "ndim", None) == 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike
 from ..base.util import by_numpy
+from ..transforms.fused import named
 from .creation import asarray
 
 __all__ = ["array2string", "array_repr", "array_str", "format_float_positional",
@@ -38,6 +39,7 @@ def _text(write: Callable[[Any], str], x: Any, max_line_width: int | None, preci
         return write(x)
 
 
+@named
 def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
                suppress_small: bool | None = None) -> str:
     """What `repr` gives for an array: its values, dtype and weak type.
@@ -61,6 +63,7 @@ def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int
                     suppress_small)
 
 
+@named
 def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
               suppress_small: bool | None = None) -> str:
     """What `str` gives for an array: its values alone.
@@ -79,6 +82,7 @@ def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | 
     return by_numpy("array_str", _text, str, asarray(a), max_line_width, precision, suppress_small)
 
 
+@named
 def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
                  suppress_small: bool | None = None, separator: str = " ", prefix: str = "",
                  **options: Any) -> str:
@@ -108,6 +112,7 @@ def _number(x: Any) -> Any:
     return np.asarray(x)[()] if isinstance(x, Array) else x
 
 
+@named
 def format_float_positional(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
     """A real number in decimal digits, without an exponent.
 
@@ -126,6 +131,7 @@ def format_float_positional(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
                     **kwargs)
 
 
+@named
 def format_float_scientific(x: ArrayLike, *args: Any, **kwargs: Any) -> str:
     """A real number in decimal digits with an exponent.
 

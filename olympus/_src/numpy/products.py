@@ -103,9 +103,10 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
 
 def _check_contracted(name: str, x: Any, y: Any, i: int, j: int) -> None:
     if not definitely_equal(x.shape[i], y.shape[j]):
-        raise TypeError(f"{name}: operands {x.aval} and {y.aval} given; incompatible shapes: axis "
-                        f"{i} of the first and axis {j} of the second are summed over, so their "
-                        "sizes must be equal; transpose or reshape one.")
+        raise TypeError(f"{name}: operands {x.aval} and {y.aval} given; incompatible shapes: "
+                        f"dot_general requires contracting dimensions to have the same shape, got "
+                        f"({x.shape[i]},) and ({y.shape[j]},): axis {i} of the first and axis {j} "
+                        "of the second are summed over; transpose or reshape one.")
 
 
 @as_ufunc
@@ -209,6 +210,9 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     """
     x, y = _operands("vdot", conjugate(a), b)
     x, y = (lax_shape.reshape(z, (size_of(z.shape),)) for z in (x, y))
+    if not definitely_equal(x.shape[0], y.shape[0]):
+        raise TypeError(f"vdot: operands of {x.size} and {y.size} elements given; incompatible "
+                        "shapes: arrays of as many elements are required.")
     return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -529,5 +533,8 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     Array(5, dtype=int32)
     """
     refuse_option("trace", out=out)
+    a, = array_args("trace", a)
+    if a.ndim < 2:
+        raise ValueError(f"trace: {a.aval} given; at least two axes are required.")
     found = diagonal(a, offset, axis1, axis2)
     return reductions.sum(found, -1, dtype)

@@ -23,15 +23,16 @@ from ..core.trace import SCALAR_TYPES, Tracer, describe, typeof
 from ..lax import comparison
 from ..lax.comparison import select_n_p
 from ..lax.convert import convert_element_type_p
-from ..lax.shape import broadcast_in_dim_p
+from ..lax.shape import broadcast_in_dim_p, broadcast_scalar
 from ..types import dtypes
 from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
+from ..types.memory import Space
 from ..types.shape import SymbolicDim, broadcast_shapes
 
 __all__ = ["BOOL", "array_args", "binary", "binary_inexact", "broadcast_to", "choose",
-           "convert", "flag", "inexact", "literal_for", "operand", "promote", "promote_dtypes",
-           "promote_inexact", "refuse_inplace", "refuse_option", "scalar_plan", "to_array",
-           "unary", "unary_inexact"]
+           "convert", "flag", "inexact", "inexact_dtypes", "literal_for", "operand", "promote",
+           "promote_dtypes", "promote_inexact", "refuse_inplace", "refuse_option", "result_type",
+           "scalar_plan", "to_array", "unary", "unary_inexact"]
 
 BOOL = dtypes.as_dtype(bool)
 _WIDE = make_aval((), dtypes.as_dtype("int64"), True)   # of Python ints, where int64 is no dtype
@@ -203,6 +204,9 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
 
 def _python_literal(name: str, x: Any, aval: ShapedArray) -> Literal:
     kind = dtypes.scalar_kind(aval.dtype)
+    if dtypes.is_extended(aval.dtype):
+        raise TypeError(f"{name}: the number {x} given for {aval.dtype}; operands of that dtype "
+                        "are required.")
     value = _PYTHON_CAST[kind](x)
     if kind in "iu" and not dtypes.fits(value, aval.dtype):
         value = _wrapped(name, value, aval)
@@ -276,13 +280,22 @@ def warn_complex(name: str, aval: Any, dtype: Any) -> None:
 
 # Several operands --------------------------------------------------------------------------------
 
-def _plan(name: str, avals: tuple, inexact: bool) -> tuple[Any, bool, tuple[int, ...]]:
-    """(dtype, weak type, shape) of the result; errors name the operation."""
-    return *_result_type(avals, inexact), result_shape(name, avals)
+def _plan(name: str, avals: tuple, inexact: bool) -> tuple[Any, bool, tuple[int, ...], Any]:
+    """(dtype, weak type, shape, memory space) of the result; errors name the operation."""
+    space = next((a.memory_space for a in avals if a.tagged and a.shape), Space.Device)
+    return *result_type(name, avals, inexact), result_shape(name, avals), space
 
 
-def _result_type(avals: Sequence[Any], inexact: bool) -> tuple[Any, bool]:
-    dtype, weak = dtypes.promote_many(tuple([(a.dtype, a.weak_type) for a in avals]))
+def result_type(name: str, avals: Sequence[Any], inexact: bool = False) -> tuple[Any, bool]:
+    """(dtype, weak type) of the promotion of types; errors name the operation."""
+    try:
+        dtype, weak = dtypes.promote_many(tuple([(a.dtype, a.weak_type) for a in avals]))
+    except dtypes.TypePromotionError as error:
+        if not any(dtypes.is_extended(a.dtype) for a in avals):
+            raise dtypes.TypePromotionError(f"{name}: {error}") from None
+        given = ", ".join(dtypes.long_name(a.dtype) for a in avals)
+        raise TypeError(f"{name}: {name} does not accept dtypes {given}; keys never mix with "
+                        "another dtype.") from None
     if inexact and not dtypes.is_extended(dtype):
         dtype = dtypes.to_inexact_dtype(dtype)
     return (dtypes.canonical_dtype(dtype) if any(a is _WIDE for a in avals) else dtype), weak
@@ -300,10 +313,11 @@ def result_shape(name: str, avals: Sequence[Any]) -> tuple[int, ...]:
     try:
         return broadcast_shapes(*[a.shape for a in avals])
     except ValueError:
-        given = " and ".join(map(str, avals))
-        raise TypeError(f"{name}: operands {given} given; incompatible shapes for broadcasting; "
-                        "aligned at the right, the sizes of each axis must be equal or 1; reshape "
-                        "an operand, or insert an axis with x[..., None].") from None
+        given, shapes = " and ".join(map(str, avals)), ", ".join(str(a.shape) for a in avals)
+        raise TypeError(f"{name}: operands {given} given: {name} got incompatible shapes for "
+                        f"broadcasting: {shapes}. Aligned at the right, the sizes of each axis "
+                        "must be equal or 1; reshape an operand, or insert an axis with "
+                        "x[..., None].") from None
 
 
 def check_ranks(name: str, avals: Sequence[Any], core: Sequence[int] = ()) -> None:
@@ -340,11 +354,13 @@ def promote(name: str, *xs: Any, inexact: bool = False, scalars: bool = False) -
         plan = _plans[key] = _plan(name, avals, inexact)
     if _rank_mode.value != "allow":
         check_ranks(name, avals)
-    dtype, weak, shape = plan
-    return [_fit(x, dtype, weak, None if scalars and not x.aval.shape else shape) for x in xs]
+    dtype, weak, shape, space = plan
+    return [_fit(x, dtype, weak, None if scalars and not x.aval.shape else shape, space)
+            for x in xs]
 
 
-def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None) -> Any:
+def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None,
+         space: Space = Space.Device) -> Any:
     """One operand with the dtype and shape of a plan."""
     if type(x) is NumpyOperand:
         x = array_from_numpy(x.value.astype(dtype, copy=False), weak)
@@ -353,9 +369,7 @@ def _fit(x: Any, dtype: Any, weak: bool, shape: tuple[int, ...] | None) -> Any:
         x = convert(x, dtype, weak)
     if shape is None or type(x) is Literal or x.shape == shape:
         return x
-    offset = len(shape) - len(x.shape)
-    return broadcast_in_dim_p.bind(x, shape=shape, sharding=None,
-                                   broadcast_dimensions=tuple(range(offset, len(shape))))
+    return broadcast_to(x, shape) if x.shape else broadcast_scalar(x, shape, space)
 
 
 def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
@@ -366,9 +380,19 @@ def promote_dtypes(name: str, *xs: Any, inexact: bool = False) -> list[Any]:
     key = ("dtypes", avals, inexact, _x64.value, _mode.value)
     plan = _plans.get(key)
     if plan is None:
-        plan = _plans[key] = _result_type(avals, inexact)
+        plan = _plans[key] = result_type(name, avals, inexact)
     dtype, weak = plan
     return [_fit(x, dtype, weak, None) for x in xs]
+
+
+def inexact_dtypes(name: str, *xs: Any) -> list[Any]:
+    """Arrays and literals at one floating or complex dtype, each with its own shape.
+
+    That of bfloat16 beside integers is bfloat16; strict promotion takes integers as floats, too.
+    """
+    if _mode.value == "strict":
+        xs = tuple(map(inexact, xs))
+    return promote_dtypes(name, *xs, inexact=True)
 
 
 def promote_inexact(name: str, *xs: Any) -> list[Any]:
@@ -400,8 +424,10 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 def choose(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, else `y`: arrays of its shape, or literals, of one dtype."""
-    shape = next((z.shape for z in (x, y, condition) if type(z) is not Literal and z.shape), ())
-    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    like = next((z.aval for z in (x, y, condition) if type(z) is not Literal and z.shape),
+                x.aval)
+    x, y = [broadcast_to(z, like.shape) if z.shape or not like.shape else
+            broadcast_scalar(z, like.shape, like.memory_space) for z in (x, y)]
     return select_n_p.bind(condition, y, x)
 
 

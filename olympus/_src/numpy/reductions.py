@@ -26,7 +26,16 @@ from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, defi
 from ..types.shape import prod as size_of
 from .logic import as_bool
 from .options import mask_arg
-from .promote import BOOL, array_args, broadcast_to, choose, convert, flag, refuse_option
+from .promote import (
+    BOOL,
+    array_args,
+    broadcast_to,
+    choose,
+    convert,
+    flag,
+    refuse_option,
+    warn_complex,
+)
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
@@ -60,6 +69,14 @@ def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
     return dtype
 
 
+def dtype_for(name: str, x: Any, dtype: Any) -> Any:
+    """The dtype that was asked for; warns where it has no imaginary part and `x` has one."""
+    found = dtypes.requested_dtype(name, dtype)
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(found) and found != BOOL:
+        warn_complex(name, x.aval, found)
+    return found
+
+
 def max_dtype(a: Any, b: Any) -> Any:
     """The wider of two dtypes."""
     return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
@@ -90,7 +107,8 @@ def _scalar_initial(name: str, initial: Any) -> Any:
         return None
     (value,) = array_args(name, initial)
     if value.shape:
-        raise ValueError(f"{name}: initial {value.aval} given; a scalar is required.")
+        raise ValueError(f"{name}: initial value must be a scalar. Got array of shape "
+                         f"{value.shape}; reduce it first.")
     return value
 
 
@@ -157,7 +175,7 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     """
     x, axes, keepdims = reduction_args("sum", a, axis, keepdims, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
-             else dtypes.requested_dtype("sum", dtype))
+             else dtype_for("sum", x, dtype))
     return _sum(x, _scalar_initial("sum", initial), mask_arg("sum", where), axes=axes,
                 keepdims=keepdims, dtype=dtype)
 
@@ -190,7 +208,7 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     """
     x, axes, keepdims = reduction_args("prod", a, axis, keepdims, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
-             else dtypes.requested_dtype("prod", dtype))
+             else dtype_for("prod", x, dtype))
     return _prod(x, _scalar_initial("prod", initial), mask_arg("prod", where), axes=axes,
                  keepdims=keepdims, dtype=dtype)
 
@@ -286,7 +304,7 @@ def _extremum(x: Any, initial: Any, where: Any, *, axes: Axes, keepdims: bool, l
               ) -> Any:
     from_reduce = reduce.reduce_max if largest else reduce.reduce_min
     combine = arithmetic.max if largest else arithmetic.min
-    x = masked(x, where, initial)
+    x = masked(convert(x, x.dtype) if x.aval.weak_type else x, where, initial)
     found = from_reduce(x, axes) if axes else x
     if initial is not None:
         found = combine(found, broadcast_to(convert(initial, x.dtype), found.shape))
@@ -700,7 +718,7 @@ def _cumulative(name: str, product: bool, a: Any, axis: Any, dtype: Any, out: No
     axis = None if axis is None else canonical_axis(axis, len(x.shape), name)
     if dtype is None:
         dtype = dtypes.default_int() if x.dtype == BOOL else x.dtype
-    return _cumulate(x, axis=axis, dtype=dtypes.requested_dtype(name, dtype), product=product)
+    return _cumulate(x, axis=axis, dtype=dtype_for(name, x, dtype), product=product)
 
 
 @fused(static=("axis", "dtype", "out"))

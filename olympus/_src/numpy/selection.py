@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.eager import BASE, FAILURES, number_array
+from ..base import lib
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.bodies import check_callable
-from ..core.trace import typeof
+from ..core.trace import ctx, typeof
 from ..lax import creation, cumulative
-from ..transforms.fused import fused
+from ..transforms.fused import begin_with, fused, named
 from ..types import dtypes
 from ..types.shape import (
     canonical_axes,
@@ -25,11 +27,12 @@ from ..types.shape import (
     definitely_equal,
     exceeds,
     less,
+    maximum,
     minimum,
     mod,
     prod,
     sequence,
-    strided_size,
+    slice_of,
 )
 from . import promote
 from .conditions import where as choose_elements
@@ -44,6 +47,7 @@ __all__ = ["argwhere", "choose", "compress", "copyto", "extract", "fill_diagonal
            "mask_indices", "place", "put", "putmask", "ravel_multi_index", "trim_zeros",
            "unravel_index", "where"]
 
+ArrayImpl = lib.ArrayImpl
 _INT32 = dtypes.as_dtype("int32")
 
 
@@ -69,9 +73,24 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     >>> print(onp.where(onp.arange(4) < 2, 1.0, 0.0))
     [1. 1. 0. 0.]
     """
+    if ctx.trace is BASE and type(condition) is ArrayImpl and size is None and fill_value is None:
+        kind, other = type(x), type(y)
+        if kind is float or kind is int:
+            x, kind = number_array(x), ArrayImpl
+        if other is float or other is int:
+            y, other = number_array(y), ArrayImpl
+        if kind is ArrayImpl and other is ArrayImpl:
+            try:
+                return choose_elements.compiled(condition, x, y)
+            except FAILURES:    # which the call below makes plain
+                pass
     if x is None and y is None:
         need_size("where", size, condition=condition)
-        return nonzero(condition, size=size, fill_value=fill_value)
+        try:
+            return nonzero(condition, size=size, fill_value=fill_value)
+        except FAILURES as error:
+            begin_with(where, error)
+            raise
     if x is None or y is None:
         raise ValueError("where: one of x and y given; either both or neither of the x and y "
                          "arguments should be provided.")
@@ -127,6 +146,7 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
 
 # Conditions --------------------------------------------------------------------------------------
 
+@named
 def flatnonzero(a: ArrayLike, *, size: int | None = None,
                 fill_value: None | ArrayLike | tuple[ArrayLike, ...] = None) -> Array:
     """The places of the elements that are not zero in the flattened array.
@@ -149,6 +169,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None,
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
+@named
 def argwhere(a: ArrayLike, *, size: int | None = None,
              fill_value: ArrayLike | None = None) -> Array:
     """The places of the elements that are not zero, one row for each.
@@ -225,6 +246,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
     return take(a, places, axis, mode="fill", fill_value=fill_value)
 
 
+@named
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
             fill_value: ArrayLike = 0) -> Array:
     """The elements where the condition holds, as a vector.
@@ -249,6 +271,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
+@named
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of `arr` whose k-th element under the mask is `vals[k % len(vals)]`.
 
@@ -284,6 +307,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     return reshape(out, arr.shape)
 
 
+@named
 def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
         inplace: bool = True) -> Array:
     """A copy of `a` with values at places of the flattened array.
@@ -320,6 +344,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *,
     return reshape(write("set", ravel(a), ind, v), a.shape)
 
 
+@named
 def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: ArrayLike = True, *,
            inplace: bool = True) -> Array:
     """A copy of `dst` with `src` where the condition holds.
@@ -385,11 +410,12 @@ def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool =
     values = ravel(values)
     if not values.shape[0]:
         return to_array(a)
-    chosen = take(values, mod(np.arange(prod(a.shape)), values.shape[0]), 0, mode="clip")
+    chosen = take(values, mod(_places(prod(a.shape)), values.shape[0]), 0, mode="clip")
     chosen = reshape(promote.convert(chosen, a.dtype), a.shape)
     return choose_elements(as_bool(mask), chosen, a)
 
 
+@named
 def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
                   inplace: bool = True) -> Array:
     """A copy of `a` with values on its main diagonal, where all indices are equal.
@@ -415,6 +441,11 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
     return _fill_diagonal(a, val, wrap=bool(wrap))
 
 
+def _places(count: Any) -> Any:
+    """0, 1 … count-1: constants where the number is known."""
+    return np.arange(count) if type(count) is int else creation.iota(_INT32, count)
+
+
 @fused(static=("wrap",))
 def _fill_diagonal(a: Any, val: Any, *, wrap: bool) -> Any:
     a, val = [to_array(x) for x in array_args("fill_diagonal", a, val)]
@@ -426,14 +457,15 @@ def _fill_diagonal(a: Any, val: Any, *, wrap: bool) -> Any:
     total = prod(a.shape)
     step = sum(prod(a.shape[i:]) for i in range(1, ndim)) + 1
     end = total if wrap or ndim > 2 else minimum(total, prod((a.shape[1], a.shape[1])))
-    count = strided_size(0, end, step)
+    count = slice_of(slice(0, end, step), total)[2]
     if definitely_equal(count, 0) or not val.shape[0]:
         return a
     values = val if definitely_equal(val.shape[0], 1) else take(
-        val, mod(np.arange(count), val.shape[0]), 0, mode="clip")
+        val, mod(_places(count), val.shape[0]), 0, mode="clip")
     return reshape(write("set", ravel(a), slice(0, end, step), values), a.shape)
 
 
+@named
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None
                ) -> Array:
     """The array without the outer parts that hold zeros only.
@@ -476,6 +508,7 @@ def _wide(places: Any) -> Any:
     return to_array(promote.convert(places, dtype) if narrow else places)
 
 
+@named
 def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Array, ...]:
     """Places in the flattened array as places per axis.
 
@@ -503,12 +536,14 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     if order not in ("C", "F"):
         raise ValueError(f"unravel_index: order {order!r} given; 'C' or 'F' is required.")
     total = prod(sizes)
-    indices = where(indices < 0, indices + total, indices).clip(0, max(0, total - 1))
+    indices = where(indices < 0, indices + total, indices).clip(0, maximum(0, total - 1))
     return tuple([
-        indices // max(1, prod(sizes[axis + 1:] if order == "C" else sizes[:axis])) % max(1, n)
+        indices // maximum(1, prod(sizes[axis + 1:] if order == "C" else sizes[:axis]))
+        % maximum(1, n)
         for axis, n in enumerate(sizes)])
 
 
+@named
 def mask_indices(n: int, mask_func: Callable[[Any, int], Any], k: int = 0, *,
                  size: int | None = None) -> tuple[Array, Array]:
     """The places that a function such as `triu` leaves in an n by n matrix of ones.

@@ -15,9 +15,19 @@ from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..lax import creation, cumulative
 from ..lax import shape as lax_shape
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..types import dtypes
-from ..types.shape import canonical_axis, canonical_dim, exceeds, less, minimum, prod, static_int
+from ..types.shape import (
+    bound_or,
+    canonical_axis,
+    canonical_dim,
+    definitely_equal,
+    known_less,
+    less,
+    minimum,
+    prod,
+    static_int,
+)
 from . import promote
 from .indexing import concrete, need_size, take, write
 from .joining import concatenate
@@ -57,6 +67,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
+@named
 def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
            return_counts: bool = False, axis: int | None = None, *, equal_nan: bool = True,
            size: int | None = None, fill_value: ArrayLike | None = None,
@@ -156,6 +167,7 @@ def _members(rows: Any, order: Any, group: Any, *fill: Any, size: int) -> tuple[
     return first, inverse, counts, values
 
 
+@named
 def unique_all(x: ArrayLike, /, *, size: int | None = None,
                fill_value: ArrayLike | None = None) -> UniqueAll:
     """The different elements, where each is first, where each element's value is, and their counts.
@@ -181,6 +193,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None,
                              fill_value=fill_value))
 
 
+@named
 def unique_counts(x: ArrayLike, /, *, size: int | None = None,
                   fill_value: ArrayLike | None = None) -> UniqueCounts:
     """The different elements, and how often each occurs; NaNs are all different.
@@ -203,6 +216,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
                                 fill_value=fill_value))
 
 
+@named
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
                    fill_value: ArrayLike | None = None) -> UniqueInverse:
     """The different elements, and where each element of `x` is among them; NaNs are all different.
@@ -226,6 +240,7 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
                                  fill_value=fill_value))
 
 
+@named
 def unique_values(x: ArrayLike, /, *, size: int | None = None,
                   fill_value: ArrayLike | None = None) -> Array:
     """The different elements, sorted; NaNs are all different.
@@ -252,6 +267,7 @@ def _vectors(name: str, *arrays: Any) -> list[Any]:
     return [ravel(to_array(x)) for x in promote.promote_dtypes(name, *arrays)]
 
 
+@named
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
             fill_value: ArrayLike | None = None) -> Array:
     """The different elements that are in either array, sorted.
@@ -272,6 +288,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
     return unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
+@named
 def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False,
          invert: bool = False, *, method: str = "auto", kind: str | None = None) -> Array:
     """Whether each element is among the test elements. NaN is among none.
@@ -302,7 +319,7 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
                          "or 'sort' is required.")
     element, tests = [to_array(x) for x in promote.promote_dtypes("isin", element, test_elements)]
     tests = ravel(tests)
-    few = not exceeds(tests.shape[0], 32) or dtypes.is_complex(tests.dtype)
+    few = dtypes.is_complex(tests.dtype) or known_less(tests.shape[0], 33)
     by_pairs = method == "compare_all" or (method == "auto" and few)
     return _isin(element, tests, invert=bool(invert), by_pairs=by_pairs)
 
@@ -313,14 +330,14 @@ def _isin(element: Any, tests: Any, *, invert: bool, by_pairs: bool) -> Any:
     if not n:
         return creation.full(element.shape, invert, np.bool_)
     if by_pairs:
-        found: Any = element == tests[0]
-        for k in range(1, static_int(minimum(n, 8), "isin", "size")):
-            found = found | (element == tests[k])
-        if less(8, n):
-            shape = (*element.shape, n - 8)
+        found, first = False, min(bound_or(n, 0), 8)
+        for k in range(first):
+            found = (element == tests[k]) | found
+        if not definitely_equal(first, n):
+            shape = (*element.shape, n - first)
             pairs = (lax_shape.broadcast_in_dim(element, shape, tuple(range(element.ndim)))
-                     == promote.broadcast_to(tests[8:], shape))
-            found = found | pairs.any(-1)
+                     == promote.broadcast_to(tests[first:], shape))
+            found = pairs.any(-1) | found
     else:
         tests = sort(tests)
         found = take(tests, searchsorted(tests, element), 0, mode="clip") == element
@@ -351,6 +368,7 @@ def _selected(name: str, keep: Any, values: Any, size: int | None, fill_value: A
     return where(less(places, n), found, found[0] if fill_value is None else fill), places
 
 
+@named
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
               size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The different elements of the first array that are not in the second, sorted.
@@ -377,6 +395,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     return _selected("setdiff1d", keep, values, size, 0 if fill_value is None else fill_value)[0]
 
 
+@named
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
                 return_indices: bool = False, *, size: int | None = None,
                 fill_value: ArrayLike | None = None) -> Array | tuple[Array, Array, Array]:
@@ -415,6 +434,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
             where(here, take(order, spots, 0, mode="clip"), n2))
 
 
+@named
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
              size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The elements that are in exactly one of the arrays, sorted; each array's NaN is such a one.

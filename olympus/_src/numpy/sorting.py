@@ -15,7 +15,8 @@ from ..lax import sort as lax_sort
 from ..lax.arithmetic import imag, real
 from ..lax.comparison import ne
 from ..lax.sharding import constrain
-from ..transforms.fused import fused
+from ..loops.while_loop import fori_loop
+from ..transforms.fused import fused, named
 from ..types import dtypes
 from ..types.shape import (
     bit_length,
@@ -23,6 +24,8 @@ from ..types.shape import (
     canonical_dim,
     definitely_equal,
     entries,
+    is_static,
+    known_less,
     static_int,
 )
 from ..types.sharding import ShardingLike
@@ -179,6 +182,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
     return places
 
 
+@named
 def sort_complex(a: ArrayLike) -> Array:
     """The elements sorted along the last axis by real, then imaginary part, as complex numbers.
 
@@ -252,7 +256,8 @@ def _parted(name: str, a: Any, kth: int | Sequence[int], axis: int | None, kind:
     a, axis, _ = _sortable(name, a, axis, None, None, True)
     if not definitely_equal(a.shape[axis], 0):
         for k in kth if isinstance(kth, Sequence) else (kth,):
-            canonical_axis(k, a.shape[axis], f"{name}: kth")
+            if is_static((a.shape[axis],)):
+                canonical_axis(k, a.shape[axis], f"{name}: kth")
     return a, axis
 
 
@@ -270,7 +275,7 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
       sorted: accepted; the result is always sorted, the most extreme first.
 
     Returns:
-      (values [..., k] of the dtype of `a`, places int32[..., k]).
+      (values [..., k] of the dtype of `a`, places int32[..., k], int64 with x64).
 
     Raises ValueError for another mode and for k above n.
 
@@ -284,11 +289,16 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
     a = to_array(array_args("top_k", a)[0])
     axis = canonical_axis(axis, len(a.shape), "top_k")
     k = canonical_dim(k, "top_k")
-    if mode == "largest":
-        return lax_sort.top_k(a, k, axis=axis)
-    places = argsort(a, axis)
+    largest = mode == "largest"
+    if largest and not dtypes.is_complex(a.dtype):
+        values, places = lax_sort.top_k(a, k, axis=axis)
+        return values, promote.convert(places, dtypes.default_int())
+    if known_less(a.shape[axis], k):
+        raise ValueError(f"top_k: k {k} given; at most {a.shape[axis]}, the size of axis {axis}, "
+                         "is required.")
     first = tuple([slice(None)] * axis + [slice(0, k)])
-    return sort(a, axis)[first], places[first]
+    places = argsort(a, axis, descending=largest)[first]
+    return take_along_axis(a, places, axis), places
 
 
 # Searching ---------------------------------------------------------------------------------------
@@ -344,13 +354,19 @@ def _search(a: Any, v: Any, *, side: str, compare_all: bool) -> Any:
         before = _before(lax_shape.broadcast_in_dim(a, shape, (0,)),
                          lax_shape.broadcast_in_dim(v, shape, tuple(range(1, len(shape)))), side)
         return lax_shape.reduce_sum(promote.convert(before, dtype), (0,))
-    low = creation.full(v.shape, 0, dtype)
-    high = creation.full(v.shape, n, dtype)
-    for _ in range(bit_length(n)):     # invariant: low <= place <= high
+
+    def halved(_: Any, ends: tuple[Any, Any]) -> tuple[Any, Any]:
+        low, high = ends        # low <= place <= high
         middle = low + (high - low) // 2
         right = _before(take(a, middle, 0, mode="clip"), v, side) & (low < high)
-        low, high = where(right, middle + 1, low), where(right, high, middle)
-    return low
+        return where(right, middle + 1, low), where(right, high, middle)
+
+    ends = creation.full(v.shape, 0, dtype), creation.full(v.shape, n, dtype)
+    if not is_static((n,)):     # so many steps that they are not written out
+        return fori_loop(0, bit_length(n), halved, ends)[0]
+    for _ in range(bit_length(n)):
+        ends = halved(_, ends)
+    return ends[0]
 
 
 def _before(x: Any, v: Any, side: str) -> Any:
@@ -406,6 +422,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
     return where(descend, n - found, found)
 
 
+@named
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *,
              length: int | None = None, out_sharding: ShardingLike = None) -> Array:
     """How often each of 0, 1, 2 … occurs in a vector; or the sums of the weights of each.

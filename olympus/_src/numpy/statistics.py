@@ -41,6 +41,7 @@ from .promote import (
     choose,
     convert,
     inexact,
+    inexact_dtypes,
     promote_dtypes,
     refuse_option,
     to_array,
@@ -58,7 +59,7 @@ __all__ = [
 def _mean_dtype(name: str, x: Any, dtype: Any) -> Any:
     if dtype is None:
         return dtypes.to_inexact_dtype(x.dtype)
-    dtype = dtypes.requested_dtype(name, dtype)
+    dtype = reductions.dtype_for(name, x, dtype)
     if dtype == BOOL:
         raise TypeError(f"{name}: dtype bool given; a dtype of numbers is required.")
     return dtype
@@ -146,7 +147,7 @@ def _spread(name: str, root: bool, a: Any, axis: Any, dtype: Any, out: None, ddo
         raise TypeError(f"{name}: ddof {ddof} given; a real number is required.")
     dtype = (dtypes.to_real_dtype(dtypes.to_inexact_dtype(x.dtype)) if dtype is None
              else dtypes.requested_dtype(name, dtype))
-    if dtypes.is_complex(dtype) or dtype == BOOL:
+    if dtype == BOOL:
         raise ValueError(f"{name}: dtype {dtype} given; variances are real; pass a real dtype.")
     return _var(x, mask_arg(name, where), mean, ddof if correction is None else correction,
                 axes=axes, keepdims=keepdims, dtype=dtype, root=root)
@@ -331,8 +332,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
         total: Any = broadcast_to(literal(size_of([x.shape[i] for i in axes]), found.dtype),
                                   found.shape)
         return (found, total) if returned else found
-    (w,) = array_args("average", weights)
-    x, w = promote_dtypes("average", inexact(x), inexact(w))
+    x, w = inexact_dtypes("average", x, *array_args("average", weights))
     w = _spread_weights("average", w, x, axis, axes)
     total = reductions.sum(w, axis, keepdims=keepdims)
     found = divide(reductions.sum(multiply(x, w), axis, keepdims=keepdims), total)
@@ -361,6 +361,8 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     [4 5]
     """
     refuse_option("ptp", out=out)
+    a, = array_args("ptp", a)
+    canonical_axes(axis, a.ndim, "ptp")
     return subtract(reductions.max(a, axis, keepdims=keepdims),
                     reductions.min(a, axis, keepdims=keepdims))
 
@@ -716,9 +718,8 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
     if len(parts) > 1:
         x = slicing.concatenate(promote_dtypes("diff", *parts), axis)
     for _ in range(min(n, x.shape[axis] + 1)):      # of nothing the difference is nothing
-        size = x.shape[axis]
-        after, before = (_along(x, axis, minimum(1, size), None),
-                         _along(x, axis, 0, maximum(size - 1, 0)))
+        before_axis = (slice(None),) * axis
+        after, before = x[*before_axis, 1:], x[*before_axis, :-1]
         x = not_equal(after, before) if x.dtype == BOOL else subtract(after, before)
     return x
 
@@ -786,10 +787,9 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
     order = 1 if edge_order is None else edge_order
     if order not in (1, 2):
         raise ValueError(f"gradient: edge_order {edge_order} given; 1 or 2 is required.")
-    (x,) = array_args("gradient", f)
-    x = inexact(x)
+    x, *given = inexact_dtypes("gradient", *array_args("gradient", f, *varargs))
     axes = canonical_axes(axis, len(x.shape), "gradient")
-    spacings: tuple[Any, ...] = varargs or (1.0,)
+    spacings: list[Any] = given or array_args("gradient", 1.0)
     if len(spacings) == 1:
         spacings = spacings * len(axes)
     if len(spacings) != len(axes):
@@ -798,8 +798,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
     if not all(less(order, x.shape[i]) for i in axes):
         raise ValueError(f"gradient: {x.aval} given; at least {order + 1} elements along each axis "
                          "are required.")
-    found = [_gradient_along(x, h, i, order)
-             for h, i in zip(array_args("gradient", *spacings), axes)]
+    found = [_gradient_along(x, h, i, order) for h, i in zip(spacings, axes)]
     return found[0] if len(axes) == 1 else found
 
 
@@ -815,7 +814,7 @@ def _gradient_along(x: Any, h: Any, axis: int, order: int) -> Any:
         left = right = literal(0.5, slopes.dtype)
         middle = divide(subtract(cut(x, 2, n), cut(x, 0, n - 2)), multiply(h, 2))
     else:
-        gaps = lax_shape.broadcast_in_dim(diff(inexact(h)), steps.shape, (axis,))
+        gaps = lax_shape.broadcast_in_dim(diff(h), steps.shape, (axis,))
         slopes = divide(steps, gaps)
         both = add(cut(gaps, 0, n - 2), cut(gaps, 1, n - 1))
         left, right = divide(cut(gaps, 0, n - 2), both), divide(cut(gaps, 1, n - 1), both)
@@ -847,14 +846,15 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
     >>> print(onp.trapezoid(onp.array([1., 2., 4.]), dx=0.5))
     2.25
     """
-    (y,) = array_args("trapezoid", y)
-    y = inexact(y)
+    if x is None:
+        y = inexact(array_args("trapezoid", y)[0])
+    else:
+        y, x = inexact_dtypes("trapezoid", *array_args("trapezoid", y, x))
     at = canonical_axis(axis, len(y.shape), "trapezoid")
     n = y.shape[at]
     pairs = add(_along(y, at, minimum(n, 1), None), _along(y, at, 0, maximum(n - 1, 0)))
     if x is not None:
-        (x,) = array_args("trapezoid", x)
-        dx = diff(inexact(x), axis=-1 if len(x.shape) == 1 else axis)
+        dx = diff(x, axis=-1 if len(x.shape) == 1 else axis)
         if len(x.shape) == 1:
             dx = lax_shape.broadcast_in_dim(dx, (*(1,) * at, dx.shape[0],
                                                  *(1,) * (y.ndim - at - 1)), (at,))

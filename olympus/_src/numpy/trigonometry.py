@@ -21,7 +21,14 @@ from ..transforms.fused import fused
 from ..types import dtypes
 from .eager import eager_binary, eager_unary
 from .elementary import filled, promote_real, scalar
-from .promote import binary_inexact, broadcast_to, choose, promote_inexact, unary_inexact
+from .promote import (
+    binary_inexact,
+    broadcast_to,
+    choose,
+    convert,
+    promote_inexact,
+    unary_inexact,
+)
 
 __all__ = [
     "acos", "acosh", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
@@ -402,9 +409,15 @@ def i0(x: ArrayLike) -> Array:
     return _i0(broadcast_to(x, x.shape))
 
 
+def _unscaled(x: Any, y: Any) -> Any:
+    """y exp(abs(x)), in two factors: the product may be in range where exp(abs(x)) is not."""
+    half = transcendental.exp(mul(arithmetic.abs(x), scalar(0.5, x)))
+    return mul(mul(half, y), half)
+
+
 @custom_jvp
 def _i0(x: Any) -> Any:
-    return mul(transcendental.exp(arithmetic.abs(x)), special.bessel_i0e(x))
+    return _unscaled(x, special.bessel_i0e(x))
 
 
 @_i0.defjvp
@@ -415,7 +428,7 @@ def _i0_jvp(primals: Any, tangents: Any) -> Any:
 @custom_jvp
 def bessel_i1(x: Any) -> Any:
     """The one of order 1, the derivative of the one of order 0."""
-    return mul(transcendental.exp(arithmetic.abs(x)), special.bessel_i1e(x))
+    return _unscaled(x, special.bessel_i1e(x))
 
 
 @bessel_i1.defjvp
@@ -446,6 +459,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     if dtypes.is_complex(x.dtype):
         found = transcendental.atan2(imag(x), real(x))
     else:
+        x = convert(x, x.dtype)     # angles of weak numbers are strong, as JAX's
         found = transcendental.atan2(filled(0, x), x)
     return mul(found, scalar(180 / math.pi, found)) if deg else found
 

@@ -24,7 +24,7 @@ from ..lax import slicing
 from ..loops.associative_scan import associative_scan
 from ..loops.scan import scan
 from ..loops.while_loop import fori_loop
-from ..transforms.fused import fused
+from ..transforms.fused import fused, named
 from ..transforms.tracing import eval_shape
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -340,7 +340,8 @@ class ufunc(Generic[R_co], metaclass=_Functions):
 
     @property
     def _commutes(self) -> bool:
-        return self._associates and self.__name__ != "lcm"     # as NumPy has it
+        """Whether `reduce` takes several axes, as NumPy has it: of users' functions, too."""
+        return self.loops is None or (self._associates and self.__name__ != "lcm")
 
 
 _ASSOCIATIVE = frozenset((
@@ -541,6 +542,7 @@ def reduced_at(x: Any, places: Any, *, function: Any, axis: int) -> Any:
     return lax_shape.move_axis(found, 0, axis)
 
 
+@named
 def frompyfunc(func: Callable[..., Array], /, nin: int, nout: int, *,
                identity: ArrayLike | None = None) -> ufunc[Array]:
     """The `ufunc` of a Python function of scalars, which must be one that can be traced.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.lib import ArrayImpl
+from ..base.lib import ArrayImpl, is_readable
 from ..base.typing import Array, ArrayLike
 from ..core.ir import Literal
 from ..core.trace import literal
@@ -32,11 +32,7 @@ from ..lax.arithmetic import (
     sub_p,
 )
 from ..lax.barriers import stop_gradient
-from ..lax.bits import (
-    and_p,
-    or_p,
-    shift_right_logical,
-)
+from ..lax.bits import and_p, or_p, shift_right_logical
 from ..lax.comparison import eq, eq_p, ge_p, gt_p, le_p, lt, lt_p, ne, ne_p
 from ..lax.families import add_p
 from ..transforms.fused import fused
@@ -184,7 +180,7 @@ def as_number(x: Any) -> Any:
 
 
 def zero_of(x: Any) -> Literal:
-    return literal(0, x.dtype)
+    return literal(0, x.dtype, x.aval.weak_type)
 
 
 @eager_binary(composite=True)
@@ -256,7 +252,7 @@ def _signed_rest(rest: Any, y: Any) -> Any:
 def _nonzero_divisor(y: Any) -> Any:
     """Integer divisors with 0 replaced by 1, so that x % 0 is 0."""
     if isinstance(y, Literal):
-        return y if y.val != 0 else literal(1, y.dtype)
+        return y if y.val != 0 else literal(1, y.dtype, y.aval.weak_type)
     one = broadcast_to(literal(1, y.dtype, y.aval.weak_type), y.shape)
     return choose(eq(y, zero_of(y)), one, y)
 
@@ -326,11 +322,25 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     return floor_divide(x, y), remainder(x, y)
 
 
+def _known_integer(x: Any) -> int | None:
+    """The value of an integer array of rank 0 that costs nothing to read."""
+    if not isinstance(x, (np.integer, np.ndarray, ArrayImpl)) or x.ndim or not dtypes.is_integer(
+            x.dtype):
+        return None
+    if isinstance(x, ArrayImpl) and not (is_readable(x) and x.platform() == "cpu"):
+        return None
+    return operator.index(x)
+
+
 def _power(x1: Any, x2: Any) -> Any:
-    if isinstance(x2, (int, np.integer)) and not isinstance(x2, (bool, np.bool_)):
+    exponent = x2 if type(x2) is int else _known_integer(x2)
+    if exponent is not None:
         (x,) = array_args("power", x1)
-        exponent = operator.index(x2)
-        if x.dtype != BOOL and type(x2) is int:
+        if type(x2) is not int:
+            own = literal(exponent, x2.dtype, getattr(x2, "weak_type", False))
+            x = promote("power", x, own)[0]
+            x = convert(x, x.dtype, x.aval.weak_type and own.aval.weak_type)
+        if x.dtype != BOOL:
             if dtypes.is_integer(x.dtype) and exponent < 0:
                 raise TypeError(f"power: {x.aval} to the power {exponent} given; integers cannot "
                                 "be raised to negative powers; convert the base to float.")
@@ -386,8 +396,7 @@ def _integer_power(x: Any, y: Any) -> Any:
     shape = broadcast_shapes(x.shape, y.shape)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     one = literal(1, x.dtype)
-    weak = x.aval.weak_type and y.aval.weak_type
-    x, found = convert(x, x.dtype, weak), broadcast_to(literal(1, x.dtype, weak), shape)
+    x, found = convert(x, x.dtype), broadcast_to(one, shape)
     width = dtypes.itemsize_bits(x.dtype) - (kind_of(x) == "i")
     for bit in range(width):
         found = choose(eq(bits.bitwise_and(y, one), one), mul(found, x), found)
@@ -785,7 +794,7 @@ def imag(val: ArrayLike, /) -> Array:
     (x,) = array_args("imag", val)
     if kind_of(x) == "c":
         return arithmetic.imag(x)
-    return to_array(broadcast_to(literal(0, x.dtype), x.shape))
+    return to_array(broadcast_to(zero_of(x), x.shape))
 
 
 @eager_unary

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..lax import creation
-from ..lax.sharding import constrain
 from ..loops.while_loop import while_loop
 from ..types.shape import prod
 from .conditions import where
@@ -66,7 +65,8 @@ class _IndexUpdateRef:
           indices_are_sorted, unique_indices: promises that can make it faster.
           mode: "clip" (the nearest element) or "fill".
           fill_value: what "fill" reads; NaN, the lowest signed or the highest unsigned integer by
-            default.
+            default. Given with a mask, traced or not, it is read where the mask does not hold: the
+            result has whole axes in the mask's place, as `where(mask, x, fill_value)` has.
           out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
           wrap_negative_indices: whether negative indices count from the end.
 
@@ -76,11 +76,12 @@ class _IndexUpdateRef:
         >>> import olympus.numpy as onp
         >>> print(onp.array([1., 2.]).at[onp.array([1, 5])].get(mode="fill", fill_value=0.))
         [2. 0.]
+        >>> print(onp.array([1., 2.]).at[onp.array([True, False])].get(fill_value=0.))
+        [1. 0.]
         """
-        out = read(self.array, self.index, mode=mode, fill_value=fill_value,
-                   unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
-                   wrap_negative_indices=wrap_negative_indices)
-        return constrain("at[...].get", out, out_sharding)
+        return read(self.array, self.index, mode=mode, fill_value=fill_value,
+                    unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
+                    wrap_negative_indices=wrap_negative_indices, out_sharding=out_sharding)
 
     def set(self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True) -> Any:

@@ -62,8 +62,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
         raise TypeError(f"vectorize: excluded {excluded!r} given; positions (int) and names (str) "
                         "are required.")
     if any(isinstance(e, int) and e < 0 for e in excluded):
-        raise ValueError(f"vectorize: excluded {excluded!r} given; positions of at least 0 are "
-                         "required.")
+        raise ValueError(f"vectorize: excluded={excluded!r} contains negative numbers; positions "
+                         "of at least 0 are required.")
     check_callable("vectorize", pyfunc=pyfunc)
     parsed = None if signature is None else _parse(signature)
 
@@ -153,7 +153,7 @@ def _check_results(found: Any, outs: list[Dims], sizes: dict[str, int]) -> None:
         shape = typeof(x).shape
         if len(shape) != len(dims):
             raise ValueError(f"vectorize: the result {typeof(x)} given for the axes {dims}; output "
-                             "shape does not match the core dimensions.")
+                             f"shape {shape} does not match the core dimensions.")
         for name, n in zip(dims, shape):
             if not definitely_equal(sizes.setdefault(name, n), n):
                 raise ValueError(f"vectorize: the result {typeof(x)} given for the axes {dims}; "

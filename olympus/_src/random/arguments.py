@@ -27,8 +27,8 @@ def float_dtype(name: str, dtype: Any, kinds: str = "f") -> Any:
     found = dtypes.default_float() if dtype is None else dtypes.requested_dtype(name, dtype)
     if dtypes.scalar_kind(found) not in kinds:
         what = "float or complex" if "c" in kinds else "float"
-        raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; a {what} dtype is "
-                         "required; convert the result with astype.")
+        raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; the dtype argument to "
+                         f"{name} must be a {what} dtype; convert the result with astype.")
     return found
 
 
@@ -36,8 +36,8 @@ def integer_dtype(name: str, dtype: Any) -> Any:
     """The canonical dtype of counts; None is the default int. ValueError for other kinds."""
     found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(name, dtype)
     if not dtypes.is_integer(found):
-        raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; an integer dtype is "
-                         "required; convert the result with astype.")
+        raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; the dtype argument to "
+                         f"{name} must be an integer dtype; convert the result with astype.")
     return found
 
 

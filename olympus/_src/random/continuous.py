@@ -15,9 +15,10 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import div, mul, neg, nextafter, sign, sub
 from ..lax.barriers import stop_gradient
-from ..lax.bits import bitwise_or, shift_right_logical
-from ..lax.comparison import clamp, ge, le, lt, select
+from ..lax.bits import bitwise_not, bitwise_or, clz, shift_left, shift_right_logical
+from ..lax.comparison import clamp, eq, ge, le, lt, select
 from ..lax.convert import bitcast_convert_type, convert_element_type
+from ..lax.creation import full_like
 from ..lax.families import add
 from ..lax.shape import reduce_sum
 from ..lax.sharding import constrain
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 Dims = tuple[int, ...]
+F32, U32 = dtypes.as_dtype("float32"), dtypes.as_dtype("uint32")
 finfo = dtypes.finfo
 
 
@@ -267,6 +269,8 @@ def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
     bits there, so that the tail is not cut off.
     """
     info = finfo(dtype)
+    if mode == "highest" and dtype == F32:
+        return _gumbel_of_64_bits(key, shape)
     if mode == "low":
         u = between(key, np.array(info.tiny, dtype), np.array(1, dtype), shape, dtype)
         return neg(transcendental.log(neg(transcendental.log(u))))
@@ -277,15 +281,39 @@ def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
     return neg(transcendental.log(neg(log1p(neg(u)))))
 
 
+def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
+    """Of uniform numbers u of 64 bits. Whichever of u and 1-u is less than 1/2 becomes a float,
+    which keeps its first 24 bits.
+    """
+    pair = random_bits_p.bind(key, bit_width=32, shape=(2, *shape))
+    high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
+    small = lt(high, np.uint32(2**31))
+    # 1 - u is the two's complement of both words.
+    carry = convert_element_type(eq(low, np.uint32(0)), U32)
+    high = select(small, high, add(bitwise_not(high), carry))
+    low = select(small, low, neg(low))
+    # The first 24 bits from the first one on, which is 1 also where all 64 are 0.
+    short = eq(high, np.uint32(0))
+    high, low = select(short, low, high), select(short, full_like(low, 0), low)
+    lost = clz(high)
+    first = bitwise_or(shift_left(high, lost), shift_right_logical(low, sub(np.uint32(32), lost)))
+    first = bitwise_or(shift_right_logical(first, np.uint32(8)), np.uint32(2**23))
+    lost = add(lost, select(short, full_like(lost, 32), full_like(lost, 0)))
+    power = shift_left(sub(np.uint32(127 - 24), lost), np.uint32(23))
+    u = mul(convert_element_type(first, F32), bitcast_convert_type(power, F32))
+    return neg(transcendental.log(neg(select(small, log1p(neg(u)), transcendental.log(u)))))
+
+
 @fused(static=("shape", "dtype", "mode"))
 def _gumbel(key: Any, *, shape: Dims, dtype: Any, mode: str) -> Any:
     return gumbel_of(typed(key), shape, dtype, mode)
 
 
-def precision_mode(name: str, mode: Any) -> str:
-    """"low" (also None) or "high"; ValueError for others."""
-    if mode not in (None, "low", "high"):
-        raise ValueError(f"{name}: mode {mode!r} given; 'high' or 'low' is required.")
+def precision_mode(name: str, mode: Any, modes: tuple = ("low", "high", "highest")) -> str:
+    """One of the modes; "low" for None. ValueError for others."""
+    if mode is not None and mode not in modes:
+        raise ValueError(f"{name}: mode {mode!r} given; {' or '.join(map(repr, modes))} is "
+                         "required.")
     return mode or "low"
 
 
@@ -298,6 +326,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
       shape: the result's shape.
       dtype: a float dtype; None is the default one.
       mode: "high" draws twice the bits, for tails beyond 17 (float32); "low" and None do not.
+        "highest" draws 64 bits for float32, all of which count; it is "high" for other dtypes.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:

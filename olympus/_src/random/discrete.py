@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..lax.arithmetic import div, floor, mul, neg, rem
 from ..lax.bits import bitwise_and
 from ..lax.comparison import gt, le, lt, select
 from ..lax.convert import convert_element_type
-from ..lax.creation import full, full_like, iota
+from ..lax.creation import broadcasted_iota, full, full_like, iota
 from ..lax.cumulative import cumsum
 from ..lax.families import add
 from ..lax.reduce import argmax
@@ -25,13 +24,21 @@ from ..lax.slicing import index_in_dim, slice_in_dim
 from ..lax.sort import sort_key_val, top_k
 from ..lax.transcendental import log, log1p
 from ..numpy import promote
-from ..numpy.indexing import take
+from ..numpy.indexing import take, take_along_axis
 from ..numpy.manipulation import moveaxis
 from ..numpy.sorting import searchsorted
 from ..transforms.fused import fused
 from ..types import dtypes
 from ..types.avals import make_aval
-from ..types.shape import canonical_axis, canonical_shape, less, prod
+from ..types.shape import (
+    SymbolicDim,
+    canonical_axis,
+    canonical_shape,
+    known_less,
+    less,
+    prod,
+    sequence,
+)
 from ..types.sharding import ShardingLike
 from .arguments import draw_shape, integer_dtype, parameter
 from .continuous import gumbel_of, precision_mode, rademacher_signs, subkeys, typed_aval, unit
@@ -79,7 +86,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
         raise TypeError(f"bernoulli: p {typeof(p)} given; a float dtype is required; convert it "
                         "with astype.")
     drawn = _bernoulli(key, p, shape=draw_shape("bernoulli", shape, p),
-                       mode=precision_mode("bernoulli", mode))
+                       mode=precision_mode("bernoulli", mode, ("low", "high")))
     return constrain("bernoulli", drawn, out_sharding)
 
 
@@ -240,20 +247,30 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
 
 # Orders ------------------------------------------------------------------------------------------
 
+# To so many elements no round, one and two do: equal words do not matter in 3 log(n) / log(2^32).
+_MOST = (1, 1625, 2642245)
+
+
 def _shuffled(key: Any, x: Any, axis: int) -> Any:
-    """Sort by random words, so often that equal words do not matter: 3 log(n) / log(2^32) times."""
+    """Sort by random words, in as many rounds as the number of elements asks for."""
     size = prod(typeof(x).shape)
-    rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
-    for _ in range(rounds):
+    for most in _MOST:
+        if known_less(size, most + 1):
+            break
         key, sub = subkeys(key)
         words = random_bits_p.bind(sub, bit_width=32, shape=typeof(x).shape)
-        x = sort_key_val(words, x, axis)[1]
+        found = sort_key_val(words, x, axis)[1]
+        x = found if known_less(most, size) else select(gt(size, most), found, x)
     return x
 
 
 @fused(static=("axis",))
 def _permuted(key: Any, x: Any, *, axis: int) -> Any:
-    return _shuffled(typed(key), x, axis)
+    aval = typeof(x)
+    if not dtypes.is_extended(aval.dtype):
+        return _shuffled(typed(key), x, axis)
+    places = broadcasted_iota(dtypes.default_int(), aval.shape, axis)   # random keys are not sorted
+    return take_along_axis(x, _shuffled(typed(key), places, axis), axis)
 
 
 @fused(static=("axis",))
@@ -292,7 +309,7 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
         if not dtypes.is_integer(aval.dtype):
             raise TypeError(f"permutation: x {aval} given; an integer, or an array with an axis, "
                             "is required.")
-        drawn = _order(key, n=int(x))
+        drawn = _order(key, n=x if isinstance(x, SymbolicDim) else int(x))
         return constrain("permutation", drawn, out_sharding)
     if independent or aval.ndim == 1:
         drawn = _permuted(key, x, axis=axis)
@@ -336,7 +353,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
       axis: the axis.
       shape: the result's shape, whose last axes are those of logits without `axis`; None is these.
       replace: whether an index may be drawn again along the leading axes of `shape`.
-      mode: "high" for Gumbel noise of high dynamic range, see `gumbel`.
+      mode: "high" or "highest" for Gumbel noise of high dynamic range, see `gumbel`.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 
     Returns:
@@ -362,9 +379,9 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
         drawn = _categorical(key, logits, shape=shape, axis=axis, mode=mode)
         return constrain("categorical", drawn, out_sharding)
     if less(own[axis], prod(shape[:lead])):
-        raise ValueError(f"categorical: {prod(shape[:lead])} draws without replacement from "
-                         f"{own[axis]} categories; no more draws than categories are possible; "
-                         "pass replace=True.")
+        raise ValueError(f"categorical: Number of samples without replacement, "
+                         f"{prod(shape[:lead])}, above {own[axis]}, that of categories; draw "
+                         "fewer, or pass replace=True.")
     drawn = _categorical_distinct(key, logits, shape=shape, axis=axis, mode=mode)
     return constrain("categorical", drawn, out_sharding)
 
@@ -408,14 +425,17 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     (4,)
     """
     typed_aval(key, "choice")
-    shape, mode = canonical_shape(shape, "choice"), precision_mode("choice", mode)
+    shape = canonical_shape(sequence(shape, "choice", "shape"), "choice")
+    mode = precision_mode("choice", mode)
+    count = a
     a = promote.plain(promote.operand("choice", a))
     own = typeof(a).shape
     axis = canonical_axis(axis, max(len(own), 1), "choice")
     if not own and not dtypes.is_integer(typeof(a).dtype):
         raise TypeError(f"choice: a {typeof(a)} given; an integer, or an array with an axis, is "
                         "required.")
-    n = own[axis] if own else int(getattr(a, "val", a))
+    n = own[axis] if own else count if isinstance(count, SymbolicDim) else int(
+        getattr(a, "val", a))
     draws = prod(shape)
     result = shape if not own else (*own[:axis], *shape, *own[axis + 1:])
     if draws == 0:

@@ -13,10 +13,11 @@ from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import div, mul, sub
 from ..lax.families import add
 from ..lax.reduce import reduce_max
-from ..lax.shape import broadcast_in_dim, reduce_sum
+from ..lax.shape import broadcast_in_dim
 from ..lax.sharding import constrain
 from ..lax.transcendental import exp, sqrt
 from ..numpy import promote
+from ..numpy.reductions import sum as total
 from ..transforms.fused import fused
 from ..types.shape import canonical_shape, static_int
 from ..types.sharding import ShardingLike
@@ -78,7 +79,7 @@ def _dirichlet(key: Any, alpha: Any, *, shape: Dims, dtype: Any) -> Any:
     outer = tuple(range(last))
     largest = broadcast_in_dim(reduce_max(logs, (last,)), shape, outer)
     x = exp(sub(logs, largest))
-    return div(x, broadcast_in_dim(reduce_sum(x, (last,)), shape, outer))
+    return div(x, broadcast_in_dim(total(x, last), shape, outer))
 
 
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
@@ -204,16 +205,21 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     return drawn_with("t", _t, key, (df,), shape, dtype, out_sharding)
 
 
-def _generalized_normal_of(key: Any, p: Any, shape: Dims, dtype: Any) -> Any:
+def _generalized_normal_of(key: Any, power: Any, shape: Dims, dtype: Any) -> Any:
+    """`power` is 1 / p."""
     size_key, sign_key = subkeys(key)
-    power = div(1.0, p)
-    size = gamma_of(size_key, parameter(power, dtype, shape))
+    size = gamma_of(size_key, power)
     return mul(rademacher_signs(sign_key, shape, dtype), transcendental.pow(size, power))
 
 
 @fused(static=("shape", "dtype"))
 def _generalized_normal(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
-    return _generalized_normal_of(typed(key), parameter(p, dtype, shape), shape, dtype)
+    return _generalized_normal_of(typed(key), parameter(_inverse(p), dtype, shape), shape, dtype)
+
+
+def _inverse(p: Any) -> Any:
+    """1 / p in the dtype of p, which JAX divides in, too."""
+    return div(1.0, promote.inexact(p))
 
 
 def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None,
@@ -244,12 +250,13 @@ def _ball(key: Any, p: Any, *, shape: Dims, d: int, dtype: Any) -> Any:
     """Barthe, Guédon, Mendelson and Naor (2005), Ann. Probab. 33(2), 480."""
     direction_key, size_key = subkeys(typed(key))
     whole = (*shape, d)
-    power = parameter(p, dtype, shape)
-    powers = broadcast_in_dim(power, whole, range(len(shape)))
-    g = _generalized_normal_of(direction_key, powers, whole, dtype)
+    inverse = parameter(_inverse(p), dtype, shape)
+    inverses, powers = (broadcast_in_dim(x, whole, range(len(shape)))
+                        for x in (inverse, parameter(p, dtype, shape)))
+    g = _generalized_normal_of(direction_key, inverses, whole, dtype)
     e = exponential_of(size_key, shape, dtype)
-    total = add(reduce_sum(transcendental.pow(arithmetic.abs(g), powers), (len(shape),)), e)
-    size = transcendental.pow(total, div(1.0, power))
+    powered = total(transcendental.pow(arithmetic.abs(g), powers), len(shape))
+    size = transcendental.pow(add(powered, e), inverse)
     return div(g, broadcast_in_dim(size, whole, range(len(shape))))
 
 

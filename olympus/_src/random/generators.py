@@ -25,7 +25,7 @@ from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
 from ..transforms.vmap import vmap
 from ..types import dtypes
 from ..types.avals import make_aval
-from ..types.shape import prod
+from ..types.shape import exceeds, prod
 from .ciphers import (
     U32,
     U64,
@@ -78,7 +78,7 @@ def _iota(n: int, dtype: Any = U32) -> Any:
 def _counters(shape: Dims) -> list[Any]:
     """The index of each element in row-major order, as its high and low words."""
     size = prod(shape)
-    if size <= 2**32:
+    if not exceeds(size, 2**32):
         return [full(shape, 0, U32), reshape(_iota(size), shape)]
     index = reshape(_iota(size, U64), shape)
     return [convert_element_type(shift_right_logical(index, 32), U32),

@@ -19,7 +19,7 @@ from ..base import config, lib, source
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core import reuse, tags
 from ..core.primitive import Axis, Primitive
-from ..core.trace import typeof
+from ..core.trace import ctx, typeof
 from ..lax.barriers import random_clone_p
 from ..lax.convert import convert_element_type
 from ..lax.families import add, to_front
@@ -71,9 +71,12 @@ class KeyType(dtypes.ExtendedDType):
         return random_wrap_p.bind(words, impl=self.impl)
 
 
-def _no_numpy(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    raise TypeError(f"numpy.asarray: {self.aval} given; keys have no NumPy form; use "
-                    "random.key_data for the integers behind them.")
+def _no_numpy(name: str) -> Any:
+    """A method that would give what NumPy or Python computes with."""
+    def refused(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{name}: {self.aval} given; keys have no NumPy form; use "
+                        "random.key_data for the integers behind them.")
+    return refused
 
 
 class PRNGKeyArray(lib.Array):
@@ -82,7 +85,8 @@ class PRNGKeyArray(lib.Array):
     __slots__ = ("dtype", "_base_array", "_cells", "__weakref__")
     __hash__ = None     # type: ignore[assignment]
     __array_priority__ = 100
-    __array__ = _no_numpy
+    __array__ = _no_numpy("numpy.asarray")
+    item, tolist = _no_numpy("item"), _no_numpy("tolist")
     weak_type = False
 
     def __init__(self, dtype: KeyType, base: Any) -> None:
@@ -95,7 +99,8 @@ class PRNGKeyArray(lib.Array):
         words = self._base_array.aval
         ndim = words.ndim - len(self.dtype.physical_shape)
         sharding = words.sharding.leading(ndim) if words.sharded else None
-        return make_aval(words.shape[:ndim], self.dtype, False, sharding)
+        return make_aval(words.shape[:ndim], self.dtype, False, sharding,
+                         memory_space=words.memory_space)
 
     shape = property(lambda self: self.aval.shape, doc="Tuple of axis sizes.")
     ndim = property(lambda self: self._base_array.ndim - len(self.dtype.physical_shape),
@@ -111,7 +116,8 @@ class PRNGKeyArray(lib.Array):
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
-            raise TypeError(f"iter(): {self.aval} given; an array with an axis is required.")
+            raise TypeError(f"iter(): iteration over a 0-d key array, {self.aval}; an axis is "
+                            "required.")
         return (self[i] for i in range(static_int(self.shape[0], "iteration", "size")))
 
     def __getitem__(self, index: Any) -> Any:
@@ -122,6 +128,9 @@ class PRNGKeyArray(lib.Array):
 
     def __ne__(self, other: object) -> Any:
         return ufuncs.not_equal(self, other) if _comparable(other) else NotImplemented
+
+    # Refused by their names, as they are of traced keys.
+    __add__, __sub__, __mul__ = ufuncs.add, ufuncs.subtract, ufuncs.multiply
 
     def __bool__(self) -> bool:
         raise TypeError(f"bool(): {self.aval} given; keys have no truth value.")
@@ -311,15 +320,31 @@ class Seed(OfKeys):
         return b.inline(impl.seed, x)
 
 
-class SplitKeys(OfKeys):
+class Drawn(OfKeys, abstract=True):
+    """Drawn by one of Threefry's two schemes: `partitionable` is the option when it was bound."""
+
+    def bind(self, *args: Any, partitionable: bool | None = None, **params: Any) -> Any:
+        if partitionable is None:
+            partitionable = config.threefry_partitionable.value
+        return ctx.trace.process(self, args, {**params, "partitionable": partitionable})
+
+    def shown(self, eqn: Any) -> dict[str, Any]:
+        return {k: v for k, v in eqn.params.items() if k != "partitionable" or not v}
+
+    def lower(self, b: Any, x: Any, *, partitionable: bool, **params: Any) -> Any:
+        impl = b.avals_in[0].dtype.impl
+        with config.threefry_partitionable(partitionable):
+            return b.inline(lambda k: self.draw(impl, random_unwrap_p.bind(k), **params), x)
+
+
+class SplitKeys(Drawn):
     """Keys of shape k -> new keys of shape [*k, *shape]."""
 
-    def infer(self, keys: ShapedArray, *, shape: Dims) -> ShapedArray:
+    def infer(self, keys: ShapedArray, *, shape: Dims, partitionable: bool) -> ShapedArray:
         return make_aval((*_require_keys("random_split", keys).shape, *shape), keys.dtype)
 
-    def lower(self, b: Any, x: Any, *, shape: Dims) -> Any:
-        impl = b.avals_in[0].dtype.impl
-        return b.inline(lambda k: impl.split(random_unwrap_p.bind(k), shape), x)
+    def draw(self, impl: Generator, data: Any, *, shape: Dims) -> Any:
+        return impl.split(data, shape)
 
 
 class FoldIn(OfKeys):
@@ -349,20 +374,19 @@ class FoldIn(OfKeys):
         return b.inline(lambda k, n: impl.fold_in(random_unwrap_p.bind(k), n), x, y)
 
 
-class RandomBits(OfKeys):
+class RandomBits(Drawn):
     """Keys of shape k -> uint{bit_width}[*k, *shape], all bits random."""
 
-    def infer(self, keys: ShapedArray, *, bit_width: int, shape: Dims) -> ShapedArray:
+    def infer(self, keys: ShapedArray, *, bit_width: int, shape: Dims, partitionable: bool
+              ) -> ShapedArray:
         if bit_width not in _WIDTHS:
             raise TypeError(f"random_bits: bit_width {bit_width} given; one of {_WIDTHS} is "
                             "required.")
         shape = (*_require_keys("random_bits", keys).shape, *shape)
         return make_aval(shape, dtypes.as_dtype(f"uint{bit_width}"))
 
-    def lower(self, b: Any, x: Any, *, bit_width: int, shape: Dims) -> Any:
-        impl = b.avals_in[0].dtype.impl
-        return b.inline(lambda k: impl.random_bits(random_unwrap_p.bind(k), bit_width, shape),
-                        x)
+    def draw(self, impl: Generator, data: Any, *, bit_width: int, shape: Dims) -> Any:
+        return impl.random_bits(data, bit_width, shape)
 
 
 random_wrap_p = Wrap("random_wrap")
@@ -386,7 +410,10 @@ def generator_of(name: str, impl: Any, dtype: Any = None) -> Generator:
     if isinstance(impl, Generator):
         return impl
     given = config.default_prng_impl.value if impl is None else impl
-    found = GENERATORS.get(given) if isinstance(given, str) else None
+    if not isinstance(given, str):
+        raise TypeError(f"{name}: impl of unrecognized type {type(given).__name__} given; the name "
+                        "of a generator is required.")
+    found = GENERATORS.get(given)
     if found is None:
         raise ValueError(f"{name}: impl {impl!r} given; one of {', '.join(map(repr, GENERATORS))} "
                          "is required.")
@@ -400,8 +427,8 @@ def _is_key(x: Any) -> bool:
 def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
     """Keys of an integer, or of an array of them unless it must be a scalar."""
     if _is_key(seed):
-        raise TypeError(f"{name}: a random key {seed.aval} given; an integer seed is required; "
-                        "derive keys from keys with random.split or random.fold_in.")
+        raise TypeError(f"{name}: {name} accepts a scalar seed, but was given a PRNG key: "
+                        f"{seed.aval}; derive keys from keys with random.split or random.fold_in.")
     if isinstance(seed, (int, np.integer, np.bool_)):
         seed = bool(seed) if isinstance(seed, np.bool_) else seed
         if not -2**63 <= seed < 2**64 or (isinstance(seed, int) and seed >= 2**63):
@@ -412,10 +439,11 @@ def seeded(name: str, seed: Any, impl: Generator, scalar: bool = True) -> Any:
     seed = np.asarray(seed) if isinstance(seed, (list, tuple)) else seed
     aval = typeof(seed)
     if aval.shape and scalar:
-        raise TypeError(f"{name}: seed {aval} given; a scalar is required; map the function over "
-                        "seeds with vmap.")
+        raise TypeError(f"{name}: {name} accepts a scalar seed, but was given an array of shape "
+                        f"{aval.shape}; map the function over seeds with vmap.")
     if dtypes.scalar_kind(aval.dtype) not in "iub":
-        raise TypeError(f"{name}: seed {aval} given; an integer is required; convert it with int.")
+        raise TypeError(f"{name}: PRNG key seed must be an integer; got {aval}; convert it with "
+                        "int.")
     offset = config.random_seed_offset.value
     if offset:
         seed = add(convert_element_type(seed, aval.dtype), offset)
@@ -503,6 +531,7 @@ def typed(keys: Any) -> Any:
     if not hasattr(keys, "shape") or not hasattr(keys, "dtype"):
         raise TypeError(f"random key: a value of type {type(keys).__name__} given; a typed key, or "
                         "uint32[2] key words, is required; make keys with random.key(seed).")
+    wrapped = random_wrap_p.bind(keys, impl=generator_of("random key", None))
     if config.legacy_prng_key.value != "allow":
         told = (f"random key: raw key words {typeof(keys)} given, and the option "
                 f"olympus_legacy_prng_key is {config.legacy_prng_key.value!r}; make typed keys "
@@ -510,7 +539,7 @@ def typed(keys: Any) -> Any:
         if config.legacy_prng_key.value == "error":
             raise ValueError(told)
         source.warn(told)
-    return random_wrap_p.bind(keys, impl=generator_of("random key", None))
+    return wrapped
 
 
 def typed_scalar(name: str, key: Any) -> Any:
@@ -518,8 +547,8 @@ def typed_scalar(name: str, key: Any) -> Any:
     keys = typed(key)
     shape = typeof(keys).shape
     if shape:
-        raise ValueError(f"{name}: keys of shape {shape} given; a single key is required; map the "
-                         "function over keys with vmap.")
+        raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
+                         f"{shape}; map the function over keys with vmap.")
     return keys
 
 

@@ -43,6 +43,12 @@ def _at_least_f32(dtype: Any) -> Any:
     return F32 if dtypes.itemsize_bits(dtype) < 32 else dtype
 
 
+def _columns(matrix: Any) -> tuple[int, ...]:
+    """The axes of a matrix that a number for each of its columns has."""
+    ndim = typeof(matrix).ndim
+    return *range(ndim - 2), ndim - 1
+
+
 def _scaled(vectors: Any, squares: Any) -> Any:
     """The columns of a matrix times the roots of numbers, which rounding may have made negative."""
     shape = typeof(vectors).shape
@@ -52,7 +58,7 @@ def _scaled(vectors: Any, squares: Any) -> Any:
     slack = broadcast_in_dim(slack, typeof(squares).shape, outer)
     rounded = bitwise_and(lt(squares, 0.0), ge(squares, slack))
     roots = sqrt(select(rounded, full_like(squares, 0.0), squares))
-    return mul(vectors, broadcast_in_dim(roots, shape, (*outer, len(shape) - 1)))
+    return mul(vectors, broadcast_in_dim(roots, shape, _columns(vectors)))
 
 
 def _factor(cov: Any, method: str) -> Any:
@@ -62,7 +68,7 @@ def _factor(cov: Any, method: str) -> Any:
     if method == "eigh":
         return _scaled(*eigh(cov))
     left, values, _ = svd(cov)
-    return _scaled(left, values)
+    return mul(left, broadcast_in_dim(sqrt(values), typeof(left).shape, _columns(left)))
 
 
 @fused(static=("shape", "dtype", "method"))

@@ -62,15 +62,18 @@ def _operator(name: str, what: str, given: Any, b: Any) -> Operator:
                                  f"{tree_structure(b)}, is required.")
             return astype(ravel_pytree(out)[0], vector.dtype)
         return call
+    if not hasattr(given, "shape"):
+        raise TypeError(f"{name}: {what} of type {type(given).__name__} given; a linear operator "
+                        "must be either a function or ndarray.")
     matrix = to_array(array_args(name, given)[0])
     shape = typeof(matrix).shape
     n = typeof(vector).shape[0]
     leaves = tree_flatten(b)[0]
     if len(leaves) != 1 or typeof(leaves[0]).ndim != 1 or len(shape) != 2 or not all(
             definitely_equal(size, n) for size in shape):
-        raise ValueError(f"{name}: {what} {typeof(matrix)} and b of {n} numbers given; a square "
-                         "matrix of that size and a vector are required; for other vectors pass a "
-                         "function.")
+        raise ValueError(f"{name}: {what} {typeof(matrix)} and b of {n} numbers given; a linear "
+                         "operator must be a square matrix of that size, and b a vector; for other "
+                         "vectors pass a function.")
     matrix = astype(matrix, vector.dtype)
     return lambda x: dot_general(matrix, x, (((1,), (0,)), ((), ())), "highest")
 
@@ -87,14 +90,14 @@ def _vectors(name: str, A: Any, b: Any, x0: Any) -> tuple[Any, Any]:
         # Made of the types alone: where b is a tangent, the start is no function of it.
         return b, tree_map(zeros_like, b)
     if tree_structure(x0) != tree_structure(b):
-        raise ValueError(f"{name}: x0 {tree_structure(x0)} and b {tree_structure(b)} given; one "
-                         "structure is required.")
+        raise ValueError(f"{name}: x0 and b must have matching tree structure: "
+                         f"{tree_structure(x0)} and {tree_structure(b)} given.")
 
     def start(x: Any, like: Any) -> Any:
         x = to_array(array_args(name, x)[0])
         if typeof(x).shape != typeof(like).shape:
-            raise ValueError(f"{name}: x0 with {typeof(x)} and b with {typeof(like)} given; equal "
-                             "shapes are required.")
+            raise ValueError(f"{name}: arrays in x0 and b must have matching shapes: {typeof(x)} "
+                             f"and {typeof(like)} given.")
         return astype(x, like.dtype)
 
     return b, tree_map(start, x0, b)
@@ -108,8 +111,8 @@ def _solved(name: str, iterate: Callable[..., Any], A: Any, b: Any, x0: Any, tol
     start = stop_gradient(ravel_pytree(x0)[0])
     product = _operator(name, "A", A, b)
     inverse = (lambda x: x) if M is None else _operator(name, "M", M, b)
-    count = static_int(typeof(vector).shape[0], name, "size")
-    limit = 10 * count if maxiter is None else static_int(maxiter, name, "maxiter")
+    limit = (10 * typeof(vector).shape[0] if maxiter is None else
+             static_int(maxiter, name, "maxiter"))
     tol, atol = [real_number(x, f"{name}: {what}") for x, what in ((tol, "tol"), (atol, "atol"))]
 
     def solver(start: Any, inverse: Operator) -> Callable[..., Any]:

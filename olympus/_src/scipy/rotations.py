@@ -27,7 +27,7 @@ from ..numpy.trigonometry import arctan2, cos, sin
 from ..numpy.ufuncs import absolute
 from ..random.continuous import normal
 from ..transforms.fused import fused
-from ..types.shape import definitely_equal
+from ..types.shape import definitely_equal, less
 
 __all__ = ["Rotation", "Slerp"]
 
@@ -374,8 +374,9 @@ class Slerp(NamedTuple):
     @api_boundary
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
         """The way through these rotations at these times."""
-        times = inexact(asarray(times))
-        if rotations.single or times.shape != (len(rotations),) or len(rotations) < 2:
+        times, count = inexact(asarray(times)), typeof(rotations.quat).shape[0]
+        if rotations.single or (
+                not definitely_equal(times.shape, (count,)) or less(count, 2)):
             raise ValueError(f"Slerp.init: times {typeof(times)} and quaternions "
                              f"{typeof(rotations.quat)} given; vectors of two or more, as many of "
                              "the one as of the other, are required.")

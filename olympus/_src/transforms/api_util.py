@@ -12,16 +12,8 @@ from ..core.ir import DebugInfo
 from ..core.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 from ..core.trace import typeof
 from ..types.avals import AbstractValue
-from ..types.tree import (
-    PyTreeDef,
-    keystr,
-    tree_flatten,
-    tree_leaves_with_path,
-    treedef_children,
-)
-from ..types.tree import (
-    flatten_axes as axes_of_leaves,
-)
+from ..types.tree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path, treedef_children
+from ..types.tree import flatten_axes as axes_of_leaves
 from .arguments import argument_name, name_of
 
 __all__ = ["argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
@@ -221,6 +213,7 @@ def debug_info(traced_for: str, fun: Callable[..., Any], args: Sequence[Any],
     ("side['a']", 'n')
     """
     given = [(argument_name(fun, i), a) for i, a in enumerate(args) if i not in static_argnums]
-    given += [(k, v) for k, v in kwargs.items() if k not in static_argnames]
+    given += [(argument_name(fun, k), v) for k, v in sorted(kwargs.items())
+              if k not in static_argnames]
     names = [name + keystr(path) for name, a in given for path, _ in tree_leaves_with_path(a)]
     return DebugInfo(name_of(fun), tuple(names))

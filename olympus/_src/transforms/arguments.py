@@ -12,7 +12,7 @@ from typing import Any
 
 from ..backend.eager import argument_array
 from ..base import lib
-from ..base.util import name_of
+from ..base.util import clipped, name_of
 from ..core.context import ThreadState, ctx
 from ..core.introspection import valid_olympustype
 from ..core.trace import Tracer, typeof
@@ -30,8 +30,8 @@ _ARRAYS = (Tracer, lib.ArrayImpl)
 def check_callable(what: str, fun: Any) -> None:
     """TypeError unless `fun` can be called."""
     if not callable(fun):
-        raise TypeError(f"{what}: {_clip(fun)} of type {type(fun).__name__} given; a function is "
-                        f"required; write {what}(f), not {what}(f(x)).")
+        raise TypeError(f"{what}: Expected a callable value, got {clipped(fun)} of type "
+                        f"{type(fun).__name__}; write {what}(f), not {what}(f(x)).")
 
 
 # Argument numbers -------------------------------------------------------------------------------
@@ -54,9 +54,10 @@ def resolve_argnums(what: str, fun: Any, argnums: int | tuple[int, ...], count: 
     for i in wanted:
         if not -count <= i < count:
             raise (ValueError if i < 0 else TypeError)(
-                f"{what}: argnums has {i}, and {name_of(fun)} is called with {count} positional "
-                f"argument{'' if count == 1 else 's'}; an index in range({-count}, {count}) is "
-                "required; keyword arguments are never differentiated.")
+                f"{what}: differentiating {name_of(fun)} with respect to argnums={argnums} "
+                f"requires at least {i + 1 if i >= 0 else -i} positional arguments to be passed by "
+                f"the caller, but got only {count} positional arguments; keyword arguments are "
+                "never differentiated.")
     found = tuple([i + count if i < 0 else i for i in wanted])
     if len(set(found)) != len(found):
         raise ValueError(f"{what}: argnums={argnums} names an argument twice; list each once.")
@@ -88,8 +89,6 @@ def substitute(args: tuple, positions: tuple[int, ...], argnums: Any, chosen: An
 
 def argument_name(fun: Any, position: int | str) -> str:
     """The parameter's name where the signature tells, else `args[position]`."""
-    if isinstance(position, str):
-        return position         # given by keyword
     return parameter_name(parameters_of(fun), position)
 
 
@@ -101,8 +100,16 @@ def parameters_of(fun: Any) -> list[inspect.Parameter] | None:
         return None
 
 
-def parameter_name(parameters: Sequence[inspect.Parameter] | None, position: int) -> str:
-    """What the parameters call a positional argument; `args[position]` where they do not tell."""
+def parameter_name(parameters: Sequence[inspect.Parameter] | None, position: int | str) -> str:
+    """What the parameters call an argument, given by position or keyword; `args[position]`, or the
+    keyword, where they do not tell.
+    """
+    if isinstance(position, str):
+        last = parameters[-1] if parameters else None
+        if last is None or last.kind is not last.VAR_KEYWORD or position in [
+                p.name for p in parameters or () if p is not last]:
+            return position
+        return f"{last.name}[{position!r}]"
     for i, p in enumerate(parameters or ()):
         if p.kind is p.VAR_POSITIONAL:
             return f"{p.name}[{position - i}]"
@@ -131,11 +138,6 @@ def leaf_path(tree: Any, index: int) -> str:
 def structure_path(treedef: Any, index: int) -> str:
     """The key path of leaf number `index` of a structure."""
     return leaf_path(treedef.unflatten(range(treedef.num_leaves)), index)
-
-
-def _clip(value: Any, length: int = 60) -> str:
-    text = repr(value)
-    return text if len(text) <= length else text[:length] + "…"
 
 
 # Leaves -----------------------------------------------------------------------------------------
@@ -170,10 +172,10 @@ def check_arrays(what: str, fun: Any, leaves: Sequence[Any], positions: Sequence
         for i, x in enumerate(leaves):
             if not valid_olympustype(x):
                 raise TypeError(
-                    f"{what}: argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)} is "
-                    f"{_clip(x)} of type {type(x).__name__}; an array or a Python number is "
-                    "required; bind other arguments with functools.partial or a closure."
-                ) from None
+                    f"{what}: argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)}: "
+                    f"{clipped(x)} of type {type(x)} is not a valid OLYMPUS type; an array or a "
+                    "Python number is required; bind other arguments with functools.partial or a "
+                    "closure.") from None
         raise
 
 
@@ -182,9 +184,17 @@ def check_results(what: str, fun: Any, out: Any, leaves: Sequence[Any]) -> None:
     for i, x in enumerate(leaves):
         if not isinstance(x, _ARRAYS) and not valid_olympustype(x):
             raise TypeError(
-                f"{what}: {name_of(fun)} returned {_clip(x)} of type {type(x).__name__} at "
-                f"result{leaf_path(out, i)}; arrays and Python numbers are required; return only "
-                "those, or None.")
+                f"{what}: {name_of(fun)} returned a value of type {type(x)} at "
+                f"result{leaf_path(out, i)}, which is not a valid OLYMPUS type: {clipped(x)}; "
+                "arrays and Python numbers are required; return only those, or None.")
+
+
+def too_large(what: str, x: int, path: str) -> OverflowError:
+    """The error for a Python int, at a path of a call's arguments, that its dtype cannot hold."""
+    return OverflowError(f"{what}: An overflow was encountered while parsing an argument to a "
+                         f"jitted computation, whose argument path is {path}. Got {type(x)} "
+                         f"with value {x}, which {dtypes.default_int()} does not hold; use a "
+                         "float, a NumPy array of a wider dtype, or enable x64.")
 
 
 def abstract(x: Any) -> Any:

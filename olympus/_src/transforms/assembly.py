@@ -8,20 +8,17 @@ from typing import Any
 import numpy as np
 
 from ..backend.array import HOLDERS, numpy_value, stored
-from ..base import lib
+from ..base import errors, lib
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, DTypeLike
-from ..core.trace import Tracer
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree
+from ..core.trace import Tracer, typeof
 from ..lax.sharding import resolve_sharding
 from ..types import dtypes
-from ..types.avals import make_aval
-from ..types.shape import Shape, canonical_shape, definitely_equal, floor_div, sequence
-from ..types.sharding import (
-    NamedSharding,
-    Sharding,
-    device_tuple,
-    make_single_device_sharding,
-)
+from ..types.avals import make_aval, physical_aval
+from ..types.layout import AUTO, Format
+from ..types.shape import Shape, canonical_shape, definitely_equal, entries, floor_div, sequence
+from ..types.sharding import NamedSharding, Sharding, device_tuple, make_single_device_sharding
+from ..types.tree import flatten_axes, tree_flatten
 from .device import device_put
 
 __all__ = ["make_array_from_callback", "make_array_from_process_local_data",
@@ -31,7 +28,7 @@ Index = tuple[slice, ...]
 
 
 @api_boundary
-def make_array_from_callback(shape: Sequence[int], sharding: Sharding,
+def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Format,
                              data_callback: Callable[[Index], ArrayLike],
                              dtype: DTypeLike | None = None) -> Array:
     """An array whose parts a function gives, each when it is put on its device.
@@ -40,10 +37,12 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding,
 
     Args:
       shape: of the whole array.
-      sharding: how it is cut over devices; the numbers of parts must divide the sizes of axes.
-      data_callback: takes a tuple of slices with start and stop, one per axis, and returns that
-        part, of any dtype and the shape of the slices. It is called once for each different part
-        on devices of this process; other devices with that part get copies.
+      sharding: how it is cut over devices; the numbers of parts must divide the sizes of axes. Or
+        a `Format`, for parts of another layout.
+      data_callback: takes a tuple of slices, one per axis (with start and stop where the axis is
+        cut, else `slice(None)`), and returns that part, of any dtype and the shape of the slices.
+        It is called once for each different part on devices of this process; other devices with
+        that part get copies.
       dtype: what the parts must have; that of the first one if None. It is needed where no device
         is of this process.
 
@@ -61,22 +60,36 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding,
     """
     what = "make_array_from_callback"
     shape = canonical_shape(sequence(shape, what, "shape"), what)
-    sharding, indices = _own_parts(what, shape, sharding)
+    layout = None
+    if isinstance(sharding, Format):
+        if sharding.layout is AUTO:
+            raise TypeError(f"{what}: {sharding} given; `Layout.AUTO` cannot be used in place of a "
+                            "device-local layout here; give a Layout, or none.")
+        if sharding.sharding is None:
+            raise TypeError(f"{what}: {sharding} given; sharding should be an instance of "
+                            "`olympus.sharding`: where each part is; give one.")
+        sharding, layout = sharding.sharding, sharding.layout
+    sharding, devices = _own_devices(what, shape, sharding)
+    everywhere = sharding.devices_indices_map(shape)
     kind, made, placed = sharding.memory_kind, {}, []
-    for device, index in indices.items():
+    for device in devices:
+        index = everywhere[device]
         key = tuple([(s.start, s.stop) for s in index])
         if key not in made:
             made[key] = data_callback(index)
         part = made[key]
         if isinstance(part, Tracer):
-            raise TypeError(f"{what}: data_callback returned {part} for {index}; an array with a "
-                            "value is required; call this outside of jit and other transforms.")
+            raise errors.UnexpectedTracerError(
+                f"olympus.{what} cannot be called within a traced context: data_callback returned "
+                f"{part} for {index}; an array with a value is required; call this outside of jit "
+                "and other transforms.")
         if not isinstance(part, lib.Array) and type(part) not in HOLDERS:
             part = np.asarray(part)
             if part.dtype.kind in "OSUMm" or dtypes.is_float0(part.dtype):
                 raise TypeError(f"{what}: data_callback returned {made[key]!r:.60} for {index}; "
                                 "an array of numbers or bools, or of keys, is required.")
-        placed.append(device_put(part, make_single_device_sharding(device, memory_kind=kind)))
+        placed.append(device_put(part, Format(
+            layout, make_single_device_sharding(device, memory_kind=kind))))
     return _assembled(what, shape, sharding, placed, dtype)
 
 
@@ -111,53 +124,63 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     """
     what = "make_array_from_single_device_arrays"
     shape = canonical_shape(sequence(shape, what, "shape"), what)
-    sharding, indices = _own_parts(what, shape, sharding)
+    sharding, devices = _own_devices(what, shape, sharding)
     by_device: dict[Any, Any] = {}
+    if isinstance(arrays, lib.Array):
+        raise TypeError(f"{what}: olympus.{what} `arrays` argument must be a list or tuple; "
+                        f"{typeof(arrays)} given; write [x].")
     for i, x in enumerate(sequence(arrays, what, "arrays")):
+        if isinstance(x, Tracer):
+            raise ValueError(f"{what}: olympus.{what} requires a list of concrete arrays; "
+                             f"arrays[{i}] is {x}; call this outside of jit and other transforms.")
         if type(stored(x)) is not lib.ArrayImpl:
             raise TypeError(f"{what}: arrays[{i}] is {x!r:.60} of type {type(x).__name__}; an "
                             "array on a device is required; put it there with device_put.")
         lib.check_alive(what, stored(x))
         found = list(device_tuple(stored(x).sharding))
         if len(found) > 1:
-            raise ValueError(f"{what}: arrays[{i}] is on {len(found)} devices; one is required; "
-                             "take the parts with addressable_shards.")
-        if found[0] not in indices:
+            raise ValueError(f"{what}: When making an array from single-device arrays the input "
+                             "arrays must have one shard each. An argument array had "
+                             f"{len(found)} shard(s): arrays[{i}]; take the parts with "
+                             "addressable_shards.")
+        if found[0] not in devices:
             raise ValueError(f"{what}: arrays[{i}] is on {found[0]}, which is no device of "
                              f"{sharding} in this process; move it with device_put.")
         if found[0] in by_device:
-            raise ValueError(f"{what}: arrays[{i}] is the second one on {found[0]}; one for each "
-                             "device is required; move it with device_put.")
+            raise ValueError(f"{what}: arrays[{i}] is the second one on {found[0]}; the input "
+                             "arrays must be from distinct devices; move it with device_put.")
         kind = stored(x).sharding.memory_kind
         if kind != sharding.memory_kind:
             raise ValueError(f"{what}: arrays[{i}] is in the memory {kind!r}, the sharding's is "
                              f"{sharding.memory_kind!r}; one memory is required; move it with "
                              "device_put.")
         by_device[found[0]] = x
-    missing = [str(d) for d in indices if d not in by_device]
+    missing = [str(d) for d in devices if d not in by_device]
     if missing:
-        raise ValueError(f"{what}: {len(by_device)} arrays given for the {len(indices)} devices of "
-                         f"{sharding} in this process; one on each is required; there is none on "
-                         f"{', '.join(missing[:8])}{', …' if len(missing) > 8 else ''}.")
-    return _assembled(what, shape, sharding, [by_device[d] for d in indices], dtype)
+        raise ValueError(f"{what}: Expected {len(devices)} per-device arrays (this is how many "
+                         f"devices are addressable by the sharding), but got {len(by_device)}, and "
+                         f"none on {', '.join(missing[:8])}{', …' if len(missing) > 8 else ''}; "
+                         f"one on each device of {sharding} is required.")
+    return _assembled(what, shape, sharding, [by_device[d] for d in devices], dtype)
 
 
 @api_boundary
-def make_array_from_process_local_data(sharding: Sharding, local_data: ArrayLike,
-                                       global_shape: Sequence[int] | None = None) -> Array:
+def make_array_from_process_local_data(sharding: Sharding, local_data: PyTree,
+                                       global_shape: PyTree = None) -> PyTree:
     """An array of the devices of all processes, of which each process gives its own rows.
 
     Args:
       sharding: how the whole array is cut over devices.
       local_data: this process' data, as a NumPy array, or an array that can be read here: the
         parts of its devices side by side, in their order in the whole array. Processes whose
-        devices hold the same parts must give the same data.
+        devices hold the same parts must give the same data. Or a pytree of such.
       global_shape: of the whole array. Each size is that of `local_data`, which then has the whole
         axis, or as many times it as the axis has parts for each that this process holds. None is
-        the latter for all axes.
+        the latter for all axes. One for all arrays of a pytree, or a pytree of them.
 
     Returns:
-      An array of sharding `sharding`. In a program of one process it has the shape of `local_data`.
+      An array of sharding `sharding`, or a pytree of them. In a program of one process it has the
+      shape of `local_data`.
 
     ValueError for sizes that are neither, for those that the parts do not divide, and, unless
     `local_data` has the whole axis, where the parts that processes hold along an axis overlap.
@@ -169,6 +192,16 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: ArrayLike
     (4, 2)
     """
     what = "make_array_from_process_local_data"
+    leaves, tree = tree_flatten(local_data)
+    if not (len(leaves) == 1 and leaves[0] is local_data):
+        whole_shapes = isinstance(global_shape, tuple) or global_shape is None
+        shapes = [global_shape] * len(leaves) if whole_shapes else tree.flatten_up_to(global_shape)
+        return tree.unflatten([
+            make_array_from_process_local_data(s, x, shape) for x, s, shape in zip(
+                leaves, flatten_axes(f"{what} sharding", tree, sharding), shapes, strict=True)])
+    if global_shape is not None and None in entries(global_shape):
+        raise ValueError(f"{what}: global_shape={global_shape} has Nones. This is not supported; "
+                         "an int is required for each axis, or None for all.")
     if isinstance(local_data, Tracer):
         raise TypeError(f"{what}: local_data is {local_data}; an array with a value is required; "
                         "call this outside of jit and other transforms.")
@@ -178,7 +211,8 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: ArrayLike
         sharding.check_compatible_aval(data.shape)      # raises: it has too few axes
     counts = lib.tile_counts(sharding._to_xla_hlo_sharding(data.ndim), data.ndim)
     devices = device_tuple(sharding)
-    places = [[s.start for s in where] for where in lib.shard_slices(sharding, counts)]
+    places = [[s.start for s in where] for where in lib.shard_slices(
+        sharding, tuple(counts))]
     owners = [d.process_index for d in devices]
     held = held_parts(places, owners, devices[0].client.process_index())
     whole = tuple([size * count // len(mine) if mine else -1
@@ -231,8 +265,8 @@ def held_parts(places: Sequence[Sequence[int]], owners: Sequence[int], process: 
     return found
 
 
-def _own_parts(what: str, shape: Shape, sharding: Any) -> tuple[Any, dict[Any, Index]]:
-    """The sharding with its devices, and which part each of those of this process holds."""
+def _own_devices(what: str, shape: Shape, sharding: Any) -> tuple[Any, list[Any]]:
+    """The sharding with its devices, and those of this process, in its order."""
     sharding = resolve_sharding(what, sharding)
     try:
         if type(sharding) is NamedSharding:
@@ -240,8 +274,7 @@ def _own_parts(what: str, shape: Shape, sharding: Any) -> tuple[Any, dict[Any, I
     except ValueError as error:
         raise ValueError(f"{what}: {error}") from None
     local = sharding.addressable_devices
-    indices = sharding.devices_indices_map(shape)
-    return sharding, {d: index for d, index in indices.items() if d in local}
+    return sharding, [d for d in device_tuple(sharding) if d in local]
 
 
 def _assembled(what: str, shape: Shape, sharding: Any, parts: Sequence[Any],
@@ -255,13 +288,13 @@ def _assembled(what: str, shape: Shape, sharding: Any, parts: Sequence[Any],
     for x in parts:
         if x.shape != part_shape or x.dtype != wanted:
             (device,) = stored(x).devices()
-            raise ValueError(f"{what}: the part for {device} is {dtypes.long_name(x.dtype)}"
-                             f"{list(x.shape)}; {dtypes.long_name(wanted)}{list(part_shape)} is "
-                             f"required, for an array of shape {shape} with {sharding}; convert "
-                             "it, or give the shape and dtype that the parts have.")
+            wrong = (f"Expected shard shape {part_shape} doesn't match the single device array "
+                     f"shape {x.shape}" if x.shape != part_shape else
+                     "Input buffers to `Array` must have matching dtypes. Got "
+                     f"{dtypes.long_name(x.dtype)}, expected {dtypes.long_name(wanted)}")
+            raise ValueError(f"{what}: {wrong}, for {device}; Shape of Array is {shape} with "
+                             f"sharding {sharding}; convert it, or give the shape and dtype that "
+                             "the parts have.")
     arrays = [lib.shards(stored(x))[0] for x in parts]
-    held = arrays[0].aval if parts else make_aval(shape, wanted)
-    inner = held.shape[len(shape):] if parts else ()
-    aval = make_aval(shape + inner, held.dtype).update(sharding=sharding)
-    whole = lib.make_array(aval, sharding, arrays)
-    return parts[0]._with(whole) if parts and type(parts[0]) in HOLDERS else whole
+    whole = lib.make_array(physical_aval(make_aval(shape, wanted)).at(sharding), sharding, arrays)
+    return wanted.wrap(whole) if isinstance(wanted, dtypes.ExtendedDType) else whole

@@ -26,16 +26,18 @@ from ..core.evaluate import eval_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
 from ..core.primitive import Linear, Zero
 from ..core.staging import stage
-from ..core.trace import ctx, typeof
-from ..interpreters.dce import dce_closed
+from ..core.trace import Tracer, ctx, typeof
+from ..interpreters.batching import BatchTracer
+from ..interpreters.dce import dce_program
 from ..interpreters.jvp import JVPTracer, jvp_flat
 from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import backward_pass
 from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
 from ..types import dtypes
-from ..types.avals import ShapedArray, has_tangent, is_float0, scalar_aval
-from ..types.tree import explain_mismatch, register_pytree_node, tree_flatten
+from ..types.avals import ShapedArray, has_tangent, is_float0, memory_kind, scalar_aval
+from ..types.sharding import NamedSharding
+from ..types.tree import Partial, explain_mismatch, register_pytree_node, tree_flatten
 from .arguments import (
     abstract,
     as_arrays,
@@ -54,6 +56,7 @@ from .jit import jit
 __all__ = ["fwd_and_bwd", "grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 
 ArgNums = int | Sequence[int]
+ONLY_SCALARS = "Gradient only defined for scalar-output functions."
 A = TypeVar("A")        # what `has_aux` says to pass by
 
 
@@ -62,7 +65,7 @@ A = TypeVar("A")        # what `has_aux` says to pass by
 class FlatFunction:
     """A function of pytrees as one of leaves; keeps the structure of its last result, and aux."""
 
-    __slots__ = ("what", "fun", "call", "has_aux", "out_tree", "aux", "single")
+    __slots__ = ("what", "fun", "call", "has_aux", "out_tree", "aux")
 
     def __init__(self, what: str, fun: Callable, call: Callable, has_aux: bool) -> None:
         self.what, self.fun, self.call, self.has_aux = what, fun, call, has_aux
@@ -76,7 +79,11 @@ class FlatFunction:
             self.aux = without_tangents(aux)
         outs, self.out_tree = tree_flatten(out)
         check_results(self.what, self.fun, out, outs)
+        self.check(out, outs)
         return outs
+
+    def check(self, out: Any, outs: Sequence[Any]) -> None:
+        """TypeError for a result that the transformation does not take."""
 
 
 def split_aux(what: str, fun: Any, out: Any) -> tuple[Any, Any]:
@@ -84,7 +91,7 @@ def split_aux(what: str, fun: Any, out: Any) -> tuple[Any, Any]:
     if not isinstance(out, (tuple, list)) or len(out) != 2:
         size = f" of length {len(out)}" if isinstance(out, (tuple, list)) else ""
         raise TypeError(f"{what}: {name_of(fun)} returned a {type(out).__name__}{size}; with "
-                        "has_aux=True a pair (result, aux) is required; return both as a tuple.")
+                        "has_aux=True a two-element tuple (result, aux) is required.")
     return out[0], out[1]
 
 
@@ -131,15 +138,17 @@ def pull_back(lin: Linearized, consts: Sequence[Any], cts: Sequence[Any]) -> lis
     pr = lin.program.olympuspr
     out = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
                              [ct for ct, a in zip(cts, lin.active_out) if a], "transpose"))
-    return [instantiate(next(out), aval) if active else zeros_of(aval.to_tangent_aval())
-            for aval, active in zip(lin.avals, lin.active_in)]
+    return [instantiate(next(out), aval.to_cotangent_aval()) if active else
+            zeros_of(aval.to_tangent_aval()) for aval, active in zip(lin.avals, lin.active_in)]
 
 
 def instantiate(x: Any, aval: Any) -> Any:
     """A tangent or cotangent as users get it: zeros made, literals turned into arrays, and as
     weakly typed as the primal."""
     if type(x) is Zero:
-        return zeros_of(x.aval)
+        zeros = zeros_of(x.aval)
+        return as_typed(zeros, aval) if aval.tagged and not (
+            evaluating() or is_float0(x.aval)) else zeros
     if type(x) is Literal:
         x = result_array(x)
     if aval.tagged:
@@ -154,10 +163,15 @@ def one(aval: ShapedArray, out: Any) -> Any:
     if evaluating():
         unit = Literal(1, aval)     # what computes with it finds it on the device
         if aval.tagged and aval.explicit:
-            return reshard_p.bind(result_array(unit), sharding=out.sharding)
+            while isinstance(out, Tracer):      # the array below it knows the devices
+                out = out.val if isinstance(out, BatchTracer) else out.primal
+            where = NamedSharding(out.sharding.mesh, aval.sharding.spec)
+            return reshard_p.bind(result_array(unit), sharding=where.of_cotangent())
         return unit
     kind = complex if dtypes.is_complex(aval.dtype) else float
     weak = aval.weak_type and aval.dtype == scalar_aval(kind).dtype
+    if memory_kind(aval) is not None:
+        return Literal(aval.dtype.type(1), aval)
     return tags.pvary(kind(1) if weak else aval.dtype.type(1), aval.vma)
 
 
@@ -254,27 +268,17 @@ class ScalarFunction(FlatFunction):
 
     __slots__ = ("holomorphic",)
 
-    def __call__(self, *leaves: Any) -> list[Any]:
-        out = self.call(leaves)
-        if self.has_aux:
-            out, aux = split_aux(self.what, self.fun, out)
-            self.aux = without_tangents(aux)
-        outs, self.out_tree = tree_flatten(out)
-        check_results(self.what, self.fun, out, outs)
-        if len(outs) != 1 or outs[0] is not out:
-            hint = "; for auxiliary results pass has_aux=True" if isinstance(out, tuple) else ""
-            found = "None" if out is None else f"a {type(out).__name__} of {len(outs)} arrays"
-            raise TypeError(f"{self.what}: {name_of(self.fun)} returned {found}; one scalar is "
-                            f"required{hint}; use vjp or jacrev for other results.")
-        self._check(typeof(out))
-        return outs
-
-    def _check(self, aval: Any) -> None:
+    def check(self, out: Any, outs: Sequence[Any]) -> None:
         what, name = self.what, name_of(self.fun)
+        if len(outs) != 1 or outs[0] is not out:
+            hint = " pass has_aux=True for auxiliary results;" if isinstance(out, tuple) else ""
+            found = "None" if out is None else f"a {type(out).__name__} of {len(outs)} arrays"
+            raise TypeError(f"{what}: {name} returned {found}. {ONLY_SCALARS} Instead,{hint} use "
+                            "vjp or jacrev for other results.")
+        aval = typeof(out)
         if aval.shape != ():
-            raise TypeError(f"{what}: {name} returned {aval} of shape {aval.shape}; a scalar, of "
-                            "shape (), is required: only that has a gradient; sum the result, or "
-                            "use jacrev or vjp.")
+            raise TypeError(f"{what}: {name} returned {aval}. {ONLY_SCALARS} Output had shape: "
+                            f"{aval.shape}; sum the result, or use jacrev or vjp.")
         if self.holomorphic:
             if not dtypes.is_complex(aval.dtype):
                 raise TypeError(f"{what}: {name} returned {aval}; holomorphic=True requires a "
@@ -282,8 +286,13 @@ class ScalarFunction(FlatFunction):
         elif not dtypes.is_floating(aval.dtype):
             hint = ("pass holomorphic=True if the function is, else use vjp, or differentiate its "
                     "real part" if dtypes.is_complex(aval.dtype) else "use vjp for other results")
-            raise TypeError(f"{what}: {name} returned {aval}; a real floating result is required; "
-                            f"{hint}.")
+            raise TypeError(f"{what}: {name}: {real_outputs(what, aval)}; {hint}.")
+
+
+def real_outputs(what: str, aval: Any) -> str:
+    """What is wrong with a result of another dtype."""
+    return (f"{what} requires real-valued outputs (output dtype that is a sub-dtype of "
+            f"np.floating), but got {aval.dtype}")
 
 
 def check_reduce_axes(what: str, reduce_axes: Sequence[Any]) -> None:
@@ -300,14 +309,16 @@ def check_inputs(what: str, fun: Any, avals: Sequence[Any], positions: Sequence[
         kind = dtypes.scalar_kind(aval.dtype)
         if kind == "f" and not holomorphic:
             continue
-        if kind == "c" or (allow_int and kind in "biu" and not holomorphic):
+        if kind == "c" or (allow_int and kind in ("b", "i", "u", "key") and not holomorphic):
             continue
-        where = f"argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)} is {aval}"
+        where = f"argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)}"
         if holomorphic:
-            raise TypeError(f"{what}: {where}; holomorphic=True requires complex arguments; "
-                            "convert it with astype, or drop holomorphic.")
-        raise TypeError(f"{what}: {where}; a real or complex floating dtype is required; convert "
-                        "it to float, leave it out of argnums, or pass allow_int=True.")
+            raise TypeError(f"{what}: {where}: {what} with holomorphic=True requires inputs with "
+                            f"complex dtype, but got {aval.dtype}; convert it with astype, "
+                            "or drop holomorphic.")
+        raise TypeError(f"{what}: {where}: {what} requires real- or complex-valued inputs (input "
+                        f"dtype that is a sub-dtype of np.inexact), but got {aval.dtype}; "
+                        "convert it to float, leave it out of argnums, or pass allow_int=True.")
 
 
 # jvp --------------------------------------------------------------------------------------------
@@ -345,19 +356,21 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
     """
     check_callable("jvp", fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError(f"jvp: primals of type {type(primals).__name__} and tangents of type "
-                        f"{type(tangents).__name__} given; tuples or lists are required; write "
+        raise TypeError("jvp: primal and tangent arguments to olympus.jvp must be tuples or lists; "
+                        f"found {type(primals).__name__} and {type(tangents).__name__}; write "
                         "jvp(f, (x,), (t,)).")
-    leaves, in_tree = tree_flatten(tuple(primals))
-    given, tangent_tree = tree_flatten(tuple(tangents))
-    if in_tree != tangent_tree:
-        _structure_error("jvp", "tangents", "primals", in_tree, tuple(tangents), TypeError)
+    leaves, tree = tree_flatten(primals)
+    given, tangent_tree = tree_flatten(tangents)
+    if tree != tangent_tree:
+        places = "; ".join(explain_mismatch(tree, tangents)[:4])
+        raise TypeError("jvp: primal and tangent arguments to olympus.jvp must have the same tree "
+                        f"structure; {places}; pass one tangent per array, in equal containers.")
     positions = range(len(primals))
     avals = check_arrays("jvp", fun, leaves, positions, primals)
     for i, (aval, t) in enumerate(zip(avals, given)):
         _check_tangent("jvp", aval, t, lambda i=i: leaf_name(fun, positions, primals, i))
     directions = _directions(avals, given)
-    flat = FlatFunction("jvp", fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
+    flat = FlatFunction("jvp", fun, lambda xs: fun(*tree.unflatten(xs)), has_aux)
     outs, out_tangents = jvp_flat(under("jvp", flat), as_arrays(leaves), directions)
     result_tangents = [instantiate(t, typeof(x)) for x, t in zip(outs, out_tangents)]
     result = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(result_tangents)
@@ -382,19 +395,25 @@ def _structure_error(what: str, given: str, other: str, required: Any, found: An
 def _check_tangent(what: str, aval: Any, tangent: Any, name: Callable[[], str]) -> None:
     """TypeError or ValueError unless a tangent of this type belongs to such a primal."""
     required = aval.to_tangent_aval()
+    jvp = what == "jvp"
+    error = TypeError if jvp else ValueError
+    rule = ("primal and tangent arguments to olympus.jvp do not match" if jvp else
+            "linearized function called on tangent values inconsistent with the original primal "
+            "values")
     if is_float0(required):
         if getattr(tangent, "dtype", None) != dtypes.float0:
-            raise TypeError(f"{what}: the tangent of {name()} is {_describe(tangent)}, and the "
-                            f"argument is {aval}; a tangent of dtype float0 is required; pass "
-                            f"numpy.zeros({aval.shape}, olympus.dtypes.float0).")
+            raise error(f"{what}: the tangent of {name()} is {_describe(tangent)}, and the "
+                        f"argument is {aval}: {rule}; a tangent of dtype float0 is required; pass "
+                        f"numpy.zeros({aval.shape}, olympus.dtypes.float0).")
         return
     found = typeof(tangent)
     if found is required or (found.shape == required.shape and found.dtype == required.dtype):
         return
     if found.dtype != required.dtype:
-        raise TypeError(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}; "
-                        "equal dtypes are required; convert it with astype.")
-    raise ValueError(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}; "
+        raise error(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}: "
+                    f"{rule}; equal dtypes are required; convert it with astype.")
+    raise ValueError(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}: "
+                     f"{'jvp called with different primal and tangent shapes' if jvp else rule}; "
                      "equal shapes are required.")
 
 
@@ -439,12 +458,18 @@ class Pullback(LinearMap):
     __slots__ = ()
 
     @api_boundary
-    def __call__(self, out_ct: Any) -> tuple[Any, ...]:
+    def __call__(self, *out_cts: Any) -> tuple[Any, ...]:
         meta = self.meta
+        if len(out_cts) != 1:
+            raise TypeError(f"vjp: the function returned by vjp applied to {meta.name} was called "
+                            f"with {len(out_cts)} arguments; one is required: the cotangent of "
+                            "the whole result, in the result's structure; pass a tuple for a "
+                            "tuple.")
+        out_ct, = out_cts
         cts, tree = tree_flatten(out_ct)
         if tree != meta.out_tree:
-            _structure_error("vjp", f"the cotangents of {meta.name}", "its result", meta.out_tree,
-                             out_ct, ValueError)
+            _structure_error("vjp", f"unexpected tree structure: the cotangents of {meta.name}",
+                             "its result", meta.out_tree, out_ct, ValueError)
         for i, (aval, ct) in enumerate(zip(meta.lin.out_avals, cts)):
             self._check(i, aval, ct)
         active = iter(as_arrays([x for x, a in zip(cts, meta.lin.active_out) if a]))
@@ -463,9 +488,9 @@ class Pullback(LinearMap):
             return
         path = structure_path(self.meta.out_tree, index)
         given = f"of type {type(ct).__name__}" if found is None else str(found)
-        raise ValueError(f"vjp: the cotangent of result{path} of {self.meta.name} is {given}, and "
-                         f"the result is {aval}; the same shape and dtype are required; convert "
-                         "it with astype or broadcast it.")
+        raise ValueError(f"vjp: unexpected OLYMPUS type: the cotangent of result{path} of "
+                         f"{self.meta.name} is {given}, and the result is {aval}; the same shape "
+                         "and dtype are required; convert it with astype or broadcast it.")
 
 
 class Pushforward(LinearMap):
@@ -504,8 +529,11 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
     flat = FlatFunction(what, fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
     outs, lin = linearize_flat(flat, as_arrays(leaves), avals)
     # The map may live long: values that only dead equations read are given back now.
-    lin.program, _ = dce_closed(lin.program, [True] * len(lin.program.olympuspr.outvars))
-    consts, lin.program.consts = lin.program.consts, []
+    pr, used, _ = dce_program(lin.program.olympuspr, [True] * len(lin.program.olympuspr.outvars))
+    consts = [c for c, u in zip(lin.program.consts, used, strict=True) if u]
+    # Not `dce_closed`, which keeps the constants with the program.
+    lin.program = ClosedOlympuspr(pr, consts)
+    lin.program.consts = []
     derivative = kind(Meta(lin, in_tree, flat.out_tree, name_of(fun)), consts)
     result = flat.out_tree.unflatten(outs)
     return (result, derivative, flat.aux) if has_aux else (result, derivative)
@@ -658,25 +686,30 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}
     found = {kinds.get(dtypes.scalar_kind(a.dtype), "other") for a in (*avals, *out_avals)}
     if len(found) > 1 or found & {"bool", "other"}:
-        raise TypeError(f"linear_transpose: {name_of(fun)} maps {', '.join(map(str, avals))} to "
-                        f"{', '.join(map(str, out_avals))}; arguments and results must all be "
-                        "floating or complex, or all integers; close over the other arguments.")
+        raise TypeError("linear_transpose: linear_transpose only supports functions of arguments "
+                        "and results that are all floating or complex, or all integers; "
+                        f"{name_of(fun)} maps {', '.join(map(str, avals))} to "
+                        f"{', '.join(map(str, out_avals))}; close over the other arguments.")
 
-    def transposed(out_ct: Any) -> tuple[Any, ...]:
+    pr, name = closed.olympuspr, name_of(fun)
+
+    def transposed(consts: Sequence[Any], out_ct: Any) -> tuple[Any, ...]:
         cts, tree = tree_flatten(out_ct)
         if tree != out_tree:
-            _structure_error("linear_transpose", f"the cotangents of {name_of(fun)}",
-                             "its result", out_tree, out_ct, TypeError)
+            _structure_error("linear_transpose", "cotangent tree does not match function output: "
+                             f"the cotangents of {name}", "its result", out_tree, out_ct,
+                             TypeError)
         for i, (aval, ct) in enumerate(zip(out_avals, cts)):
             given = typeof(ct)
             if given.shape != aval.shape or given.dtype != aval.dtype:
-                raise TypeError(f"linear_transpose: the cotangent of "
-                                f"result{structure_path(out_tree, i)} of {name_of(fun)} is "
-                                f"{given}, and the result is {aval}; equal types are required.")
-        pr = closed.olympuspr
-        ins = backward_pass(pr, closed.consts, [Linear(a) for a in avals], as_arrays(cts),
+                raise TypeError("linear_transpose: cotangent type does not match function output: "
+                                f"the cotangent of result{structure_path(out_tree, i)} of "
+                                f"{name} is {given}, and the result is {aval}.")
+        ins = backward_pass(pr, consts, [Linear(a) for a in avals], as_arrays(cts),
                             "transpose")
-        return in_tree.unflatten([instantiate(x, a) for x, a in zip(ins, avals)])
+        return in_tree.unflatten([instantiate(x, a.to_cotangent_aval())
+                                  for x, a in zip(ins, avals)])
 
-    return api_boundary(transposed)
+    # A pytree of the values that it closes over, so that `jit` may return it.
+    return Partial(api_boundary(transposed), closed.consts)
 

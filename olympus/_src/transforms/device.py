@@ -7,19 +7,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backend.array import HOLDERS, array_from_numpy, numpy_value, put_parts, stored
-from ..backend.compile import drop_programs
+from ..backend.array import HOLDERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
+from ..backend.compile import drop_programs, relaid
 from ..backend.devices import client
 from ..backend.eager import argument_array
+from ..backend.job import current
 from ..base import lib
+from ..base.config import transfer_guard
 from ..base.source import api_boundary
 from ..base.typing import Array, Device, PyTree, T
-from ..core.trace import Tracer, typeof
-from ..lax.sharding import constrain, move, resolve_sharding
+from ..base.util import lazy_module
+from ..core.trace import SCALAR_TYPES, Tracer, typeof
+from ..lax.layout import lay_out
+from ..lax.sharding import constrain, move, reshard_p, resolve_sharding
+from ..lax.slicing import slice as slice_of
+from ..types.avals import make_aval
+from ..types.dtypes import is_float0
+from ..types.layout import AUTO, Format, Layout, demanded_layout
 from ..types.memory import Space
 from ..types.mesh import AxisType, Mesh
 from ..types.shape import canonical_shape, prod, sequence
-from ..types.sharding import DeviceLike, NamedSharding, PartitionSpec, make_single_device_sharding
+from ..types.sharding import (
+    DeviceLike,
+    NamedSharding,
+    PartitionSpec,
+    device_tuple,
+    make_single_device_sharding,
+    unreduced,
+)
 from ..types.tree import flatten_axes, tree_flatten, tree_map
 from .arguments import leaf_path
 
@@ -27,45 +42,53 @@ __all__ = ["block_until_ready", "clear_caches", "copy_to_host_async", "device_ge
            "live_arrays", "make_mesh"]
 
 ArrayImpl = lib.ArrayImpl
+_multihost: Any = lazy_module("olympus._src.transforms.multihost")      # of jobs only
 
 
 @api_boundary
 def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
-               donate: bool = False, may_alias: bool | None = None) -> PyTree:
+               donate: bool | PyTree = False, may_alias: bool | None | PyTree = None) -> PyTree:
     """Put arrays on a device; returns at once.
 
     Args:
       x: a pytree of arrays, NumPy arrays and Python numbers.
-      device: a device or sharding, to which the results are committed, a `PartitionSpec` of the
-        mesh around, a `memory.Space` of the device where they are, or a pytree of those that is a
-        prefix of the structure of `x`; None leaves arrays where they are and puts other values on
-        the default device, uncommitted. A sharding's memory kind is where on the device they are.
+      device: a device, a sharding or a `Format`, to which the results are committed, a
+        `PartitionSpec` of the mesh around, a `memory.Space` of the device where they are, or a
+        pytree of those that is a prefix of the structure of `x`; None leaves arrays where they are
+        and puts other values on the default device, uncommitted. A sharding's memory kind is where
+        on the device they are.
       src: where `x` is now; not needed.
-      donate: give up the arrays in `x`.
-      may_alias: whether results may share memory with `x`; the default is that they may, for arrays
-        that are on the device already.
+      donate: give up the arrays in `x`: a bool, or a pytree of those that is a prefix of `x`.
+      may_alias: whether results may share memory with `x`, as `donate` is given; the default is
+        that they may, for arrays that are on the device already.
 
     Returns:
       A pytree of arrays of the structure of `x`.
 
     Within a compiled program, the program runs on the devices named; the values may be in the
     memories "device" and "pinned_host" of those.
+    Where a sharding is over all processes of a job, all must call this, with the same values.
     TypeError for leaves that are not arrays, ValueError for what is not a device, for shapes that
-    do not fit the sharding, and for `donate` together with `may_alias=True`.
+    do not fit the sharding, and for `donate` together with `may_alias=True`; AssertionError for
+    values that differ from process to process.
 
     >>> import olympus
     >>> olympus.device_put({"a": 1.0}, olympus.devices()[0])
     {'a': Array(1., dtype=float32, weak_type=True)}
     """
-    if may_alias and not (donate is False or donate is None):
-        raise ValueError(f"device_put: may_alias=True and donate={donate!r} given; an array that "
-                         "is given up has no second owner; leave one of them out.")
     leaves, tree = tree_flatten(x)
     targets = map(_target, flatten_axes("device_put device", tree, device))
-    copy = donate is False and may_alias is False
+    given_up, shared = [
+        [flag] * len(leaves) if flag is None or isinstance(flag, bool) else
+        flatten_axes(f"device_put {what}", tree, flag)
+        for what, flag in (("donate", donate), ("may_alias", may_alias))]
+    if any(a and d for a, d in zip(shared, given_up, strict=True)):
+        raise ValueError("device_put: may_alias and donate cannot be True at the same time: an "
+                         "array that is given up has no second owner; leave one of them out.")
     with lib.explicit_transfers():
-        return tree.unflatten([_put(x, leaf, i, target, donate, copy)
-                               for i, (leaf, target) in enumerate(zip(leaves, targets))])
+        return tree.unflatten([
+            _put(x, leaf, i, target, bool(d), d is False and a is False)
+            for i, (leaf, target, d, a) in enumerate(zip(leaves, targets, given_up, shared))])
 
 
 class _Target(NamedTuple):
@@ -73,7 +96,8 @@ class _Target(NamedTuple):
 
     device: Any
     memory: str | None
-    parts: NamedSharding | None = None
+    parts: Any = None       # a sharding over a mesh, or one of XLA's
+    layout: Layout | None = None
 
 
 _ANYWHERE = _Target(None, None)
@@ -83,7 +107,12 @@ def _target(where: Any) -> _Target:
     """What a device, a sharding, a memory space or None stands for."""
     if where is None:
         return _ANYWHERE
-    if isinstance(where, (NamedSharding, PartitionSpec)):
+    if isinstance(where, Format):
+        if where.layout is AUTO:
+            raise ValueError(f"device_put: {where} given; sharding and layout should be concrete: "
+                             "no compiler is to choose here; give a Layout, or none.")
+        return _target(where.sharding)._replace(layout=where.layout)
+    if isinstance(where, (lib.GSPMDSharding, PartitionSpec)):
         return _Target(None, None, resolve_sharding("device_put", where))
     if isinstance(where, lib.Device):
         return _Target(where, None)
@@ -97,7 +126,14 @@ def _target(where: Any) -> _Target:
 
 
 def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: bool) -> Any:
-    device, memory, parts = target
+    device, memory, parts, layout = target
+    aval: Any
+    if layout is not None:
+        found = _put(tree, x, index, target._replace(layout=None), donate, copy)
+        if isinstance(found, Tracer):
+            return lay_out("device_put", found, layout)
+        layout.check_compatible_aval(found.shape)
+        return relaid(found, demanded_layout(layout))
     if parts is not None:
         return _spread(x, parts, donate, copy)
     if isinstance(x, Tracer):
@@ -105,12 +141,17 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
             x = constrain("device_put", x, make_single_device_sharding(device))
         if memory is None:
             return x
-        return move(x, Space.Host if memory == "device" else Space.Device, Space.of(memory))
+        return move(x, Space.Host if memory == Space.Host.value else Space.Device)
     if type(x) in HOLDERS:
         return x._with(_put(tree, stored(x), index, target, donate, copy))
+    if (current.num_processes > 1 and device is not None and not getattr(x, "_committed", False)
+            and device.process_index != current.process_id):    # no part of it is here
+        aval = typeof(x)
+        where = lib.single_device_sharding(device)
+        return lib.make_array(make_aval(aval.shape, aval.dtype, aval.weak_type), where, [])
     if type(x) is not ArrayImpl:
         try:
-            aval: Any = None if device is None else typeof(x)
+            aval = None if device is None else typeof(x)
             found = (array_from_numpy(x, aval.weak_type, device) if hasattr(aval, "dtype")
                      else argument_array(x))
         except TypeError:
@@ -121,41 +162,134 @@ def _put(tree: Any, x: Any, index: int, target: _Target, donate: bool, copy: boo
     if device is None:
         moved = _in_memory(lib.copied(x) if copy else x, memory)
     elif x.sharding.num_devices > 1:
+        x = _summed(x, None)
         moved = _in_memory(array_from_numpy(numpy_value(x), x.aval.weak_type, device), memory)
     else:
-        moved = lib.copy_to_device(x, device, copy=copy)
-        if not moved._committed or x.aval.sharded:      # a mesh of one device
-            moved = lib.make_array(x.aval.update(sharding=None), moved._sharding, [moved])
-        moved = _in_memory(moved, memory)
+        moved = lib.copy_to_device(x, device, copy=copy, kind=memory)
+        if not moved._committed or x.aval.tagged:       # a mesh of one device, another memory
+            moved = lib.make_array(x.aval.at(moved._sharding), moved._sharding, [moved])
     if donate and (moved.device, moved.sharding.memory_kind) != (x.device, x.sharding.memory_kind):
         x.delete()
     return moved
 
 
-def _spread(x: Any, sharding: NamedSharding, donate: bool, copy: bool) -> Any:
-    """An array cut over the devices of a mesh."""
+def _spread(x: Any, sharding: Any, donate: bool, copy: bool) -> Any:
+    """An array cut over devices."""
     if isinstance(x, Tracer):
         return constrain("device_put", x, sharding)
-    x = argument_array(x)
-    if type(x) in HOLDERS:
-        return x._with(_spread(stored(x), sharding, donate, copy))
+    if unreduced(sharding) and getattr(x, "_sharding", None) != sharding:
+        # The value is one term, the others are 0.
+        there = _spread(x, sharding.update(spec=sharding.spec.update(unreduced=frozenset())),
+                        donate, copy)
+        terms = reshard_p.bind(there, sharding=sharding)
+        return lib.rewrap(terms, terms.aval, sharding)
+    if type(x) in SCALAR_TYPES:
+        aval = typeof(x)
+        return _put_in_job(np.asarray(x, aval.dtype), sharding, aval.weak_type)
     try:
-        sharding.check_compatible_aval(x.aval.shape)
+        if type(x) is np.ndarray and not is_float0(x.dtype):
+            return _put_in_job(x, sharding)
+        x = argument_array(x)
+        if type(x) in HOLDERS:
+            return x._with(_spread(stored(x), sharding, donate, copy))
+        moved = _moved(_summed(x, sharding), sharding, copy, donate)
     except ValueError as error:
         raise ValueError(f"device_put: {error}") from None
-    if x._sharding == sharding and x._committed:
-        return lib.copied(x) if copy else x
-    moved = put_parts(x, sharding)
-    if donate:
+    if donate and moved is not x:
         x.delete()
     return moved
+
+
+def _summed(x: Any, sharding: Any) -> Any:
+    """An array whose terms are added up, if devices hold terms, and are to hold something else."""
+    source = x._sharding
+    if not unreduced(source) or source == sharding:
+        return x
+    return reshard_p.bind(x, sharding=source.update(
+        spec=source.spec.update(unreduced=frozenset())))
+
+
+def _moved(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
+    """An array under another sharding; through the host only where that is a CPU's own memory."""
+    source = x._sharding
+    if source == sharding and x._committed:
+        return lib.copied(x) if copy else x
+    if current.num_processes > 1 and not sharding.is_fully_addressable:
+        return _moved_in_job(x, sharding)
+    if source.num_devices > 1 and source.device_set == sharding.device_set:
+        with transfer_guard("allow"):       # devices deal parts out anew among themselves
+            return _dealt(x, sharding, copy, donate)
+    return _dealt(x, sharding, copy, donate)
+
+
+def _moved_in_job(x: Any, sharding: Any) -> Any:
+    """An array under a sharding over devices of several processes, or of another one."""
+    source = x._sharding
+    if source.device_set == sharding.device_set:
+        with transfer_guard("allow"):
+            moved = constrain("device_put", x, sharding)
+        # The program has its parts in the order of the devices of `x`.
+        held = {part.device: part for part in lib.shards(moved)}
+        return lib.make_array(x.aval.at(sharding), sharding, [
+            held[d] for d in sharding._internal_device_list.addressable_device_list])
+    if not source.is_fully_addressable:
+        raise ValueError(
+            "For a cross-host reshard in multi-controller programs, input and target sharding "
+            f"should have the same set of devices: {source} and {sharding} given.")
+    if x._committed:
+        raise ValueError(
+            "device_put's second argument must be a Device or a Sharding which represents "
+            f"addressable devices, but got {sharding} for an array that is committed to {source}; "
+            "give a NumPy array that is the same in all processes, or use "
+            "make_array_from_process_local_data.")
+    return _put_in_job(numpy_value(x), sharding, x.aval.weak_type)
+
+
+def _put_in_job(value: np.ndarray, sharding: Any, weak_type: bool = False) -> Any:
+    """A NumPy array cut over devices; AssertionError unless all processes give the same."""
+    if current.num_processes > 1 and {d.process_index for d in device_tuple(sharding)} == set(
+            range(current.num_processes)):
+        _multihost.check_same("device_put", value)
+    return put_numpy(value, sharding, weak_type)
+
+
+def _dealt(x: Any, sharding: Any, copy: bool, donate: bool) -> Any:
+    source = x._sharding
+    aval = parts_of(x.aval, sharding).aval
+    if lib.same_tiles(source._to_xla_hlo_sharding(x.ndim), sharding._to_xla_hlo_sharding(x.ndim),
+                      x.ndim) and source.num_devices == sharding.num_devices:
+        # What stays on a device is shared, and would go with `x`.
+        copy = copy or (donate and not source.device_set.isdisjoint(sharding.device_set))
+        return lib.copy_to_sharding(lib.copied(x) if copy else x, aval, sharding)
+    if source.is_fully_addressable and x.platform() == "cpu":
+        return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
+    return moved_by_devices(x, sharding)
+
+
+def moved_by_devices(x: Any, sharding: Any) -> Any:
+    """An array under a sharding of other tiles, without the host where devices can do it."""
+    aval, indices, devices, _ = parts_of(x.aval, sharding)
+    here = device_tuple(x._sharding)
+    if len(here) == 1:
+        parts = [x if sharding.is_fully_replicated else slice_of(
+            x, [s.start for s in index[:-1]], [s.stop for s in index[:-1]]) for index in indices]
+        return lib.device_put_parts(aval, parts, sharding, devices)
+    if len(here) == sharding.num_devices and type(sharding) is NamedSharding:
+        # Cut as wanted where it is, by a compiled program, and then from device to device.
+        like = np.empty(len(here), object)
+        like[:] = here
+        mesh = Mesh(like.reshape(sharding.mesh.axis_sizes), sharding.mesh.axis_names)
+        staged = constrain("device_put", x, NamedSharding(mesh, sharding.spec))
+        return lib.copy_to_sharding(staged, aval, sharding)
+    return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
 
 
 def _in_memory(x: Any, memory: str | None) -> Any:
     """The array in a memory of the device where it is."""
     if memory is None or type(x) is not ArrayImpl or x.sharding.memory_kind == memory:
         return x
-    return lib.copied(x, x.sharding.with_memory_kind(memory))
+    sharding = x.sharding.with_memory_kind(memory)
+    return lib.rewrap(lib.copied(x, sharding), x.aval.at(sharding), sharding)
 
 
 @api_boundary
@@ -230,7 +364,7 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
     Args:
       axis_sizes: how many devices each axis has.
       axis_names: a name for each axis.
-      axis_types: as `Mesh` takes them.
+      axis_types: as `Mesh` takes them; explicit if None.
       devices: what to take them from, in this order; all devices of the default backend if None.
 
     Returns:
@@ -240,16 +374,21 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 
     >>> import olympus
     >>> print(olympus.make_mesh((1, 1), ("data", "model")))
-    Mesh('data': 1, 'model': 1, axis_types=(Auto, Auto))
+    Mesh('data': 1, 'model': 1, axis_types=(Explicit, Explicit))
     """
-    sizes = canonical_shape(sequence(axis_sizes, "make_mesh", "axis_sizes"), "make_mesh")
+    try:
+        sizes = canonical_shape(sequence(axis_sizes, "make_mesh", "axis_sizes"), "make_mesh")
+    except TypeError as error:
+        raise ValueError("make_mesh: `axis_shapes` passed to `make_mesh` should be a sequence of "
+                         f"ints: {error}") from None
     found = client().devices() if devices is None else sequence(devices, "make_mesh", "devices")
     if prod(sizes) > len(found):
         raise ValueError(f"make_mesh: axis_sizes {sizes} given; that takes {prod(sizes)} devices "
                          f"of {len(found)}; use fewer, or start with more (num_cpu_devices).")
     array = np.empty(prod(sizes), object)
     array[:] = found[:prod(sizes)]
-    return Mesh(array.reshape(sizes), axis_names, axis_types)
+    return Mesh(array.reshape(sizes), axis_names,
+                AxisType.Explicit if axis_types is None else axis_types)
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:

@@ -13,6 +13,7 @@ from ..lax.creation import full
 from ..lax.shape import reshape
 from ..lax.slicing import concatenate, split
 from ..types import dtypes
+from ..types.shape import prod
 from ..types.tree import tree_flatten
 from .arguments import as_arrays, leaf_path
 
@@ -30,14 +31,16 @@ class Unravel:
     @api_boundary
     def __call__(self, vector: Any) -> Any:
         aval = typeof(vector)
-        sizes = [_size(shape) for shape, _ in self.types]
+        sizes = [prod(shape) for shape, _ in self.types]
         if aval.shape != (sum(sizes),):
             raise ValueError(f"unravel: {aval} given; a vector of {sum(sizes)} elements is "
                              "required, as ravel_pytree returned.")
         mixed = any(dtype != self.dtype for _, dtype in self.types)
         if mixed and aval.dtype != self.dtype:
-            raise TypeError(f"unravel: {aval} given; dtype {dtypes.long_name(self.dtype)} is "
-                            "required, as ravel_pytree returned; convert it with astype.")
+            raise TypeError("unravel: unravel function given array of dtype "
+                            f"{dtypes.long_name(aval.dtype)}, but expected dtype "
+                            f"{dtypes.long_name(self.dtype)}, as ravel_pytree returned; convert it "
+                            "with astype.")
         parts = split(vector, sizes, 0) if sizes else []
         return self.tree.unflatten([
             _convert(reshape(part, shape), dtype if mixed else aval.dtype)
@@ -51,13 +54,6 @@ class Unravel:
 
     def __hash__(self) -> int:
         return hash(self._key())
-
-
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size
 
 
 def _convert(x: Any, dtype: Any) -> Any:

@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, overload
+import inspect
+import re
+from collections.abc import Callable, Container
+from typing import Any, cast, overload
 
 from ..backend.array import HOLDERS
 from ..backend.eager import BASE, FAILURES, check_deleted, number_array, placed
@@ -21,24 +23,59 @@ from ..core.staging import StagingTrace, is_recorded
 from ..core.trace import ctx
 from .jit import make_jit
 
-__all__ = ["fused"]
+__all__ = ["begin_with", "fused", "named"]
 
 _NUMBERS = frozenset((int, float))
 _PASSED_ON = frozenset((lib.ArrayImpl, tuple, bool, str, type(None)))      # as C++ takes them
+_ARRAYS = frozenset((lib.ArrayImpl,))
 _ABSENT: Any = object()
+_PROMOTION = "dtype promotion"
+_GENERAL = frozenset(("an operation", _PROMOTION))      # how messages of no function begin
 ArrayImpl = lib.ArrayImpl
 
 
-@overload
-def fused(fun: F, *, static: tuple[str, ...] = (), inline: bool = False) -> F: ...
+def begin_with(fun: Callable[..., Any], error: Exception) -> None:
+    """Let a message begin with the public function that was called, not with one that it calls."""
+    text = error.args[0] if len(error.args) == 1 else None
+    if not isinstance(text, str) or "_src" in fun.__module__:
+        return
+    first, colon, rest = text.partition(": ")
+    if (not colon or first.endswith(fun.__name__)
+            or not (first in _GENERAL or re.fullmatch(r"[\w./\[\]]+(\(\))?", first))):
+        return
+    code = inspect.unwrap(fun).__code__
+    arguments = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    text = f"{fun.__name__}: {text if first == _PROMOTION or first in arguments else rest}"
+    error.args = (text,)
+    if hasattr(error, "_msg"):      # what NumPy's AxisError shows
+        error._msg = text
+
+
+def named(fun: F) -> F:
+    """Decorator for library functions that call others: their messages begin with its name."""
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fun(*args, **kwargs)
+        except (*FAILURES, IndexError) as error:
+            begin_with(call, error)
+            raise
+
+    return cast("F", call)
 
 
 @overload
-def fused(*, static: tuple[str, ...] = (), inline: bool = False) -> Callable[[F], F]: ...
+def fused(fun: F, *, static: tuple[str, ...] = (), inline: bool = False, seen: tuple[str, ...] = ()
+          ) -> F: ...
+
+
+@overload
+def fused(*, static: tuple[str, ...] = (), inline: bool = False, seen: tuple[str, ...] = ()
+          ) -> Callable[[F], F]: ...
 
 
 def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = (),
-          inline: bool = False) -> Any:
+          inline: bool = False, seen: tuple[str, ...] = ()) -> Any:
     """Decorator for library functions.
 
     Args:
@@ -46,64 +83,99 @@ def fused(fun: Callable[..., Any] | None = None, *, static: tuple[str, ...] = ()
         list), or an array argument is no array, the call runs operation by operation instead.
       inline: whether other traces than the evaluating one see the operations themselves: for what
         is one operation after checks and promotion.
+      seen: arguments behind the third whose values the function looks at: a call that gives one
+        runs the function itself.
 
     Python numbers among the positional arguments that are not static are put on the device once,
     and not by C++ in each call.
     """
     if fun is None:
-        return lambda f: fused(f, static=static, inline=inline)
+        return lambda f: fused(f, static=static, inline=inline, seen=seen)
     compiled = make_jit(fun, {"static_argnames": static}, library=True)
 
     name = fun.__name__
     names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
     fixed = tuple([i for i, n in enumerate(names) if n in static])
-    ours = {Literal} if 1 in fixed else _NUMBERS | {Literal}    # types of `y` put on the device
+    # Types of `y` and of `z` that are put on the device.
+    of_y, of_z = ({Literal} if i in fixed else _NUMBERS | {Literal} for i in (1, 2))
+    rest_static = fixed == tuple(range(1, len(names)))
+    first_seen = min([names.index(n) for n in seen], default=len(names))
 
     def otherwise(error: Exception, args: tuple, kwargs: dict[str, Any]) -> Any:
+        args = tuple([a for a in args if a is not _ABSENT])
         check_deleted(name, args)
         if isinstance(error, lib.XlaRuntimeError):
             raise error
-        return fun(*args, **kwargs)     # runs operation by operation, or says what it takes
+        return itself(args, kwargs)     # runs operation by operation, or says what it takes
+
+    def itself(args: tuple, kwargs: dict[str, Any]) -> Any:
+        try:
+            return fun(*args, **kwargs)
+        except FAILURES as error:
+            begin_with(call, error)
+            raise
 
     @functools.wraps(fun)
-    def call(x: Any = _ABSENT, y: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
+    def call(x: Any = _ABSENT, y: Any = _ABSENT, z: Any = _ABSENT, /, *rest: Any, **kwargs: Any
+             ) -> Any:
         trace = ctx.trace
-        if (rest or trace is not BASE or type(y) in ours
-                or (type(x) is not ArrayImpl and type(x) not in HOLDERS)):
-            args = () if x is _ABSENT else (x,) if y is _ABSENT else (x, y, *rest)
-            if type(trace) is StagingTrace or (
-                    trace is not BASE and (inline or is_recorded(trace))):
+        if (trace is BASE and (type(x) is ArrayImpl or type(x) in HOLDERS)
+                and (not rest or rest_static or _ARRAYS.issuperset(map(type, rest)))
+                and not (seen and kwargs and not kwargs.keys().isdisjoint(seen))):
+            # Hot. Passing on *args and **kwargs would cost 0.5 us, a twentieth of the whole call.
+            if type(y) in of_y:
+                y = placed(y) if type(y) is Literal else number_array(y)
+            try:
+                if z is not _ABSENT:
+                    if type(z) in of_z:
+                        z = placed(z) if type(z) is Literal else number_array(z)
+                    return (compiled(x, y, z, *rest, **kwargs) if rest or kwargs else
+                            compiled(x, y, z))
+                if kwargs:
+                    return compiled(x, **kwargs) if y is _ABSENT else compiled(x, y, **kwargs)
+                return compiled(x) if y is _ABSENT else compiled(x, y)
+            except FAILURES as error:
+                failure = error
+            return otherwise(failure, (x, y, z, *rest), kwargs)
+        args = ((x, y, z, *rest) if z is not _ABSENT else () if x is _ABSENT else
+                (x,) if y is _ABSENT else (x, y))
+        if type(trace) is StagingTrace or (
+                trace is not BASE and (inline or is_recorded(trace))):
+            try:
                 return fun(*args, **kwargs)
-            return general(trace, args, kwargs)
-        # Hot. Passing on *args and **kwargs would cost 0.5 us, a twentieth of the whole call.
-        try:
-            if kwargs:
-                return compiled(x, **kwargs) if y is _ABSENT else compiled(x, y, **kwargs)
-            return compiled(x) if y is _ABSENT else compiled(x, y)
-        except FAILURES as error:
-            failure = error
-        return otherwise(failure, (x,) if y is _ABSENT else (x, y), kwargs)
+            except FAILURES as error:
+                begin_with(call, error)
+                raise
+        return general(trace, args, kwargs)
 
     def general(trace: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        found = list(args)
-        for i, a in enumerate(args):
-            kind = type(a)
-            if kind in _PASSED_ON:
-                continue
-            if kind is Literal:
-                found[i] = placed(a)
-            elif kind in _NUMBERS:
-                if trace is BASE and i not in fixed:
-                    found[i] = number_array(a)
-            elif hasattr(kind, "__olympus_array__"):
-                found[i] = a.__olympus_array__()
-        args = tuple(found)
+        if seen and (len(args) > first_seen or not kwargs.keys().isdisjoint(seen)):
+            return itself(args, kwargs)
+        args = _operands(args, fixed if trace is BASE else range(len(args)))
         try:
             return compiled(*args, **kwargs)
         except FAILURES as error:
             failure = error
         return otherwise(failure, args, kwargs)
 
+    call.compiled = compiled
     if inline:
         call.while_tracing = fun
     return call
+
+
+def _operands(args: tuple, fixed: Container[int]) -> tuple:
+    """Arguments as C++ takes them, numbers on the device except for the `fixed` ones."""
+    found = list(args)
+    for i, a in enumerate(args):
+        kind = type(a)
+        if kind in _PASSED_ON:
+            continue
+        if kind is Literal:
+            found[i] = placed(a)
+        elif kind in _NUMBERS:
+            if i not in fixed:
+                found[i] = number_array(a)
+        elif hasattr(kind, "__olympus_array__"):
+            found[i] = a.__olympus_array__()
+    return tuple(found)

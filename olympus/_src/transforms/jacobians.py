@@ -22,6 +22,7 @@ from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
 from ..lax.families import add
 from ..lax.shape import reshape, zeros_of
+from ..lax.sharding import move
 from ..lax.slicing import split
 from ..types import dtypes
 from ..types.tree import tree_flatten
@@ -35,7 +36,15 @@ from .arguments import (
     structure_path,
     substitute,
 )
-from .autodiff import ArgNums, FlatFunction, Linearized, check_inputs, linearize_flat, pull_back
+from .autodiff import (
+    ArgNums,
+    FlatFunction,
+    Linearized,
+    check_inputs,
+    linearize_flat,
+    pull_back,
+    real_outputs,
+)
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
@@ -154,19 +163,21 @@ def _check_real(fun: Any, avals: Sequence[Any], positions: Sequence[int], trees:
     for i, aval in enumerate(avals):
         if not dtypes.is_floating(aval.dtype):
             raise TypeError(f"jacfwd: argument {leaf_name(fun, positions, trees, i)} of "
-                            f"{name_of(fun)} is {aval}; real floating arguments are required; pass "
+                            f"{name_of(fun)}: jacfwd requires real-valued inputs (input dtype that "
+                            f"is a sub-dtype of np.floating), but got {aval.dtype}; pass "
                             "holomorphic=True if the function is, else use jvp.")
 
 
 def _check_results(what: str, fun: Any, avals: Sequence[Any], tree: Any, holomorphic: bool) -> None:
     for i, aval in enumerate(avals):
         if holomorphic and not dtypes.is_complex(aval.dtype):
-            raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)} is {aval}; "
-                            "holomorphic=True requires complex results; drop holomorphic.")
+            raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)}: {what} "
+                            "with holomorphic=True requires outputs with complex dtype, but got "
+                            f"{aval.dtype}; drop holomorphic.")
         if what == "jacrev" and not holomorphic and not dtypes.is_floating(aval.dtype):
-            raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)} is {aval}; "
-                            "real floating results are required; pass holomorphic=True if the "
-                            "function is, else use vjp.")
+            raise TypeError(f"{what}: result{structure_path(tree, i)} of {name_of(fun)}: "
+                            f"{real_outputs(what, aval)}; pass holomorphic=True if the function "
+                            "is, else use vjp.")
 
 
 # Blocks: per output the list of derivatives by each input ----------------------------------------
@@ -178,7 +189,7 @@ def _units(avals: Sequence[Any]) -> tuple[list[Any], int]:
         shape = (total, aval.size)
         rows, columns = broadcasted_iota("int32", shape, 0), broadcasted_iota("int32", shape, 1)
         hit = cast(eq(rows, add(columns, offset)), aval)
-        units.append(reshape(hit, (total, *aval.shape)))
+        units.append(move(reshape(hit, (total, *aval.shape)), aval.memory_space))
         offset += aval.size
     return units, total
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -19,32 +20,37 @@ from ..backend.compile import Placement
 from ..backend.eager import (
     argument_array,
     check_deleted,
+    deleted_error,
     placed,
     run_program,
     shard_fallback,
 )
-from ..backend.placement import memory_of, placement_of, sharding_of
-from ..base import config, errors, lib, source
+from ..backend.nans import debugging
+from ..backend.placement import is_abstract, layouts_of, memory_of, placement_of, sharding_of
+from ..base import config, lib, source
 from ..base.logs import LOGGER
 from ..base.typing import P, PyTree, R
-from ..base.util import wraps
+from ..base.util import lazy_module, wraps
 from ..control.call import call_p
 from ..core import reuse
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
-from ..types.sharding import DeviceLike
+from ..core.staging import recorder
+from ..lax.sharding import constrain
+from ..types.avals import ShapeDtypeStruct
+from ..types.layout import demanded_layout
+from ..types.mesh import mesh_around
+from ..types.sharding import DeviceLike, demanded_memory, make_single_device_sharding
 from ..types.tree import UNSPECIFIED, tree_unflatten
 from ..types.tree_registry import dispatch_registry
-from .program import Program, programs_of, trace_program
+from .program import Program, programs_of, shares_programs, trace_program
 from .signature import Call, Signature
 from .stages import Lowered, Traced
 
-__all__ = ["JitFunction", "jit", "make_jit"]
+__all__ = ["JitFunction", "jit", "make_jit", "pjit"]
 
-
-
-
+_persistent: Any = lazy_module("olympus._src.transforms.persistent")    # few ask for it
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -62,6 +68,7 @@ class Options(TypedDict, total=False):
     backend: str | None
     inline: bool
     compiler_options: dict[str, Any] | None
+    persist: bool
 
 
 class Jitted(Protocol[P, R_co]):
@@ -88,7 +95,7 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         donate_argnums: int | Sequence[int] | None = None,
         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
         device: DeviceLike = None, backend: str | None = None, inline: bool = False,
-        compiler_options: dict[str, Any] | None = None) -> Any:
+        compiler_options: dict[str, Any] | None = None, persist: bool = False) -> Any:
     """Compile a function: traced and compiled by XLA once per type of its arguments.
 
     Args:
@@ -100,12 +107,16 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         must be there.
       static_argnums, static_argnames: arguments that are Python values of the program: hashable;
         one compilation for each value (1, 1.0 and True are three).
-      donate_argnums, donate_argnames: arguments whose buffers the program may reuse; the arrays are
-        deleted by the call.
+      donate_argnums, donate_argnames: arguments whose buffers the program may reuse; the call
+        deletes the arrays whose buffers it did reuse, and no others.
       keep_unused: pass arguments to the program that it does not read.
-      device, backend: where to run, if the arguments do not say.
+      device, backend: where to run; arguments are moved there. Within another program: where all
+        of that runs, whose arguments must be uncommitted, or there.
       inline: put the equations into the caller's program instead of a call.
       compiler_options: XLA flags for this function.
+      persist: keep programs in `olympus_compilation_cache_dir`, and find those of other processes
+        there without tracing. What the function reads must have a digest: functions, classes,
+        arrays and values made of them; anything else is refused with a TypeError.
 
     Returns:
       A function with the methods `trace`, `lower` and `eval_shape`.
@@ -121,27 +132,66 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
                "donate_argnums": donate_argnums, "donate_argnames": donate_argnames,
                "keep_unused": keep_unused, "device": device, "backend": backend,
                "inline": inline, "compiler_options": compiler_options,
-               "in_shardings": in_shardings, "out_shardings": out_shardings}
+               "in_shardings": in_shardings, "out_shardings": out_shardings, "persist": persist}
     if fun is UNSPECIFIED:
         return lambda f: make_jit(f, options)
     return make_jit(fun, options)
 
 
+def pjit(fun: Callable[..., Any], in_shardings: PyTree = UNSPECIFIED,
+         out_shardings: PyTree = UNSPECIFIED, static_argnums: int | Sequence[int] | None = None,
+         static_argnames: str | Sequence[str] | None = None,
+         donate_argnums: int | Sequence[int] | None = None,
+         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
+         device: DeviceLike = None, backend: str | None = None, inline: bool = False,
+         compiler_options: dict[str, Any] | None = None) -> Any:
+    """`jit` by its older name, which is deprecated.
+
+    Args:
+      fun: a function of pytrees of arrays.
+      in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums, donate_argnames,
+        keep_unused, device, backend, inline, compiler_options: as `jit` takes them.
+
+    Returns:
+      What `jit` returns.
+
+    >>> import warnings
+    >>> from olympus.experimental.pjit import pjit
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     f = pjit(lambda x: x + 1)
+    >>> f(1)
+    Array(2, dtype=int32, weak_type=True)
+    """
+    source.warn("pjit: experimental.pjit.pjit has been deprecated; olympus.jit does the same; use "
+                "it instead.", DeprecationWarning)
+    return jit(fun, in_shardings=in_shardings, out_shardings=out_shardings,
+               static_argnums=static_argnums, static_argnames=static_argnames,
+               donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+               keep_unused=keep_unused, device=device, backend=backend, inline=inline,
+               compiler_options=compiler_options)
+
+
 def make_jit(fun: Callable, options: dict[str, Any], library: bool = False) -> Any:
     """`jit` of one function; `library` says that static arguments are Olympus's own."""
+    if isinstance(fun, staticmethod):
+        raise TypeError(f"jit: staticmethod arguments are not supported, got {fun!r}; put "
+                        "staticmethod above jit.")
     if not callable(fun):
-        raise TypeError(f"jit: {fun!r} given; a callable is required; write olympus.jit(f), or "
+        raise TypeError(f"jit: Expected a callable value, got {fun!r}; write olympus.jit(f), or "
                         "olympus.jit(**options) as a decorator.")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"jit: Expected a function, got a generator function: {fun!r}; return the "
+                        "values that it yields.")
     info = JitFunction(fun, library, **options)
     wrapped = lib.pjit(info.name, fun, info.miss, list(info.signature.static_argnums),
-                       list(info.signature.static_argnames), object(), dispatch_registry,
-                       shard_fallback)
+                       list(info.signature.static_argnames), info.options_key or object(),
+                       dispatch_registry, shard_fallback,
+                       None if info.options_key is None else lib.shared_signatures)
     wraps(fun, attributes=True)(wrapped)
     if isinstance(fun, functools.partial):
         wrapped.__name__ = info.name
     wrapped.__deepcopy__ = info.itself
-    wrapped.trace, wrapped.lower = info.trace, info.lower
-    wrapped.eval_shape, wrapped.clear_cache = info.eval_shape, info.clear_cache
+    wrapped._jit_info = info
     info.compiled = weakref.ref(wrapped)    # its methods are not known to the garbage collector
     return wrapped
 
@@ -157,7 +207,7 @@ class JitFunction:
                  donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
                  backend: str | None = None, inline: bool = False,
                  compiler_options: Any = None, in_shardings: Any = UNSPECIFIED,
-                 out_shardings: Any = UNSPECIFIED) -> None:
+                 out_shardings: Any = UNSPECIFIED, persist: bool = False) -> None:
         self.signature = Signature(
             fun, library, static_argnums, static_argnames, donate_argnums, donate_argnames,
             *[None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)])
@@ -171,11 +221,25 @@ class JitFunction:
         self.keep_unused, self.inline = bool(keep_unused), bool(inline)
         self.device = device
         self.options = None if compiler_options is None else dict(compiler_options)
+        for what, given in (("in", in_shardings), ("out", out_shardings)):
+            if given is not UNSPECIFIED and given is not None and (
+                    backend is not None or device is not None):
+                raise ValueError(f"jit: {what}_shardings={given} given. If backend or device is "
+                                 f"specified on jit, then {what}_shardings should not be "
+                                 "specified.")
         if backend is not None:
+            if device is not None:
+                raise ValueError(f"jit: device={device} and backend={backend!r} given; can't "
+                                 "specify both a device and a backend for jit; leave one out.")
             self.device = devices.client(backend).local_devices()[0]
-        self.programs = programs_of(fun, (
-            *self.signature.key, self.keep_unused,
-            repr(sorted(compiler_options.items())) if compiler_options else None))
+        key = (*self.signature.key, self.keep_unused,
+               repr(sorted(compiler_options.items())) if compiler_options else None)
+        self.programs = programs_of(fun, key)
+        self.options_key = None     # where nobody else may have the function with these options
+        if not library and not persist and shares_programs(fun, key):
+            self.options_key = key, self.device, self.inline
+        self.persistent = _persistent.PersistentPrograms(
+            self.signature, self.keep_unused, self.options) if persist else None
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
     def itself(self, memo: Any) -> Any:
@@ -191,13 +255,13 @@ class JitFunction:
             return found
         if config.no_tracing.value:
             raise RuntimeError(
-                f"jit: {self.name} is called with types [{', '.join(map(str, call.avals))}], for "
-                "which it has not been traced, and the option olympus_no_tracing is set; call it "
-                "with these types before.")
+                f"jit: re-tracing function {self.name} for types "
+                f"[{', '.join(map(str, call.avals))}], but 'no_tracing' is set; call it with these "
+                "types before.")
         if config.log_compiles.value:
             LOGGER.warning("Compiling %s with global shapes and types [%s].", self.name,
                            ", ".join(map(str, call.avals)))
-        if config.explain_cache_misses.value and self.programs:
+        if config.explain_cache_misses.value and self.programs and not self.library:
             LOGGER.warning("%s", self._why_again(call))
         program = trace_program(self.signature, call, self.keep_unused, self.options)
         if not program.tracers:
@@ -227,19 +291,69 @@ class JitFunction:
     def _placement(self, call: Call, leaves: Sequence[Any]) -> Placement:
         """Where a call's program runs."""
         where = list(map(sharding_of, leaves))
+        if self.device is not None:
+            if mesh_around() is not None:
+                raise ValueError(f"jit: {self.name} is called under olympus.set_mesh. Mesh context "
+                                 "manager should not be used with jit when backend or device is "
+                                 "also specified as an argument to jit; leave one out.")
+            where = [None] * len(leaves)
         for i, wanted in enumerate(self.signature.input_shardings(call)):
             if wanted is None:
                 continue
-            if where[i] is not None and not where[i].is_equivalent_to(wanted, call.avals[i].ndim):
+            self._check_memory(call, i, wanted)
+            given = where[i]
+            if given is not None and not is_abstract(given) and (
+                    not given.is_equivalent_to(wanted, call.avals[i].ndim)):
                 name = self.signature.leaf_names(call)[i]
                 raise ValueError(
-                    f"jit: argument {name} of {self.name} is committed to {where[i]}; "
-                    f"in_shardings has {wanted}; move it with device_put.")
+                    "Sharding passed to jit does not match the sharding on the respective arg: "
+                    f"argument {name} of {self.name} is committed to {given}; in_shardings has "
+                    f"{wanted} for arg shape {call.avals[i].str_short()}; move it with "
+                    "device_put.")
             where[i] = wanted
-        found = placement_of(where, self.device)
+        found = placement_of(where, self.device, lambda i: self._argument(call, i))._replace(
+            layouts=self._layouts(call, leaves))
         if not self.signature.donates:
             return found
         return found._replace(memories=tuple(map(memory_of, leaves)))
+
+    def _check_memory(self, call: Call, i: int, wanted: Any) -> None:
+        """ValueError for an array, committed or not, in another memory than `in_shardings` says."""
+        leaf = call.leaves[i]
+        have, kind = memory_of(leaf), demanded_memory(wanted)
+        if have != kind and getattr(leaf, "sharding", None) is not None:
+            raise ValueError(
+                f"jit: Memory kinds passed to olympus.jit does not match memory kind on the "
+                f"respective arg. Got jit memory kind: {wanted.memory_kind}, arg memory kind: "
+                f"{have or wanted.default_memory_kind} for arg type: {call.avals[i]}; argument "
+                f"{self.signature.leaf_names(call)[i]} of {self.name} must be there; move it with "
+                "device_put.")
+
+    def _argument(self, call: Call, i: int) -> str:
+        """What to call the leaf number `i` of the arguments."""
+        name = self.signature.leaf_names(call)[i]
+        return f"argument {name} of {self.name} with shape {call.avals[i].str_short()} and"
+
+    def _layouts(self, call: Call, leaves: Sequence[Any]) -> tuple[str | None, ...]:
+        """How a call's arguments lie in memory when its program takes them."""
+        found = layouts_of(leaves)
+        wanted = self.signature.input_layouts(call)
+        if not any(wanted):
+            return found
+        taken = list(found or (None,) * len(leaves))
+        for i, layout in enumerate(wanted):
+            if layout is None:
+                continue
+            have, taken[i] = taken[i], demanded_layout(layout)
+            if have != taken[i] and type(leaves[i]) is not ShapeDtypeStruct and (
+                    sharding_of(leaves[i]) is not None):
+                name = self.signature.leaf_names(call)[i]
+                raise ValueError(
+                    f"jit: Layout passed to jit does not match the layout on the respective arg: "
+                    f"argument {name} of {self.name} is committed to {leaves[i].format}; "
+                    f"in_shardings has {layout}; move it with device_put, or give a "
+                    "ShapeDtypeStruct where the compiler is to choose.")
+        return tuple(taken)
 
     # Calls
 
@@ -247,7 +361,8 @@ class JitFunction:
         """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
         try:
             return self._miss(args, kwargs)
-        except Exception as error:
+        except BaseException as error:
+            lib.forget_signatures(self.compiled)
             source.filter_traceback(error)
             if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
                 raise error.__cause__ from None     # C++'s, which calls us with it still set
@@ -257,33 +372,69 @@ class JitFunction:
         call = self.signature.call(args, kwargs)
         if self.library and Literal in map(type, call.leaves):
             return self._with_arrays(call), None, False
-        program = self.program(call)
+        if (self.persistent is None or ctx.trace is not ThreadState.trace or ctx.axes
+                or debugging() or config.debug_key_reuse.value):
+            program = self.program(call)
+        else:
+            program = self.persistent.program(call, self._placement(call, call.leaves))
         if ctx.trace is not ThreadState.trace or program.tracers:
+            if self.options and recorder(ctx.trace) is not None:
+                raise ValueError(
+                    f"jit: compiler_options={self.options} given to {self.name}, which is part of "
+                    "another program. `compiler_options` can only be passed to top-level "
+                    "`olympus.jit`; give them to the outermost.")
             operands = (*program.tracers, *call.leaves)
             if self.inline:
                 outs = eval_closed(program.closed, *operands)
             else:
                 outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
+            if self.device is not None:     # the whole program runs there, then
+                here = make_single_device_sharding(self.device)
+                outs = [constrain("jit device", x, here) for x in outs]
             return tree_unflatten(program.out_tree, outs), None, False
-        arrays = [argument_array(x) for x in call.leaves]
+        try:
+            arrays = [argument_array(x) for x in call.leaves]
+        except TypeError:
+            raise self._without_value(call) from None
         if self.library:
             check_deleted(self.name, arrays)
         else:
             self._check_donated(program, arrays)
-        executable = program.executable(self._placement(call, arrays))
+        placement = self._placement(call, arrays)
+        try:
+            executable = program.executable(placement)
+        except devices.IncompatibleDevicesError as error:
+            raise self._explained(error, call, arrays) from None
         flat = [stored(x) for x in arrays]
+        if len(executable.devices) > 1 and any(program.donated):
+            self._check_given_once(program, flat, executable.kept)
         name = self.name if self.library else f"jit({self.name})"
         used = reuse.applied(name, program.closed, arrays, self.library)
         outs = reuse.keep(used, run_program(executable, flat, name,
                                             None if self.library else program.closed))
         result = tree_unflatten(program.out_tree, outs)
-        for x, donated in zip(arrays, program.donated):
-            if donated:     # C++ passes arrays that were deleted so on to `miss`, which explains
-                stored(x).delete()
-        if not call.cacheable or not executable.all_reused or self.device is not None or ctx.axes:
+        for x, donated in zip(flat, program.donated):
+            if donated and x.is_deleted():
+                x.delete()      # C++ passes arrays that were deleted so on to us, who explain
+        if not call.cacheable or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
         return result, executable.fastpath(out_tree, flat), False
+
+    def _without_value(self, call: Call) -> TypeError:
+        """What to raise where an argument has a type and no value."""
+        i = next(i for i, x in enumerate(call.leaves) if type(x) is ShapeDtypeStruct)
+        return TypeError(
+            f"jit: Argument '{self.signature.leaf_names(call)[i]}' of shape "
+            f"{call.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid OLYMPUS type: "
+            "it has no value; pass an array, or lower the function for it.")
+
+    def _explained(self, error: Exception, call: Call, arrays: Sequence[Any]) -> Exception:
+        """With the name of an argument that is on other devices than the program."""
+        bound = [i for i, x in enumerate(arrays) if sharding_of(x) is not None]
+        what = "explicit output sharding" if self.device is not None else (
+            self._argument(call, bound[0]) if bound else "arguments")
+        return ValueError(str(error).replace(f"an argument of {self.name}", what))
 
     def _with_arrays(self, call: Call) -> Any:
         """The call of a library function with literals on the device, which C++ knows."""
@@ -294,11 +445,21 @@ class JitFunction:
     def _check_donated(self, program: Program, arrays: Sequence[Any]) -> None:
         for name, x in zip(program.arg_names, arrays):
             if type(x) is lib.ArrayImpl and x.is_deleted():
-                raise errors.DonatedArgumentError(
-                    f"jit: argument {name} of {self.name} is an array {x.aval} that has been "
-                    f"deleted, by delete() or because it was donated to an earlier call, at "
-                    f"{source.summarize(source.user_frame())}; a donated argument may not be used "
-                    "again; use the call's result, or do not donate it.")
+                raise deleted_error(f"jit: argument {name} of {self.name}", x.aval)
+
+    def _check_given_once(self, program: Program, arrays: Sequence[Any], kept: Sequence[bool]
+                          ) -> None:
+        """RuntimeError for a donated array that is another argument too: XLA ends the process."""
+        seen: dict[int, tuple[str, bool]] = {}
+        for name, x, donated, read in zip(program.arg_names, arrays, program.donated, kept):
+            if not read:
+                continue
+            first, given = seen.setdefault(id(x), (name, donated))
+            if first is not name and (donated or given):
+                raise RuntimeError(
+                    f"jit: arguments {first} and {name} of {self.name} are the same array, and "
+                    "donated: Attempt to use a buffer that was previously donated in the same "
+                    "call, as in `f(donate(a), a)`; donate neither, or copy one.")
 
     # Stages
 
@@ -313,11 +474,27 @@ class JitFunction:
 
     def clear_cache(self) -> None:
         """Forget this function's programs; they are made anew when next called."""
+        for program in list(self.programs.values()):
+            program.release()
         self.programs.cache_clear()
-        compiled = self.compiled()
-        if compiled is not None:
-            compiled._clear_cache()
+        if self.persistent is not None:
+            self.persistent.programs.cache_clear()
+        lib.forget_signatures(self.compiled)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""
         return self.trace(*args, **kwargs).out_info
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """A jitted function's method. It is its class's, since `functools.wraps` copies what is in a
+    function's `__dict__` to another."""
+    @wraps(getattr(JitFunction, name))
+    def method(jitted: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(jitted._jit_info, name)(*args, **kwargs)
+
+    return method
+
+
+for _name in ("clear_cache", "eval_shape", "lower", "trace"):
+    setattr(lib.PjitFunction, _name, _method(_name))

@@ -5,28 +5,30 @@ A program lives on its function, and its executables on the program.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
-from ..backend.compile import Executable, Placement, load_program
+from ..backend.compile import Executable, Placement, load_program, release
 from ..backend.nans import debugging
-from ..base import config, lib, source
+from ..base import config, source
 from ..base.logs import timed
 from ..base.util import Memo, Owned
 from ..core.check import check_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.staging import closure_convert, stage
-from ..core.trace import Tracer, typeof
+from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
 from ..lax.sharding import constrain
-from ..types.sharding import NamedSharding
-from ..types.tree import keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ..types.layout import demanded_layout
+from ..types.shape import is_static
+from ..types.sharding import NamedSharding, demanded_memory
+from ..types.tree import argument_path, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from .arguments import check_results
 from .signature import Call, Signature
 
-__all__ = ["Program", "programs_of", "trace_program"]
+__all__ = ["Program", "programs_of", "shares_programs", "trace_program"]
 
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
@@ -35,35 +37,48 @@ class Program:
     """A traced function for one key, with what is made from it later."""
 
     __slots__ = ("closed", "tracers", "out_tree", "in_tree", "arg_names", "donated", "name",
-                 "executables", "keep_unused", "options", "out_shardings")
+                 "executables", "keep_unused", "options", "out_shardings", "out_layouts",
+                 "out_memories")
 
     def __init__(self, closed: ClosedOlympuspr, tracers: list[Any], in_tree: Any, out_tree: Any,
                  arg_names: tuple[str, ...], donated: tuple[bool, ...], name: str,
                  keep_unused: bool, options: dict[str, Any] | None,
-                 out_shardings: Sequence[Any]) -> None:
+                 out_shardings: Sequence[Any], out_layouts: Sequence[str | None],
+                 out_memories: Sequence[str | None]) -> None:
         self.closed, self.tracers = closed, tracers
         self.in_tree, self.out_tree = in_tree, out_tree
         self.arg_names, self.donated, self.name = arg_names, donated, name
         self.keep_unused, self.options, self.out_shardings = keep_unused, options, out_shardings
+        self.out_layouts, self.out_memories = out_layouts, out_memories
         self.executables: dict[Any, Executable] = {}
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[dict[str, Any], Any]:
         """(the arguments of `lower_program`, which inputs the module takes)."""
         closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
-        kept = tuple(self.keep_unused or u or d for u, d in zip(used, self.donated))
+        # The values of dimension variables are read off the arguments.
+        symbolic = [not is_static(getattr(a, "shape", ())) for a in self.closed.in_avals]
+        kept = tuple(self.keep_unused or u or s for u, s in zip(used, symbolic, strict=True))
         pr = closed.olympuspr
         info = pr.debug_info
         names = tuple(n for n, k in zip(self.arg_names, kept) if k)
         pr = pr.replace(invars=[v for v, k in zip(pr.invars, kept) if k],
                         debug_info=DebugInfo(info.func_name, names, info.result_paths))
         # A program that may be run again, to find a NaN, keeps its arguments.
-        donated = tuple(d and not debugging() for d, k in zip(self.donated, kept) if k)
-        program = ClosedOlympuspr(pr, closed.consts)
+        donated = [d and not debugging() for d, k in zip(self.donated, kept) if k]
+        program, aliases = ClosedOlympuspr(pr, closed.consts), []
+        if any(donated):
+            # Parts of several devices are compared where it is known how results are cut.
+            open_ = bool(placement.several) and not all(self.out_shardings or [None])
+            aliases, donated = _aliases(program, donated, open_)
         return {"closed": program, "name": self.name, "platform": platform, "donated": donated,
-                "aliases": _aliases(program, donated) if any(donated) else (),
+                "aliases": aliases,
                 "result_paths": info.result_paths, "devices": placement.several,
                 "shardings": [s for s, k in zip(placement.shardings, kept) if k],
-                "out_shardings": self.out_shardings,
+                "out_shardings": self.out_shardings, "mesh": placement.mesh,
+                "arg_names": [argument_path(self.in_tree, i) for i, k in enumerate(kept) if k]
+                if any(symbolic) else (),
+                "layouts": [m for m, k in zip(placement.layouts, kept) if k],
+                "out_layouts": self.out_layouts, "out_memories": self.out_memories,
                 "memories": [m for m, k in zip(placement.memories, kept) if k]}, kept
 
     def executable(self, placement: Placement) -> Executable:
@@ -76,23 +91,36 @@ class Program:
                                                              interface)
         return found
 
+    def release(self) -> None:
+        """Let go of the executables, if no equal program has them."""
+        for executable in list(self.executables.values()):
+            release(executable)
 
-def _aliases(program: ClosedOlympuspr, donated: Sequence[bool]) -> list[int | None]:
-    """For each donated input the first free result of the same type."""
-    free = {}
+
+def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
+             ) -> tuple[list[int | None], list[bool]]:
+    """(for each donated input the first free result of the same type, which XLA may reuse).
+
+    Where that is not left open, inputs for whose buffers no result is left are warned of.
+    """
+    free: dict[Any, list[int]] = {}
     for i, aval in enumerate(program.out_avals):
         free.setdefault((aval.shape, aval.dtype), []).append(i)
-    aliases: list[int | None] = []
-    unused = []
-    for aval, d in zip(program.in_avals, donated):
-        found = free.get((aval.shape, aval.dtype)) if d else None
-        aliases.append(found.pop(0) if found else None)
-        if d and not found and aliases[-1] is None:
+    aliases = [free[kind].pop(0) if d and free.get(kind := (a.shape, a.dtype)) else None
+               for a, d in zip(program.in_avals, donated, strict=True)]
+    sizes = Counter(program.out_avals[i].size for left in free.values() for i in left)
+    usable, unused = [], []
+    for aval, alias, d in zip(program.in_avals, aliases, donated, strict=True):
+        usable.append(d and (open_ or alias is not None or sizes[aval.size] > 0))
+        if usable[-1] and alias is None and not open_:
+            sizes[aval.size] -= 1
+        if d and not usable[-1]:
             unused.append(str(aval))
     if unused:
-        source.warn(f"Some donated buffers were not usable: {', '.join(unused)}; no result has "
-                    "their shape and dtype. They are deleted all the same.")
-    return aliases
+        source.warn(f"Some donated buffers were not usable: {', '.join(unused)}; no result is left "
+                    "that has as many elements. They are not deleted; donate arguments that "
+                    "results replace.")
+    return aliases, usable
 
 
 def trace_program(signature: Signature, call: Call, keep_unused: bool,
@@ -100,20 +128,21 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
     """Run the function on tracers of the call's types."""
     out_tree: Any = None
     paths: tuple[str, ...] = ()
-    ins, out_shardings = signature.input_shardings(call), []
+    ins, out_shardings, out_layouts = signature.input_shardings(call), [], []
 
     def flat(*leaves: Any) -> list[Any]:
-        nonlocal out_tree, paths, out_shardings
+        nonlocal out_tree, paths, out_shardings, out_layouts
         if ins:
             leaves = tuple(constrain("jit in_shardings", *pair) for pair in zip(leaves, ins))
         dynamic, kwargs = tree_unflatten(call.in_tree, leaves)
         out = signature.fun(*call.merged(dynamic), **kwargs, **call.static_kwargs)
         outs, out_tree = tree_flatten(out)
-        _check_outputs(signature.name, out, outs)
+        check_results("jit", signature.fun, out, outs)
         out_shardings = signature.output_shardings(out_tree)
         if out_shardings:
             outs = [constrain("jit out_shardings", *pair) for pair in zip(outs, out_shardings)]
         paths = tuple(f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0])
+        out_layouts = signature.output_layouts(out_tree, list(map(typeof, outs)), paths)
         return outs
 
     name, names = signature.name, signature.leaf_names(call)
@@ -126,21 +155,9 @@ def trace_program(signature: Signature, call: Call, keep_unused: bool,
     return Program(
         closed, tracers, call.in_tree, out_tree, ("",) * len(tracers) + names,
         (False,) * len(tracers) + signature.donated(call), name, keep_unused, options,
-        [s if type(s) is NamedSharding else None for s in out_shardings])
-
-
-def _check_outputs(name: str, out: Any, outs: Sequence[Any]) -> None:
-    for leaf in outs:
-        if isinstance(leaf, (Tracer, lib.ArrayImpl, np.ndarray, float, int)):
-            continue
-        try:
-            typeof(leaf)
-        except TypeError:
-            path = next(p for p, x in tree_flatten_with_path(out)[0] if x is leaf)
-            raise TypeError(
-                f"jit: {name} returned {leaf!r} of type {type(leaf).__name__} at "
-                f"result{keystr(path)}; arrays and Python numbers are required; return only "
-                "those, or None.") from None
+        [s if type(s) is NamedSharding else None for s in out_shardings],
+        list(map(demanded_layout, out_layouts)),
+        list(map(demanded_memory, out_shardings)))
 
 
 def programs_of(fun: Callable, options: tuple) -> Memo:
@@ -148,10 +165,15 @@ def programs_of(fun: Callable, options: tuple) -> Memo:
 
     Functions are told apart by identity: other callables may be equal and differ.
     """
+    if not shares_programs(fun, options):
+        return Memo(_MOST_PROGRAMS)
+    return Owned.memo(fun, ("jit", options), _MOST_PROGRAMS)
+
+
+def shares_programs(fun: Callable, options: tuple) -> bool:
+    """Whether what is made of a function with options is found by both."""
     try:
         hash(options)
     except TypeError:
-        return Memo(_MOST_PROGRAMS)
-    if type(fun) is not FunctionType:
-        return Memo(_MOST_PROGRAMS)
-    return Owned.memo(fun, ("jit", options), _MOST_PROGRAMS)
+        return False
+    return type(fun) is FunctionType

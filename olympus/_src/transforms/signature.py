@@ -15,11 +15,14 @@ import numpy as np
 
 from ..base.util import bit_key, name_of
 from ..core.context import current_context
+from ..core.trace import Tracer
 from ..lax.sharding import resolve_sharding
+from ..types.layout import AutoLayout, Format, Layout
+from ..types.sharding import NamedSharding, PartitionSpec, Sharding, space_of
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
-from .arguments import abstract, parameter_name, parameters_of
+from .arguments import abstract, parameter_name, parameters_of, too_large
 
-__all__ = ["Call", "Signature"]
+__all__ = ["Call", "Signature", "indices"]
 
 
 class Call:
@@ -64,6 +67,11 @@ class Signature:
             raise _static_and_donated(both[0], self.name)
         self.donates = bool(self.donate_argnums or self.donate_argnames)
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
+        self.has_formats = False
+        for what, shardings in (("in", in_shardings), ("out", out_shardings)):
+            for leaf in tree_flatten(shardings)[0]:
+                self.has_formats |= isinstance(leaf, Format)
+                _check_demand(f"{what}_shardings", leaf)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -82,7 +90,8 @@ class Signature:
         """Argnums and argnames; one that is not given is read from the other by the parameters."""
         if argnums is None and argnames is None:
             return (), ()
-        nums, names = _indices(argnums, f"{what}_argnums"), _names(argnames, f"{what}_argnames")
+        nums = indices(argnums, "jit", f"{what}_argnums")
+        names = _names(argnames, f"{what}_argnames")
         parameters = self.parameters if nums or names else None
         if parameters is None:
             return nums, names
@@ -93,18 +102,23 @@ class Signature:
         count = len(positional)
         for i in nums:
             if not variadic and not -count <= i < count:
-                raise ValueError(f"jit: {what}_argnums has {i}; {self.name} has {count} "
-                                 "positional arguments; give an index in that range.")
+                raise ValueError(f"jit: Jitted function has {what}_argnums={nums}, but only "
+                                 f"accepts {count} positional arguments: {self.name}; give "
+                                 f"indices in range({-count}, {count}).")
             if variadic and not -2**31 <= i < 2**31:
                 raise ValueError(f"jit: {what}_argnums has {i}; an index below 2**31 is required; "
                                  "count from the first argument, or from the last.")
         if not variadic:    # else each call has its own number of arguments
             nums = tuple(i + count if i < 0 else i for i in nums)
-        known = {p.name for p in parameters}
+        unnamed = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
+        known = [p.name for p in parameters if p.name not in unnamed]
         for name in names:
-            if name not in known and not keywords:
-                raise ValueError(f"jit: {what}_argnames has {name!r}; {self.name} has arguments "
-                                 f"{', '.join(known)}; name one of them.")
+            if name in unnamed or (name not in known and not keywords):
+                why = ("These are positional-only" if name in unnamed else
+                       "Function does not take these args")
+                raise ValueError(f"jit: Jitted function has invalid argnames {{{name!r}}} in "
+                                 f"{what}_argnames. {why}; name some of {', '.join(known)} of "
+                                 f"{self.name}.")
         if argnums is None:
             nums = tuple(positional.index(n) for n in names if n in positional)
         elif argnames is None:
@@ -134,8 +148,11 @@ class Signature:
         call.leaves, call.in_tree = tree_flatten((dynamic, kwargs))
         try:
             call.avals = tuple([abstract(x) for x in call.leaves])
-        except TypeError:
+        except (TypeError, OverflowError):
             raise self._leaf_error(call, kwargs, dynamic) from None
+        if self.in_shardings is not None:
+            call.avals = tuple(map(_in_memory, call.leaves, call.avals,
+                                   self.input_shardings(call)))
         static_key, call.cacheable = (), True
         if call.statics or call.static_kwargs:
             static_key, call.cacheable = self._static_key(call)
@@ -149,16 +166,16 @@ class Signature:
             try:
                 hash(value)
             except TypeError:
-                name = self.argument_name(where) if isinstance(where, int) else where
+                name = self.argument_name(where)
                 raise ValueError(
-                    f"jit: static argument {name} of {self.name} is {value!r} of type "
-                    f"{type(value).__name__}, which is not hashable; static arguments must be "
-                    "hashable; pass a tuple or another hashable, or make it dynamic.") from None
+                    f"jit: Non-hashable static arguments are not supported: {name} of {self.name} "
+                    f"is {value!r} of type {type(value).__name__}; pass a tuple or another "
+                    "hashable, or make it dynamic.") from None
         return (tuple((where, bit_key(value)) for where, value in items),
                 all(_exact(value, self.library) for _, value in items))
 
-    def argument_name(self, position: int) -> str:
-        """The parameter that a positional argument is for."""
+    def argument_name(self, position: int | str) -> str:
+        """The parameter that an argument is for, given by position or keyword."""
         return parameter_name(self.parameters, position)
 
     def leaf_names(self, call: Call) -> tuple[str, ...]:
@@ -169,23 +186,28 @@ class Signature:
             base = self.argument_name(position)
             names += [base + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
         for key in sorted(kwargs):
-            names += [key + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
+            base = self.argument_name(key)
+            names += [base + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
         return tuple(names)
 
-    def _leaf_error(self, call: Call, kwargs: dict[str, Any], dynamic: tuple) -> TypeError:
+    def _leaf_error(self, call: Call, kwargs: dict[str, Any], dynamic: tuple) -> Exception:
         trees = [(self.argument_name(i), a) for i, a in zip(call.positions, dynamic)]
-        for name, arg in (*trees, *kwargs.items()):
+        trees += [(self.argument_name(key), a) for key, a in kwargs.items()]
+        for name, arg in trees:
             for path, leaf in tree_flatten_with_path(arg)[0]:
                 try:
                     abstract(leaf)
+                except OverflowError:
+                    return too_large("jit", leaf, name + keystr(path))
                 except TypeError:
                     if self.library:
                         return TypeError(name)      # the function itself says what it takes
                     return TypeError(
-                        f"jit: argument {name}{keystr(path)} of {self.name} is {leaf!r} of type "
-                        f"{type(leaf).__name__}; arrays and Python numbers are required; mark it "
-                        "static (static_argnums, static_argnames), or put it into the aux data of "
-                        "a pytree node.")
+                        f"jit: Error interpreting argument to {self.name} as an abstract array. "
+                        f"The problematic value is of type {type(leaf)} and was passed to the "
+                        f"function at path {name}{keystr(path)}.\nIt is {leaf!r:.80}; arrays and "
+                        "Python numbers are required; mark it static (static_argnums, "
+                        "static_argnames), or put it into the aux data of a pytree node.")
         return TypeError(f"jit: an argument of {self.name} is not an array")
 
     def donated(self, call: Call) -> tuple[bool, ...]:
@@ -209,9 +231,18 @@ class Signature:
             return []
         positional, keywords = call.in_tree.children()
         if keywords.num_leaves:
-            raise ValueError(f"jit: keyword arguments of {self.name} given; with in_shardings, "
-                             "dynamic arguments must be positional.")
+            raise ValueError(f"jit: keyword arguments of {self.name} given; jit does not support "
+                             "kwargs when in_shardings is specified; make dynamic arguments "
+                             "positional.")
         return _shardings_of_leaves("in_shardings", positional, self.in_shardings)
+
+    def input_layouts(self, call: Call) -> list[Any]:
+        """The `Layout` that each leaf must have, or None; empty where nothing is demanded."""
+        if not self.has_formats:
+            return []
+        layouts = self._layouts("in_shardings", call.in_tree.children()[0], self.in_shardings)
+        _check_layouts("arguments", layouts, call.avals, self.leaf_names(call))
+        return layouts
 
     def output_shardings(self, out_tree: Any) -> list[Any]:
         """The sharding that each result must have, or None; empty where nothing is demanded."""
@@ -219,21 +250,35 @@ class Signature:
             return []
         return _shardings_of_leaves("out_shardings", out_tree, self.out_shardings)
 
+    def output_layouts(self, out_tree: Any, avals: Sequence[Any], paths: Sequence[str]
+                       ) -> list[Any]:
+        """The `Layout` that each result must have, or None; empty where nothing is demanded."""
+        if not self.has_formats:
+            return []
+        layouts = self._layouts("out_shardings", out_tree, self.out_shardings)
+        _check_layouts("results", layouts, avals, paths)
+        return layouts
+
+    def _layouts(self, what: str, tree: Any, demands: Any) -> list[Any]:
+        return [s.layout if isinstance(s, Format) else None
+                for s in flatten_axes(f"jit {what}", tree, demands)]
+
 
 def _static_and_donated(argument: int | str, name: str) -> ValueError:
-    return ValueError(f"jit: argument {argument!r} of {name} is static and donated; one of them is "
-                      "required: static arguments have no buffer.")
+    return ValueError("jit: static_argnames and donate_argnames cannot intersect: argument "
+                      f"{argument!r} of {name} is in both; static arguments have no buffer.")
 
 
-def _indices(value: Any, what: str) -> tuple[int, ...]:
+def indices(value: Any, what: str, option: str) -> tuple[int, ...]:
+    """The positions that an option names, an int or several; TypeError for anything else."""
     if value is None:
         return ()
     values = value if isinstance(value, (tuple, list)) else (value,)
     try:
         return tuple(map(index, values))
     except TypeError:
-        raise TypeError(f"jit: {what}={value!r} given; an int or a sequence of ints is required; "
-                        "name arguments with static_argnames instead.") from None
+        raise TypeError(f"{what}: {option}={value!r} given; an int or a sequence of ints is "
+                        "required; name arguments with static_argnames of jit instead.") from None
 
 
 def _names(value: Any, what: str) -> tuple[str, ...]:
@@ -245,10 +290,44 @@ def _names(value: Any, what: str) -> tuple[str, ...]:
     return values
 
 
+def _check_demand(what: str, leaf: Any) -> None:
+    """TypeError or ValueError for a leaf of in_shardings or out_shardings that says nothing."""
+    if isinstance(leaf, (Layout, AutoLayout)):
+        raise ValueError(f"jit: {leaf} given; `olympus.jit` does not accept device-local layouts "
+                         "directly: a Format is required; write Format(layout, sharding).")
+    if not isinstance(leaf, (Sharding, PartitionSpec, Format)):
+        raise TypeError(f"jit: {what} leaf specifications are expected to be PartitionSpec "
+                        f"instances or None, but got {leaf}; a Sharding or a Format will do, too.")
+    spec = leaf.spec if type(leaf) is NamedSharding else leaf
+    if isinstance(spec, PartitionSpec) and PartitionSpec.UNCONSTRAINED in spec:
+        raise ValueError(f"jit: Unconstrained dims are not allowed when passed to {what}: {leaf}; "
+                         "use lax.with_sharding_constraint within the function.")
+
+
 def _shardings_of_leaves(what: str, tree: Any, shardings: Any) -> list[Any]:
     """The sharding of each leaf, or None."""
-    return [None if s is None else resolve_sharding(f"jit {what}", s)
-            for s in flatten_axes(f"jit {what}", tree, shardings)]
+    found = [s.sharding if isinstance(s, Format) else s
+             for s in flatten_axes(f"jit {what}", tree, shardings)]
+    return [None if s is None else resolve_sharding(f"jit {what}", s) for s in found]
+
+
+def _check_layouts(what: str, layouts: Sequence[Any], avals: Sequence[Any], names: Sequence[str]
+                   ) -> None:
+    for layout, aval, name in zip(layouts, avals, names, strict=True):
+        try:
+            if isinstance(layout, Layout):
+                layout.check_compatible_aval(aval.shape)
+        except ValueError as error:
+            raise ValueError(f"jit: one of the {what}, {name}, is incompatible with its layout: "
+                             f"{error}") from None
+
+
+def _in_memory(leaf: Any, aval: Any, sharding: Any) -> Any:
+    """The aval of an argument, in the memory where it is put if it is nowhere yet."""
+    if sharding is None or isinstance(leaf, Tracer) or (
+            getattr(leaf, "sharding", None) is not None):
+        return aval
+    return aval.update(memory_space=space_of(sharding))
 
 
 def _sharding_key(shardings: Any) -> Any:

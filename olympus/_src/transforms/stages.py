@@ -7,18 +7,21 @@ programs for other processes.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Protocol, runtime_checkable
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..backend.array import stored
-from ..backend.compile import Executable, Placement, compile_module
+from ..backend.array import layout_of, stored
+from ..backend.compile import Executable, Placement, load_lowered, relaid
 from ..backend.devices import client
-from ..backend.eager import argument_array, run_program, shard_fallback
+from ..backend.eager import argument_array, deleted_error, run_program, shard_fallback
+from ..backend.linking import external, internal
 from ..backend.module import lower_program
 from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..base.logs import timed
+from ..base.util import lazy_module
 from ..core import reuse
 from ..core.trace import Tracer, typeof
 from ..types.avals import ShapeDtypeStruct
@@ -29,6 +32,10 @@ from ..types.tree_registry import dispatch_registry
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced",
            "Wrapped"]
 
+if TYPE_CHECKING:
+    from .cost_table import CostTable
+
+_costs: Any = lazy_module("olympus._src.transforms.cost_table")
 CompilerOptions = dict[str, str | bool | int | float]
 
 
@@ -76,9 +83,6 @@ class ArgInfo:
     def dtype(self) -> np.dtype:
         return self._aval.dtype
 
-def _struct(aval: Any) -> ShapeDtypeStruct:
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
-
 class Stage:
     """What all stages know: the trees and types of arguments and results."""
 
@@ -122,7 +126,8 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """A `ShapeDtypeStruct` per result, in its tree."""
-        return tree_unflatten(self.out_tree, list(map(_struct, self._program.closed.out_avals)))
+        return tree_unflatten(self.out_tree, list(map(ShapeDtypeStruct.like,
+                                                      self._program.closed.out_avals)))
 
     def __reduce__(self) -> Any:
         raise TypeError(f"pickle: a {type(self).__name__} given; it lives in the process that made "
@@ -158,21 +163,31 @@ class Traced(Stage):
         return self
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None,
-              _private_parameters: Any = None) -> Lowered:
-        """Lower to StableHLO for one platform (the default backend's); the module is verified."""
+              _private_parameters: Any = None, _ordered_effects: int | None = None) -> Lowered:
+        """Lower to StableHLO; the module is verified.
+
+        Args:
+          lowering_platforms: "cpu", "cuda", "rocm", "tpu"; left out, where the arguments are. Of
+            several, the module's first argument is the number of the one that it runs on.
+          _private_parameters: lowering rules by primitive, in place of its own.
+          _ordered_effects: of an export, for how many main shall take tokens.
+        """
         if self._program.tracers:
             raise errors.UnexpectedTracerError(
                 f"lower: {self.fun_name} closes over values that are being traced; a program of "
                 "its own is required; pass them as arguments.")
-        if lowering_platforms is not None and len(lowering_platforms) != 1:
-            raise ValueError(f"lower: platforms {lowering_platforms} given; one platform is "
-                             "required; lower once for each.")
         placement = self._placement
-        platform = lowering_platforms[0] if lowering_platforms else placement.platform
-        program, kept = self._program.to_lower(platform, placement)
+        platforms = lowering_platforms or (placement.platform,)
         with timed("lowering", self.fun_name):
-            module, context = lower_program(**program)
-        return Lowered(self._program, module, context, kept, placement)
+            program, kept = self._program.to_lower(internal(platforms[0]), placement)
+            several = tuple(map(internal, platforms)) if len(platforms) > 1 else ()
+            module, context = lower_program(**program, rules=_private_parameters,
+                                            deviceless=lowering_platforms is not None,
+                                            platforms=several, ordered=_ordered_effects)
+        return Lowered(self._program, module, context, kept, placement,
+                       tuple(map(external, platforms)),
+                       None if _private_parameters or _ordered_effects or context.parts > 1 else
+                       program)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile and call."""
@@ -187,25 +202,26 @@ class Lowered(Stage):
     True
     """
 
-    __slots__ = ("_module", "_context", "_kept", "_placement")
+    __slots__ = ("_module", "_context", "_kept", "_placement", "_platforms", "_of")
 
-    def __init__(self, program: Any, module: Any, context: Any, kept: Any, placement: Placement
-                 ) -> None:
+    def __init__(self, program: Any, module: Any, context: Any, kept: Any, placement: Placement,
+                 platforms: tuple[str, ...], of: dict[str, Any] | None) -> None:
         super().__init__(program)
+        self._of = of       # the arguments that `lower_program` had, if they say all of it
         self._module, self._context, self._kept = module, context, kept
-        self._placement = placement
+        self._placement, self._platforms = placement, platforms
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
 
         Args:
           dialect: "stablehlo" (default) or "hlo".
-          debug_info: whether to print source locations.
+          debug_info: whether to print names of operations and source locations.
         """
         if dialect in (None, "stablehlo"):
             return self._module.operation.get_asm(enable_debug_info=debug_info)
         if dialect == "hlo":
-            return mlir.hlo_module_text(self._module)
+            return mlir.hlo_module_text(self._module, debug_info)
         raise _unknown_dialect("as_text", dialect)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -213,7 +229,7 @@ class Lowered(Stage):
         if dialect in (None, "stablehlo"):
             return self._module
         if dialect == "hlo":
-            return mlir.hlo_module(self._module)
+            return mlir.computation(self._module)
         raise _unknown_dialect("compiler_ir", dialect)
 
     def cost_analysis(self) -> dict[str, float] | None:
@@ -221,24 +237,52 @@ class Lowered(Stage):
         return lib.hlo_cost_analysis(client(self._placement.platform),
                                      mlir.hlo_module(self._module))
 
+    def cost_table(self) -> CostTable:
+        """What each line of the source costs, the dearest first, by XLA's estimates."""
+        return _costs.cost_table(self._program.closed, self._placement.platform)
+
     def compile(self, compiler_options: CompilerOptions | None = None, *,
                 device_assignment: Any = None) -> Compiled:
         """Compile for the device that the module was lowered for.
 
         Args:
-          compiler_options: XLA flags by name; an unknown one raises ValueError.
+          compiler_options: XLA flags by name. ValueError, with the names that are near, for one
+            that XLA does not know, and for a value that a flag does not take.
           device_assignment: a sequence of as many devices, to compile for others.
         """
-        placement = self._placement
-        if device_assignment is not None:
+        if len(self._platforms) > 1:
+            raise NotImplementedError(
+                f"compile: {self._context.name} is lowered for {', '.join(self._platforms)}; one "
+                "platform is required; lower it for that one.")
+        placement, parts = self._placement, self._context.parts
+        if parts > 1:
+            placement = placement.over(self._devices_for(parts, device_assignment))
+        elif device_assignment is not None:
+            if len(placement.devices) > 1 and {*device_assignment} != {*placement.devices}:
+                raise ValueError(f"compile: device_assignment passed to `.compile` must match the "
+                                 "device_assignment calculated from array shardings and "
+                                 f"out_shardings: {device_assignment} given, {placement.devices} "
+                                 "required.")
             placement = placement._replace(devices=tuple(device_assignment))
         program = self._program
         options = {**(program.options or {}), **(compiler_options or {})}
-        interface = self._context.interface
-        loaded = compile_module(self._module, self._context, interface.place(placement).devices,
-                                options)
+        loaded, interface = load_lowered(self._of, self._module, self._context, placement, options)
+        if parts > 1:
+            interface = interface.over(placement.devices)
         return Compiled(program, Executable(loaded, program.closed, self._kept, placement,
                                             interface))
+
+    def _devices_for(self, count: int, device_assignment: Any) -> Any:
+        """The devices of the mesh that the program was lowered for without."""
+        if device_assignment is None:
+            raise RuntimeError(
+                f"compile: {self._context.name} is lowered for a mesh without devices; "
+                "device_assignment cannot be `None` during compilation: pass one, or lower it for "
+                "arguments on a mesh with devices, or under olympus.set_mesh.")
+        if len(device_assignment) != count:
+            raise ValueError(f"compile: The size of abstract mesh {count} must match the length of "
+                             f"device assignment: {len(device_assignment)}.")
+        return device_assignment
 
 def _unknown_dialect(what: str, dialect: Any) -> ValueError:
     return ValueError(f"{what}: dialect {dialect!r} given; 'stablehlo' or 'hlo' is required.")
@@ -271,6 +315,13 @@ class Compiled(Stage):
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimates ('flops', 'bytes accessed', …), or None."""
         return lib.cost_analysis(self._executable.xla)
+
+    def cost_table(self) -> CostTable:
+        """What each line of the source costs, the dearest first, by XLA's estimates.
+
+        Operations are judged one by one, as they are before XLA fuses them.
+        """
+        return _costs.cost_table(self._program.closed, self._executable.devices[0].platform)
 
     def memory_analysis(self) -> Any:
         """Bytes that the program needs for arguments, results, temporaries and code, or None."""
@@ -325,16 +376,21 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         try:
             arrays = _checked_leaves(program, args, kwargs)
+            if any(map(layout_of, arrays)) or executable.layouts:
+                arrays = _laid_out(program, executable, arrays)
             flat = list(map(stored, arrays))
             used = reuse.applied(program.name, program.closed, arrays, False)
             result = tree_unflatten(program.out_tree, reuse.keep(used, run_program(
                 executable, flat, program.name, program.closed)))
-        except Exception as error:
+        except BaseException as error:
+            lib.forget_signatures(itself)
             source.filter_traceback(error)
             raise
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
 
-    return lib.pjit(program.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
+    made = lib.pjit(program.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
+    itself = weakref.ref(made)
+    return made
 
 
 def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
@@ -354,11 +410,21 @@ def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, Any]) -> list[A
         raise _type_error(program, avals)
     for name, x in zip(program.arg_names, arrays):
         if type(x) is lib.ArrayImpl and x.is_deleted():
-            raise errors.DonatedArgumentError(
-                f"Compiled: argument {name} of {program.name} is an array {x.aval} that "
-                "has been deleted, by delete() or because it was donated, at "
-                f"{source.summarize(source.user_frame())}; it may not be used again.")
+            raise deleted_error(f"Compiled: argument {name} of {program.name}", x.aval)
     return arrays
+
+
+def _laid_out(program: Any, executable: Executable, arrays: list[Any]) -> list[Any]:
+    """Arguments in the layouts that a program was compiled for."""
+    wrong = [f"{name} has {layout_of(x)}, the program {executable.layouts.get(i)}"
+             for i, (name, x) in enumerate(zip(program.arg_names, arrays, strict=True))
+             if layout_of(x) != executable.layouts.get(i) and x.committed]
+    if wrong:
+        raise ValueError(f"Compiled: Computation was compiled for input layouts that disagree with "
+                         f"the layouts of arguments passed to it: {'; '.join(wrong)} (axes from "
+                         "the fastest on; None: by rows); move them with device_put to "
+                         "input_formats.")
+    return arrays if executable.layouts else [relaid(x, None) for x in arrays]
 
 
 def _structure_error(program: Any, args: tuple, kwargs: dict[str, Any]) -> TypeError:

@@ -19,7 +19,7 @@ from ..core.trace import Trace, Tracer, enter, leave, typeof
 from ..types.avals import ShapeDtypeStruct
 from ..types.shape import entries, static_int
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
-from .arguments import abstract, argument_name, check_callable, check_results
+from .arguments import abstract, argument_name, check_callable, check_results, too_large
 
 __all__ = ["ensure_compile_time_eval", "eval_shape", "make_olympuspr", "named_call", "named_scope",
            "typeof"]
@@ -38,11 +38,14 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
     for name, leaf in zip(names, leaves):
         try:
             avals.append(abstract(leaf))
+        except OverflowError:
+            raise too_large(what, leaf, name) from None
         except TypeError:
-            raise TypeError(f"{what}: argument {name} of {name_of(fun)} is {leaf!r:.60} of type "
-                            f"{type(leaf).__name__}; an array, or anything with shape and dtype, "
-                            "is required; bind other values with functools.partial."
-                            ) from None
+            raise TypeError(f"{what}: Error interpreting argument to {name_of(fun)} as an abstract "
+                            f"array. The problematic value is of type {type(leaf)} and was passed "
+                            f"to the function at path {name}.\nIt is {leaf!r:.60}; an array, or "
+                            "anything with shape and dtype, is required; bind other values with "
+                            "functools.partial.") from None
     out_tree: Any = None
     paths: tuple[str, ...] = ()
 
@@ -63,8 +66,7 @@ def _trace(what: str, fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]
 
 
 def _structs(closed: Any, out_tree: Any) -> Any:
-    return out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
-                               for a in closed.out_avals])
+    return out_tree.unflatten(list(map(ShapeDtypeStruct.like, closed.out_avals)))
 
 
 @overload
@@ -125,6 +127,10 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
         finally:
             ctx.axes = outer
 
+    name = name_of(fun)
+    make.__name__ = f"make_olympuspr({name})"
+    make.__qualname__ = f"make_olympuspr({getattr(fun, '__qualname__', name)})"
+    make.__module__ = "olympus"
     return make
 
 
@@ -169,8 +175,8 @@ def named_scope(name: str) -> Any:
     True
     """
     if not isinstance(name, str):
-        raise TypeError(f"named_scope: {name!r} of type {type(name).__name__} given; a string is "
-                        "required.")
+        raise TypeError("named_scope: named_scope name argument must be a string; "
+                        f"{name!r} of type {type(name).__name__} given.")
     return _scope(name)
 
 

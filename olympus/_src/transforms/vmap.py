@@ -14,11 +14,16 @@ from ..core.primitive import Axis
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..lax.shape import reduce_sum
+from ..lax.sharding import reshard
 from ..types.shape import canonical_dim
-from ..types.tree import flatten_axes, tree_flatten
-from .arguments import check_callable, check_results, leaf_name, structure_path
+from ..types.sharding import PartitionSpec
+from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
+from .arguments import argument_name, check_callable, check_results, leaf_name, structure_path
 
-__all__ = ["vmap"]
+__all__ = ["check_axes", "is_axis", "mapped_arguments", "vmap"]
+
+_ENTRIES = ("{0}: {0} in_axes must be an int, None, or a tuple of entries corresponding to the "
+            "positional arguments passed to the function")
 
 
 def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_axes: PyTree = 0,
@@ -53,10 +58,10 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not (in_axes is None or isinstance(in_axes, tuple) or is_axis(in_axes)):
-        raise TypeError(f"vmap: in_axes={in_axes!r} given; an int, None, or a tuple with one entry "
-                        "per positional argument is required; write (spec,) for one argument.")
+        raise TypeError(f"{_ENTRIES.format('vmap')}, but got {in_axes!r}; write (spec,) for one "
+                        "argument.")
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
-        _check_axes(what, axes)
+        check_axes("vmap", what, axes)
     for what, name in (("axis_name", axis_name), ("spmd_axis_name", spmd_axis_name)):
         if not isinstance(name, Hashable):
             raise TypeError(f"vmap: {what}={name!r} of type {type(name).__name__} given; a "
@@ -84,32 +89,21 @@ def is_axis(x: Any) -> bool:
         return False
 
 
-def _check_axes(what: str, axes: Any) -> None:
+def check_axes(what: str, option: str, axes: Any) -> None:
+    """TypeError unless the leaves of an option are axes."""
     for entry in tree_flatten(axes)[0]:
         if not is_axis(entry):
-            raise TypeError(f"vmap: {what} has the entry {entry!r} of type {type(entry).__name__}; "
-                            "ints and None are required.")
+            raise TypeError(f"{what}: {what} {option} must be an int, None, or (nested) container "
+                            f"with those types as leaves, but got {axes!r}, with the leaf "
+                            f"{entry!r} of type {type(entry).__name__}.")
 
 
 def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_axes: Any,
          axis: Axis, sum_match: bool) -> Any:
-    if type(in_axes) is tuple and len(in_axes) != len(args):
-        raise ValueError(f"vmap: in_axes has {len(in_axes)} entries, and {name_of(fun)} is called "
-                         f"with {len(args)} positional arguments; one entry per argument is "
-                         "required; a single int or None serves all.")
-    leaves, in_tree = tree_flatten((args, kwargs))
-    if type(in_axes) is tuple:
-        dims = flatten_axes("vmap in_axes", in_tree.children()[0], in_axes)
-    else:
-        dims = [in_axes] * in_tree.children()[0].num_leaves
-    dims += [0] * (len(leaves) - len(dims))
-    names = _Names(fun, args, kwargs)
-    # What is not mapped need not be an array.
-    avals = [None if d is None else _aval(x, names, i)
-             for i, (x, d) in enumerate(zip(leaves, dims))]
-    dims = [d if d is None else _canonical(d, aval, names, i)
-            for i, (d, aval) in enumerate(zip(dims, avals))]
-    axis.size = _mapped_size(avals, dims, axis.size, names)
+    leaves, in_tree, dims, axis.size = mapped_arguments("vmap", fun, args, kwargs, in_axes,
+                                                        axis.size)
+    axis.mesh_axis = _cut_along([typeof(x) for x, d in zip(leaves, dims) if d is not None],
+                                [d for d in dims if d is not None], axis.mesh_axis)
     out_tree: Any = None
 
     def flat(*xs: Any) -> list[Any]:
@@ -123,26 +117,69 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
     outs, found = batch_flat(under("vmap", flat), axis, leaves, dims)
     wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
 
-    def name(i: int) -> str:
-        return f"result{structure_path(out_tree, i)} of {name_of(fun)}"
+    def path(i: int) -> str:
+        return structure_path(out_tree, i)
 
     return out_tree.unflatten([
-        _place(x, src, dst, axis.size, sum_match, name, i)
+        _place(x, src, dst, axis, sum_match, path, name_of(fun), i)
         for i, (x, src, dst) in enumerate(zip(outs, found, wanted))])
 
 
+def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any,
+                     size: int | None, positions: Sequence[int] | None = None
+                     ) -> tuple[list[Any], Any, list[int | None], int]:
+    """The leaves of a call's arguments, their tree, the mapped axis of each, and its size.
+
+    `positions`: those of `args` among the arguments, if there are others.
+    """
+    if type(in_axes) is tuple and len(in_axes) != len(args):
+        raise ValueError(f"{_ENTRIES.format(what)}, but got len(in_axes)={len(in_axes)}, "
+                         f"len(args)={len(args)}; a single int or None serves all.")
+    leaves, in_tree = tree_flatten((args, kwargs))
+    if type(in_axes) is tuple:
+        dims = flatten_axes(f"{what} in_axes", in_tree.children()[0], in_axes)
+    else:
+        dims = [in_axes] * in_tree.children()[0].num_leaves
+    dims += [0] * (len(leaves) - len(dims))
+    names = _Names(what, fun, range(len(args)) if positions is None else positions, args, kwargs)
+    # What is not mapped need not be an array.
+    avals = [None if d is None else _aval(x, names, i)
+             for i, (x, d) in enumerate(zip(leaves, dims))]
+    dims = [d if d is None else _canonical(d, aval, names, i)
+            for i, (d, aval) in enumerate(zip(dims, avals))]
+    return leaves, in_tree, dims, _mapped_size(avals, dims, size, names)
+
+
 class _Names:
-    """Names of the leaves of a call, for messages."""
+    """Names of the leaves of a call, for messages of `what`."""
 
-    __slots__ = ("fun", "positions", "trees")
+    __slots__ = ("what", "fun", "positions", "trees")
 
-    def __init__(self, fun: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+    def __init__(self, what: str, fun: Any, positions: Sequence[int], args: tuple,
+                 kwargs: dict[str, Any]) -> None:
         keywords = sorted(kwargs)
-        self.fun, self.positions = fun, [*range(len(args)), *keywords]
+        self.what, self.fun, self.positions = what, fun, [*positions, *keywords]
         self.trees = [*args, *[kwargs[k] for k in keywords]]
 
     def __call__(self, index: int) -> str:
         return leaf_name(self.fun, self.positions, self.trees, index)
+
+    def where(self, index: int) -> str:
+        """`argument x['k']`, or `kwargs['y']` for what is given by keyword."""
+        for position, tree in zip(self.positions, self.trees, strict=True):
+            leaves = tree_flatten_with_path(tree)[0]
+            if index < len(leaves):
+                path = keystr(leaves[index][0])
+                return (f"kwargs[{position!r}]{path}" if isinstance(position, str) else
+                        f"argument {argument_name(self.fun, position)}{path}")
+            index -= len(leaves)
+        return f"leaf {index}"
+
+    def given(self) -> str:
+        """The arguments as Python gave them."""
+        keywords = [p for p in self.positions if isinstance(p, str)]
+        args = tuple(self.trees[:len(self.trees) - len(keywords)])
+        return f"*args={args!r:.80} and **kwargs={dict.fromkeys(keywords)!r:.80}"
 
 
 def _aval(x: Any, names: _Names, index: int) -> Any:
@@ -151,9 +188,9 @@ def _aval(x: Any, names: _Names, index: int) -> Any:
         return typeof(x)
     except TypeError:
         raise TypeError(
-            f"vmap: argument {names(index)} of {name_of(names.fun)} is {x!r:.60} of type "
-            f"{type(x).__name__}, and in_axes maps it; an array is required; give None in in_axes "
-            "for what is shared.") from None
+            f"{names.what}: argument {names(index)} of {name_of(names.fun)}: {x!r:.60} of type "
+            f"{type(x)} is not a valid OLYMPUS type, and in_axes maps it; an array is required; "
+            "give None in in_axes for what is shared.") from None
 
 
 def _canonical(axis: Any, aval: Any, names: _Names, index: int) -> int:
@@ -163,9 +200,10 @@ def _canonical(axis: Any, aval: Any, names: _Names, index: int) -> int:
     if -aval.ndim <= axis < 0:
         return axis + aval.ndim
     rank = axis + 1 if axis >= 0 else -axis
-    raise ValueError(f"vmap: argument {names(index)} is {aval} of rank {aval.ndim}, and in_axes "
-                     f"asks for axis {axis}; a rank of at least {rank} is required; give another "
-                     "axis, or None to share the argument.")
+    raise ValueError(f"{names.what}: {names.what} was requested to map its argument along axis "
+                     f"{axis}, which implies that its rank should be at least {rank}, but is only "
+                     f"{aval.ndim} (its shape is {aval.shape}): argument {names(index)} of "
+                     f"{name_of(names.fun)}; give another axis, or None to share it.")
 
 
 def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
@@ -177,34 +215,73 @@ def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
     if len(sizes) == 1:
         return sizes.pop()
     if sizes:
-        found = [] if given is None else [f"axis_size is {given}"]
-        found += [f"argument {names(i)} is {aval}, of size {aval.shape[d]} along axis {d}"
-                  for i, (aval, d) in enumerate(zip(avals, dims)) if d is not None]
-        shown = found if len(found) <= 8 else [*found[:8], f"and {len(found) - 8} more"]
-        raise ValueError(f"vmap: arguments of {name_of(names.fun)} have different sizes along "
-                         f"their mapped axes: {'; '.join(shown)}; equal sizes are required; use "
-                         "None in in_axes for arguments that are not mapped.")
+        raise _sizes_error(avals, dims, given, names)
     if not avals:
-        raise ValueError(f"vmap: {name_of(names.fun)} is called without any array; at least one "
-                         "mapped argument, or axis_size, is required.")
-    raise ValueError(f"vmap: in_axes maps no argument of {name_of(names.fun)}; at least one entry "
-                     "that is not None, or axis_size, is required.")
+        raise ValueError(f"{names.what} wrapped function must be passed at least one argument "
+                         "containing an array or axis_size must be specified, got empty "
+                         f"{names.given()}: {name_of(names.fun)} is called without any array.")
+    raise ValueError(f"{names.what} must have at least one non-None value in in_axes or axis_size "
+                     f"must be specified: no argument of {name_of(names.fun)} is mapped.")
 
 
-def _place(x: Any, src: int | None, dst: Any, size: int, sum_match: bool,
-           name: Callable[[int], str], index: int) -> Any:
+def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
+                 names: _Names) -> ValueError:
+    """What to say of sizes that differ: a line for each size, the most frequent first."""
+    places: dict[int, list[str]] = {}
+    for i, (aval, d) in enumerate(zip(avals, dims, strict=True)):
+        if d is not None:
+            places.setdefault(aval.shape[d], []).append(
+                f"axis {d} of {names.where(i)} of type {aval}")
+    ranked = sorted(places.items(), key=lambda item: -len(item[1]))
+    lines = [] if given is None else [f"  * the `axis_size` argument was {given}"]
+    for k, (size, found) in enumerate(ranked[:8]):
+        if len(found) == 1:
+            lines.append(f"  * one axis had size {size}: {found[0]}")
+            continue
+        some = "most" if k == 0 and len(found) > len(ranked[1:2] and ranked[1][1]) else "some"
+        lines.append(f"  * {some} axes ({len(found)} of them) had size {size}, e.g. {found[0]}")
+    listed = ";\n".join(lines)
+    return ValueError(f"{names.what} got inconsistent sizes for array axes to be mapped:\n{listed}"
+                      f"\nEqual sizes are required in a call of {name_of(names.fun)}; use None in "
+                      "in_axes for arguments that are not mapped.")
+
+
+def _cut_along(avals: Sequence[Any], dims: Sequence[int], given: Any) -> Any:
+    """The axes of a mesh that the mapped axis is cut along: those of types, or the given ones."""
+    found = {a.sharding.spec[d] for a, d in zip(avals, dims, strict=True)
+             if a.tagged and a.explicit} - {None}
+    if len(found | ({given} - {None})) > 1:
+        why = ("Mapped away dimension of inputs passed to vmap should be sharded the same"
+               if len(found) > 1 else
+               "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "
+               f"allowed, and spmd_axis_name={given!r}")
+        raise ValueError(f"vmap: arguments {', '.join(map(str, avals))} given, of which the axes "
+                         f"{list(dims)} are mapped. {why}; use olympus.reshard.")
+    return found.pop() if found else given
+
+
+def _place(x: Any, src: int | None, dst: Any, axis: Axis, sum_match: bool,
+           path: Callable[[int], str], fun_name: str, index: int) -> Any:
     """A result with its mapped axis where out_axes wants it."""
     if dst is None:
         if src is None:
             return x
         if sum_match:
             return reduce_sum(x, (src,))
-        raise ValueError(f"vmap: {name(index)} depends on mapped arguments, and its entry "
-                         "in out_axes is None; an int is required; None is for results that "
-                         "are the same for all examples.")
+        mapped = ("" if axis.name is None else
+                  f"vmap has mapped output (axis_name={axis.name!r}) but out_axes is None: ")
+        raise ValueError(f"vmap: {mapped}at vmap out_axes{path(index)}, got axis spec None but "
+                         f"output was batched on axis {src}; an int is required; None is for "
+                         f"results of {fun_name} that are the same for all examples.")
     ndim = typeof(x).ndim + (src is None)
     if not -ndim <= dst < ndim:
-        raise ValueError(f"vmap: out_axes has {dst} for {name(index)}, which with the mapped "
-                         f"axis has rank {ndim}; an axis in range({-ndim}, {ndim}) is "
-                         "required.")
-    return to_axis(x, src, dst % ndim, size)
+        raise ValueError(f"vmap: out_axes of result{path(index)} of {fun_name}: axis {dst} is out "
+                         f"of bounds for array of dimension {ndim}, which counts the mapped axis; "
+                         f"an axis in range({-ndim}, {ndim}) is required.")
+    out = to_axis(x, src, dst % ndim, axis.size)
+    aval = typeof(out)
+    if src is None and axis.mesh_axis is not None and aval.tagged and aval.explicit:
+        spec = list(aval.sharding.spec)
+        spec[dst % ndim] = axis.mesh_axis
+        out = reshard(out, aval.sharding.update(spec=PartitionSpec(*spec)))
+    return out

@@ -6,23 +6,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from . import dtypes
+from .layout import AUTO, Format
 from .memory import Space
-from .mesh import NO_MESH
+from .mesh import NO_MESH, ManualAxisType
 from .shape import canonical_shape, prod, static_int
-from .sharding import NamedSharding, PartitionSpec, axes_of, sharding_in_types
+from .sharding import (
+    NamedSharding,
+    NoMeshError,
+    PartitionSpec,
+    Sharding,
+    axes_of,
+    over_mesh_around,
+    sharding_in_types,
+    space_of,
+)
 
 __all__ = ["AbstractToken", "AbstractValue", "ShapeDtypeStruct", "ShapedArray", "Token",
-           "abstract_token", "has_tangent", "is_float0", "make_aval", "physical_aval",
-           "scalar_aval"]
+           "abstract_token", "check_index", "check_scalar", "check_truth", "has_tangent",
+           "is_float0", "make_aval", "memory_kind", "physical_aval", "scalar_aval"]
 
 _EMPTY: frozenset[str] = frozenset()
+_NOT_MANUAL = ManualAxisType()
 
 
 class AbstractValue:
@@ -52,6 +63,9 @@ class ShapedArray(AbstractValue):
       shape: sequence of non-negative ints.
       dtype: anything that names a dtype.
       weak_type: whether the dtype gives way to any other in promotion, as a Python scalar's does.
+      sharding: how it is spread over a mesh.
+      manual_axis_type: a `ManualAxisType`, the manual axes of a mesh along which it varies.
+      memory_space: in which memory of its device it is.
 
     >>> import olympus
     >>> aval = olympus.core.ShapedArray((2, 3), "float32")
@@ -73,9 +87,10 @@ class ShapedArray(AbstractValue):
     size: int
 
     def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None,
-                vma: frozenset[str] = _EMPTY, memory_space: Any = None) -> ShapedArray:
+                manual_axis_type: ManualAxisType = _NOT_MANUAL,
+                memory_space: Space = Space.Device) -> ShapedArray:
         return make_aval(canonical_shape(shape), dtypes.as_dtype(dtype), bool(weak_type),
-                         sharding, frozenset(vma), memory_space)
+                         sharding, _varying("ShapedArray", manual_axis_type), memory_space)
 
     def update(self, **changes: Any) -> ShapedArray:
         """The aval with the named fields changed: the one way to derive an aval from another.
@@ -83,16 +98,26 @@ class ShapedArray(AbstractValue):
         Another shape is of another sharding, which is none unless given.
         """
         get = changes.get
+        if "manual_axis_type" in changes:
+            changes["vma"] = _varying("ShapedArray", changes["manual_axis_type"])
         sharding = get("sharding", None if "shape" in changes else self._sharding)
         return make_aval(get("shape", self.shape), get("dtype", self.dtype),
                          get("weak_type", self.weak_type), sharding,
                          get("vma", self.vma), get("memory_space", self._memory_space))
 
-    def with_axis(self, axis: int, size: int) -> ShapedArray:
-        """The aval with one axis more, which is not cut."""
+    def at(self, sharding: Any) -> ShapedArray:
+        """The aval of an array that has a sharding: in the memory that it says."""
+        return make_aval(self.shape, self.dtype, self.weak_type, sharding, self.vma,
+                         space_of(sharding))
+
+    def with_axis(self, axis: int, size: int, entry: Any = None) -> ShapedArray:
+        """The aval with one axis more, which is cut along `entry` where that is explicit."""
         shape = (*self.shape[:axis], size, *self.shape[axis:])
+        if entry is not None and not (self.explicit and set(axes_of(entry)) <= set(
+                self.sharding.mesh.explicit_axes)):
+            entry = None
         return make_aval(shape, self.dtype, self.weak_type, self._sharding and _respecified(
-            self._sharding, lambda p: (*p[:axis], None, *p[axis:])), self.vma, self._memory_space)
+            self._sharding, lambda p: (*p[:axis], entry, *p[axis:])), self.vma, self._memory_space)
 
     def without_axis(self, axis: int) -> ShapedArray:
         """The aval with one axis less."""
@@ -120,12 +145,29 @@ class ShapedArray(AbstractValue):
         return self._sharding or NamedSharding(NO_MESH, PartitionSpec(*[None] * self.ndim))
 
     def agrees(self, other: ShapedArray) -> bool:
-        """Whether two types say the same of meshes; along no explicit axis there is nothing said.
-        """
+        """Whether two types say the same of meshes and memory; along no explicit axis there is
+        nothing said."""
         mine, its = self._sharding, other._sharding
-        return self.vma == other.vma and (
+        return self.vma == other.vma and self.sums == other.sums and (
+            self._memory_space is other._memory_space) and (
             mine is its or mine is None or its is None or mine == its
             or not (mine.mesh.explicit_axes or its.mesh.explicit_axes))
+
+    @property
+    def sums(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Along which axes the value is unreduced, and along which reduced."""
+        if self._sharding is None:
+            return _EMPTY, _EMPTY
+        return self._sharding.spec.unreduced, self._sharding.spec.reduced
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """Along which manual axes of a mesh the value varies, is unreduced, or is reduced."""
+        manual = self.sharding.mesh.manual_axes
+        unreduced, reduced = [names.intersection(manual) for names in self.sums]
+        return ManualAxisType(varying=self.vma, unreduced=unreduced, reduced=reduced)
+
+    mat = manual_axis_type
 
     @property
     def memory_space(self) -> Space:
@@ -143,7 +185,12 @@ class ShapedArray(AbstractValue):
             tangent = self._tangent = self.update(dtype=dtypes.tangent_dtype(self.dtype))
         return tangent
 
-    to_cotangent_aval = to_tangent_aval
+    def to_cotangent_aval(self) -> ShapedArray:
+        """As that of a tangent; what is unreduced in the value is reduced there, and vice versa."""
+        tangent = self.to_tangent_aval()
+        if self._sharding is None:
+            return tangent
+        return tangent.update(sharding=self._sharding.of_cotangent())
 
     def str_short(self, short_dtypes: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.long_name(self.dtype)
@@ -152,8 +199,10 @@ class ShapedArray(AbstractValue):
         dims = ",".join([f"{n}{_cut(e)}" for n, e in
                          zip(self.shape, self.sharding.spec, strict=True)])
         space = "" if self._memory_space is None else f"<{self._memory_space.name.lower()}>"
-        vma = f"{{V:{_listed(sorted(map(str, self.vma)))}}}" if self.vma else ""
-        return f"{name}{space}[{dims}]{vma}"
+        spec = self.sharding.spec
+        axes = ", ".join([f"{letter}:{_listed(sorted(map(str, names)))}" for letter, names in
+                          (("V", self.vma), ("U", spec.unreduced), ("R", spec.reduced)) if names])
+        return f"{name}{space}[{dims}]" + (f"{{{axes}}}" if axes else "")
 
     def __str__(self) -> str:
         return self.str_short()
@@ -184,8 +233,19 @@ class ShapedArray(AbstractValue):
         return make_aval, self._key()
 
 
+def _varying(what: str, given: ManualAxisType | None) -> frozenset[str]:
+    """The axes that values of a type vary along."""
+    if given is None:
+        return _EMPTY
+    if given.unreduced or given.reduced:
+        raise ValueError(f"{what}: {given} given; only varying axes are known of a manual mesh; "
+                         "say what is unreduced with a PartitionSpec.")
+    return given.varying
+
+
 def _respecified(sharding: NamedSharding, change: Callable[[Any], Any]) -> NamedSharding:
-    return sharding.update(spec=PartitionSpec(*change(sharding.spec.partitions)))
+    spec = sharding.spec
+    return sharding.update(spec=spec.update(partitions=change(spec.partitions)))
 
 
 def _cut(entry: Any) -> str:
@@ -238,12 +298,19 @@ def physical_aval(aval: Any) -> Any:
     dtype = aval.dtype
     if not isinstance(dtype, dtypes.ExtendedDType):
         return aval if dtype != dtypes.float0 else make_aval(aval.shape, dtypes.as_dtype(bool))
-    return make_aval((*aval.shape, *dtype.physical_shape), dtype.physical_dtype)
+    return make_aval((*aval.shape, *dtype.physical_shape), dtype.physical_dtype,
+                     memory_space=getattr(aval, "memory_space", None))
 
 
 def scalar_aval(kind: type) -> ShapedArray:
     """The weakly typed aval of a Python scalar type, at the current x64 setting."""
     return make_aval((), dtypes.python_scalar_dtype(kind), kind is not bool)
+
+
+def memory_kind(aval: Any) -> str | None:
+    """The kind of memory that a type names; None: the devices' own."""
+    space = getattr(aval, "_memory_space", None)
+    return None if space is None else space.value
 
 
 class TokenType(dtypes.ExtendedDType):
@@ -315,31 +382,77 @@ class Token:
         return self
 
 
+def check_truth(aval: Any) -> None:
+    """ValueError for an array that is neither true nor false."""
+    if aval.size == 0:
+        raise ValueError(f"bool(): {aval} given. The truth value of an empty array is ambiguous.")
+    if aval.size != 1:
+        raise ValueError(f"bool(): {aval} given. The truth value of an array with more than one "
+                         "element is ambiguous. Use a.any() or a.all().")
+
+
+def check_scalar(what: str, aval: Any) -> None:
+    """TypeError for an array that has axes."""
+    if aval.shape:
+        raise TypeError(f"{what}(): {aval} given. Only scalar arrays can be converted to Python "
+                        "scalars; use x.item() or x[0].")
+
+
+def check_index(aval: Any) -> None:
+    """TypeError for what is no scalar of integers."""
+    if aval.shape or not dtypes.is_integer(aval.dtype):
+        raise TypeError(f"__index__(): {aval} given. Only integer scalar arrays can be converted "
+                        "to a scalar index.")
+
+
 class ShapeDtypeStruct:
     """Shape and dtype of an array that need not exist: an argument for tracing and lowering.
 
     Args:
       shape: ints.
       dtype: a dtype or its name.
-      sharding: where the array would be; None for anywhere.
+      sharding: where the array would be, or the `Format` that it would have; None for anywhere.
       weak_type: whether its dtype gives way to others, as a Python number's.
-      vma, is_ref: mesh axes along which it varies; whether it is a mutable reference.
+      manual_axis_type: a `ManualAxisType`, the manual axes of a mesh along which it varies.
+      is_ref: whether it is a mutable reference.
 
     >>> import olympus
     >>> olympus.ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("shape", "dtype", "sharding", "weak_type", "vma", "is_ref", "__weakref__")
+    __slots__ = ("shape", "dtype", "sharding", "layout", "weak_type", "vma", "is_ref",
+                 "__weakref__")
 
     def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False,
-                 vma: frozenset[str] | None = None, is_ref: bool = False) -> None:
+                 manual_axis_type: ManualAxisType | None = None, is_ref: bool = False) -> None:
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct: dtype is None; a dtype is required; pass one, "
-                             "e.g. 'float32'.")
+            raise ValueError("ShapeDtypeStruct: dtype must be specified; pass one, e.g. "
+                             "'float32'.")
+        if not isinstance(shape, Iterable):
+            raise TypeError(f"ShapeDtypeStruct: shape={shape!r} given: {type(shape).__name__!r} "
+                            "object is not iterable; a tuple of ints is required.")
         self.shape, self.dtype = canonical_shape(shape), dtypes.as_dtype(dtype)
+        self.layout = None
+        if not (sharding is None or isinstance(sharding, (Sharding, PartitionSpec, Format))):
+            raise ValueError("ShapeDtypeStruct: sharding should be an instance of "
+                             "`olympus.sharding.Sharding`, `olympus.sharding.PartitionSpec` or "
+                             f"`olympus.experimental.layout.Format`; got {sharding!r} of type "
+                             f"{type(sharding).__name__}.")
+        if isinstance(sharding, Format):
+            if sharding.layout is AUTO:
+                raise TypeError(f"ShapeDtypeStruct: {sharding} given; `Layout.AUTO` cannot be used "
+                                "in place of a device-local layout in a `ShapeDtypeStruct`: what "
+                                "an array has is required; leave it out.")
+            sharding, self.layout = sharding.sharding, sharding.layout
+        if isinstance(sharding, PartitionSpec):
+            try:
+                sharding = over_mesh_around("ShapeDtypeStruct", sharding)
+            except NoMeshError as error:
+                raise TypeError(f"{error} When specifying PartitionSpec to `ShapeDtypeStruct`, the "
+                                "context mesh cannot be empty.") from None
         self.sharding, self.weak_type = sharding, weak_type
-        self.vma = frozenset() if vma is None else frozenset(vma)
+        self.vma = _varying("ShapeDtypeStruct", manual_axis_type)
         self.is_ref = is_ref
 
     @classmethod
@@ -354,13 +467,25 @@ class ShapeDtypeStruct:
             raise TypeError(f"ShapeDtypeStruct.like: {x!r:.60} of type {type(x).__name__} given; "
                             "something with a shape and a dtype is required; use eval_shape for "
                             "trees.")
-        sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
+        there = getattr(x, "committed", True) and getattr(x, "explicit", True)
+        sharding = getattr(x, "sharding", None) if there else None
         return cls(x.shape, x.dtype, sharding=sharding, weak_type=getattr(x, "weak_type", False))
+
+    @property
+    def format(self) -> Format:
+        """Layout and sharding; None each where anything will do."""
+        return Format(self.layout, self.sharding)
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType | None:
+        """Along which manual axes of a mesh the value varies; None if it does not."""
+        return ManualAxisType(varying=self.vma) if self.vma else None
 
     @property
     def aval(self) -> ShapedArray:
         dtype = dtypes.canonical_dtype(self.dtype)
-        return make_aval(self.shape, dtype, self.weak_type, self.sharding, self.vma)
+        return make_aval(self.shape, dtype, self.weak_type, self.sharding, self.vma,
+                         space_of(self.sharding))
 
     @property
     def size(self) -> int:
@@ -371,13 +496,18 @@ class ShapeDtypeStruct:
         return len(self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        raise TypeError(f"an operation: {self} given, which has a type but no value; an array is "
-                        "required; pass one, or trace with this as an argument.")
+        raise TypeError(f"an operation: {self} given. A ShapeDtypeStruct does not have a value; an "
+                        "array is required; pass one, or trace with this as an argument.")
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with the named fields changed."""
-        fields = {"shape": self.shape, "dtype": self.dtype, "sharding": self.sharding,
-                  "weak_type": self.weak_type, "vma": self.vma, "is_ref": self.is_ref}
+        where = self.sharding if self.layout is None else self.format
+        if self.layout is not None and not isinstance(changes.get("sharding", where), Format):
+            raise ValueError(f"updating ShapeDtypeStruct {self}: sharding={changes['sharding']} "
+                             "given; it has a layout, so that a Format is required.")
+        fields = {"shape": self.shape, "dtype": self.dtype, "sharding": where,
+                  "weak_type": self.weak_type, "manual_axis_type": self.manual_axis_type,
+                  "is_ref": self.is_ref}
         return ShapeDtypeStruct(**{**fields, **changes})
 
     def __len__(self) -> int:
@@ -387,11 +517,13 @@ class ShapeDtypeStruct:
 
     def __repr__(self) -> str:
         extra = "" if self.sharding is None else f", sharding={self.sharding}"
+        extra += "" if self.layout is None else f", format={self.layout}"
         extra += ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{extra})"
 
     def _key(self) -> tuple:
-        return (self.shape, self.dtype, self.sharding, self.weak_type, self.vma, self.is_ref)
+        return (self.shape, self.dtype, self.sharding, self.layout, self.weak_type, self.vma,
+                self.is_ref)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()

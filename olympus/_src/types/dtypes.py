@@ -223,9 +223,10 @@ def requested_dtype(name: str, dtype: Any, allow_extended_dtype: bool = False) -
         return found
     given = as_dtype(dtype)
     if given != found:
-        source.warn(f"{name}: explicitly requested dtype {given} is not available while x64 is "
-                    f"off; {found} is used; enable 64-bit dtypes with config.update("
-                    f"'olympus_enable_x64', True) or OLYMPUS_ENABLE_X64=1, or ask for {found}.")
+        source.warn(f"{name}: Explicitly requested dtype {given} is not available while x64 is "
+                    f"off, and will be truncated to dtype {found}; enable 64-bit dtypes with "
+                    f"config.update('olympus_enable_x64', True) or OLYMPUS_ENABLE_X64=1, or ask "
+                    f"for {found}.")
     return found
 
 
@@ -274,6 +275,11 @@ def short_name(dtype: Any) -> str:
 def long_name(dtype: Any) -> str:
     """The dtype as messages print it: `float32`, `bool`, `key<fry>`, `float0`."""
     return _LONG.get(dtype) or str(getattr(dtype, "name", dtype))
+
+
+def printed_names() -> dict[str, Any]:
+    """Every dtype by its short and by its long name, those of keys apart."""
+    return {name: dtype for table in (_SHORT, _LONG) for dtype, name in table.items()}
 
 
 def scalar_kind(dtype: Any) -> str:
@@ -465,11 +471,17 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     """
     rule = check_casting("can_cast", casting)
     given = from_ if isinstance(from_, (type, str)) else getattr(from_, "dtype", from_)
-    return np.can_cast(as_dtype(given), as_dtype(to), rule)
+    given, to = as_dtype(given), as_dtype(to)
+    if is_extended(given) or is_extended(to):
+        return given == to
+    return np.can_cast(given, to, rule)
 
 
 def converted(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """NumPy data at a dtype as devices convert it: floats saturate at the limits of integers."""
+    if is_extended(dtype):
+        raise TypeError(f"convert_element_type: {dtype} given; a numeric or boolean dtype is "
+                        "required; read the integers behind keys with random.key_data.")
     if value.dtype.kind not in "fV" or scalar_kind(value.dtype) != "f" or not is_integer(dtype):
         return value.astype(dtype)
     limits = iinfo(dtype)
@@ -599,7 +611,8 @@ def promote_many(typed: tuple[tuple[Any, bool], ...]) -> tuple[Any, bool]:
     if not dtypes <= _TABLE.keys():
         if len(dtypes) == 1:
             return next(iter(dtypes)), False
-        raise TypePromotionError(_promotion_message(tuple(pairs), "nothing"))
+        message = _promotion_message(tuple(pairs), "nothing")
+        raise (TypeError if float0 in dtypes else TypePromotionError)(message)
     if len(pairs) == 1 and not next(iter(pairs))[1]:
         return next(iter(dtypes)), False
     mode = config.numpy_dtype_promotion.value
@@ -632,8 +645,12 @@ def _promotion_message(pairs: tuple[tuple[Any, bool], ...], mode: str) -> str:
     kinds = {scalar_kind(dtype) for dtype, _ in pairs}
     narrow = sorted(d.name for d, _ in pairs if d in _TABLE and _TABLE[d][1] < 16
                     and (d.name in _SMALL_INTS or d.name in _SMALL_FLOATS))
-    if kinds & {"key", "float0", "extended"}:
-        need = "keys and float0 never mix with another dtype"
+    if "float0" in kinds:
+        need = ("float0s do not support any operations by design, because they stand for "
+                "derivatives that there are none of")
+        remedy = "make zeros of it with np.zeros_like(x, dtype=float)"
+    elif kinds & {"key", "extended"}:
+        need = "keys never mix with another dtype"
         remedy = "operate on operands of the same dtype"
     elif mode == "strict":
         need = ("operands of one dtype are required, or Python scalars of its kind, because "
@@ -657,6 +674,9 @@ def _typed(x: Any) -> tuple[Any, bool]:
     typed = getattr(x, "aval", x)
     dtype = getattr(typed, "dtype", None)
     if dtype is None:
+        python = next((d for base, d in _PYTHON.items() if isinstance(x, base)), None)
+        if python is not None:      # of an IntEnum and its like
+            return python, True
         raise TypeError(f"dtype: {type(x).__name__} given; an array, a scalar or a dtype is "
                         "required; convert lists with olympus.numpy.asarray.")
     return as_dtype(dtype), bool(getattr(typed, "weak_type", False))

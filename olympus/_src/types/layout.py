@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ..base import lib
 
-__all__ = ["Format", "Layout"]
+__all__ = ["AUTO", "AutoLayout", "Format", "Layout", "demanded_layout"]
 
 
 class AutoLayout:
@@ -17,6 +17,13 @@ class AutoLayout:
 
     def __repr__(self) -> str:
         return "AUTO"
+
+    def text(self) -> str:
+        """What XLA is told."""
+        return "auto"
+
+
+AUTO = AutoLayout()
 
 
 class Layout:
@@ -28,7 +35,7 @@ class Layout:
     """
 
     __slots__ = ("major_to_minor", "tiling", "sub_byte_element_size_in_bits")
-    AUTO: ClassVar[AutoLayout] = AutoLayout()
+    AUTO: ClassVar[AutoLayout] = AUTO
 
     def __init__(self, major_to_minor: tuple[int, ...],
                  tiling: tuple[tuple[int, ...], ...] | None = None,
@@ -45,8 +52,26 @@ class Layout:
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         """ValueError if an array of this shape cannot have the layout."""
         if len(self.major_to_minor) != len(aval_shape):
-            raise ValueError(f"Layout: major_to_minor={self.major_to_minor} and shape "
-                             f"{tuple(aval_shape)} given; one entry per axis is required.")
+            raise ValueError("Layout: Length of major_to_minor and the rank of the value should "
+                             f"match: major_to_minor={self.major_to_minor} and shape="
+                             f"{tuple(aval_shape)} given; give one entry per axis.")
+
+    def text(self) -> str:
+        """XLA's notation: axes from the fastest to the slowest, tiles, bits of an element.
+
+        >>> Layout((1, 0), ((8, 128),)).text()
+        '{0,1:T(8,128)}'
+        """
+        axes = ",".join(map(str, reversed(self.major_to_minor)))
+        tiles = "".join([f"({','.join(map(str, tile))})" for tile in self.tiling or ()])
+        bits = self.sub_byte_element_size_in_bits
+        more = (tiles and f"T{tiles}") + (f"E({bits})" if tiles and bits else "")
+        return f"{{{axes}:{more}}}" if more else f"{{{axes}}}"
+
+    def under_vmap(self, dim: int) -> Layout:
+        """The layout of arrays with one axis more, `dim`, which is the slowest."""
+        rest = [axis + (axis >= dim) for axis in self.major_to_minor]
+        return self.update(major_to_minor=(dim, *rest))
 
     def update(self, **kwargs: Any) -> Layout:
         """A copy with the named fields changed."""
@@ -85,8 +110,8 @@ class Format:
             raise TypeError(f"Format: sharding {sharding!r} of type {type(sharding).__name__} "
                             "given; a sharding or None is required.")
         if isinstance(layout, Layout) and sharding is None:
-            raise ValueError(f"Format: {layout} given without a sharding; a layout says how the "
-                             "elements lie on a device; pass the sharding too.")
+            raise ValueError(f"Format: Sharding has to be concrete when layout is {layout}: it "
+                             "says how elements lie on a device; pass the sharding too.")
         self.layout, self.sharding = layout, sharding
 
     def __eq__(self, other: object) -> bool:
@@ -98,3 +123,11 @@ class Format:
 
     def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
+
+
+def demanded_layout(layout: Layout | AutoLayout | None) -> str | None:
+    """What XLA is told of a demanded layout; nothing of the one by rows, which is the usual."""
+    if isinstance(layout, Layout) and not layout.tiling and (
+            layout.major_to_minor == (*range(len(layout.major_to_minor)),)):
+        return None
+    return None if layout is None else layout.text()

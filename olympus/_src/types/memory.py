@@ -18,12 +18,17 @@ class Space(enum.Enum):
     Host = "pinned_host"
     Any = "any"
 
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+    __str__ = __repr__
+
     @staticmethod
     def of(where: "Space | str") -> "Space":
         """The space of a name: "device", "pinned_host".
 
         >>> Space.of("pinned_host")
-        <Space.Host: 'pinned_host'>
+        MemorySpace.Host
         """
         try:
             return Space(where)

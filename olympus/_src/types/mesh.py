@@ -3,15 +3,17 @@
     Mesh            devices; where arrays are
     AbstractMesh    sizes and names of axes; what types say, so that no type names a device
     the current one `with mesh:` or `set_mesh(mesh)`; what specifications without a mesh are of
+    the one around  `set_mesh` or `use_abstract_mesh`; what is made of nothing is on it
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import enum
 import functools
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +21,15 @@ import numpy as np
 from ..base import lib
 from .shape import prod, sequence
 
-__all__ = ["NO_MESH", "AbstractMesh", "AxisType", "Mesh", "current_mesh", "get_abstract_mesh",
-           "get_mesh", "set_mesh", "use_abstract_mesh"]
+__all__ = ["NO_MESH", "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh",
+           "UnreducedKind", "current_mesh", "get_abstract_mesh", "mesh_around", "mesh_of",
+           "mesh_of_types", "restore_mesh", "swap_mesh", "use_abstract_mesh"]
 
 _context: Any = lib.Config("olympus_mesh", None, include_in_jit_key=True,
                            include_in_trace_context=True)
-_abstract: Any = lib.Config("olympus_abstract_mesh", None, include_in_jit_key=True,
-                            include_in_trace_context=True)
+# Not a function: reading `.value` is asked for by every equation that is recorded.
+mesh_of_types: Any = lib.Config("olympus_abstract_mesh", None, include_in_jit_key=True,
+                                include_in_trace_context=True)
 
 
 class AxisType(enum.Enum):
@@ -44,6 +48,90 @@ class AxisType(enum.Enum):
 
     def __repr__(self) -> str:
         return self.name
+
+
+class UnreducedKind(enum.Enum):
+    """How the parts of an unreduced value make up the value.
+
+    >>> from olympus.sharding import UnreducedKind
+    >>> UnreducedKind.sum
+    <UnreducedKind.sum: 1>
+    """
+
+    sum = enum.auto()
+    max = enum.auto()
+    min = enum.auto()
+
+
+@dataclasses.dataclass(frozen=True)
+class ManualAxisType:
+    """What a type says of the manual axes of a mesh.
+
+    Args:
+      varying: axes along which devices hold values of their own.
+      unreduced: axes along which the devices' values are still to be added up.
+      reduced: axes along which cotangents are left unreduced.
+
+    ValueError for axes that vary and are unreduced or reduced, too.
+
+    >>> from olympus.sharding import ManualAxisType
+    >>> ManualAxisType(varying={"i"})
+    ManualAxisType(varying=frozenset({'i'}), unreduced=frozenset(), reduced=frozenset())
+    """
+
+    varying: frozenset[Any] = dataclasses.field(default=frozenset(), kw_only=True)
+    unreduced: frozenset[Any] = dataclasses.field(default=frozenset(), kw_only=True)
+    reduced: frozenset[Any] = dataclasses.field(default=frozenset(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, frozenset(getattr(self, field.name)))
+        for name in ("unreduced", "reduced"):
+            if common := self.varying & getattr(self, name):
+                raise ValueError(f"ManualAxisType: the axes {set(common)} are varying and {name}; "
+                                 "one of both is required.")
+
+    update = dataclasses.replace
+
+    def to_ct_mat(self) -> ManualAxisType:
+        """What the type of a cotangent says: unreduced and reduced change places."""
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
+
+    @property
+    def vur(self) -> frozenset[Any]:
+        """All axes that are named."""
+        return self.varying | self.unreduced | self.reduced
+
+    @property
+    def empty(self) -> bool:
+        """Whether no axis is named."""
+        return not self.vur
+
+    def invarying(self, mesh: AbstractMesh) -> frozenset[Any]:
+        """The manual axes of a mesh along which all devices hold the same value."""
+        return frozenset(mesh.manual_axes) - self.vur
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AbstractDevice:
+    """The kind of device that an abstract mesh is of.
+
+    >>> from olympus.sharding import AbstractDevice, AbstractMesh
+    >>> cpu = AbstractDevice(device_kind="cpu", num_cores=None, platform="cpu")
+    >>> AbstractMesh((2,), ("x",), abstract_device=cpu).abstract_device == cpu
+    True
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice({self})"
+
+    def __str__(self) -> str:
+        return (f"device_kind={self.device_kind}, num_cores={self.num_cores}, "
+                f"platform={self.platform}")
 
 
 class _Axes:
@@ -67,7 +155,10 @@ class _Axes:
         types = (AxisType.Auto,) * ndim if axis_types is None else (
             (axis_types,) * ndim if isinstance(axis_types, AxisType) else
             sequence(axis_types, what, "axis_types"))
-        if len(types) != ndim or not all(isinstance(t, AxisType) for t in types):
+        if not all(isinstance(t, AxisType) for t in types):
+            raise TypeError(f"{what}: axis_types {axis_types} given; one AxisType for each of "
+                            f"{ndim} axes is required; see sharding.AxisType.")
+        if len(types) != ndim:
             raise ValueError(f"{what}: axis_types {axis_types} given; one AxisType for each of "
                              f"{ndim} axes is required.")
         self.axis_names, self.axis_types = names, types
@@ -140,14 +231,10 @@ class _Axes:
     def __deepcopy__(self, memo: Any) -> Any:
         return self     # it never changes, and devices are not to be copied
 
-    def __str__(self) -> str:
-        name = type(self).__name__
-        sizes = ", ".join(f"{axis!r}: {size}" for axis, size in self.shape_tuple)
-        return f"{name}({sizes}, axis_types={self.axis_types})" if sizes else f"{name}()"
-
-    def __repr__(self) -> str:
-        return (f"{type(self).__name__}(axis_sizes={self.axis_sizes}, "
-                f"axis_names={self.axis_names}, axis_types={self.axis_types})")
+    @property
+    def _listed(self) -> str:
+        sizes = ", ".join([f"{axis!r}: {size}" for axis, size in self.shape_tuple])
+        return f"{sizes}, axis_types={self.axis_types}"
 
 
 class AbstractMesh(_Axes):
@@ -157,29 +244,53 @@ class AbstractMesh(_Axes):
       axis_sizes: how many devices each axis has.
       axis_names: a name for each axis; one string for one axis.
       axis_types: an `AxisType` for each axis, or one for all; `Auto` unless given.
+      abstract_device: the kind of the devices, an `AbstractDevice`; None for any.
+
+    Meshes of equal axes are equal, unless both name their devices' kinds and these differ.
 
     >>> from olympus.sharding import AbstractMesh
     >>> print(AbstractMesh((4, 2), ("x", "y")))
     AbstractMesh('x': 4, 'y': 2, axis_types=(Auto, Auto))
     """
 
-    def __init__(self, axis_sizes: tuple[int, ...], axis_names: Any, axis_types: Any = None
-                 ) -> None:
+    def __init__(self, axis_sizes: tuple[int, ...], axis_names: Any, axis_types: Any = None, *,
+                 abstract_device: AbstractDevice | None = None) -> None:
         self.axis_sizes = tuple(int(size) for size in axis_sizes)
         self._set_axes(len(self.axis_sizes), axis_names, axis_types)
+        self.abstract_device = abstract_device
         self._key = self.axis_sizes, self.axis_names, self.axis_types
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is AbstractMesh and self._key == other._key and (
+            self.abstract_device == other.abstract_device or self.abstract_device is None
+            or other.abstract_device is None))
+
+    __hash__ = _Axes.__hash__
+
+    def __repr__(self) -> str:
+        if self.empty:
+            return "AbstractMesh((), axis_types=())"
+        kind = "" if self.abstract_device is None else f", {self.abstract_device}"
+        return f"AbstractMesh({self._listed}{kind})"
+
+    __str__ = __repr__
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """The mesh itself."""
         return self
 
-    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
-               ) -> AbstractMesh:
-        """A copy with sizes, names or types changed."""
+    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None,
+               **kwargs: Any) -> AbstractMesh:
+        """A copy with sizes, names, types or abstract_device changed."""
         return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
                             self.axis_names if axis_names is None else axis_names,
-                            self.axis_types if axis_types is None else axis_types)
+                            self.axis_types if axis_types is None else axis_types,
+                            **{"abstract_device": self.abstract_device, **kwargs})
+
+    def of_types(self, axis_types: tuple[AxisType, ...]) -> AbstractMesh:
+        """A copy with axes of other types."""
+        return self.update(axis_types=axis_types)
 
     def update_axis_types(self, name_to_type: dict[Any, AxisType]) -> AbstractMesh:
         """A copy with the types of the named axes changed."""
@@ -220,8 +331,9 @@ class Mesh(_Axes, contextlib.ContextDecorator):
             raise ValueError(f"Mesh: devices {self.device_tuple} given; each device may be in a "
                              "mesh once.")
         if self.manual_axes:
-            raise ValueError(f"Mesh: axis_types {self.axis_types} given; Auto or Explicit is "
-                             f"required for each of {len(self.axis_names)} axes.")
+            raise ValueError(f"Mesh: axis_types {self.axis_types} given, which contains manual "
+                             "axes; Auto or Explicit is required for each of "
+                             f"{len(self.axis_names)} axes; shard_map makes axes manual.")
         self._key = self.device_tuple, self.axis_sizes, self.axis_names, self.axis_types
         self._previous: list[Any] = []
 
@@ -233,7 +345,26 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
         """The mesh without its devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        kind = None
+        if self.device_tuple:
+            device = self.device_tuple[0]
+            kind = AbstractDevice(device.device_kind, getattr(device, "num_cores", None),
+                                  device.platform)
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types,
+                            abstract_device=kind)
+
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        """A copy with devices, names or types changed."""
+        return Mesh(self.devices if devices is None else devices,
+                    self.axis_names if axis_names is None else axis_names,
+                    self.axis_types if axis_types is None else axis_types)
+
+    def of_types(self, axis_types: tuple[AxisType, ...]) -> Mesh:
+        """The same devices, with axes of other types; those that are manual keep theirs."""
+        axis_types = tuple([own if t is AxisType.Manual else t
+                            for own, t in zip(self.axis_types, axis_types, strict=True)])
+        return self if axis_types == self.axis_types else (
+            Mesh(self.devices, self.axis_names, axis_types))
 
     @property
     def device_ids(self) -> np.ndarray:
@@ -247,26 +378,55 @@ class Mesh(_Axes, contextlib.ContextDecorator):
         return [d for d in self.device_tuple if d.process_index == d.client.process_index()]
 
     @property
+    def local_mesh(self) -> Mesh:
+        """The block of the mesh that is of this process."""
+        mine = set(self.local_devices)
+        places = np.argwhere(np.vectorize(mine.__contains__, otypes=[bool])(self.devices))
+        block = self.devices[tuple([slice(low, high + 1) for low, high in zip(
+            places.min(0, initial=self.size), places.max(0, initial=-1), strict=True)])]
+        if not mine or set(block.flat) != mine:
+            raise ValueError(
+                f"local_mesh: a mesh {self} given in which this process's devices, "
+                f"{[d.id for d in self.local_devices]}, are no block; a contiguous mesh is "
+                "required; read the parts that are here: x.addressable_shards.")
+        return Mesh(block, self.axis_names, self.axis_types)
+
+    @property
     def is_multi_process(self) -> bool:
         """Whether some devices belong to other processes."""
         return len(self.local_devices) != self.size
 
+    def __str__(self) -> str:
+        return "Mesh()" if self.empty else f"Mesh({self._listed})"
+
+    def __repr__(self) -> str:
+        return (f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
+                f"axis_types={self.axis_types})")
+
     def __enter__(self) -> Mesh:
-        self._previous.append(_swap(self))
+        self._previous.append(swap_mesh(self, None))
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        _restore(self._previous.pop())
+        restore_mesh(self._previous.pop())
 
 
-def _swap(mesh: Mesh | None) -> tuple[Any, Any]:
-    """Make a mesh the current one; it takes the place of an abstract one around."""
-    return _context.swap_local(mesh), _abstract.swap_local(None)
+def mesh_of(mesh: AbstractMesh | Mesh, devices: Sequence[Any]) -> Mesh:
+    """A mesh with the axes of another, of these devices."""
+    found = np.empty(len(devices), object)
+    found[:] = devices
+    return Mesh(found.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
 
-def _restore(previous: tuple[Any, Any]) -> None:
+def swap_mesh(mesh: Mesh | None, abstract: AbstractMesh | None) -> tuple[Any, Any]:
+    """Make a mesh the one of specifications, and one that on which values are made."""
+    return _context.swap_local(mesh), mesh_of_types.swap_local(abstract)
+
+
+def restore_mesh(previous: tuple[Any, Any]) -> None:
+    """Undo `swap_mesh`, which returned this."""
     _context.set_local(previous[0])
-    _abstract.set_local(previous[1])
+    mesh_of_types.set_local(previous[1])
 
 
 NO_MESH = AbstractMesh((), ())
@@ -277,22 +437,13 @@ def current_mesh() -> Mesh | None:
     return _context.value
 
 
-def get_mesh() -> Mesh:
-    """The current mesh, set by `set_mesh` or `with mesh:`; one without axes if there is none.
-
-    Returns:
-      A `Mesh`.
-
-    >>> import olympus
-    >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
-    ...     olympus.sharding.get_mesh().axis_names
-    ('x',)
-    """
-    return current_mesh() or Mesh(np.empty((), object), ())
+def mesh_around() -> Mesh | None:
+    """The mesh on which values are made: that of `set_mesh`, not that of `with mesh:`."""
+    return _context.value if mesh_of_types.value is not None else None
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The current mesh without its devices; one without axes if there is none.
+    """The mesh around, set by `set_mesh` or `use_abstract_mesh`; without axes if there is none.
 
     Returns:
       An `AbstractMesh`.
@@ -300,12 +451,9 @@ def get_abstract_mesh() -> AbstractMesh:
     >>> import olympus
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     print(olympus.sharding.get_abstract_mesh())
-    AbstractMesh('x': 1, axis_types=(Auto,))
+    AbstractMesh('x': 1, axis_types=(Explicit,), device_kind=cpu, num_cores=None, platform=cpu)
     """
-    if _abstract.value is not None:
-        return _abstract.value
-    mesh = current_mesh()
-    return NO_MESH if mesh is None else mesh.abstract_mesh
+    return mesh_of_types.value or NO_MESH
 
 
 class use_abstract_mesh:
@@ -333,42 +481,11 @@ class use_abstract_mesh:
     def __enter__(self) -> AbstractMesh:
         around = get_abstract_mesh()
         if not around.empty and not self.mesh.empty and around.size != self.mesh.size:
-            raise ValueError(f"use_abstract_mesh: {self.mesh} given within {around}; as many "
+            raise ValueError(f"use_abstract_mesh: {self.mesh} given within {around}; "
+                             "use_abstract_mesh cannot change the size of the mesh; as many "
                              "devices are required.")
-        self._previous = _abstract.swap_local(self.mesh)
+        self._previous = mesh_of_types.swap_local(self.mesh)
         return self.mesh
 
     def __exit__(self, *exc_info: object) -> None:
-        _abstract.set_local(self._previous)
-
-
-class set_mesh:
-    """Make a mesh the current one of this thread: from now on, or in a `with` block.
-
-    Args:
-      mesh: a `Mesh`, or None for no mesh.
-
-    Specifications without a mesh are of the current one. TypeError for what is no mesh.
-
-    >>> import olympus
-    >>> from olympus.sharding import PartitionSpec as P
-    >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))) as mesh:
-    ...     x = olympus.device_put(olympus.numpy.ones(2), P("x"))
-    >>> x.sharding.mesh == mesh
-    True
-    """
-
-    __slots__ = ("_previous", "mesh", "prev_mesh")
-
-    def __init__(self, mesh: Mesh | None) -> None:
-        if mesh is not None and not isinstance(mesh, Mesh):
-            raise TypeError(f"set_mesh: {mesh!r} of type {type(mesh).__name__} given; a Mesh or "
-                            "None is required; see olympus.make_mesh.")
-        self.mesh, self.prev_mesh = mesh, current_mesh()
-        self._previous = _swap(mesh)
-
-    def __enter__(self) -> Mesh | None:
-        return self.mesh
-
-    def __exit__(self, *exc_info: object) -> None:
-        _restore(self._previous)
+        mesh_of_types.set_local(self._previous)

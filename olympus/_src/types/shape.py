@@ -19,11 +19,11 @@ from numpy.exceptions import AxisError
 from ..base.errors import ConcretizationTypeError, InconclusiveDimensionOperation
 from ..base.util import memoize
 
-__all__ = ["SymbolicDim", "bit_length", "broadcast_shapes", "canonical_axes", "canonical_axis",
-           "canonical_dim", "canonical_shape", "definitely_equal", "div", "entries", "exceeds",
-           "extent", "floor_div", "front_axes", "front_axis", "is_static", "largest", "less",
-           "maximum", "minimum", "mod", "prod", "sequence", "slice_of", "static_int",
-           "strided_size"]
+__all__ = ["SymbolicDim", "bit_length", "bound_or", "broadcast_shapes", "canonical_axes",
+           "canonical_axis", "canonical_dim", "canonical_shape", "definitely_equal", "div",
+           "entries", "exceeds", "extent", "floor_div", "front_axes", "front_axis", "is_positive",
+           "is_static", "known_less", "largest", "less", "maximum", "minimum", "mod", "prod",
+           "sequence", "slice_of", "static_int", "strided_size"]
 
 Shape = tuple[int, ...]
 
@@ -139,12 +139,16 @@ def _is_traced(d: Any) -> bool:
 
 def _not_static(d: Any, what: str, noun: str) -> str:
     if _is_traced(d):
-        return (f"{what}: {noun} is a traced value {d.aval}; shapes must be static, known while "
-                "the program is traced; mark the argument static (static_argnums, "
-                "static_argnames), or compute it from x.shape.")
+        setting = d.setting()
+        return (f"{what}: {noun} is a traced value {d.aval}{setting and f' ({setting})'}. "
+                f"{d.unknown_because()}Shapes must be 1D sequences of concrete values of integer "
+                "type, known while the program is traced; mark the argument static "
+                "(static_argnums, static_argnames), or compute it from x.shape.")
     shown = str(d.aval) if hasattr(d, "aval") else repr(d)
+    shapes = ("Shapes must be 1D sequences of concrete values of integer type; "
+              if noun == "dimension" else "")
     return (f"{what}: {noun} {shown} of type {type(d).__name__} given; an int is required; "
-            "convert it with int(...) if its value is whole.")
+            f"{shapes}convert it with int(...) if its value is whole.")
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
@@ -182,7 +186,7 @@ def front_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """An axis that is counted from the front: one of `[0, ndim)`, else as `canonical_axis`."""
     found = canonical_axis(axis, ndim, what)
     if found != axis:
-        raise ValueError(f"{what}: axis {axis} of an array of dimension {ndim} given; an int in "
+        raise ValueError(f"{what}: Invalid axis {axis} for operand of dimension {ndim}; an int in "
                          f"[0, {ndim}) is required; count it from the front: {found}.")
     return found
 
@@ -219,7 +223,7 @@ def maximum(a: Any, b: Any) -> Any:
     if isinstance(a, SymbolicDim):
         return a.maximum(b)
     if isinstance(b, SymbolicDim):
-        return b.maximum(a)
+        return type(b).maximum(a, b)     # in this order, in which it prints
     return a if a >= b else b
 
 
@@ -228,7 +232,7 @@ def minimum(a: Any, b: Any) -> Any:
     if isinstance(a, SymbolicDim):
         return a.minimum(b)
     if isinstance(b, SymbolicDim):
-        return b.minimum(a)
+        return type(b).minimum(a, b)     # in this order, in which it prints
     return a if a <= b else b
 
 
@@ -239,6 +243,14 @@ mod = operator.mod
 definitely_equal = operator.eq      # of two dimensions or shapes: for all values they may have
 
 
+def known_less(a: Any, b: Any) -> bool:
+    """Whether a dimension is smaller than another for all values that they may have."""
+    try:
+        return a < b
+    except InconclusiveDimensionOperation:
+        return False
+
+
 def exceeds(d: Any, limit: int) -> bool:
     """Whether a dimension is more than a dtype can count; one that is unknown is taken to fit."""
     return type(d) is int and d > limit
@@ -247,6 +259,11 @@ def exceeds(d: Any, limit: int) -> bool:
 def largest(shape: Sequence[Any]) -> int:
     """The largest dimension of those that are known, 0 for none: what a dtype must count to."""
     return max([d for d in shape if type(d) is int], default=0)
+
+
+def bound_or(d: Any, size: int) -> int:
+    """A dimension; `size` in its place if it is symbolic and only what costs less depends on it."""
+    return d if type(d) is int else size
 
 
 def bit_length(d: Any) -> int:
@@ -264,6 +281,8 @@ def strided_size(start: Any, stop: Any, step: Any) -> Any:
         with contextlib.suppress(OverflowError):    # of sizes that no index counts
             return len(range(start, stop, step))
     room = stop - start if step > 0 else start - stop
+    if type(step) is int and step in (1, -1):
+        return maximum(room, 0)
     return maximum((room - 1) // (step if step > 0 else -step) + 1, 0)
 
 
@@ -277,23 +296,46 @@ def slice_of(entry: slice, n: Any) -> tuple[Any, int, Any]:
     >>> slice_of(slice(None, None, -2), 4)
     (3, -2, 2)
     """
-    bounds = entry.start, entry.stop
-    step = 1 if entry.step is None else static_int(entry.step, "indexing", "the step of a slice")
-    if step == 0:
+    step = 1 if entry.step is None else extent(entry.step, "indexing", "the step of a slice")
+    if definitely_equal(step, 0):
         raise ValueError("indexing: a slice of step 0 given; another step is required.")
-    ends = (0, n) if step > 0 else (n - 1, -1)
-    start, stop = [end if bound is None else _bound(bound, n, min(step, 0) // abs(step))
-                   for bound, end in zip(bounds, ends, strict=True)]
-    return start, step, strided_size(start, stop, step)
+    forward = is_positive(step, "indexing: in a slice with non-constant elements the step")
+    ends: tuple[Any, Any] = (0, n) if forward else (n - 1, -1)
+    start, stop = ends
+    if entry.start is not None:
+        start = _bound(entry.start, n, forward, "start")
+    if entry.stop is not None:
+        stop = _bound(entry.stop, n, forward, "stop")
+    if entry.stop is None and isinstance(start, SymbolicDim) and definitely_equal(step, 1) and (
+            entry.start is not None and not known_less(entry.start, 0)):
+        return start, 1, maximum(0, n - entry.start)    # as of x[:n - start]; not n - min(start, n)
+    gap, room = (step, stop - start) if forward else (-step, start - stop)
+    if gap.__class__ is int and gap == 1:
+        return start, step, maximum(0, room)
+    return start, step, maximum(0, room + gap - 1) // gap
 
 
-def _bound(bound: Any, n: Any, least: int) -> Any:
+def is_positive(step: Any, what: str) -> bool:
+    """Whether a step is positive and not negative, which must be known."""
+    try:
+        return step > 0
+    except InconclusiveDimensionOperation as error:
+        raise InconclusiveDimensionOperation(
+            f"{what} ({step}) must be resolved statically if it is > 0 or < 0.\n{error}") from None
+
+
+def _bound(bound: Any, n: Any, forward: bool, which: str) -> Any:
     """A bound of a slice counted from the front, in `[0, n]`, or `[-1, n - 1]` for steps back."""
-    if not isinstance(bound, SymbolicDim):
-        bound = operator.index(bound)
-    if bound < 0:
-        bound = bound + n
-    return maximum(least, minimum(bound, n + least))
+    place: Any = bound if isinstance(bound, SymbolicDim) else operator.index(bound)
+    try:
+        front = place >= 0
+    except InconclusiveDimensionOperation as error:
+        raise InconclusiveDimensionOperation(
+            f"indexing: in a slice with non-constant elements the {which} ({bound}) must be "
+            f"resolved statically if it is >= 0.\n{error}") from None
+    if front:
+        return minimum(n if forward else n - 1, place)
+    return maximum(0 if forward else -1, n + place)
 
 
 def is_static(shape: Sequence[Any]) -> bool:

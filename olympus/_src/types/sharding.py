@@ -10,19 +10,23 @@ The compiler distributes the work: a sharding of arguments, results or intermedi
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from ..base import lib
+from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.typing import Device
 from ..base.util import memoize
-from .mesh import AbstractMesh, Mesh
+from .memory import Space
+from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import prod
 
-__all__ = ["UNCONSTRAINED", "DeviceLike", "NamedSharding", "PartitionSpec", "Sharding",
-           "ShardingLike", "SingleDeviceSharding",
-           "axes_of", "device_tuple", "entry_of", "make_single_device_sharding", "of_mesh",
-           "sharding_in_types"]
+__all__ = ["UNCONSTRAINED", "DeviceLike", "NamedSharding", "NoMeshError", "PartitionSpec",
+           "Sharding", "ShardingLike", "SingleDeviceSharding",
+           "axes_of", "check_reduced", "demanded_memory", "device_tuple", "entry_of",
+           "make_single_device_sharding", "of_mesh", "over_mesh_around", "replica_ids",
+           "sharding_in_types", "space_of", "unreduced", "without_mesh"]
 
 Sharding = lib.Sharding
 SingleDeviceSharding = lib.SingleDeviceSharding
@@ -49,12 +53,16 @@ class PartitionSpec:
       partitions: per axis of the array a mesh axis' name, a tuple of names (the first is the
         outermost), None for an axis that is not cut, or `PartitionSpec.UNCONSTRAINED`; axes left
         out at the end are not cut.
-      unreduced, reduced: names of mesh axes over which partial sums are still to be added; for
-        sharding in types, which `NamedSharding` refuses.
+      unreduced: a set of names of mesh axes: devices along them hold terms of a sum that is still
+        to be taken.
+      reduced: a set of names of mesh axes along which devices hold copies, and cotangents are left
+        unreduced.
+
+    ValueError for an axis that is in two of them.
 
     >>> from olympus.sharding import PartitionSpec as P
-    >>> P("x", None, ("y", "z"))
-    P('x', None, ('y', 'z'))
+    >>> P("x", None, ("y", "z")), P("x", unreduced={"y"})
+    (P('x', None, ('y', 'z')), P('x', unreduced={'y'}))
     """
 
     __slots__ = ("partitions", "reduced", "unreduced")
@@ -67,11 +75,20 @@ class PartitionSpec:
     def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
                  ) -> None:
         for p in partitions:
-            names = p if isinstance(p, (tuple, list)) else (p,)
-            if any(isinstance(n, (_Unconstrained, tuple, list)) for n in names) and (
-                    isinstance(p, (tuple, list))):
-                raise TypeError(f"PartitionSpec: the entry {p!r} given; a name, a tuple of names, "
-                                "None or UNCONSTRAINED is required.")
+            if isinstance(p, (tuple, list)) and any(
+                    n is None or isinstance(n, (_Unconstrained, tuple, list)) for n in p):
+                raise ValueError(f"PartitionSpec: the entry {p!r} given; a name, a tuple of names, "
+                                 "None or UNCONSTRAINED is required; no tuple has another in it.")
+        names = {n for p in partitions for n in axes_of(entry_of(p))}
+        for what, given, others in (("unreduced", unreduced, {*names, *reduced}),
+                                    ("reduced", reduced, names)):
+            if not isinstance(given, (set, frozenset)):
+                raise TypeError(f"PartitionSpec: {what}={given!r} given; a set of names of mesh "
+                                "axes is required.")
+            if None in given or others & given:
+                raise ValueError(f"PartitionSpec: partitions {partitions}, unreduced={unreduced} "
+                                 f"and reduced={reduced} given; each axis of the mesh may be in "
+                                 "one of them.")
         put = object.__setattr__
         put(self, "partitions", tuple(map(entry_of, partitions)))
         put(self, "unreduced", frozenset(unreduced))
@@ -85,6 +102,12 @@ class PartitionSpec:
         fields = {"partitions": self.partitions, "unreduced": self.unreduced,
                   "reduced": self.reduced, **changes}
         return PartitionSpec(*fields.pop("partitions"), **fields)
+
+    def of_cotangent(self) -> PartitionSpec:
+        """That of a cotangent: unreduced and reduced change places."""
+        if not (self.unreduced or self.reduced):
+            return self
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
     def count(self, value: Any) -> int:
         """How many entries are `value`."""
@@ -110,6 +133,9 @@ class PartitionSpec:
         return self.update(partitions=(*self, *other))
 
     def __radd__(self, other: Any) -> PartitionSpec:
+        if self.unreduced or self.reduced:
+            raise TypeError(f"PartitionSpec: {other!r} + {self} given; a PartitionSpec is required "
+                            "before one that has unreduced or reduced axes.")
         return self.update(partitions=(*other, *self))
 
     def __eq__(self, other: object) -> bool:
@@ -126,6 +152,8 @@ class PartitionSpec:
         return make, self.partitions
 
     def __repr__(self) -> str:
+        if not (self.unreduced or self.reduced):
+            return f"P{self.partitions}"
         fields = list(map(repr, self.partitions))
         fields += [f"{name}={set(names)!r}" for name, names in
                    (("unreduced", self.unreduced), ("reduced", self.reduced)) if names]
@@ -173,19 +201,25 @@ class NamedSharding(lib.GSPMDSharding):
         if not isinstance(mesh, (Mesh, AbstractMesh)) or not isinstance(spec, PartitionSpec):
             raise TypeError(f"NamedSharding: mesh {mesh!r} and spec {spec!r} given; a Mesh and a "
                             "PartitionSpec are required.")
-        if (spec.unreduced or spec.reduced) and isinstance(mesh, Mesh):
-            raise ValueError(f"NamedSharding: {spec} given; unreduced and reduced axes are for "
-                             "meshes whose axes are in types; name axes of the array only.")
         axes = [name for entry in spec for name in axes_of(entry)]
-        for name in axes:
+        sums = spec.unreduced | spec.reduced
+        if not sums.isdisjoint(mesh.auto_axes):
+            raise ValueError(f"NamedSharding: {spec} given for {mesh}; what is unreduced or "
+                             "reduced is not said of Auto axes; name some of "
+                             f"{(*mesh.explicit_axes, *mesh.manual_axes)}.")
+        for name in (*axes, *sums):
             if name not in mesh.axis_names:
                 raise ValueError(f"NamedSharding: {spec} names the axis {name!r}; the mesh has "
                                  f"{mesh.axis_names}; name one of those.")
             if axes.count(name) > 1:
                 raise ValueError(f"NamedSharding: {spec} names the axis {name!r} twice; an axis of "
                                  "the mesh may cut one axis of the array.")
+        if UNCONSTRAINED in spec and not mesh.auto_axes:
+            raise ValueError(f"NamedSharding: {spec} cannot contain `P.UNCONSTRAINED` when no mesh "
+                             f"axis_types are `Auto`: {mesh} given; XLA chooses along Auto axes "
+                             "only; say None, or a name.")
         self.mesh, self.spec = mesh, spec
-        self._key = mesh, spec, memory_kind
+        self._key = _one_key(mesh, spec, _named_kind(mesh, memory_kind))
         self._hash = hash(self._key)
         self._tilings: dict[int, Any] = {}
         if isinstance(mesh, Mesh):      # else C++ knows nothing of it, and refuses it
@@ -217,16 +251,26 @@ class NamedSharding(lib.GSPMDSharding):
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         """ValueError if arrays of a shape cannot be cut so."""
-        if len(aval_shape) < len(self.spec):
-            raise ValueError(f"{self} given for an array of shape {tuple(aval_shape)}; at least "
-                             f"{len(self.spec)} axes are required; shorten the PartitionSpec.")
+        self.check_rank(aval_shape)
         # A spec may be shorter: it leaves the last axes whole.
-        for i, (size, entry) in enumerate(zip(aval_shape, self.spec, strict=False)):
-            count = prod([self.mesh.shape[n] for n in axes_of(entry)])
+        counts = [prod([self.mesh.shape[n] for n in axes_of(entry)]) for entry in self.spec]
+        for i, (size, count) in enumerate(zip(aval_shape, counts, strict=False)):
             if size % count:
-                raise ValueError(f"{self} given for an array of shape {tuple(aval_shape)}; axis "
-                                 f"{i} of size {size} is cut into {count} parts, which must "
-                                 "divide it; pad the array or use another axis.")
+                counts += [1] * (len(aval_shape) - len(counts))
+                raise ValueError(f"Sharding {self} implies that array axis {i} is partitioned "
+                                 f"{count} times, but the dimension size is {size} (full shape: "
+                                 f"{tuple(aval_shape)}, per-dimension tiling factors: {counts} "
+                                 "should evenly divide the shape); pad the array or use another "
+                                 "axis.")
+
+    def check_rank(self, aval_shape: Sequence[int]) -> None:
+        """ValueError if the specification has more entries than a shape has axes."""
+        if len(aval_shape) < len(self.spec):
+            scalar = "" if aval_shape else " For scalars the PartitionSpec should be P()."
+            raise ValueError(f"Sharding {self} is only valid for values of rank at least "
+                             f"{len(self.spec)}, but was applied to a value of rank "
+                             f"{len(aval_shape)}, of shape {tuple(aval_shape)}; shorten the "
+                             f"PartitionSpec.{scalar}")
 
     def update(self, **changes: Any) -> NamedSharding:
         """A copy with mesh, spec or memory_kind changed."""
@@ -237,15 +281,22 @@ class NamedSharding(lib.GSPMDSharding):
         """The sharding of arrays that have the first `ndim` axes only."""
         return self.update(spec=self.spec.update(partitions=self.spec.partitions[:ndim]))
 
+    def of_cotangent(self) -> NamedSharding:
+        """That of a cotangent, for a value of this one: unreduced and reduced change places."""
+        spec = self.spec.of_cotangent()
+        return self if spec is self.spec else self.update(spec=spec)
+
     def with_memory_kind(self, kind: str) -> NamedSharding:
         """The sharding in another memory of the devices."""
         return self.update(memory_kind=kind)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or isinstance(other, NamedSharding) and self._key == other._key
+        # Asked in each call of a jitted function, per argument, as the hash is.
+        return type(other) is NamedSharding and (
+            self._key is other._key or self._key == other._key)
 
     def __hash__(self) -> int:
-        return self._hash       # asked in each call of a jitted function
+        return self._hash
 
     def __reduce__(self) -> Any:
         if isinstance(self.mesh, AbstractMesh):
@@ -256,6 +307,33 @@ class NamedSharding(lib.GSPMDSharding):
     def __repr__(self) -> str:
         kind = f", memory_kind={self.memory_kind}" if isinstance(self.mesh, Mesh) else ""
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{kind})"
+
+
+@memoize(4096)
+def _one_key(*key: Any) -> tuple[Any, ...]:
+    """One object for the equal ones: asking whether they are takes no look into them."""
+    return key
+
+
+def _named_kind(mesh: Mesh | AbstractMesh, kind: str | None) -> str | None:
+    """A kind of memory by which shardings differ: the devices' default one is the same as none."""
+    if kind is None or not isinstance(mesh, Mesh) or mesh.empty:
+        return kind
+    return None if kind == mesh.devices.flat[0].default_memory().kind else kind
+
+
+def demanded_memory(sharding: Any) -> str | None:
+    """The kind of memory that a sharding names, None for the devices' own, or for no sharding."""
+    if type(sharding) is NamedSharding:
+        return sharding._key[2]
+    if sharding is None or sharding._memory_kind == sharding.default_memory_kind:
+        return None
+    return sharding._memory_kind
+
+
+def space_of(sharding: Any) -> Space:
+    """The memory space, as types say it, of an array with a sharding."""
+    return Space.Host if demanded_memory(sharding) == Space.Host.value else Space.Device
 
 
 def sharding_in_types(sharding: Any, ndim: int) -> NamedSharding | None:
@@ -269,22 +347,50 @@ def sharding_in_types(sharding: Any, ndim: int) -> NamedSharding | None:
     if len(sharding.spec) > ndim:
         raise ValueError(f"ShapedArray: {sharding} given for {ndim} axes; at most {ndim} entries "
                          "are required; shorten the PartitionSpec.")
-    return _in_types(sharding.mesh.abstract_mesh, sharding.spec, ndim)
+    return _in_types(sharding.mesh.abstract_mesh, sharding.spec, ndim,
+                     remove_size_one_mesh_axis_from_type.value)
 
 
-def of_mesh(sharding: NamedSharding, mesh: Mesh) -> NamedSharding:
+def over_mesh_around(what: str, spec: PartitionSpec) -> NamedSharding:
+    """A specification of the mesh around, with its devices where they are known."""
+    abstract, mesh = get_abstract_mesh(), current_mesh()
+    if abstract.empty and mesh is not None:
+        return NamedSharding(mesh, spec)
+    if abstract.empty:
+        raise without_mesh(what, spec)
+    return NamedSharding(abstract if mesh is None or mesh.abstract_mesh != abstract else mesh,
+                         spec)
+
+
+class NoMeshError(RuntimeError, ValueError):
+    """A specification is given, and no mesh is around."""
+
+
+def without_mesh(what: str, spec: PartitionSpec) -> NoMeshError:
+    """What to raise where a specification is given, and no mesh is around."""
+    verb = what.partition(" ")[0]
+    return NoMeshError(f"{what}: {spec} given without a mesh; {verb} requires a non-empty mesh in "
+                       "context, or a NamedSharding. Please set a mesh via `olympus.set_mesh` if a "
+                       f"PartitionSpec is passed to {verb}.")
+
+
+def of_mesh(sharding: NamedSharding, mesh: Any) -> NamedSharding:
     """A sharding that a type says, over a mesh of devices; XLA decides where axes are Auto."""
     spec = sharding.spec
-    if not sharding.mesh.are_all_axes_explicit:
-        spec = PartitionSpec(*[UNCONSTRAINED if e is None else e for e in spec])
-    return NamedSharding(mesh, spec)
+    if sharding.mesh.auto_axes:
+        spec = spec.update(partitions=[UNCONSTRAINED if e is None else e for e in spec])
+    return NamedSharding(mesh.of_types(sharding.mesh.axis_types), spec)
 
 
 @memoize()
-def _in_types(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSharding:
-    explicit = mesh.explicit_axes
+def _in_types(mesh: AbstractMesh, spec: PartitionSpec, ndim: int, larger: bool) -> NamedSharding:
+    sizes = mesh.shape
+    explicit = [n for n in mesh.explicit_axes if not (larger and sizes[n] == 1)]
+    summed = (*explicit, *mesh.manual_axes)
     entries = [entry_of([n for n in axes_of(e) if n in explicit]) for e in spec]
-    return NamedSharding(mesh, PartitionSpec(*entries, *[None] * (ndim - len(entries))))
+    return NamedSharding(mesh, PartitionSpec(
+        *entries, *[None] * (ndim - len(entries)), unreduced=spec.unreduced.intersection(summed),
+        reduced=spec.reduced.intersection(summed)))
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> Any:
@@ -311,8 +417,10 @@ def check_memory_kind(what: str, device: Any, kind: str | None) -> None:
     if kind is not None:
         kinds = [m.kind for m in device.addressable_memories()]
         if kind not in kinds:
-            raise ValueError(f"{what}: memory_kind {kind!r} given; {device.platform} devices have "
-                             f"the memories {', '.join(kinds)}; name one of those.")
+            raise ValueError(
+                f"{what}: Could not find memory addressable by device {device.platform}: "
+                f"memory_kind {kind!r} given; Device {device.platform} can address the following "
+                f"memory kinds: {', '.join(kinds)}; name one of those.")
 
 
 # What every sharding has, C++'s own classes included -------------------------------------------
@@ -323,16 +431,62 @@ def device_tuple(self: Any) -> tuple[Any, ...]:
         tuple(self._internal_device_list))
 
 
+@memoize(1024)
+def _cut(sharding: Any, shape: tuple[int, ...]) -> dict[Any, tuple[slice, ...]]:
+    _shard_shape(sharding, shape)       # or parts differ in size
+    parts = lib.shard_slices(sharding, shape)
+    counts = lib.tile_counts(sharding._to_xla_hlo_sharding(len(shape)), len(shape))
+    return {d: tuple([s if n > 1 else slice(None) for s, n in zip(part, counts, strict=True)])
+            for d, part in zip(device_tuple(sharding), parts, strict=True)}
+
+
+@memoize(1024)
+def replica_ids(sharding: Any, shape: tuple[int, ...]) -> dict[Any, int]:
+    """How many devices before each device hold the same part of an array of a shape."""
+    seen: Counter[Any] = Counter()
+    found = {}
+    for device, index in _cut(sharding, shape).items():
+        part = tuple([(s.start, s.stop) for s in index])
+        found[device] = seen[part]
+        seen[part] += 1
+    return found
+
+
 def _indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-    """The part of an array of a shape that each device holds."""
-    return dict(zip(device_tuple(self), lib.shard_slices(self, tuple(global_shape)), strict=True))
+    """The part of an array of a shape that each device holds; slice(None) of an axis not cut.
+
+    ValueError for parts that would differ in size.
+    """
+    check_reduced("devices_indices_map", self)
+    return _cut(self, tuple(global_shape))
+
+
+def _own_indices(self: Any, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
+    """The part of an array of a shape that each device of this process holds."""
+    own = set(self._internal_device_list.addressable_device_list)
+    return {d: index for d, index in _indices(self, global_shape).items() if d in own}
+
+
+def unreduced(sharding: Any) -> frozenset[Any]:
+    """The axes of a mesh along which devices hold terms of a sum."""
+    return sharding.spec.unreduced if type(sharding) is NamedSharding else frozenset()
+
+
+def check_reduced(what: str, sharding: Any) -> None:
+    """ValueError where devices hold terms of a sum, and the elements themselves are needed."""
+    if axes := unreduced(sharding):
+        raise ValueError(f"{what}: an array of {sharding} given, of which devices hold terms that "
+                         f"are not added up yet along {', '.join(map(repr, axes))}; the elements "
+                         "are required; put it elsewhere with olympus.reshard first.")
 
 
 def _shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of one device's part of an array."""
-    tiling = self._to_xla_hlo_sharding(len(global_shape))
-    counts = lib.tile_counts(tiling, len(global_shape))
-    return tuple(-(-size // count) for size, count in zip(global_shape, counts, strict=True))
+    """The shape of one device's part of an array; ValueError if the sizes of parts differ."""
+    shape = tuple(global_shape)
+    if type(self) is NamedSharding:
+        self.check_compatible_aval(shape)
+    counts = lib.tile_counts(self._to_xla_hlo_sharding(len(shape)), len(shape))
+    return tuple(-(-size // count) for size, count in zip(shape, counts, strict=True))
 
 
 def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
@@ -341,10 +495,9 @@ def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
         return True
     if device_tuple(self) != device_tuple(other) or self.memory_kind != other.memory_kind:
         return False
-    one, two = self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim)
-    counts = lib.tile_counts(one, ndim)
-    return counts == lib.tile_counts(two, ndim) and (
-        lib.shard_slices(self, counts) == lib.shard_slices(other, counts))
+    if unreduced(self) != unreduced(other):
+        return False
+    return lib.same_tiles(self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim), ndim)
 
 
 def _local(self: Any) -> set[Any]:
@@ -373,7 +526,7 @@ def _install() -> None:
         "is_fully_replicated": lambda self: self._to_xla_hlo_sharding(0).is_replicated(),
         "memory_kind": _memory_kind, "default_memory_kind": _default_memory_kind,
     }
-    methods = {"devices_indices_map": _indices, "addressable_devices_indices_map": _indices,
+    methods = {"devices_indices_map": _indices, "addressable_devices_indices_map": _own_indices,
                "shard_shape": _shard_shape, "is_equivalent_to": _is_equivalent_to,
                "__deepcopy__": lambda self, memo: self}
     SingleDeviceSharding.__eq__ = lambda self, other: self is other or (

@@ -39,49 +39,16 @@ from .tree_registry import (
 )
 
 __all__ = [
-    "UNSPECIFIED",
-    "DictKey",
-    "FlattenedIndexKey",
-    "GetAttrKey",
-    "KeyEntry",
-    "KeyPath",
-    "Partial",
-    "PyTreeDef",
-    "SequenceKey",
-    "all_leaves",
-    "broadcast_prefix",
-    "explain_mismatch",
-    "flatten_axes",
-    "flatten_one_level",
-    "flatten_one_level_with_keys",
-    "is_tree_node",
-    "keystr",
-    "mismatch_error",
-    "prefix_errors",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
-    "registry",
-    "static",
-    "tree_all",
-    "tree_broadcast",
-    "tree_flatten",
-    "tree_flatten_with_path",
-    "tree_leaves",
-    "tree_leaves_with_path",
-    "tree_map",
-    "tree_map_with_path",
-    "tree_reduce",
-    "tree_reduce_associative",
-    "tree_structure",
-    "tree_transpose",
-    "tree_unflatten",
-    "treedef_children",
-    "treedef_is_leaf",
-    "treedef_tuple",
+    "UNSPECIFIED", "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial",
+    "PyTreeDef", "SequenceKey", "all_leaves", "argument_path", "broadcast_prefix",
+    "explain_mismatch", "flatten_axes", "flatten_one_level", "flatten_one_level_with_keys",
+    "is_tree_node", "keystr", "mismatch_error", "prefix_errors", "register_dataclass",
+    "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
+    "register_pytree_with_keys_class", "register_static", "registry", "static", "tree_all",
+    "tree_broadcast", "tree_flatten", "tree_flatten_with_path", "tree_leaves",
+    "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce",
+    "tree_reduce_associative", "tree_structure", "tree_transpose", "tree_unflatten",
+    "treedef_children", "treedef_is_leaf", "treedef_tuple",
 ]
 
 PathLeaf = tuple[tuple[Any, ...], Any]
@@ -205,8 +172,8 @@ def _unflatten_error(treedef: Any, leaves: Any, error: Exception) -> Exception:
     if counted == treedef.num_leaves:
         return error
     return ValueError(
-        f"tree_unflatten: got {counted} leaves; {treedef.num_leaves} are required for {treedef}; "
-        "give one for each * of the structure"
+        f"tree_unflatten: Too {'few' if counted < treedef.num_leaves else 'many'} leaves for "
+        f"PyTreeDef; expected {treedef.num_leaves}, got {counted}: give one for each * of {treedef}"
     )
 
 
@@ -550,8 +517,7 @@ def tree_transpose(
         inner_treedef = _first_inner(what, outer_treedef, pytree_to_transpose)
     required = outer_treedef.compose(inner_treedef)
     if found != required:
-        differences = explain_mismatch(required, pytree_to_transpose)
-        raise mismatch_error(what, _TRANSPOSE_RULES, differences)
+        raise _cannot_transpose(explain_mismatch(required, pytree_to_transpose))
     size = inner_treedef.num_leaves
     return inner_treedef.unflatten(outer_treedef.unflatten(leaves[i::size]) for i in range(size))
 
@@ -565,9 +531,11 @@ def _first_inner(what: str, outer: PyTreeDef, tree: Any) -> PyTreeDef:
     try:
         return tree_structure(outer.flatten_up_to(tree)[0])
     except ValueError:
-        raise mismatch_error(
-            what, _TRANSPOSE_RULES, explain_mismatch(outer, tree, prefix=True)
-        ) from None
+        raise _cannot_transpose(explain_mismatch(outer, tree, prefix=True)) from None
+
+
+def _cannot_transpose(differences: list[str]) -> TypeError:
+    return TypeError(f"Mismatch: {mismatch_error('tree_transpose', _TRANSPOSE_RULES, differences)}")
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -612,6 +580,12 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     return tree_unflatten(tree_structure(full_tree), leaves)
 
 
+def argument_path(treedef: PyTreeDef, i: int) -> str:
+    """What a leaf of (args, kwargs) is called in messages: `args[0]['x']`, `kwargs['y']`."""
+    path = tree_flatten_with_path(treedef.unflatten(range(treedef.num_leaves)))[0][i][0]
+    return ("args", "kwargs")[path[0].idx] + keystr(path[1:])
+
+
 def _is_none(x: Any) -> bool:
     return x is None
 
@@ -633,7 +607,8 @@ def flatten_axes(what: str, treedef: PyTreeDef, axes_tree: Any) -> list[Any]:
     counts = _leaf_counts(prefix, treedef)
     if counts is None:
         differences = prefix_errors(axes_tree, treedef, _is_none)
-        raise mismatch_error(what, _PREFIX_RULES, differences)
+        raise mismatch_error(f"{what} specification must be a tree prefix of the corresponding "
+                             "value", _PREFIX_RULES, differences)
     return [axis for axis, count in zip(axes, counts, strict=True) for _ in range(count)]
 
 

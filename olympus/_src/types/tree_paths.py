@@ -14,15 +14,8 @@ from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from .tree_registry import PyTreeDef, registered_field_names, registry
 
 __all__ = [
-    "KeyEntry",
-    "KeyPath",
-    "explain_mismatch",
-    "flatten_error",
-    "flatten_one_level",
-    "flatten_one_level_with_keys",
-    "keystr",
-    "mismatch_error",
-    "prefix_errors",
+    "KeyEntry", "KeyPath", "explain_mismatch", "flatten_error", "flatten_one_level",
+    "flatten_one_level_with_keys", "keystr", "mismatch_error", "prefix_errors",
 ]
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
@@ -59,7 +52,8 @@ def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") ->
     return separator.join(map(_key_name if simple else str, keys))
 
 
-def _is_namedtuple(kind: type) -> bool:
+def is_namedtuple(kind: type) -> bool:
+    """Whether a class is one of named tuples."""
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
@@ -68,7 +62,7 @@ def _opened(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any] | None:
     opened = registry.flatten_one_level_with_keys(tree)
     if opened is not None and registry.is_node(type(tree)) and opened[1] is type(tree):
         # jaxlib 0.10.2 gives every child of a namedtuple the name of its first field.
-        if _is_namedtuple(type(tree)):
+        if is_namedtuple(type(tree)):
             return tuple(
                 (GetAttrKey(n), c) for n, c in zip(tree._fields, tree, strict=True)
             ), opened[1]
@@ -145,7 +139,7 @@ def _open_treedef(treedef: PyTreeDef, is_leaf: IsLeaf) -> _Node | None:
     children = tuple(treedef.children())
     if kind is dict:
         aux = tuple(aux)
-    elif _is_namedtuple(kind) and aux is None:
+    elif is_namedtuple(kind) and aux is None:
         aux = kind
     return _Node(kind, aux, _treedef_keys(kind, aux, len(children)), children)
 
@@ -186,7 +180,7 @@ def _describe(node: _Node | None, value: Any) -> str:
     if issubclass(node.kind, dict):
         factory = f" of {node.aux[0]!r}" if node.kind is defaultdict else ""
         return f"{name}{factory} with keys {_listed(map(repr, _dict_keys(node)))}"
-    if node.kind is list or node.kind is tuple or _is_namedtuple(node.kind):
+    if node.kind is list or node.kind is tuple or is_namedtuple(node.kind):
         return f"{name} of length {size}"
     return f"{name} with {size} children and aux data {reprlib.repr(node.aux)}"
 
@@ -291,13 +285,14 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> l
 def mismatch_error(what: str, advice: str, differences: list[str]) -> ValueError:
     """The error for trees whose structures differ: operation, the first differences, what to do."""
     shown = differences[:SHOWN_DIFFERENCES]
+    what += ": pytree structure error: tree structures differ"
     if len(differences) == 1:
-        return ValueError(f"{what}: tree structures differ {shown[0]}; {advice}")
+        return ValueError(f"{what} {shown[0]}; {advice}")
     if len(differences) > len(shown):
         shown.append(f"and in {len(differences) - len(shown)} more places")
     return ValueError(
         "\n  ".join(
-            [f"{what}: tree structures differ in {len(differences)} places:", *shown, advice]
+            [f"{what} in {len(differences)} places:", *shown, advice]
         )
     )
 
@@ -343,6 +338,6 @@ def _unsortable_error(what: str, path: tuple[Any, ...], keys: Iterable[Any]) -> 
     shown = _listed(map(repr, keys))
     return ValueError(
         f"{what}: {where}: found a dict with keys {shown} of types {', '.join(types)}, "
-        "which cannot be sorted; the keys of a dict must be comparable with <; "
-        "use keys of one type or an OrderedDict"
+        "which cannot be sorted: Comparator raised exception while sorting pytree dictionary keys; "
+        "use keys of one type, comparable with <, or an OrderedDict"
     )

@@ -17,18 +17,9 @@ from ..base import lib
 from ..base.lib import DictKey
 
 __all__ = [
-    "Partial",
-    "PyTreeDef",
-    "is_tree_node",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
-    "registered_field_names",
-    "registry",
-    "static",
+    "Partial", "PyTreeDef", "is_tree_node", "register_dataclass", "register_pytree_node",
+    "register_pytree_node_class", "register_pytree_with_keys", "register_pytree_with_keys_class",
+    "register_static", "registered_field_names", "registered_functions", "registry", "static",
 ]
 
 Typ = TypeVar("Typ", bound=type)
@@ -52,6 +43,9 @@ if TYPE_CHECKING:
         def children(self) -> list["PyTreeDef"]: ...
         def node_data(self) -> tuple[type, Any] | None: ...
         def compose(self, inner: "PyTreeDef", /) -> "PyTreeDef": ...
+        @staticmethod
+        def from_node_data_and_children(registry: Any, node_data: Any, children: Any, /
+                                        ) -> "PyTreeDef": ...
         def walk(self, f_node: Any, f_leaf: Any, leaves: Iterable[Any], /) -> Any: ...
 
 else:
@@ -74,6 +68,8 @@ _registries = (registry, dispatch_registry)
 # Field names of registered dataclasses, in child order: error messages about a PyTreeDef need
 # them, and it does not tell.
 registered_field_names: dict[type, tuple[str, ...]] = {}
+# What flattens and makes values of registered classes, which C++ does not tell either.
+registered_functions: dict[type, tuple[Any, ...]] = {}
 
 
 def is_tree_node(typ: type) -> bool:
@@ -113,6 +109,7 @@ def _register(what: str, nodetype: Any, *functions: Any) -> None:
             table.register_node(nodetype, *functions)
     except ValueError:
         raise _duplicate(what, nodetype) from None
+    registered_functions[nodetype] = functions
 
 
 def register_dispatch_node(nodetype: type, flatten: Flatten, unflatten: Unflatten) -> None:
@@ -122,8 +119,9 @@ def register_dispatch_node(nodetype: type, flatten: Flatten, unflatten: Unflatte
 
 def _duplicate(what: str, nodetype: type) -> ValueError:
     return ValueError(
-        f"{what}: {nodetype.__module__}.{nodetype.__qualname__} is registered as a pytree node "
-        "already; a class is registered once; remove one of the registrations"
+        f"{what}: Duplicate custom PyTreeDef type registration for "
+        f"{nodetype.__module__}.{nodetype.__qualname__}; a class is registered once; remove one of "
+        "the registrations"
     )
 
 
@@ -348,8 +346,8 @@ def register_dataclass(
     if data_fields is None or meta_fields is None:
         if data_fields is not None or meta_fields is not None:
             raise TypeError(
-                f"{what}: got data_fields={data_fields!r} and meta_fields={meta_fields!r}; "
-                "give both of them or neither"
+                f"{what}: data_fields and meta_fields must both be specified when either is "
+                f"specified. Got data_fields={data_fields!r} meta_fields={meta_fields!r}."
             )
         data_fields, meta_fields = _inferred_fields(what, nodetype, drop_fields)
     _check_fields(what, nodetype, data_fields, meta_fields, drop_fields)
@@ -369,8 +367,8 @@ def _init_fields(nodetype: type) -> list[dataclasses.Field[Any]]:
 def _inferred_fields(what: str, nodetype: type, drop: Sequence[str]) -> tuple[list[str], list[str]]:
     if not dataclasses.is_dataclass(nodetype):
         raise TypeError(
-            f"{what}: {nodetype.__name__} is not a dataclass; its fields are unknown; "
-            "give data_fields and meta_fields"
+            f"{what}: data_fields and meta_fields are required when nodetype is not a dataclass. "
+            f"Got nodetype={nodetype!r}."
         )
     kept = [f for f in _init_fields(nodetype) if f.name not in drop]
     data = [f.name for f in kept if not f.metadata.get("static", False)]
@@ -393,18 +391,23 @@ def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
     repeated = sorted({name for name in named if named.count(name) > 1})
     if repeated:
         raise ValueError(
-            f"{what}: fields {repeated} of {nodetype.__name__} are named twice; "
-            "a field is data or metadata"
+            f"{what}: data_fields and meta_fields must not overlap. Overlapping fields of "
+            f"{nodetype.__name__}: {repeated}."
         )
     if not dataclasses.is_dataclass(nodetype):
         return
     init = {f.name for f in _init_fields(nodetype)}
     missing, unexpected = init - set(named) - set(drop), set(named) - init
     if missing or unexpected:
+        found = ""
+        if missing:
+            found += f" Missing fields: {{{', '.join(map(repr, sorted(missing)))}}}."
+        if unexpected:
+            found += f" Unexpected fields: {{{', '.join(map(repr, sorted(unexpected)))}}}."
         raise ValueError(
-            f"{what}: for {nodetype.__name__}, missing fields {sorted(missing)}, unexpected fields "
-            f"{sorted(unexpected)}; data_fields and meta_fields must name every field with "
-            "init=True and only those; name in drop_fields what is to be left out"
+            f"{what}: data_fields and meta_fields must include all dataclass fields with "
+            f"``init=True`` and only them: {nodetype.__name__}.{found} Name in drop_fields what is "
+            "to be left out."
         )
 
 

@@ -5,22 +5,10 @@ from ..._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeErr
 from ..._src.core.check import check_olympuspr
 from ..._src.core.effects import Effect
 from ..._src.core.introspection import (
-    Effects,
-    TraceTag,
-    concrete_or_error,
-    find_top_trace,
-    gensym,
-    get_opaque_trace_state,
-    mapped_aval,
-    new_olympuspr_eqn,
-    olympuspr_as_fun,
-    olympusprs_in_params,
-    primal_dtype_to_tangent_dtype,
-    set_current_trace,
-    subolympusprs,
-    take_current_trace,
-    unmapped_aval,
-    valid_olympustype,
+    Effects, TraceTag, concrete_or_error, find_top_trace, gensym, get_opaque_trace_state,
+    mapped_aval, new_olympuspr_eqn, olympuspr_as_fun, olympusprs_in_params,
+    primal_dtype_to_tangent_dtype, set_current_trace, subolympusprs, take_current_trace,
+    unmapped_aval, valid_olympustype,
 )
 from ..._src.core.introspection import nonempty_axis_env as nonempty_axis_env_DO_NOT_USE
 from ..._src.core.introspection import unsafe_am_i_under_a_jit as unsafe_am_i_under_a_jit_DO_NOT_USE

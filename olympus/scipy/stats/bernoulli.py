@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _bernoulli.cdf
-entropy = _bernoulli.entropy
-isf = _bernoulli.isf
-logcdf = _bernoulli.logcdf
-logpmf = _bernoulli.logpmf
-logsf = _bernoulli.logsf
-mean = _bernoulli.mean
-pmf = _bernoulli.pmf
-ppf = _bernoulli.ppf
-rvs = _bernoulli.rvs
-sf = _bernoulli.sf
-std = _bernoulli.std
-var = _bernoulli.var
+cdf, entropy, isf, logcdf, logpmf, logsf, mean, pmf, ppf, rvs, sf, std, var = _bernoulli
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _beta.cdf
-entropy = _beta.entropy
-isf = _beta.isf
-logcdf = _beta.logcdf
-logpdf = _beta.logpdf
-logsf = _beta.logsf
-mean = _beta.mean
-pdf = _beta.pdf
-ppf = _beta.ppf
-rvs = _beta.rvs
-sf = _beta.sf
-std = _beta.std
-var = _beta.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _beta
 
 _publish(__name__)

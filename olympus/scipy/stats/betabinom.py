@@ -3,13 +3,11 @@
 from ..._src.base.util import publish as _publish
 from ..._src.scipy.stats.discrete import betabinom as _betabinom
 
-__all__ = ["logpmf", "mean", "pmf", "rvs", "std", "var"]
+__all__ = [
+    "cdf", "entropy", "isf", "logcdf", "logpmf", "logsf", "mean", "pmf", "ppf", "rvs", "sf",
+    "std", "var",
+]
 
-logpmf = _betabinom.logpmf
-mean = _betabinom.mean
-pmf = _betabinom.pmf
-rvs = _betabinom.rvs
-std = _betabinom.std
-var = _betabinom.var
+cdf, entropy, isf, logcdf, logpmf, logsf, mean, pmf, ppf, rvs, sf, std, var = _betabinom
 
 _publish(__name__)

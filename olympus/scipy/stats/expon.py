@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _expon.cdf
-entropy = _expon.entropy
-isf = _expon.isf
-logcdf = _expon.logcdf
-logpdf = _expon.logpdf
-logsf = _expon.logsf
-mean = _expon.mean
-pdf = _expon.pdf
-ppf = _expon.ppf
-rvs = _expon.rvs
-sf = _expon.sf
-std = _expon.std
-var = _expon.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _expon
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _f.cdf
-entropy = _f.entropy
-isf = _f.isf
-logcdf = _f.logcdf
-logpdf = _f.logpdf
-logsf = _f.logsf
-mean = _f.mean
-pdf = _f.pdf
-ppf = _f.ppf
-rvs = _f.rvs
-sf = _f.sf
-std = _f.std
-var = _f.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _f
 
 _publish(__name__)

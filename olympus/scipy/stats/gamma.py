@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _gamma.cdf
-entropy = _gamma.entropy
-isf = _gamma.isf
-logcdf = _gamma.logcdf
-logpdf = _gamma.logpdf
-logsf = _gamma.logsf
-mean = _gamma.mean
-pdf = _gamma.pdf
-ppf = _gamma.ppf
-rvs = _gamma.rvs
-sf = _gamma.sf
-std = _gamma.std
-var = _gamma.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _gamma
 
 _publish(__name__)

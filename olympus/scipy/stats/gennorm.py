@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _gennorm.cdf
-entropy = _gennorm.entropy
-isf = _gennorm.isf
-logcdf = _gennorm.logcdf
-logpdf = _gennorm.logpdf
-logsf = _gennorm.logsf
-mean = _gennorm.mean
-pdf = _gennorm.pdf
-ppf = _gennorm.ppf
-rvs = _gennorm.rvs
-sf = _gennorm.sf
-std = _gennorm.std
-var = _gennorm.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _gennorm
 
 _publish(__name__)

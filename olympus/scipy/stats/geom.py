@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _geom.cdf
-entropy = _geom.entropy
-isf = _geom.isf
-logcdf = _geom.logcdf
-logpmf = _geom.logpmf
-logsf = _geom.logsf
-mean = _geom.mean
-pmf = _geom.pmf
-ppf = _geom.ppf
-rvs = _geom.rvs
-sf = _geom.sf
-std = _geom.std
-var = _geom.var
+cdf, entropy, isf, logcdf, logpmf, logsf, mean, pmf, ppf, rvs, sf, std, var = _geom
 
 _publish(__name__)

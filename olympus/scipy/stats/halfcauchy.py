@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _halfcauchy.cdf
-entropy = _halfcauchy.entropy
-isf = _halfcauchy.isf
-logcdf = _halfcauchy.logcdf
-logpdf = _halfcauchy.logpdf
-logsf = _halfcauchy.logsf
-mean = _halfcauchy.mean
-pdf = _halfcauchy.pdf
-ppf = _halfcauchy.ppf
-rvs = _halfcauchy.rvs
-sf = _halfcauchy.sf
-std = _halfcauchy.std
-var = _halfcauchy.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _halfcauchy
 
 _publish(__name__)

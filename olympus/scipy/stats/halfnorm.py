@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _halfnorm.cdf
-entropy = _halfnorm.entropy
-isf = _halfnorm.isf
-logcdf = _halfnorm.logcdf
-logpdf = _halfnorm.logpdf
-logsf = _halfnorm.logsf
-mean = _halfnorm.mean
-pdf = _halfnorm.pdf
-ppf = _halfnorm.ppf
-rvs = _halfnorm.rvs
-sf = _halfnorm.sf
-std = _halfnorm.std
-var = _halfnorm.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _halfnorm
 
 _publish(__name__)

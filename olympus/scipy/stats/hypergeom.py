@@ -3,13 +3,11 @@
 from ..._src.base.util import publish as _publish
 from ..._src.scipy.stats.discrete import hypergeom as _hypergeom
 
-__all__ = ["logpmf", "mean", "pmf", "rvs", "std", "var"]
+__all__ = [
+    "cdf", "entropy", "isf", "logcdf", "logpmf", "logsf", "mean", "pmf", "ppf", "rvs", "sf",
+    "std", "var",
+]
 
-logpmf = _hypergeom.logpmf
-mean = _hypergeom.mean
-pmf = _hypergeom.pmf
-rvs = _hypergeom.rvs
-std = _hypergeom.std
-var = _hypergeom.var
+cdf, entropy, isf, logcdf, logpmf, logsf, mean, pmf, ppf, rvs, sf, std, var = _hypergeom
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _invgamma.cdf
-entropy = _invgamma.entropy
-isf = _invgamma.isf
-logcdf = _invgamma.logcdf
-logpdf = _invgamma.logpdf
-logsf = _invgamma.logsf
-mean = _invgamma.mean
-pdf = _invgamma.pdf
-ppf = _invgamma.ppf
-rvs = _invgamma.rvs
-sf = _invgamma.sf
-std = _invgamma.std
-var = _invgamma.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _invgamma
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _laplace.cdf
-entropy = _laplace.entropy
-isf = _laplace.isf
-logcdf = _laplace.logcdf
-logpdf = _laplace.logpdf
-logsf = _laplace.logsf
-mean = _laplace.mean
-pdf = _laplace.pdf
-ppf = _laplace.ppf
-rvs = _laplace.rvs
-sf = _laplace.sf
-std = _laplace.std
-var = _laplace.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _laplace
 
 _publish(__name__)

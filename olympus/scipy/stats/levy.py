@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _levy.cdf
-entropy = _levy.entropy
-isf = _levy.isf
-logcdf = _levy.logcdf
-logpdf = _levy.logpdf
-logsf = _levy.logsf
-mean = _levy.mean
-pdf = _levy.pdf
-ppf = _levy.ppf
-rvs = _levy.rvs
-sf = _levy.sf
-std = _levy.std
-var = _levy.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _levy
 
 _publish(__name__)

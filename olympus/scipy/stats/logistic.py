@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _logistic.cdf
-entropy = _logistic.entropy
-isf = _logistic.isf
-logcdf = _logistic.logcdf
-logpdf = _logistic.logpdf
-logsf = _logistic.logsf
-mean = _logistic.mean
-pdf = _logistic.pdf
-ppf = _logistic.ppf
-rvs = _logistic.rvs
-sf = _logistic.sf
-std = _logistic.std
-var = _logistic.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _logistic
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _lognorm.cdf
-entropy = _lognorm.entropy
-isf = _lognorm.isf
-logcdf = _lognorm.logcdf
-logpdf = _lognorm.logpdf
-logsf = _lognorm.logsf
-mean = _lognorm.mean
-pdf = _lognorm.pdf
-ppf = _lognorm.ppf
-rvs = _lognorm.rvs
-sf = _lognorm.sf
-std = _lognorm.std
-var = _lognorm.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _lognorm
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _loguniform.cdf
-entropy = _loguniform.entropy
-isf = _loguniform.isf
-logcdf = _loguniform.logcdf
-logpdf = _loguniform.logpdf
-logsf = _loguniform.logsf
-mean = _loguniform.mean
-pdf = _loguniform.pdf
-ppf = _loguniform.ppf
-rvs = _loguniform.rvs
-sf = _loguniform.sf
-std = _loguniform.std
-var = _loguniform.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _loguniform
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _maxwell.cdf
-entropy = _maxwell.entropy
-isf = _maxwell.isf
-logcdf = _maxwell.logcdf
-logpdf = _maxwell.logpdf
-logsf = _maxwell.logsf
-mean = _maxwell.mean
-pdf = _maxwell.pdf
-ppf = _maxwell.ppf
-rvs = _maxwell.rvs
-sf = _maxwell.sf
-std = _maxwell.std
-var = _maxwell.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _maxwell
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _norm.cdf
-entropy = _norm.entropy
-isf = _norm.isf
-logcdf = _norm.logcdf
-logpdf = _norm.logpdf
-logsf = _norm.logsf
-mean = _norm.mean
-pdf = _norm.pdf
-ppf = _norm.ppf
-rvs = _norm.rvs
-sf = _norm.sf
-std = _norm.std
-var = _norm.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _norm
 
 _publish(__name__)

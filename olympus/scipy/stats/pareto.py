@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _pareto.cdf
-entropy = _pareto.entropy
-isf = _pareto.isf
-logcdf = _pareto.logcdf
-logpdf = _pareto.logpdf
-logsf = _pareto.logsf
-mean = _pareto.mean
-pdf = _pareto.pdf
-ppf = _pareto.ppf
-rvs = _pareto.rvs
-sf = _pareto.sf
-std = _pareto.std
-var = _pareto.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _pareto
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _poisson.cdf
-entropy = _poisson.entropy
-isf = _poisson.isf
-logcdf = _poisson.logcdf
-logpmf = _poisson.logpmf
-logsf = _poisson.logsf
-mean = _poisson.mean
-pmf = _poisson.pmf
-ppf = _poisson.ppf
-rvs = _poisson.rvs
-sf = _poisson.sf
-std = _poisson.std
-var = _poisson.var
+cdf, entropy, isf, logcdf, logpmf, logsf, mean, pmf, ppf, rvs, sf, std, var = _poisson
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _rayleigh.cdf
-entropy = _rayleigh.entropy
-isf = _rayleigh.isf
-logcdf = _rayleigh.logcdf
-logpdf = _rayleigh.logpdf
-logsf = _rayleigh.logsf
-mean = _rayleigh.mean
-pdf = _rayleigh.pdf
-ppf = _rayleigh.ppf
-rvs = _rayleigh.rvs
-sf = _rayleigh.sf
-std = _rayleigh.std
-var = _rayleigh.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _rayleigh
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _t.cdf
-entropy = _t.entropy
-isf = _t.isf
-logcdf = _t.logcdf
-logpdf = _t.logpdf
-logsf = _t.logsf
-mean = _t.mean
-pdf = _t.pdf
-ppf = _t.ppf
-rvs = _t.rvs
-sf = _t.sf
-std = _t.std
-var = _t.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _t
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _truncnorm.cdf
-entropy = _truncnorm.entropy
-isf = _truncnorm.isf
-logcdf = _truncnorm.logcdf
-logpdf = _truncnorm.logpdf
-logsf = _truncnorm.logsf
-mean = _truncnorm.mean
-pdf = _truncnorm.pdf
-ppf = _truncnorm.ppf
-rvs = _truncnorm.rvs
-sf = _truncnorm.sf
-std = _truncnorm.std
-var = _truncnorm.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _truncnorm
 
 _publish(__name__)

@@ -8,18 +8,6 @@ __all__ = [
     "std", "var",
 ]
 
-cdf = _uniform.cdf
-entropy = _uniform.entropy
-isf = _uniform.isf
-logcdf = _uniform.logcdf
-logpdf = _uniform.logpdf
-logsf = _uniform.logsf
-mean = _uniform.mean
-pdf = _uniform.pdf
-ppf = _uniform.ppf
-rvs = _uniform.rvs
-sf = _uniform.sf
-std = _uniform.std
-var = _uniform.var
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _uniform
 
 _publish(__name__)

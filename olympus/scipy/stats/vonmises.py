@@ -3,10 +3,8 @@
 from ..._src.base.util import publish as _publish
 from ..._src.scipy.stats.real_line import vonmises as _vonmises
 
-__all__ = ["logpdf", "pdf", "rvs"]
+__all__ = ["cdf", "entropy", "isf", "logcdf", "logpdf", "logsf", "mean", "pdf", "ppf", "rvs", "sf"]
 
-logpdf = _vonmises.logpdf
-pdf = _vonmises.pdf
-rvs = _vonmises.rvs
+cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf = _vonmises
 
 _publish(__name__)

@@ -85,20 +85,24 @@ def device_put(
 
 
 def device_put_parts(
-    aval: AvalLike, value: np.ndarray[Any, Any], sharding: Any, *, copy: bool = True
+    aval: AvalLike, parts: Sequence[Any], sharding: Any, devices: Sequence[Any], *,
+    copy: bool = True
 ) -> Any:
-    """Cut a NumPy array as `sharding` says and put the parts on its devices, committed."""
-    parts = [value[index] for index in shard_slices(sharding, value.shape)]
-    devices = sharding._internal_device_list
-    placed = [
-        device_put(ShardAval(part.shape, part.dtype, aval.weak_type), part, device, copy=copy)
-        for part, device in zip(parts, devices, strict=True)
-    ]
-    kind = sharding._memory_kind
-    if kind is not None and kind != devices[0].default_memory().kind:
-        placed = [copied(part, single_device_sharding(device, kind))
-                  for part, device in zip(placed, devices, strict=True)]
-    return make_array(aval, sharding, placed)
+    """Put a part on each of `devices`, committed: the addressable ones of `sharding`, in its order.
+
+    The parts are NumPy arrays, or arrays of one device each. Without `copy`, NumPy arrays may be
+    shared; with it, C++ fails on those that several devices are given, unless all are given one.
+    """
+    force = copy and len(parts) > 0 and type(parts[0]) is ArrayImpl
+    semantics = _COPY_NOW if copy else _ZERO_COPY
+    return _jax.batched_device_put(aval, sharding, parts, devices, True, force, semantics, True)
+
+
+def copy_to_sharding(array: Any, aval: AvalLike, sharding: Any) -> Any:
+    """Return the parts of `array`, in their order, on the devices of a sharding with such parts."""
+    check_alive("copy_to_sharding", array)
+    return rewrap(_jax.batched_copy_array_to_devices_with_sharding(
+        [array], [sharding._internal_device_list], [sharding], [_REUSE])[0], aval, sharding)
 
 
 def make_array(aval: AvalLike, sharding: Any, shards: Sequence[Any], committed: bool = True) -> Any:
@@ -116,12 +120,39 @@ def rewrap(array: Any, aval: AvalLike, sharding: Any) -> Any:
     return array._rewrap_with_aval_and_sharding(aval, sharding)
 
 
-def _devices(array: Any) -> list[Any]:
-    """Return the addressable devices of an array, in the order of its shards."""
+def _all_devices(array: Any) -> Any:
     sharding = array._sharding
     if type(sharding) is SingleDeviceSharding:
-        return [sharding._device]
-    return list(sharding._internal_device_list.addressable_device_list)
+        return DeviceList((sharding._device,))
+    return sharding._internal_device_list
+
+
+def _devices(array: Any) -> list[Any]:
+    """Return the addressable devices of an array, in the order of its shards."""
+    return list(_all_devices(array).addressable_device_list)
+
+
+def is_readable(array: Any) -> bool:
+    """Whether the parts in this process are the whole value of an array."""
+    if _all_devices(array).is_fully_addressable:
+        return True
+    held = _held(array)
+    if not held:
+        return False
+    every = shard_slices(array._sharding, tuple(array.aval.shape))
+    return len({_starts(index) for index in held}) == len({_starts(index) for index in every})
+
+
+def _held(array: Any) -> list[tuple[slice, ...]]:
+    """Which part of an array each of its devices in this process holds."""
+    devices = _all_devices(array)
+    here = set(devices.addressable_device_list)
+    return [index for d, index in zip(
+        devices, shard_slices(array._sharding, tuple(array.aval.shape)), strict=True) if d in here]
+
+
+def _starts(index: tuple[slice, ...]) -> tuple[int | None, ...]:
+    return tuple([s.start for s in index])
 
 
 def _shard_shape(shape: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
@@ -149,28 +180,49 @@ def tiled_sharding(counts: Sequence[int], mesh: Sequence[int], order: Sequence[i
     return HloSharding.iota_tile(dims, list(mesh), list(order), kinds)
 
 
-def shard_slices(sharding: Any, shape: Sequence[int]) -> list[tuple[slice, ...]]:
+@functools.lru_cache(maxsize=1024)
+def shard_slices(sharding: Any, shape: tuple[int, ...]) -> tuple[tuple[slice, ...], ...]:
     """Return which part of an array of `shape` each device of `sharding` holds, in device order."""
     count = len(sharding._internal_device_list)
     hlo_sharding = sharding._to_xla_hlo_sharding(len(shape))
-    if hlo_sharding.is_replicated():
-        return [tuple(slice(0, size) for size in shape)] * count
+    if hlo_sharding.is_replicated() or not shape:
+        return (tuple(slice(0, size) for size in shape),) * count
     dims = hlo_sharding.tile_assignment_dimensions()
-    local = _shard_shape(shape, dims[: len(shape)])
-    slices: list[tuple[slice, ...]] = [()] * count
-    for position, device in enumerate(hlo_sharding.tile_assignment_devices()):
-        coordinates = np.unravel_index(position, dims)[: len(shape)]
-        slices[device] = tuple(
-            slice(min(int(c) * n, size), min((int(c) + 1) * n, size))
-            for c, n, size in zip(coordinates, local, shape, strict=True)
-        )
-    return slices
+    order = np.asarray(hlo_sharding.tile_assignment_devices())
+    tiles = np.empty((len(shape), count), int)
+    tiles[:, order] = np.unravel_index(np.arange(count), dims)[: len(shape)]
+    columns = []
+    for size, parts, row in zip(shape, dims, tiles.tolist(), strict=False):
+        part = -(-size // parts)
+        cuts = [slice(min(i * part, size), min((i + 1) * part, size)) for i in range(parts)]
+        columns.append([cuts[i] for i in row])
+    return tuple(zip(*columns, strict=True))
+
+
+def same_tiles(one: Any, two: Any, ndim: int) -> bool:
+    """Whether two HloShardings cut arrays of `ndim` axes into the same parts in the same order."""
+    if one.is_replicated() or two.is_replicated():
+        return one.is_replicated() and two.is_replicated()
+    return one == two or (
+        tile_counts(one, ndim) == tile_counts(two, ndim)
+        and _tiles_of_devices(one, ndim) == _tiles_of_devices(two, ndim)
+    )
+
+
+def _tiles_of_devices(tiling: Any, ndim: int) -> list[int]:
+    dims = tiling.tile_assignment_dimensions()
+    copies = int(np.prod(dims[ndim:], dtype=int))
+    order = np.asarray(tiling.tile_assignment_devices())
+    found = np.empty(len(order), int)
+    found[order] = np.arange(len(order)) // copies
+    return found.tolist()
 
 
 def shards(array: Any, aval: AvalLike | None = None) -> list[Any]:
     """Return the parts of `array`, one per addressable device; `aval`, if given, is each part's."""
     if type(array._sharding) is SingleDeviceSharding:
-        return [array]
+        device = array._sharding._device
+        return [array] if device.process_index == device.client.process_index() else []
     if aval is None:
         whole = array.aval
         hlo_sharding = array._sharding._to_xla_hlo_sharding(len(whole.shape))
@@ -189,51 +241,69 @@ def check_alive(operation: str, array: Any) -> None:
     """Raise where C++ of some versions would crash: on the missing buffer of a deleted array."""
     if array.is_deleted():
         raise RuntimeError(
-            f"{operation}: the array was deleted, by delete() or as a donated argument of a call; "
-            "its value is gone; keep a copy, or do not donate it."
+            f"{operation}: Array has been deleted with shape={array.aval}. By delete() or as a "
+            "donated argument of a call; its value is gone; keep a copy, or do not donate it."
         )
 
 
 def _single_to_numpy(array: Any) -> np.ndarray[Any, Any]:
     if array.aval.dtype.isbuiltin == 1 and _platform(array) == "cpu":
-        # The buffer protocol shares memory and meets no guard; it knows NumPy's own dtypes only.
-        return np.asarray(memoryview(array))
+        try:
+            # The buffer protocol shares memory and meets no guard; it knows NumPy's own dtypes.
+            return np.asarray(memoryview(array))
+        except BufferError:  # another layout than by rows
+            pass
     with no_jax():
         return array._single_device_array_to_np_array_did_copy()[0]
 
 
 def _assemble_numpy(array: Any) -> np.ndarray[Any, Any]:
     aval, sharding = array.aval, array._sharding
-    parts = shards(array)
     if sharding._to_xla_hlo_sharding(len(aval.shape)).is_replicated():
-        return _single_to_numpy(parts[0])
-    if len(parts) != len(sharding._internal_device_list):
-        raise RuntimeError(
-            f"to_numpy: the array spans {len(sharding._internal_device_list)} devices of which "
-            f"this process sees {len(parts)}; gather it first."
-        )
+        with no_jax():
+            return array._single_device_array_to_np_array_did_copy()[0]
+    parts = _parts_to_numpy(array)
     whole = np.empty(aval.shape, aval.dtype)
-    for index, part in zip(shard_slices(sharding, aval.shape), parts, strict=True):
-        whole[index] = _single_to_numpy(part)
+    for index, part in zip(_held(array), parts, strict=True):
+        whole[index] = part
     whole.flags.writeable = False
     return whole
+
+
+def _parts_to_numpy(array: Any) -> list[np.ndarray[Any, Any]]:
+    if array.aval.dtype.isbuiltin == 1 and _platform(array) == "cpu":
+        try:
+            with no_jax():
+                return [np.asarray(memoryview(part)) for part in array._arrays]
+        except BufferError:  # another layout than by rows
+            pass
+    return list(map(_single_to_numpy, shards(array)))
 
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:
     """Wait for `array` and return its value, read-only, sharing memory where that is possible."""
     try:
         return _to_numpy(array)
-    except _jax.JaxRuntimeError as error:
+    except (_jax.JaxRuntimeError, BufferError, ValueError) as error:
         raise raised_by_host(error) from None
 
 
 def _to_numpy(array: Any) -> np.ndarray[Any, Any]:
     check_alive("to_numpy", array)
+    single = type(array._sharding) is SingleDeviceSharding
+    if not single and not is_readable(array):
+        devices, local = len(_all_devices(array)), len(_devices(array))
+        raise RuntimeError(
+            "to_numpy: Fetching value for `olympus.Array` that spans non-addressable (non process "
+            f"local) devices is not possible: of shape {tuple(array.aval.shape)}, on {devices} "
+            f"devices, {local} of them here; "
+            "gather it with experimental.multihost_utils.process_allgather, or read the parts that "
+            "are here: x.addressable_shards."
+        )
     if _READS_ALL_TO_NUMPY:
         return array._to_np_array_did_copy()[0]
     cached = array._npy_value
     if cached is None:
-        single = type(array._sharding) is SingleDeviceSharding
         cached = _single_to_numpy(array) if single else _assemble_numpy(array)
         cached.flags.writeable = False
         if cached.base is None:     # else it refers to `array`: a cycle that is never collected
@@ -243,6 +313,7 @@ def _to_numpy(array: Any) -> np.ndarray[Any, Any]:
 
 def copy_to_host_async(array: Any) -> None:
     """Start copying `array` to the host; `to_numpy` waits for it."""
+    check_alive("copy_to_host_async", array)
     if _COPIES_BATCHES_TO_HOST:
         _jax.batched_copy_to_host_async([array])
         return
@@ -251,12 +322,17 @@ def copy_to_host_async(array: Any) -> None:
             part._copy_single_device_array_to_host_async()
 
 
-def copy_to_device(array: Any, device: Any, *, copy: bool = False) -> Any:
-    """Return `array` on `device`, committed; one already there is shared unless `copy`."""
+def copy_to_device(
+    array: Any, device: Any, *, copy: bool = False, kind: str | None = None
+) -> Any:
+    """Return `array` on `device`, committed, in its default memory or one of a kind.
+
+    One already there is shared unless `copy`.
+    """
     check_alive("copy_to_device", array)
     semantics = _ALWAYS_COPY if copy else _REUSE
     devices = DeviceList((device,))
-    sharding = single_device_sharding(device)
+    sharding = single_device_sharding(device, kind)
     return _jax.batched_copy_array_to_devices_with_sharding(
         [array], [devices], [sharding], [semantics]
     )[0]
@@ -268,6 +344,11 @@ def copied(array: Any, sharding: Any = None) -> Any:
     kept = array._sharding
     single = type(kept) is SingleDeviceSharding
     devices = DeviceList((kept._device,)) if single else kept._internal_device_list
+    if not devices.is_fully_addressable:    # C++ copies what is all here
+        wanted = kept if sharding is None else sharding
+        return make_array(array.aval, wanted, [
+            copy_to_device(part, part._sharding._device, copy=True, kind=wanted.memory_kind)
+            for part in shards(array)], array._committed)
     return _jax.batched_copy_array_to_devices_with_sharding(
         [array], [devices], [kept if sharding is None else sharding], [_ALWAYS_COPY])[0]
 
@@ -276,7 +357,7 @@ def block_until_ready(arrays: Sequence[Any]) -> None:
     """Wait until all of `arrays` hold their values; errors of their computation are raised here."""
     try:
         _jax.batched_block_until_ready(list(arrays))
-    except _jax.JaxRuntimeError as error:
+    except (_jax.JaxRuntimeError, ValueError) as error:
         raise raised_by_host(error) from None
 
 

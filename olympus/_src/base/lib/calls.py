@@ -9,11 +9,8 @@ import numpy as np
 from olympus._src.base.lib.loading import _jax, xla_client
 
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-_CALLBACK = {
-    "cpu": "xla_ffi_python_cpu_callback",
-    "cuda": "xla_ffi_python_gpu_callback",
-    "rocm": "xla_ffi_python_gpu_callback",
-}
+_CALLBACK = {"cpu": "python_cpu_callback", "cuda": "python_gpu_callback",
+             "rocm": "python_gpu_callback"}
 
 
 def register_custom_call(
@@ -51,11 +48,12 @@ def lapack_target(kernel: str, dtype: Any) -> str:
     return name
 
 
-def python_callback_target(platform: str) -> str:
-    """Return the custom-call name by which programs on `platform` call Python."""
+def python_callback_target(platform: str, partitioned: bool = False) -> str:
+    """Return the custom-call name by which programs on `platform` call Python; `partitioned`: of
+    many devices each calls it with its parts of the operands."""
     if platform not in _CALLBACK:
         raise NotImplementedError(
             f"python_callback_target: got platform {platform!r}; Python callbacks exist on "
             f"{', '.join(_CALLBACK)} only."
         )
-    return _CALLBACK[platform]
+    return f"xla_ffi_{'partitioned_' if partitioned else ''}{_CALLBACK[platform]}"

@@ -1,5 +1,8 @@
 """Compiled programs: compile, run, analyse, store, and hand over to the C++ fast path of `jit`."""
 
+import difflib
+import functools
+import mmap
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -7,15 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus._src.base.lib.loading import _jax, xla_client
+from olympus._src.base.lib.loading import _jax, libraries, xla_client
 from olympus._src.base.util import lazy_module
 
 LoadedExecutable: Any = _jax.LoadedExecutable
 XlaRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
 _mlir: Any = lazy_module("olympus._src.base.lib.mlir")
-_UNKNOWN_OPTION = re.compile(r"No such compile option: '?([^'\s]+?)'?(?:\s|$)")
+_WRONG_OPTION = re.compile(
+    r"No such compile option: '?([^'\s]*?)'?(?:\s|$)|While setting option ([^\s,]+),"
+)
+
+_FLAG = re.compile(rb"\0(xla_[a-z0-9_]+)\0")
+# Options that are no flags: of the build itself; jaxlib 0.11 has no efforts any more.
+_OF_BUILD = tuple(name for name in (
+    "exec_time_optimization_effort", "memory_fitting_effort", "optimization_level",
+    "memory_fitting_level") if hasattr(_jax.ExecutableBuildOptions, name))
 
 CompilerOptions = Mapping[str, str | bool | int | float]
+
+
+class CompilerOptionError(_jax.JaxRuntimeError, ValueError):
+    """A compiler option of no known name, or with a value that it does not take."""
 
 
 def _compile_options(
@@ -31,9 +46,43 @@ def _compile_options(
     build.device_assignment = _jax.DeviceAssignment.create(ids)
     build.use_spmd_partitioning = num_partitions > 1
     build.use_shardy_partitioner = num_partitions > 1
-    if options:
-        made.env_option_overrides = list(options.items())
+    flags = dict(options) if options else {}
+    for name, value in flags.items():
+        if not isinstance(name, str) or not isinstance(value, (str, bool, int, float)):
+            raise TypeError(
+                f"compile: compiler option {name!r}: {value!r} given; a name and a string, bool, "
+                "int or float are required."
+            )
+    for name in flags.keys() & set(_OF_BUILD):
+        try:
+            kind = type(getattr(build, name))
+            setattr(build, name, kind(flags.pop(name)))
+        except (TypeError, ValueError) as error:
+            raise _option_error(name, options, str(error)) from None
+    made.env_option_overrides = list(flags.items())
     return made
+
+
+def _option_error(name: str, options: CompilerOptions | None, why: str) -> CompilerOptionError:
+    """What is wrong with a compiler option, and which names are like it."""
+    given = options or {}
+    if "No such compile option" not in why:
+        return CompilerOptionError(f"compile: got compiler option {name!r}: {given.get(name)!r}; "
+                                   f"XLA says: {why}; give a value of the flag's type.")
+    near = difflib.get_close_matches(name, [*_flags(), *_OF_BUILD], n=3, cutoff=0.6)
+    advice = f"near names: {', '.join(near)}" if near else "remove it or correct its spelling"
+    return CompilerOptionError(
+        f"compile: got compiler option {name!r}; the names must be flags of this XLA (xla_…); "
+        f"{advice}. (No such compile option: '{name}')"
+    )
+
+
+@functools.cache
+def _flags() -> list[str]:
+    """The names in jaxlib's library that may be flags: XLA has no list of them to ask for."""
+    largest = max(libraries(), key=lambda path: path.stat().st_size)
+    with open(largest, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return sorted({name.decode() for name in _FLAG.findall(text)})
 
 
 def compile(
@@ -45,12 +94,14 @@ def compile(
     host_callbacks: Sequence[Callable[..., Any]] = (),
     num_replicas: int = 1,
     chosen_outputs: Sequence[bool] = (),
+    in_this_thread: bool = False,
 ) -> Any:
     """Compile an MLIR module for `devices` and load it.
 
     `module` is an `ir.Module` or MLIR bytecode. `options` are XLA flags by name; an unknown one
     raises ValueError. `host_callbacks` are the Python functions that the module's callback custom
     calls name by index. `chosen_outputs` marks the outputs whose sharding the partitioner chooses.
+    `in_this_thread` is for modules whose compilation calls Python, which has state per thread.
 
     XLA loads dialects into the context of the module, the first time; no other thread may use that
     context meanwhile.
@@ -64,17 +115,17 @@ def compile(
         module = _mlir.parse(module)  # C++ takes callbacks with a module only
     callbacks = {"host_callbacks": list(host_callbacks)} if host_callbacks else {}
     try:
-        return _to_the_end(
-            lambda: client.compile_and_load(module, device_list, made, **callbacks)
-        )
+        run = _at_once if in_this_thread else _to_the_end
+        return run(lambda: client.compile_and_load(module, device_list, made, **callbacks))
     except XlaRuntimeError as error:
-        unknown = _UNKNOWN_OPTION.search(str(error)) if options else None
-        if unknown is None:
+        wrong = _WRONG_OPTION.search(str(error)) if options else None
+        if wrong is None:
             raise
-        raise ValueError(
-            f"compile: got compiler option {unknown[1]!r}; the names must be flags of this XLA "
-            f"(xla_…); remove it or correct its spelling."
-        ) from error
+        raise _option_error(wrong[1] or wrong[2] or "", options, str(error)) from None
+
+
+def _at_once(call: Callable[[], Any]) -> Any:
+    return call()
 
 
 def _to_the_end(call: Callable[[], Any]) -> Any:
@@ -152,7 +203,27 @@ def fastpath(
     return FastPath(
         executable, out_tree, list(in_shardings), list(out_shardings), list(out_avals),
         list(out_committed), list(kept), layouts, list(const_args),
-    )  # fmt: skip
+    )
+
+
+# What C++ runs without Python, by (function, options): `jit(f)` made again finds it.
+shared_signatures: Any = _jax.PjitFunctionCache(8192)
+
+
+def forget_all_signatures() -> None:
+    """Make every C++ `pjit` ask Python again, and those made of the same functions later."""
+    _jax.PjitFunctionCache.clear_all()
+    shared_signatures.clear()       # of functions, some of whose `pjit` may be gone
+
+
+def forget_signatures(jitted: Any) -> None:
+    """Make the C++ `pjit` that `jitted` weakly refers to ask Python again, once for each signature.
+
+    For calls that raise: it would otherwise run nothing itself for a signature whose first one did.
+    """
+    found = jitted()
+    if found is not None:
+        found._clear_cache()
 
 
 class MemoryStats(NamedTuple):
@@ -215,10 +286,9 @@ def deserialize_executable(
     devices: Sequence[Any],
     *,
     host_callbacks: Sequence[Callable[..., Any]] = (),
-    num_replicas: int = 1,
 ) -> Any:
     """Load what `serialize_executable` wrote, with fresh callbacks."""
-    made = _compile_options(devices, None, num_replicas)
+    made = _compile_options(devices, None)
     device_list = _jax.DeviceList(tuple(devices))
     callbacks = list(host_callbacks)
     return client.deserialize_executable(blob, device_list, made, host_callbacks=callbacks)
@@ -231,6 +301,14 @@ def shardings(executable: Any) -> tuple[list[Any], list[Any]]:
     return parameters, outputs
 
 
+def inspection_key(callback: Callable[[Any], None]) -> bytes:
+    """Return how an "InspectSharding" custom call names `callback`, which takes an HloSharding.
+
+    The callback must live until the program is compiled.
+    """
+    return _jax.encode_inspect_sharding_callback(callback)
+
+
 def layouts(executable: Any) -> tuple[list[Any], list[Any]]:
     """Return the runtime's layout objects of a compiled program's parameters and of its outputs."""
     return executable.get_parameter_layouts(), executable.get_output_layouts()
@@ -239,6 +317,11 @@ def layouts(executable: Any) -> tuple[list[Any], list[Any]]:
 def array_layout(array: Any) -> Any:
     """The layout of an array, for `layout_fields`."""
     return array._pjrt_layout
+
+
+def layout_order(array: Any) -> tuple[int, ...]:
+    """The axes of an array from major to minor."""
+    return tuple(array._pjrt_layout._xla_layout().minor_to_major())[::-1]
 
 
 def layout_fields(layout: Any) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int]:

@@ -1,4 +1,4 @@
-"""Transfer guards: what C++ does when arrays move between host and devices."""
+"""Guards: what C++ does when arrays move between host and devices, or are garbage."""
 
 from typing import Any
 
@@ -7,15 +7,17 @@ from olympus._src.base.lib.loading import _jax
 _guards: Any = _jax.guard_lib
 
 
-def guard_transfers(direction: str, level: str | None, *, everywhere: bool) -> None:
-    """Set the level of a direction ("host_to_device" …) for the process, or for this thread.
+def guard(field: str, level: str | None, *, everywhere: bool) -> None:
+    """Set the level of a guard for the process, or for this thread.
 
-    `level` is "allow", "log", "disallow", "log_explicit" or "disallow_explicit"; None is no level:
-    that of the process, or "allow".
+    `field` is a direction ("host_to_device" …), whose level is "allow", "log", "disallow",
+    "log_explicit" or "disallow_explicit"; or "garbage_collect_array", with "allow", "log" or
+    "fatal". None is no level: that of the process, or "allow".
     """
     state = _guards.global_state() if everywhere else _guards.thread_local_state()
-    value = None if level is None else getattr(_guards.TransferGuardLevel, level.upper())
-    setattr(state, direction, value)
+    levels = (_guards.GarbageCollectionGuardLevel if field == "garbage_collect_array" else
+              _guards.TransferGuardLevel)
+    setattr(state, field, None if level is None else getattr(levels, level.upper()))
 
 
 class explicit_transfers:

@@ -107,7 +107,16 @@ def raised_by_host(error: Exception) -> Exception:
             if entry[0] in text:
                 _failures.remove(entry)
                 return runtime_error(entry[1])
-    return error
+    return _explain_collective(error) if "Gloo" in text else error
+
+
+def set_explain_collective(explain: Callable[[Exception], Exception]) -> None:
+    """Let `explain` say what is raised where a collective of several processes failed."""
+    global _explain_collective
+    _explain_collective = explain
+
+
+_explain_collective: Callable[[Exception], Exception] = lambda error: error
 
 
 def runtime_error(error: Exception) -> Exception:

@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 # XLA reads this while its library is loaded; without it every client prints INFO lines on stderr.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -28,9 +29,9 @@ from jaxlib import _pretty_printer as pretty_printer  # noqa: E402
 from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
 
 __all__ = [
-    "INSTALL", "TESTED", "_jax", "check_version", "jaxlib_version", "no_jax", "pretty_printer",
-    "utils", "warn_if_jax_loaded", "weakref_lru_cache", "xla_client",
-]  # fmt: skip
+    "INSTALL", "TESTED", "_jax", "check_version", "jaxlib_version", "libraries", "no_jax",
+    "pretty_printer", "utils", "warn_if_jax_loaded", "weakref_lru_cache", "xla_client",
+]
 
 
 def check_version(version: str) -> None:
@@ -65,7 +66,16 @@ def warn_if_jax_loaded() -> None:
     )
 
 
+def libraries() -> list[Path]:
+    """Return jaxlib's libraries of compiled code."""
+    root = Path(_jax.__file__).parent
+    return sorted(p for p in root.iterdir() if p.suffix in (".so", ".dylib", ".dll", ".pyd"))
+
+
 _guard = threading.RLock()
+# What C++ imports. Each is refused by its own name: to learn from the package that there is no
+# submodule takes Python 20 us, for each part of an array.
+_REFUSED = ("jax", "jax.core", "jax._src", "jax._src.sharding_impls")
 
 
 @contextlib.contextmanager
@@ -79,12 +89,14 @@ def no_jax() -> Iterator[None]:
         if "jax" in sys.modules:
             yield
             return
-        sys.modules["jax"] = None  # type: ignore[assignment]
+        for name in _REFUSED:
+            sys.modules[name] = None  # type: ignore[assignment]
         try:
             yield
         finally:
-            if "jax" in sys.modules and sys.modules["jax"] is None:
-                del sys.modules["jax"]
+            for name in _REFUSED:
+                if sys.modules.get(name, sys) is None:
+                    del sys.modules[name]
 
 
 check_version(jaxlib_version)

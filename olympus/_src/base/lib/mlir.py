@@ -17,10 +17,11 @@ from jaxlib.mlir.dialects import chlo, func, sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 __all__ = [
-    "TracebackToLocationCache", "bytecode", "chlo", "context", "deserialize_portable_artifact",
-    "digest", "eval_module", "func", "hlo", "hlo_module", "hlo_module_text", "ir", "legalize_chlo",
-    "new_context", "parse", "passmanager", "renew_context", "sdy", "serialize_portable_artifact",
-]  # fmt: skip
+    "TracebackToLocationCache", "bytecode", "chlo", "computation", "context",
+    "deserialize_portable_artifact", "digest", "eval_module", "func", "hlo", "hlo_module",
+    "hlo_module_text", "ir", "legalize_chlo", "new_context", "parse", "passmanager", "refine",
+    "renew_context", "sdy", "serialize_portable_artifact", "stablehlo_versions",
+]
 
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 _lock = threading.Lock()
@@ -67,11 +68,12 @@ def bytecode(module: ir.Module) -> bytes:
     return out.getvalue()
 
 
-def digest(module: ir.Module) -> tuple[bytes, int]:
+def digest(module: ir.Module, locations: bool = False) -> tuple[bytes, int]:
     """Return a digest of `module` without its locations, and the size of what was digested."""
     with module.context:
         bare = module.operation.clone()
-        passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(bare)
+        if not locations:
+            passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(bare)
     # MLIR calls `write`: C that no signal interrupts, since its own frames know no exceptions.
     out = io.BytesIO()
     bare.write_bytecode(out)
@@ -104,15 +106,47 @@ def serialize_portable_artifact(module: ir.Module, target: str | None = None) ->
         target = hlo.get_version_from_compatibility_requirement(
             hlo.StablehloCompatibilityRequirement.WEEK_12
         )
-    return _jax.mlir.serialize_portable_artifact(module, target)
+    # Shardy's operations become StableHLO's, but XLA ends the process where it reads a region of
+    # manual axes so: with one they stay Shardy's.
+    mixed = b"manual_computation" in bytecode(module)
+    return _jax.mlir.serialize_portable_artifact(module, target, mixed)
 
 
 def deserialize_portable_artifact(artifact: bytes) -> ir.Module:
     """Return the module that `serialize_portable_artifact` wrote, here or in another version."""
-    return hlo.deserialize_portable_artifact(context(), artifact)
+    module = hlo.deserialize_portable_artifact(context(), artifact)
+    # Shardy's meshes and shardings, as attributes of StableHLO or as they are.
+    passes = ("xla-sdy-round-trip-import-shardy-attrs"
+              if "mhlo.frontend_attributes" in module.operation.attributes else
+              "sdy-lift-inlined-meshes")
+    with _lock_passes, module.context:
+        passmanager.PassManager.parse(f"builtin.module({passes})").run(module.operation)
+    return module
 
 
-def _computation(module: ir.Module) -> Any:
+@functools.cache
+def stablehlo_versions() -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the oldest and the newest version of StableHLO that this jaxlib reads."""
+    found = hlo.get_minimum_version(), hlo.get_current_version()
+    oldest, newest = (tuple(map(int, version.split("."))) for version in found)
+    return oldest, newest
+
+
+def refine(module: ir.Module) -> ir.Module:
+    """Return `module` with static shapes, computed from those of its main function's arguments.
+
+    A ValueError tells of shapes that stay unknown, and of assertions about them that fail.
+    """
+    refined = _jax.mlir.refine_polymorphic_shapes(
+        bytecode(module), enable_shape_assertions=True, validate_static_shapes=True,
+        enable_shardy=True,
+    )
+    with module.context:
+        return ir.Module.parse(refined)
+
+
+def computation(module: ir.Module) -> Any:
+    """Return `module` as XLA's computation, before optimisation."""
     return _jax.mlir.mlir_module_to_xla_computation(
         bytecode(module), use_tuple_args=False, return_tuple=False
     )
@@ -120,12 +154,12 @@ def _computation(module: ir.Module) -> Any:
 
 def hlo_module(module: ir.Module) -> Any:
     """Return the XLA HLO of `module` before optimisation, as `hlo_cost_analysis` takes it."""
-    return _computation(module).get_hlo_module()
+    return computation(module).get_hlo_module()
 
 
-def hlo_module_text(module: ir.Module) -> str:
-    """Return the text of the XLA HLO of `module` before optimisation."""
-    return _computation(module).as_hlo_text()
+def hlo_module_text(module: ir.Module, metadata: bool) -> str:
+    """Return the text of the XLA HLO of `module` before optimisation; names and lines if wanted."""
+    return hlo_module(module).to_string() if metadata else computation(module).as_hlo_text()
 
 
 def eval_module(module: ir.Module, arguments: list[Any]) -> list[Any]:

@@ -1,15 +1,16 @@
-"""Named axes of vmap: whether they are bound, their sizes and positions, and groups of those."""
+"""Named axes, of vmap or a mesh: whether they are bound, sizes, positions, groups of those."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import contextlib
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...base.typing import Array, AxisName
 from ...core import tags
-from ...core.context import MeshAxis
+from ...core.context import DeviceAxis, MeshAxis
 from ...core.primitive import Axis, Primitive
 from ...core.trace import ctx, typeof
 from ...types import dtypes
@@ -20,9 +21,9 @@ from ..creation import full, iota
 from ..families import add
 from ..slicing import index_take
 
-__all__ = ["Collective", "Exchange", "Groups", "Names", "axis_index", "axis_index_p", "axis_names",
-           "axis_size", "check_groups", "group_tables", "positions", "sizes_of", "take_rows",
-           "varying"]
+__all__ = ["Collective", "Exchange", "Groups", "MeshOnly", "Names", "axis_index", "axis_index_p",
+           "axis_names", "axis_size", "check_groups", "device_axes", "group_tables", "of_mesh",
+           "positions", "sizes_of", "take_rows", "typed", "varying"]
 
 Names = tuple[Any, ...]
 Groups = tuple[tuple[int, ...], ...]
@@ -30,20 +31,47 @@ Groups = tuple[tuple[int, ...], ...]
 
 def axis_names(what: str, axis_name: Any) -> Names:
     """The names as a tuple; NameError unless each is bound, ValueError if one is repeated."""
+    if isinstance(axis_name, (set, frozenset)):
+        raise TypeError(f"{what}: axis_name {axis_name!r} given; it must be a tuple or a str (or "
+                        "another name of one axis): the order of several counts.")
     names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
     for name in names:
         if not isinstance(name, Hashable) or name not in ctx.axes:
             bound = ", ".join(map(repr, ctx.axes)) or "none"
-            raise NameError(f"{what}: axis name {name!r} given; bound axis names are: {bound}; "
-                            f"bind it with vmap(..., axis_name={name!r}).")
+            raise NameError(f"{what}: Found an unbound axis name: {name}. To fix this, please call "
+                            f"{what} under `olympus.shard_map` over a mesh with such an axis, or "
+                            f"under vmap or pmap with axis_name={name!r}; bound axis names are: "
+                            f"{bound}.")
     if len(set(names)) < len(names):
         raise ValueError(f"{what}: axis names {names} given; different names are required.")
     return names
 
 
 def sizes_of(names: Sequence[Any]) -> tuple[int, ...]:
-    """The sizes of bound axes."""
-    return tuple([ctx.axes[name] for name in names])
+    """The sizes of bound axes: plain ints, or symbolic ones of vmap."""
+    found = [ctx.axes[name] for name in names]
+    return tuple([int(size) if isinstance(size, int) else size for size in found])
+
+
+def of_mesh(names: Sequence[Any]) -> bool:
+    """Whether bound axes are all of a mesh: devices work together along several as along one."""
+    return all(isinstance(ctx.axes[name], DeviceAxis) for name in names)
+
+
+def typed(names: Sequence[Any]) -> bool:
+    """Whether bound axes are all of a mesh that types know."""
+    return all(type(ctx.axes[name]) is MeshAxis for name in names)
+
+
+@contextlib.contextmanager
+def device_axes(names: Names, sizes: Sequence[int]) -> Iterator[None]:
+    """In a `with` block: the named axes are bound, for what is traced while it is lowered."""
+    outer = ctx.axes
+    ctx.axes = {**outer, **dict(zip(names, map(DeviceAxis, sizes), strict=True))}
+    try:
+        yield
+    finally:
+        ctx.axes = outer
 
 
 def varying(x: Any, names: Sequence[Any]) -> Any:
@@ -63,8 +91,9 @@ def check_groups(what: str, groups: Any, names: Names, equal: bool = True) -> Gr
     found = tuple([positions(what, group, "a group of axis_index_groups")
                    for group in sequence(groups, what, "axis_index_groups")])
     if sorted(i for group in found for i in group) != list(range(size)) or not all(found):
-        raise ValueError(f"{what}: axis_index_groups {groups} given for {size} positions; groups "
-                         f"that together hold each of 0 … {size - 1} once are required.")
+        raise ValueError(f"{what}: axis_index_groups must cover all indices exactly once: {groups} "
+                         f"given for {size} positions; groups that together hold each of 0 … "
+                         f"{size - 1} once are required.")
     if equal and len(set(map(len, found))) > 1:
         raise ValueError(f"{what}: axis_index_groups {groups} given; groups of one size are "
                          "required.")
@@ -92,10 +121,12 @@ def take_rows(x: Any, rows: Any) -> Any:
 class Collective(Primitive, abstract=True):
     """Works along the named axes that its param `names` holds: by default, linear in its operand.
 
-    It has no lowering: the trace that binds an axis replaces it, by `vmap_named`.
+    The trace that binds an axis of vmap replaces it, by `vmap_named`; what is left when a program
+    is lowered works along manual axes of a mesh.
     """
 
     names = "axis_name"
+    linear = (0,)
 
     def lower(self, b: Any, *xs: Any, **params: Any) -> Any:
         names = params[self.names]
@@ -107,6 +138,15 @@ class Collective(Primitive, abstract=True):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         return self.bind(*primals, **params), self.bind(*tangents, **params)
+
+
+class MeshOnly(Collective, abstract=True):
+    """Its axes are a mesh's: none of them is an axis of vmap."""
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        return False
+
+    vmap_named = None
 
 
 class Exchange(Collective, abstract=True):
@@ -134,6 +174,15 @@ class AxisIndex(Collective):
     def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
                    axis_name: Any) -> Any:
         return iota(np.int32, axis.size), 0
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        return self.infer(**params)     # it is what varies, and on each device of the mesh
+
+    def lower(self, b: Any, *, axis_name: Any, mesh: bool = False) -> Any:
+        return b.position(axis_name)
+
+    def shown(self, eqn: Any) -> dict[str, Any]:
+        return {"axis_name": eqn.params["axis_name"]}
 
     jvp: Any = None
     transpose = None
@@ -179,5 +228,5 @@ def axis_index(axis_name: AxisName) -> Array:
     for name in axis_names("axis_index", axis_name):
         mesh = {"mesh": True} if type(ctx.axes[name]) is MeshAxis else {}
         here = axis_index_p.bind(axis_name=name, **mesh)
-        index = here if index is None else add(mul(index, ctx.axes[name]), here)
+        index = here if index is None else add(mul(index, sizes_of([name])[0]), here)
     return full((), 0, np.int32) if index is None else index

@@ -20,47 +20,58 @@ from ...base.typing import AxisIndexGroups, AxisName, PyTree
 from ...core.primitive import Axis
 from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
-from ...types.shape import canonical_axis, definitely_equal, floor_div, mod, prod, sequence
+from ...types.mesh import AbstractMesh, get_abstract_mesh
+from ...types.shape import (
+    canonical_axis,
+    definitely_equal,
+    floor_div,
+    is_static,
+    mod,
+    prod,
+    sequence,
+)
 from ...types.tree import register_pytree_node, tree_map
 from ..arithmetic import mul
-from ..comparison import select_n
+from ..comparison import eq, ge, select_n
+from ..creation import full, iota
 from ..families import to_front
-from ..shape import broadcast_axis, broadcast_in_dim, move_axis, reduce_sum, reshape, transpose
+from ..shape import (
+    broadcast_axis,
+    broadcast_in_dim,
+    cut,
+    merge,
+    move_axis,
+    reduce_sum,
+    transpose,
+)
 from ..slicing import dynamic_index_in_dim
 from .axes import (
     Collective,
     Exchange,
     Groups,
+    MeshOnly,
     Names,
     axis_index,
     axis_names,
     check_groups,
     group_tables,
+    of_mesh,
     positions,
     sizes_of,
     take_rows,
+    typed,
     varying,
 )
+from .states import changed, unreduced
 
-__all__ = ["all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "ppermute", "ppermute_p",
-           "pshuffle", "psum_scatter", "psum_scatter_start", "pswapaxes", "reduce_scatter_p"]
+__all__ = ["all_gather", "all_gather_invariant_p", "all_gather_p", "all_to_all", "all_to_all_p",
+           "ppermute", "ppermute_p", "pshuffle", "psum_scatter", "psum_scatter_start", "pswapaxes",
+           "reduce_scatter_p"]
 
 Dims = Sequence[int | None]
 
 
 # Axes --------------------------------------------------------------------------------------------
-
-def merge(x: Any, at: int) -> Any:
-    """Axes `at` and `at + 1` as one."""
-    shape = typeof(x).shape
-    return reshape(x, (*shape[:at], prod(shape[at:at + 2]), *shape[at + 2:]))
-
-
-def cut(x: Any, at: int, sizes: Sequence[int]) -> Any:
-    """Axis `at` as several of these sizes."""
-    shape = typeof(x).shape
-    return reshape(x, (*shape[:at], *sizes, *shape[at + 1:]))
-
 
 def swap(x: Any, i: int, j: int) -> Any:
     """Two axes exchanged."""
@@ -81,7 +92,15 @@ def ungrouped(x: Any, groups: Groups) -> Any:
 
 
 class Move(Collective, abstract=True):
-    """params: axis_name (a tuple), axis_sizes, axis_index_groups, and `dimension`, an axis."""
+    """params: axis_name (a tuple), axis_sizes, axis_index_groups, and `dimension`, an axis.
+
+    Groups go with one name, or with axes of a mesh only.
+    """
+
+    @staticmethod
+    def unit(aval: ShapedArray, dimension: int) -> ShapedArray:
+        """An aval whose axis `dimension` has one entry."""
+        return aval.update(shape=(*aval.shape[:dimension], 1, *aval.shape[dimension + 1:]))
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Dims, *, dimension: int, **params: Any
              ) -> Any:
@@ -116,6 +135,13 @@ class AllGather(Move):
         n = _size(axis_sizes, axis_index_groups)
         return x.update(shape=(*x.shape[:dimension], n, *x.shape[dimension:]))
 
+    def lower(self, b: Any, x: Any, *, axis_name: Names, axis_index_groups: Groups | None,
+              dimension: int, **params: Any) -> Any:
+        x = b.op("stablehlo.reshape", [x], None, self.unit(b.avals_out[0], dimension))
+        return b.op("stablehlo.all_gather", [x], {
+            "all_gather_dim": b.attr(f"{dimension} : i64"), "use_global_device_ids": b.attr("unit"),
+            **b.group_attributes(axis_name, axis_index_groups)})
+
     def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
         return [reduce_scatter_p.bind(ct, **params)]
 
@@ -138,6 +164,19 @@ class AllGather(Move):
         return move_axis(x, 0, dimension), None
 
 
+class AllGatherInvariant(MeshOnly, AllGather):
+    """`all_gather` whose result is one value for all elements: so is its cotangent, of which each
+    element takes its part. Along axes of a mesh, without groups.
+    """
+
+    def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return vma - frozenset(params["axis_name"])
+
+    def transpose(self, ct: Any, x: Any, *, axis_name: Names, dimension: int, **params: Any
+                  ) -> list[Any]:
+        return [dynamic_index_in_dim(ct, axis_index(axis_name), dimension, False)]
+
+
 class ReduceScatter(Move):
     """x[..., n at `dimension`, ...] -> [...]: the sum over elements of the part that is for us."""
 
@@ -145,6 +184,18 @@ class ReduceScatter(Move):
               axis_index_groups: Groups | None, dimension: int, **params: Any) -> ShapedArray:
         self.check(x, dimension, _size(axis_sizes, axis_index_groups))
         return x.update(shape=(*x.shape[:dimension], *x.shape[dimension + 1:]))
+
+    def lower(self, b: Any, x: Any, *, axis_name: Names, axis_index_groups: Groups | None,
+              dimension: int, **params: Any) -> Any:
+        aval = self.unit(b.avals_in[0], dimension)
+        scalar = aval.update(shape=())
+        op = b.ops("stablehlo.reduce_scatter", [x], {
+            "scatter_dimension": b.attr(f"{dimension} : i64"),
+            "use_global_device_ids": b.attr("unit"),
+            **b.group_attributes(axis_name, axis_index_groups)}, [b.type(aval)], regions=1)
+        b.region(op, 0, [b.type(scalar)] * 2,
+                 lambda p, q: [b.op("stablehlo.add", [p, q], None, scalar)])
+        return b.op("stablehlo.reshape", [op.result])
 
     def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
         return [all_gather_p.bind(ct, **params)]
@@ -156,12 +207,40 @@ class ReduceScatter(Move):
         if axis_index_groups is not None:
             sums = reduce_sum(grouped(to_front(axis, x, d), axis_index_groups), (1,))
             return ungrouped(move_axis(sums, dimension + 1, 1), axis_index_groups), 0
-        total = mul(x, axis.size) if d is None else reduce_sum(x, (d,))
+        total = mul(x, literal(axis.size, typeof(x).dtype)) if d is None else reduce_sum(x, (d,))
         if len(axis_name) == 1:
             return total, dimension
         (before, n, after), rest = _parts(axis, axis_name, axis_sizes)
         total = move_axis(cut(total, dimension, (before, n, after)), dimension + 1, 0)
         return self.bind(merge(total, dimension + 1), dimension=dimension + 1, **rest), 0
+
+
+class AllGatherReduced(MeshOnly, AllGather):
+    """params: those of all_gather without groups, and mesh."""
+
+    def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
+        return super().infer(x, **params)
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        return changed(super().inferred(avals, params), params["axis_name"], "varying", "reduced",
+                       params["mesh"])
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+        return [unreduced_reduce_scatter_p.bind(ct, **params)]
+
+
+class UnreducedReduceScatter(MeshOnly, ReduceScatter):
+    """params: those of reduce_scatter without groups, and mesh."""
+
+    def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
+        return super().infer(x, **params)
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        return changed(super().inferred(avals, params), params["axis_name"], "unreduced",
+                       "varying", params["mesh"])
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+        return [all_gather_reduced_p.bind(ct, **params)]
 
 
 class AllToAll(Move):
@@ -173,6 +252,13 @@ class AllToAll(Move):
               axis_index_groups: Groups | None, dimension: int, **params: Any) -> ShapedArray:
         self.check(x, dimension, _size(axis_sizes, axis_index_groups))
         return x
+
+    def lower(self, b: Any, x: Any, *, axis_name: Names, axis_sizes: tuple[int, ...],
+              axis_index_groups: Groups | None, dimension: int) -> Any:
+        at, count = b.attr(f"{dimension} : i64"), _size(axis_sizes, axis_index_groups)
+        return b.op("stablehlo.all_to_all", [x], {
+            "split_dimension": at, "concat_dimension": at, "split_count": b.attr(f"{count} : i64"),
+            **b.group_attributes(axis_name, axis_index_groups)})
 
     def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
         return [self.bind(ct, **params)]
@@ -195,7 +281,15 @@ class AllToAll(Move):
 
 
 class PPermute(Exchange):
-    """x -> x of the element that sends to us, or zeros. params: axis_name, a tuple of one; perm."""
+    """x -> x of the element that sends to us, or zeros.
+
+    params: perm; axis_name, a tuple of one, or of axes of a mesh.
+    """
+
+    def lower(self, b: Any, x: Any, *, axis_name: Names, perm: tuple[tuple[int, int], ...]) -> Any:
+        if not perm:
+            return b.full(b.avals_out[0], 0)
+        return b.op("stablehlo.collective_permute", [x], b.permutation_attributes(axis_name, perm))
 
     def transpose(self, ct: Any, x: Any, *, axis_name: Names, perm: Any) -> list[Any]:
         back = tuple([(dst, src) for src, dst in perm])
@@ -205,15 +299,21 @@ class PPermute(Exchange):
                    perm: tuple[tuple[int, int], ...]) -> Any:
         source, reached = _sources(axis.size, perm)
         rows = take_rows(to_front(axis, args[0], dims[0]), source)
-        return rows if reached.all() else where_rows(reached, rows), 0
+        everyone = isinstance(reached, np.ndarray) and reached.all()
+        return rows if everyone else where_rows(reached, rows), 0
 
 
-def _sources(size: int, perm: Sequence[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+def _sources(size: int, perm: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
     """Per position, where its value comes from, and whether it comes from anywhere."""
-    source, reached = np.zeros(size, np.int32), np.zeros(size, np.bool_)
+    if not is_static((size,)):
+        source, places = full((size,), -1, np.int32), iota(np.int32, size)
+        for src, dst in perm:
+            source = select_n(eq(places, dst), source, full((size,), src, np.int32))
+        return source, ge(source, 0)
+    table = np.full(size, -1, np.int32)
     for src, dst in perm:
-        source[dst], reached[dst] = src, True
-    return source, reached
+        table[dst] = src
+    return np.maximum(table, 0), table >= 0
 
 
 def where_rows(mask: Any, x: Any) -> Any:
@@ -224,7 +324,10 @@ def where_rows(mask: Any, x: Any) -> Any:
 
 
 all_gather_p = AllGather("all_gather")
+all_gather_invariant_p = AllGatherInvariant("all_gather_invariant")
 reduce_scatter_p = ReduceScatter("reduce_scatter")
+all_gather_reduced_p = AllGatherReduced("all_gather_reduced")
+unreduced_reduce_scatter_p = UnreducedReduceScatter("unreduced_reduce_scatter")
 all_to_all_p = AllToAll("all_to_all")
 ppermute_p = PPermute("ppermute")
 
@@ -252,13 +355,15 @@ def _of_my_group(x: Any, names: Names, groups: Groups) -> tuple[Any, Any]:
 
 def _bind(prim: Move, x: Any, names: Names, groups: Groups | None, dimension: int) -> Any:
     """Bind a primitive; several names with groups are spelled out."""
-    if prim is not all_gather_p:    # vmap's trace asks no `infer` before it applies the rule
+    if not isinstance(prim, AllGather):     # vmap's trace asks no `infer` before it applies a rule
         prim.check(typeof(x), dimension, _size(sizes_of(names), groups))
-    if groups is None or len(names) == 1:
-        return prim.bind(varying(x, names), axis_name=names, axis_sizes=sizes_of(names),
-                         axis_index_groups=groups, dimension=dimension)
+    if groups is None or len(names) == 1 or of_mesh(names):
+        summed = prim is unreduced_reduce_scatter_p
+        more = {"mesh": get_abstract_mesh()} if summed or prim is all_gather_reduced_p else {}
+        return prim.bind(x if summed else varying(x, names), axis_name=names, dimension=dimension,
+                         axis_sizes=sizes_of(names), axis_index_groups=groups, **more)
     rows, place = _of_my_group(x, names, groups)
-    if prim is all_gather_p:
+    if isinstance(prim, AllGather):
         return move_axis(rows, 0, dimension)
     rows = dynamic_index_in_dim(rows, place, dimension + 1, False)
     return reduce_sum(rows, (0,)) if prim is reduce_scatter_p else move_axis(rows, 0, dimension)
@@ -284,7 +389,10 @@ def all_gather(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGr
         gathered within each. Default: one group.
       axis: where the new axis is in the result.
       tiled: join the values along the existing `axis` instead.
-      to: "varying", "reduced" or "invarying": a type for meshes; vmap's axes have none.
+      to: the type of the result along axes of a mesh; those of vmap have none. "varying": each
+        element has a value of its own, whose cotangents are summed. "invarying": the elements have
+        one value together, and one cotangent. "reduced": one value, and each a term of its
+        cotangent, which is unreduced. The last two are without groups.
 
     Returns:
       A pytree like `x`, its arrays with an axis more, or `axis` as many times as long if `tiled`.
@@ -301,7 +409,15 @@ def all_gather(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGr
     def gather(leaf: Any, names: Names, groups: Groups | None) -> Any:
         ndim = typeof(leaf).ndim
         at = canonical_axis(axis, ndim if tiled else ndim + 1, "all_gather")
-        out = _bind(all_gather_p, leaf, names, groups, at)
+        prim = all_gather_p
+        if to != "varying" and of_mesh(names):
+            if groups is not None:
+                raise ValueError(f"all_gather: to={to!r}, axis_index_groups={groups} given for "
+                                 f"axes {names} of a mesh; to='varying', or no groups, is "
+                                 "required.")
+            prim = all_gather_invariant_p if to == "invarying" else (
+                all_gather_reduced_p if typed(names) else all_gather_p)
+        out = _bind(prim, leaf, names, groups, at)
         return merge(out, at) if tiled else out
 
     return _mapped("all_gather", x, axis_name, axis_index_groups, gather)
@@ -328,7 +444,10 @@ def psum_scatter(x: PyTree, axis_name: AxisName, *, scatter_dimension: int = 0,
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim, "psum_scatter")
         if tiled:
             leaf = _cut("psum_scatter", leaf, at, names, groups)
-        return _bind(reduce_scatter_p, leaf, names, groups, at)
+        prim = reduce_scatter_p
+        if typed(names) and unreduced(typeof(leaf), names, "psum_scatter"):
+            prim = unreduced_reduce_scatter_p
+        return _bind(prim, leaf, names, groups, at)
 
     return _mapped("psum_scatter", x, axis_name, axis_index_groups, scatter)
 
@@ -454,7 +573,7 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
     """
     names = axis_names("ppermute", axis_name)
     pairs = _pairs(perm, prod(sizes_of(names)))
-    if len(names) == 1:
+    if names and (len(names) == 1 or of_mesh(names)):
         return tree_map(lambda leaf: ppermute_p.bind(varying(leaf, names), axis_name=names,
                                                      perm=pairs), x)
     if not names:
@@ -479,8 +598,8 @@ def _pairs(perm: Any, size: int) -> tuple[tuple[int, int], ...]:
     for what, places in (("sources", [src for src, _ in pairs]),
                          ("destinations", [dst for _, dst in pairs])):
         if len(set(places)) < len(places) or not all(0 <= i < size for i in places):
-            raise ValueError(f"ppermute: perm {perm} given; different {what} in [0, {size}) are "
-                             "required.")
+            raise ValueError("ppermute: sources and destinations must be unique and of the axis: "
+                             f"perm {perm} given; different {what} in [0, {size}) are required.")
     return tuple(pairs)
 
 
@@ -503,6 +622,6 @@ def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
     size = prod(sizes_of(axis_names("pshuffle", axis_name)))
     found = positions("pshuffle", perm, "perm")
     if sorted(found) != list(range(size)):
-        raise ValueError(f"pshuffle: perm {perm} given; each position in [0, {size}) once is "
-                         "required.")
+        raise ValueError(f"pshuffle: `perm` does not represent a permutation: {perm}; each "
+                         f"position in [0, {size}) once is required.")
     return ppermute(x, axis_name, [(src, dst) for dst, src in enumerate(found)])

@@ -26,23 +26,18 @@ from ..convert import convert_element_type
 from ..creation import iota
 from ..families import add
 from ..reduce import argmax, reduce_or
-from ..shape import (
-    align,
-    broadcast_in_dim,
-    expand_dims,
-    instantiate,
-    reshape,
-    squeeze,
-    zeros_of,
-)
+from ..shape import align, broadcast_in_dim, expand_dims, instantiate, reshape, squeeze, zeros_of
 from ..slicing import concatenate, index_in_dim
 from .axes import (
     Collective,
     Groups,
+    Names,
     axis_index,
     axis_names,
     check_groups,
+    device_axes,
     group_tables,
+    of_mesh,
     sizes_of,
     take_rows,
     varying,
@@ -57,7 +52,7 @@ INDEX_OPERANDS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 class RaggedAllToAll(Collective):
     """(operand, output, input_offsets, send_sizes, output_offsets, recv_sizes) -> output.
 
-    params: axis_name (a tuple of one), axis_sizes, axis_index_groups.
+    params: axis_name (a tuple of one, or of axes of a mesh), axis_sizes, axis_index_groups.
     """
 
     def infer(self, operand: ShapedArray, output: ShapedArray, *indices: ShapedArray,
@@ -68,12 +63,20 @@ class RaggedAllToAll(Collective):
             raise TypeError(f"ragged_all_to_all: operand {operand} and output {output} given; "
                             "arrays of one dtype that differ in their first axis only are "
                             "required.")
-        n = axis_sizes[0] if axis_index_groups is None else len(axis_index_groups[0])
+        n = prod(axis_sizes) if axis_index_groups is None else len(axis_index_groups[0])
         for name, aval in zip(INDEX_OPERANDS, indices, strict=True):
             if aval.shape != (n,) or not dtypes.is_integer(aval.dtype):
                 raise TypeError(f"ragged_all_to_all: {name} is {aval}; integers, one for each of "
                                 f"{n} positions, are required.")
         return output
+
+    def lower(self, b: Any, *xs: Any, axis_name: Names, axis_sizes: tuple[int, ...],
+              axis_index_groups: Groups | None) -> Any:
+        if b.platform == "cpu":     # XLA has no such operation there
+            with device_axes(axis_name, axis_sizes):
+                return b.inline(_by_gathering, *xs, names=axis_name, groups=axis_index_groups)
+        return b.custom_call("ragged_all_to_all", xs, [b.type(b.avals_out[0])], {
+            "backend_config": b.groups_config(axis_name, axis_index_groups)})[0]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         moved = [instantiate(t) for t in tangents[:2]]
@@ -175,6 +178,19 @@ def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, p
     return _select(reduce_or(hit, (1,)), reshape(found, typeof(output).shape), output)
 
 
+def _by_gathering(operand: Any, output: Any, *indices: Any, names: Names, groups: Groups | None
+                  ) -> Any:
+    """Gather what all have, and compute what this element gets."""
+    groups = groups or (tuple(range(prod(sizes_of(names)))),)
+    which, place = group_tables(groups)
+    index = axis_index(names)
+    members = expand_dims(lookup(np.array(groups, np.int32)[which], index), (0,))
+    everyone = [gathered(x, names) for x in (operand, *indices[:3])]
+    out = _received(everyone[0], expand_dims(output, (0,)), everyone[1:], members,
+                    reshape(lookup(place, index), (1,)))
+    return squeeze(out, (0,))
+
+
 ragged_all_to_all_p = RaggedAllToAll("ragged_all_to_all")
 
 
@@ -211,16 +227,8 @@ def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: Arra
     size = prod(sizes_of(names))
     ragged_all_to_all_p.infer(*map(typeof, (operand, output, *indices)), axis_sizes=(size,),
                               axis_index_groups=groups)
-    if len(names) == 1:
+    if names and (len(names) == 1 or of_mesh(names)):
         operand = varying(operand, names)
         return ragged_all_to_all_p.bind(operand, output, *indices, axis_name=names,
                                         axis_sizes=sizes_of(names), axis_index_groups=groups)
-    # Several axes: gather all, and compute what this element gets.
-    groups = groups or (tuple(range(size)),)
-    which, place = group_tables(groups)
-    index = axis_index(names)
-    members = expand_dims(lookup(np.array(groups, np.int32)[which], index), (0,))
-    everyone = [gathered(x, names) for x in (operand, *indices[:3])]
-    out = _received(everyone[0], expand_dims(output, (0,)), everyone[1:], members,
-                    reshape(lookup(place, index), (1,)))
-    return squeeze(out, (0,))
+    return _by_gathering(operand, output, *indices, names=names, groups=groups)

@@ -1,12 +1,12 @@
-"""Collectives: operations along a named axis of vmap. Here: reductions, and one element for all.
+"""Collectives: operations along a named axis. Here: reductions, and one element for all.
 
-A collective has no rule of its own for plain evaluation: the trace that binds the axis (vmap's)
-sees it and replaces it by array operations along the mapped axis. `moves` has those that
-move data.
+The trace that binds an axis of vmap replaces a collective along it by array operations along the
+mapped axis; along the axes of a mesh devices communicate. `moves` has those that move data.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,9 +15,11 @@ import numpy as np
 from ...base.typing import AxisIndexGroups, AxisName, PyTree, T
 from ...core import reuse, tags
 from ...core.context import MeshAxis
-from ...core.primitive import Axis, not_linear
-from ...core.trace import ctx, typeof
+from ...core.primitive import Axis
+from ...core.trace import ctx, literal, typeof
 from ...types import dtypes
+from ...types.avals import ShapedArray, make_aval, physical_aval
+from ...types.mesh import AbstractMesh, get_abstract_mesh
 from ...types.shape import prod, static_int
 from ...types.tree import tree_map
 from ..arithmetic import div, mul
@@ -30,69 +32,106 @@ from ..slicing import concatenate, index_in_dim, slice_in_dim
 from .axes import (
     Exchange,
     Groups,
+    MeshOnly,
     Names,
     axis_index,
     axis_names,
     axis_size,
     check_groups,
+    device_axes,
     group_tables,
+    of_mesh,
     sizes_of,
     take_rows,
+    typed,
     varying,
 )
 from .moves import gathered, lookup, where_rows
+from .states import changed, state, unreduced
 
 __all__ = ["pbroadcast", "pbroadcast_p", "pcast", "pmax", "pmax_p", "pmean", "pmin", "pmin_p",
-           "psum", "psum_p", "pvary_p"]
+           "psum", "psum_invariant_p", "psum_p", "pvary_p", "summed"]
 
 
-class Reduction(Exchange):
+class Reduction(Exchange, abstract=True):
     """psum, pmax, pmin: reduce over named axes; every element gets the result."""
 
     names = "axes"
 
-    def __init__(self, name: str, reduce: Callable[..., Any]) -> None:
+    def __init__(self, name: str, reduce: Callable[..., Any], combiner: str) -> None:
         super().__init__(name)
-        self.reduce = reduce
-        if name != "psum":
-            self.transpose = None
+        self.reduce, self.combiner = reduce, combiner
 
     def varying(self, vma: frozenset[Any], params: dict[str, Any]) -> frozenset[Any]:
-        return vma if params["axis_index_groups"] else vma - frozenset(params["axes"])
+        return vma if params.get("axis_index_groups") else vma - frozenset(params["axes"])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
-        if self is psum_p:
-            return super().jvp(primals, tangents, **params)
-        out = self.bind(*primals, **params)
-        # The tangent of the extreme element; ties share equally.
-        (x,), (t,) = primals, tangents
-        winner = equal_to(x, out)
-        count = psum_p.bind(winner, **params)
-        return out, psum_p.bind(mul(div(winner, count), t), **params)
-
-    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
-        if self is not psum_p:
-            raise not_linear(self.name, "its operand")
-        # Along axes of a mesh the type of the sum says that it is one value for all elements, and
-        # so is its cotangent. Along those of vmap each element's cotangent is a contribution.
-        if params["axis_index_groups"] is None:
-            of_mesh = typeof(x).vma & frozenset(params["axes"])
-            ct = tags.pvary(ct, of_mesh)
-            params["axes"] = tuple([a for a in params["axes"] if a not in of_mesh])
-        return [self.bind(ct, **params) if params["axes"] else ct]
+    def lower(self, b: Any, x: Any, *, axes: Names, axis_index_groups: Groups | None = None
+              ) -> Any:
+        return b.all_reduce(self.combiner, x, b.avals_in[0], axes, axis_index_groups)
 
     def vmap_named(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
-                   axes: Names, axis_index_groups: Groups | None) -> Any:
+                   axes: Names, axis_index_groups: Groups | None = None, **params: Any) -> Any:
         (x,), (d,) = args, dims
         if axis_index_groups is not None:
             results = reduced_groups(self, to_front(axis, x, d), axis_index_groups)
             return take_rows(results, group_tables(axis_index_groups)[0]), 0
         if d is not None:
             x = self.reduce(x, (d,))
-        elif self is psum_p:
-            x = mul(x, axis.size)
+        elif self.reduce is reduce_sum:
+            x = mul(x, literal(axis.size, typeof(x).dtype))
         rest = tuple(a for a in axes if a != axis.name)
-        return (self.bind(x, axes=rest, axis_index_groups=None) if rest else x), None
+        return (summed(x, rest) if self.reduce is reduce_sum else
+                self.bind(x, axes=rest, axis_index_groups=None)) if rest else x, None
+
+
+class Sum(Reduction):
+    """Each element's cotangent is a contribution to all elements'."""
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+        return [self.bind(ct, **params)]
+
+
+class InvariantSum(Reduction):
+    """A sum along axes of a mesh. params: axes.
+
+    Its type says that it is one value for all devices, and so is its cotangent.
+    """
+
+    def transpose(self, ct: Any, x: Any, *, axes: Names) -> list[Any]:
+        return [tags.pvary(ct, frozenset(axes))]
+
+
+class Extremum(Reduction):
+    """Its tangent is that of the extreme element; ties share equally."""
+
+    linear = ()
+
+    def lower(self, b: Any, x: Any, *, axes: Names, axis_index_groups: Groups | None) -> Any:
+        if not dtypes.is_complex(b.avals_in[0].dtype):
+            return super().lower(b, x, axes=axes, axis_index_groups=axis_index_groups)
+        # XLA reduces no complex numbers to the largest.
+        with device_axes(axes, [b.manual_axes(axes).mesh.shape[name] for name in axes]):
+            return b.inline(functools.partial(of_gathered, self), x, names=axes,
+                            groups=axis_index_groups)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        out = self.bind(x, **params)
+        winner = equal_to(x, out)
+        count = summed(winner, **params)
+        return out, summed(mul(div(winner, count), t), **params)
+
+    transpose = None
+
+
+def summed(x: Any, axes: Sequence[Any], axis_index_groups: Groups | None = None) -> Any:
+    """The sum over named axes, of vmap or a mesh; each element's group's, if there are groups."""
+    of_mesh = tuple([] if axis_index_groups else
+                    [a for a in axes if type(ctx.axes.get(a)) is MeshAxis])
+    rest = tuple([a for a in axes if a not in of_mesh])
+    if rest:
+        x = psum_p.bind(x, axes=rest, axis_index_groups=axis_index_groups)
+    return psum_invariant_p.bind(tags.pvary(x, frozenset(of_mesh)), axes=of_mesh) if of_mesh else x
 
 
 def reduced_groups(prim: Reduction, rows: Any, groups: Groups) -> Any:
@@ -108,6 +147,14 @@ def reduced_groups(prim: Reduction, rows: Any, groups: Groups) -> Any:
     return concatenate([expand_dims(part, (0,)) for part in parts], 0)
 
 
+def of_gathered(prim: Reduction, x: Any, names: Names, groups: Groups | None) -> Any:
+    """A reduction as that of all elements' values, of which each takes its group's."""
+    if groups is None:
+        return prim.reduce(gathered(x, names), (0,))
+    results = reduced_groups(prim, gathered(x, names), groups)
+    return lookup(results, lookup(group_tables(groups)[0], axis_index(names)))
+
+
 def equal_to(x: Any, y: Any) -> Any:
     """1 where equal, 0 elsewhere, in x's dtype."""
     return convert_element_type(eq(x, y), typeof(x).dtype)
@@ -116,8 +163,29 @@ def equal_to(x: Any, y: Any) -> Any:
 class PBroadcast(Exchange):
     """Every element gets the value of one. params: axis_name (one, in a tuple), source."""
 
+    def lower(self, b: Any, x: Any, *, axis_name: Names, source: int) -> Any:
+        """The sum of its bits and the others' zeros: XLA broadcasts on some platforms only."""
+        aval = physical_aval(b.avals_out[0])
+        here = b.compare("EQ", b.position(axis_name[0]), b.scalar(source, np.dtype(np.int32)),
+                         "SIGNED", make_aval((), dtypes.as_dtype(bool)))
+
+        def sent(x: Any, aval: ShapedArray) -> Any:
+            bits = aval
+            if dtypes.is_floating(aval.dtype):
+                bits = aval.update(dtype=dtypes.as_dtype(f"uint{dtypes.itemsize_bits(aval.dtype)}"))
+                x = b.op("stablehlo.bitcast_convert", [x], None, bits)
+            mine = b.op("stablehlo.select", [here, x, b.full(bits, 0)], None, bits)
+            total = b.all_reduce("stablehlo.add", mine, bits, axis_name)
+            return total if bits is aval else b.op("stablehlo.bitcast_convert", [total], None, aval)
+
+        if not dtypes.is_complex(aval.dtype):
+            return sent(x, aval)
+        part = aval.update(dtype=dtypes.as_dtype(f"float{dtypes.itemsize_bits(aval.dtype) // 2}"))
+        return b.op("stablehlo.complex", [
+            sent(b.op(f"stablehlo.{which}", [x], None, part), part) for which in ("real", "imag")])
+
     def transpose(self, ct: Any, x: Any, *, axis_name: Names, source: int) -> list[Any]:
-        total = psum_p.bind(ct, axes=axis_name, axis_index_groups=None)
+        total = summed(ct, axis_name)
         here = eq(axis_index(axis_name), source)
         return [where_rows(here, total)]
 
@@ -127,7 +195,7 @@ class PBroadcast(Exchange):
         return (x if d is None else index_in_dim(x, source, d, False)), None
 
 
-class PVary(Exchange):
+class PVary(MeshOnly, Exchange):
     """params: axes. The same value, of a type that varies along these axes of a mesh, too."""
 
     names = "axes"
@@ -139,23 +207,74 @@ class PVary(Exchange):
     def lower(self, b: Any, x: Any, *, axes: Names) -> Any:
         return x
 
-    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
-        return False        # of vmap, that is
-
     def transpose(self, ct: Any, x: Any, *, axes: Names) -> list[Any]:
         """A value that all devices have alike gets the sum of what they contribute."""
         # Of a program that is run again on values that vary already, it is a cast no more.
         alike = tuple([a for a in axes if a not in typeof(x).vma])
         ct = tags.pvary(ct, frozenset(alike))
-        return [psum_p.bind(ct, axes=alike, axis_index_groups=None) if alike else ct]
+        return [psum_invariant_p.bind(ct, axes=alike) if alike else ct]
+
+
+class Cast(MeshOnly, Exchange):
+    """params: axes, mesh."""
+
+    names = "axes"
+    cells = staticmethod(reuse.same)
+
+    def __init__(self, name: str, start: str, end: str) -> None:
+        super().__init__(name)
+        self.start, self.end = start, end
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        return changed(avals[0], params["axes"], self.start, self.end, params["mesh"])
+
+    def shown(self, eqn: Any) -> dict[str, Any]:
+        return {"axes": eqn.params["axes"]}
+
+    def lower(self, b: Any, x: Any, **params: Any) -> Any:
+        return x
+
+    def transpose(self, ct: Any, x: Any, *, axes: Names, mesh: AbstractMesh) -> list[Any]:
+        if self is to_reduced_p:
+            return [unreduced_sum_p.bind(ct, axes=axes, mesh=mesh)]
+        back = to_unreduced_p if self is reduced_to_varying_p else reduced_to_varying_p
+        return [back.bind(ct, axes=axes, mesh=mesh)]
+
+
+class UnreducedSum(MeshOnly, Reduction):
+    """psum of what is unreduced. params: axes, mesh."""
+
+    def inferred(self, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+        return changed(avals[0], params["axes"], "unreduced", "invarying", params["mesh"])
+
+    def lower(self, b: Any, x: Any, *, axes: Names, mesh: AbstractMesh) -> Any:
+        return super().lower(b, x, axes=axes)
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+        return [to_reduced_p.bind(ct, **params)]
 
 
 pvary_p = PVary("pvary")
-tags.install_pvary(pvary_p)
-psum_p = Reduction("psum", reduce_sum)
-pmax_p = Reduction("pmax", reduce_max)
-pmin_p = Reduction("pmin", reduce_min)
+psum_p = Sum("psum", reduce_sum, "stablehlo.add")
+psum_invariant_p = InvariantSum("psum_invariant", reduce_sum, "stablehlo.add")
+pmax_p = Extremum("pmax", reduce_max, "stablehlo.maximum")
+pmin_p = Extremum("pmin", reduce_min, "stablehlo.minimum")
 pbroadcast_p = PBroadcast("pbroadcast")
+to_reduced_p = Cast("preduced", "invarying", "reduced")
+to_unreduced_p = Cast("vary_unreduced_cast", "varying", "unreduced")
+reduced_to_varying_p = Cast("reduced_vary_cast", "reduced", "varying")
+unreduced_sum_p = UnreducedSum("unreduced_psum", reduce_sum, "stablehlo.add")
+CASTS = {(p.start, p.end): p for p in (to_reduced_p, to_unreduced_p, reduced_to_varying_p)}
+
+
+def recast(x: Any, axes: Any, start: str, end: str, mesh: AbstractMesh) -> Any:
+    """`x` with axes in another state."""
+    if not axes:
+        return x
+    return CASTS[start, end].bind(x, axes=tuple(sorted(axes, key=str)), mesh=mesh)
+
+
+tags.install_casts(pvary_p, recast)
 
 
 def _reduction(prim: Reduction, x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
@@ -165,12 +284,13 @@ def _reduction(prim: Reduction, x: Any, axis_name: Any, axis_index_groups: Any) 
     def reduce(leaf: Any) -> Any:
         if prim is psum_p and typeof(leaf).dtype == np.bool_:
             leaf = convert_element_type(leaf, np.int32)
-        if groups is None or len(names) < 2:
-            leaf = varying(leaf, names)
-            return prim.bind(leaf, axes=names, axis_index_groups=groups)
-        # Groups of positions along several axes: reduce all of them, and take ours.
-        results = reduced_groups(prim, gathered(leaf, names), groups)
-        return lookup(results, lookup(group_tables(groups)[0], axis_index(names)))
+        if groups is not None and len(names) > 1 and not of_mesh(names):
+            return of_gathered(prim, leaf, names, groups)
+        if prim is psum_p and typed(names) and unreduced(typeof(leaf), names, "psum"):
+            return unreduced_sum_p.bind(leaf, axes=names, mesh=get_abstract_mesh())
+        leaf = varying(leaf, names)
+        return summed(leaf, names, groups) if prim is psum_p else (
+            prim.bind(leaf, axes=names, axis_index_groups=groups))
 
     return tree_map(reduce, x) if names else x
 
@@ -294,11 +414,12 @@ def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
     if not 0 <= source < prod(sizes):
         raise ValueError(f"pbroadcast: source {source} given; a position in [0, {prod(sizes)}) is "
                          "required.")
-    places = np.unravel_index(source, sizes) if names else ()
 
     def broadcast(leaf: Any) -> Any:
-        for name, place in zip(names, places, strict=True):
-            leaf = pbroadcast_p.bind(varying(leaf, [name]), axis_name=(name,), source=int(place))
+        place = source
+        for name, size in zip(reversed(names), reversed(sizes), strict=True):
+            place, here = divmod(place, size) if len(names) > 1 else (0, place)
+            leaf = pbroadcast_p.bind(varying(leaf, [name]), axis_name=(name,), source=here)
         return leaf
 
     return tree_map(broadcast, x)
@@ -311,14 +432,16 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
       x: a pytree of arrays.
       axis_name: a bound axis name, or several.
       to: "varying": as if each element had a value of its own, though all are equal; the cotangent
-        is then summed over the axis. An axis of vmap takes "reduced", too, which is the same there.
+        is then summed over the axis. "reduced", of one value for all: the cotangent is a sum that
+        is not taken yet (unreduced). "unreduced", of values that vary: they are terms of a sum that
+        is not taken yet; `psum` and `psum_scatter` take it. Types of vmap's axes say nothing, and
+        it is `x` there; "unreduced" is for meshes only.
 
     Returns:
       A pytree like `x`.
 
     Operations cast operands that vary along fewer axes of a mesh than others by themselves; what a
-    loop carries may need it. ValueError for "unreduced", which are parts of a sum, and for a value
-    that varies along an axis of a mesh already.
+    loop carries may need it. ValueError for a value that is no such thing along the axes.
 
     >>> import olympus
     >>> f = lambda x: olympus.lax.pcast(x, "i", to="varying") + 1
@@ -326,19 +449,24 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     Array([1, 2], dtype=int32)
     """
     names = axis_names("pcast", axis_name)
-    of_mesh = frozenset([n for n in names if type(ctx.axes[n]) is MeshAxis])
-    if to != "varying" and (to != "reduced" or of_mesh):
+    if to not in ("varying", "reduced") and (to != "unreduced" or not of_mesh(names)):
         remedy = "sum with psum" if to == "unreduced" else "see its documentation"
-        raise ValueError(f"pcast: to={to!r} given; 'varying' is required, or 'reduced' for an axis "
-                         f"of vmap; {remedy}.")
+        raise ValueError(f"pcast: to={to!r} given; 'varying' or 'reduced' is required, or "
+                         f"'unreduced' for axes of a mesh; {remedy}.")
+    known = frozenset([n for n in names if typed([n])])
+    return tree_map(lambda leaf: cast_along(leaf, known, to), x) if known else x
 
-    def cast(leaf: Any) -> Any:
-        if typeof(leaf).vma & of_mesh:
-            raise ValueError(f"pcast: x {typeof(leaf)}, axes {names} given; a value that does not "
-                             "vary along them is required; leave out the axes of its type.")
-        return tags.pvary(leaf, of_mesh)
 
-    return tree_map(cast, x)
+def cast_along(x: Any, axes: frozenset[Any], to: str) -> Any:
+    """`x` as a value of another state along axes of the mesh around; ValueError if no cast does."""
+    start = state(typeof(x), axes, "pcast")
+    if (start, to) == ("invarying", "varying"):
+        return tags.pvary(x, axes)
+    if (start, to) not in CASTS:
+        raise ValueError(f"pcast: {typeof(x)} given, which along {sorted(map(str, axes))} is "
+                         f"{start}, to={to!r}; casts are invarying to varying or reduced, varying "
+                         "to unreduced, and reduced to varying; sum with psum, or leave it.")
+    return recast(x, axes, start, to, get_abstract_mesh())
 
 
 def to_inexact(x: Any) -> Any:

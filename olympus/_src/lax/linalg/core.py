@@ -15,7 +15,7 @@ from ...core.primitive import Axis, Primitive, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import definitely_equal, prod
+from ...types.shape import definitely_equal
 from ..arithmetic import conj, mul, sub
 from ..comparison import eq, ge, le, select
 from ..contract import dot_general
@@ -27,8 +27,9 @@ from ..shape import (
     align,
     broadcast_in_dim,
     expand_dims,
+    merge,
     move_axis,
-    reshape,
+    reduce_sum,
     transpose,
     zeros_of,
 )
@@ -36,7 +37,7 @@ from ..slicing import slice_in_dim
 from .kernels import BOOL, INT32
 
 __all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "columns",
-           "describe", "diagonal_part", "eye", "half", "masked", "matmul",
+           "describe", "diagonal", "diagonal_part", "eye", "half", "masked", "matmul",
            "matrix_transpose", "merged", "real_dtype", "rows", "scaled", "take_columns",
            "take_rows", "total", "tril", "triu"]
 
@@ -186,7 +187,7 @@ def triu(x: Any, k: int = 0) -> Any:
 def eye(x: Any) -> Any:
     """An array like x[..., n, m] with ones on the diagonal of each matrix, else zeros."""
     aval = typeof(x)
-    ones = convert_element_type(eq(*_positions(x)), aval.dtype)
+    ones = convert_element_type(on_diagonal(x), aval.dtype)
     return broadcast_in_dim(ones, aval.shape, (aval.ndim - 2, aval.ndim - 1))
 
 
@@ -195,9 +196,19 @@ def half(x: Any) -> Any:
     return sub(tril(x), mul(diagonal_part(x), literal(0.5, typeof(x).dtype)))
 
 
+def on_diagonal(x: Any) -> Any:
+    """bool[n, m]: which elements of x[..., n, m] are on the diagonal."""
+    return eq(*_positions(x))
+
+
+def diagonal(x: Any) -> Any:
+    """The diagonals of x[..., n, n] as [..., n]."""
+    return reduce_sum(diagonal_part(x), (typeof(x).ndim - 1,))
+
+
 def diagonal_part(x: Any) -> Any:
     """x without what is off its diagonal."""
-    return masked(x, eq(*_positions(x)))
+    return masked(x, on_diagonal(x))
 
 
 def rows(x: Any, start: int, stop: int | None) -> Any:
@@ -231,8 +242,7 @@ def merged(x: Any, dim: int, free: int) -> tuple[Any, Shape]:
     """x with its mapped axis merged into the one that is `free` without it; and the shape that
     the result must have again, mapped at `free`."""
     x = move_axis(x, dim, free)
-    shape = typeof(x).shape
-    return reshape(x, (*shape[:free], prod(shape[free:free + 2]), *shape[free + 2:])), shape
+    return merge(x, free), typeof(x).shape
 
 
 def scaled(x: Any, factor: Any, axes: Sequence[int]) -> Any:

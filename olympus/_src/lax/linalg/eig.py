@@ -9,19 +9,20 @@ from typing import Any
 from ...base import source
 from ...base.typing import Array, ArrayLike
 from ...base.util import member
-from ...core.trace import typeof
+from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import make_aval
 from .. import arithmetic
 from ..arithmetic import conj, div, imag, mul, neg, square, sub
-from ..comparison import eq, select
+from ..comparison import eq, gt, lt, select
 from ..creation import broadcasted_iota, full_like
 from ..families import add
 from ..reduce import argmax
 from ..shape import broadcast_in_dim, reduce_sum
+from ..slicing import pad
 from . import kernels
-from .core import INT32, MatrixOperation, Shape, adjoint, check_square, matmul, scaled
-from .spectra import as_dtype, diagonal, left_divided, off_diagonal_inverse, pairs
+from .core import INT32, MatrixOperation, Shape, adjoint, check_square, diagonal, matmul, scaled
+from .spectra import as_dtype, left_divided, off_diagonal_inverse, pairs
 
 __all__ = ["EigImplementation", "eig", "eig_p"]
 
@@ -58,6 +59,8 @@ class Eig(MatrixOperation):
              implementation: EigImplementation | None) -> list[Any]:
         n, aval, outs = self.batch(b), b.avals_in[0], list(b.avals_out)
         kernels.check_implementation(b, "eig", implementation)
+        if b.platform == "gpu":
+            return _by_cusolver(b, x, n, compute_left_eigenvectors, compute_right_eigenvectors)
         w = outs[0]
         vectors = make_aval(aval.shape, w.dtype)
         real = aval.dtype != w.dtype
@@ -79,7 +82,7 @@ class Eig(MatrixOperation):
         """
         left, right = compute_left_eigenvectors, compute_right_eigenvectors
         if (left or right) and not enable_eigvec_derivs:
-            raise ValueError(
+            raise NotImplementedError(
                 f"eig: derivative of eigenvectors of {typeof(primals[0])} asked for; they have one "
                 "only where all eigenvalues differ, and it is that of LAPACK's normalisation; pass "
                 "enable_eigvec_derivs=True, or leave the eigenvectors out.")
@@ -95,6 +98,38 @@ class Eig(MatrixOperation):
         rates, t_left = _moved(conj(w), vectors[0], adjoint(t))
         t_right = [_moved(w, vectors[1], t)[1]] if right else []
         return [w, *vectors], [conj(rates), t_left, *t_right]
+
+
+def _by_cusolver(b: Any, x: Any, n: int, left: bool, right: bool) -> list[Any]:
+    """`eig` on a GPU, where pairs of conjugate eigenvectors of a real matrix come packed."""
+    if left:
+        raise NotImplementedError(
+            "eig: left eigenvectors asked for on platform gpu; cuSOLVER gives right ones only; "
+            "leave them out, or take the right ones of the adjoint.")
+    (aval,), outs = b.avals_in, list(b.avals_out)
+    w = outs[0]
+    _, values, _, vectors, info = kernels.reported(b, "geev", [x], [aval, w, aval, aval], n, {
+        "left": False, "right": right})
+    wanted = [values]
+    if right:
+        wanted += b.traced(_unpacked, [values, vectors], [w, aval])
+    return kernels.nan_unless(b, "EQ", info, n, wanted, outs)
+
+
+def _unpacked(w: Any, v: Any) -> Any:
+    """Eigenvectors of eigenvalues w, of columns v: real and imaginary parts of a pair in turn."""
+    if typeof(v).dtype.kind == "c":
+        return v
+    aval = typeof(v)
+    last = aval.ndim - 1
+    axes = (*range(last - 1), last)
+    first = broadcast_in_dim(gt(imag(w), 0.0), aval.shape, axes)
+    second = broadcast_in_dim(lt(imag(w), 0.0), aval.shape, axes)
+    none = [(0, 0, 0)] * last
+    zero = literal(0, aval.dtype)
+    before, after = pad(v, zero, [*none, (1, -1, 0)]), pad(v, zero, [*none, (-1, 1, 0)])
+    parts = select(second, before, v), select(first, after, select(second, neg(v), full_like(v, 0)))
+    return arithmetic.complex(*parts)
 
 
 def _moved(w: Any, v: Any, t: Any) -> tuple[Any, Any]:

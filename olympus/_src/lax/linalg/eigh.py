@@ -13,29 +13,15 @@ from ..arithmetic import mul, real, sub
 from ..families import add
 from . import kernels
 from .cholesky import symmetrize
-from .core import (
-    MatrixOperation,
-    Shape,
-    adjoint,
-    check_square,
-    half,
-    matmul,
-    real_dtype,
-)
-from .spectra import (
-    as_dtype,
-    check_subset,
-    diagonal,
-    off_diagonal_inverse,
-    pairs,
-    subset,
-)
+from .core import MatrixOperation, Shape, adjoint, check_square, diagonal, half, matmul, real_dtype
+from .spectra import as_dtype, check_subset, off_diagonal_inverse, pairs, subset
 
 __all__ = ["EighImplementation", "eigh", "eigh_p"]
 
 
 class EighImplementation(enum.Enum):
-    """Algorithms of `eigh`. The CPU has QR: LAPACK's divide and conquer after a reduction.
+    """Algorithms of `eigh`. The CPU has QR: LAPACK's divide and conquer after a reduction; GPUs
+    have QR and JACOBI, TPUs JACOBI.
 
     >>> from olympus import lax, numpy as onp
     >>> x = onp.diag(onp.array([3., 1.]))
@@ -46,6 +32,13 @@ class EighImplementation(enum.Enum):
     QR = "qr"
     JACOBI = "jacobi"
     QDWH = "qdwh"
+
+
+# What a platform has, with cuSOLVER's and hipSOLVER's number of it.
+_ON_GPU = {EighImplementation.QR: 1, EighImplementation.JACOBI: 2}
+_IMPLEMENTATIONS = {
+    "cpu": {EighImplementation.QR: 0}, "gpu": _ON_GPU, "rocm": _ON_GPU,
+    "tpu": {EighImplementation.JACOBI: 0}}
 
 
 class Eigh(MatrixOperation):
@@ -60,13 +53,22 @@ class Eigh(MatrixOperation):
 
     def emit(self, b: Any, x: Any, *, lower: bool, sort_eigenvalues: bool,
              implementation: EighImplementation | None) -> list[Any]:
-        if implementation not in (None, EighImplementation.QR):
+        known = _IMPLEMENTATIONS.get(b.platform, {})
+        if implementation is not None and implementation not in known:
+            names = " and ".join([i.name for i in known]) or "none by name"
             raise NotImplementedError(
                 f"eigh: implementation {implementation.name} given on platform {b.platform}; it "
-                "has QR only; leave `implementation` out.")
+                f"has {names} only; leave `implementation` out.")
         n, (v, w) = self.batch(b), b.avals_out
+        if b.platform == "tpu":
+            # At most 100 sweeps of Jacobi, until what is off the diagonal is as small as that.
+            flags = f"{lower:d},{sort_eigenvalues:d},100,1e-6"
+            return kernels.xla_call(b, "Eigh", [x], [v, w],
+                                    {"backend_config": b.attr(f'"{flags}"')})
+        how = {"mode": "V"} if b.platform == "cpu" else {
+            "algorithm": chr(known[implementation] if implementation else 0)}
         *outs, info = kernels.reported(b, "syevd", [x], [v, w], n,
-                                       {"uplo": "L" if lower else "U", "mode": "V"}, (0,))
+                                       {**kernels.triangle(b, lower), **how}, (0,))
         return kernels.nan_unless(b, "EQ", info, n, outs, [v, w])
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool, **params: Any

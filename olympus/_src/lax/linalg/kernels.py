@@ -1,4 +1,4 @@
-"""Kernels of LAPACK, and of cuSOLVER on a GPU: their names, layouts and how they report failure.
+"""Kernels of LAPACK, cuSOLVER, hipSOLVER and XLA: names, layouts and how they report failure.
 
 A kernel goes by LAPACK's name for real numbers without the letter of the dtype, "potrf", on every
 platform and for every dtype. `KERNELS` says which ones a platform has; an operation asks `has`
@@ -17,7 +17,7 @@ from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 
 __all__ = ["BOOL", "INT32", "KERNELS", "call", "check_implementation", "has", "nan_unless",
-           "reported"]
+           "reported", "triangle", "xla_call"]
 
 BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
 
@@ -30,8 +30,8 @@ def _lapack(kernel: str) -> Callable[[Any], str]:
         _COMPLEX.get(kernel, kernel) if dtype.kind == "c" else kernel, dtype)
 
 
-def _cusolver(kernel: str) -> Callable[[Any], str]:
-    return lambda dtype: f"cusolver_{kernel}_ffi"
+def _solver(library: str, kernel: str) -> Callable[[Any], str]:
+    return lambda dtype: f"{library}_{kernel}_ffi"
 
 
 def _perturbed(dtype: Any) -> str:
@@ -39,14 +39,19 @@ def _perturbed(dtype: Any) -> str:
     return "tridiagonal_solve_perturbed_ffi"
 
 
+_ON_GPU = ("geqrf", "gesvd", "gesvdj", "getrf", "orgqr", "ormqr", "syevd", "sytrd")
 # Platform -> kernel -> (dtype) -> the name of the custom call.
 KERNELS: dict[str, dict[str, Callable[[Any], str]]] = {
     "cpu": {**{kernel: _lapack(kernel) for kernel in (
         "gees", "geev", "gehrd", "geqp3", "geqrf", "gesdd", "gesvd", "getrf", "gtsv", "orgqr",
         "ormqr", "potrf", "syevd", "sytrd", "trsm")}, "tridiagonal_solve_perturbed": _perturbed},
-    "gpu": {**{kernel: _cusolver(kernel) for kernel in (
-        "geev", "geqrf", "gesvd", "getrf", "orgqr", "ormqr", "syevd", "sytrd")},
-        "tridiagonal_solve_perturbed": lambda dtype: "cu_tridiagonal_solve_perturbed"},
+    "gpu": {**{kernel: _solver("cusolver", kernel) for kernel in _ON_GPU},
+            "geev": _solver("cusolver", "geev"), "gtsv": _solver("cusparse", "gtsv2"),
+            "tridiagonal_solve_perturbed": lambda dtype: "cu_tridiagonal_solve_perturbed"},
+    "rocm": {kernel: _solver("hipsolver", kernel) for kernel in _ON_GPU},
+    # XLA's own there: they have neither parameters nor a report.
+    "tpu": {"geqrf": lambda dtype: "Qr",
+            "orgqr": lambda dtype: "ProductOfElementaryHouseholderReflectors"},
 }
 
 
@@ -64,7 +69,8 @@ def _order(rank: int, batch: int) -> list[int]:
 
 
 def call(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
-         config: dict[str, Any] | None = None, aliases: Sequence[int | None] = ()) -> list[Any]:
+         config: dict[str, Any] | None = None, aliases: Sequence[int | None] = (),
+         by_rows: bool = False) -> list[Any]:
     """Emit a call of a kernel, batched; nothing may be empty.
 
     Args:
@@ -75,23 +81,41 @@ def call(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], ba
       batch: the number of leading axes that are batches.
       config: the kernel's parameters: a character, a bool or an int each.
       aliases: operand i is overwritten by result aliases[i], unless that is None.
+      by_rows: pass matrices row-major instead: as their transposes.
     """
     if not has(b, kernel):
         raise NotImplementedError(
-            f"linalg: kernel {kernel} on platform {b.platform} given; jaxlib has it on the CPU "
-            "only; run this part there, under jit with backend='cpu' or on arrays put on a CPU "
-            "device.")
+            f"linalg: kernel {kernel} on platform {b.platform} given; jaxlib has none of that name "
+            "there; run this part on the CPU, under jit with backend='cpu' or on arrays put on a "
+            "CPU device.")
     target = KERNELS[b.platform][kernel](np.dtype(outs[0].dtype))
+    if b.platform == "tpu":
+        return xla_call(b, target, xs, outs)
+    ranks = [x.type.rank for x in xs], [a.ndim for a in outs]
+    layouts = [[_order(n, n if by_rows else batch) for n in of] for of in ranks]
     return b.custom_call(
         target, xs, [b.type(a) for a in outs], config=config or {}, aliases=aliases,
-        layouts=([_order(x.type.rank, batch) for x in xs], [_order(a.ndim, batch) for a in outs]))
+        layouts=(layouts[0], layouts[1]), shapes=[a.shape for a in outs])
+
+
+def xla_call(b: Any, target: str, xs: Sequence[Any], outs: Sequence[ShapedArray],
+             attributes: dict[str, Any] | None = None) -> list[Any]:
+    """Emit a call of what XLA has itself on a TPU."""
+    return b.custom_call(target, xs, [b.type(a) for a in outs], {
+        "api_version": b.attr("1 : i32"), **(attributes or {})}, shapes=[a.shape for a in outs])
+
+
+def triangle(b: Any, lower: bool) -> dict[str, Any]:
+    """The parameter of a kernel that says which triangle of a matrix it reads."""
+    return {"uplo": "L" if lower else "U"} if b.platform == "cpu" else {"lower": lower}
 
 
 def reported(b: Any, kernel: str, xs: Sequence[Any], outs: Sequence[ShapedArray], batch: int,
-             config: dict[str, Any] | None = None, aliases: Sequence[int | None] = ()) -> list[Any]:
+             config: dict[str, Any] | None = None, aliases: Sequence[int | None] = (),
+             by_rows: bool = False) -> list[Any]:
     """`call` of a kernel that gives LAPACK's `info` besides, int32[batch]: the last result here."""
     info = make_aval(outs[0].shape[:batch], INT32)
-    return call(b, kernel, xs, [*outs, info], batch, config, aliases)
+    return call(b, kernel, xs, [*outs, info], batch, config, aliases, by_rows)
 
 
 def check_implementation(b: Any, what: str, implementation: Any) -> None:

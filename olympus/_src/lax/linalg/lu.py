@@ -9,7 +9,14 @@ from ...base.typing import Array, ArrayLike
 from ...core.primitive import Axis, Zero
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import broadcast_shapes, definitely_equal, less, minimum, prod, static_int
+from ...types.shape import (
+    broadcast_shapes,
+    canonical_dim,
+    definitely_equal,
+    known_less,
+    minimum,
+    prod,
+)
 from ..arithmetic import neg, sub
 from ..barriers import stop_gradient
 from ..comparison import eq, select
@@ -48,10 +55,13 @@ class Lu(MatrixOperation):
     transpose = None
 
     def results(self, dtype: Any, shape: Shape) -> list[Any]:
-        return [(shape, dtype), ((min(shape),), INT32), (shape[:1], INT32)]
+        return [(shape, dtype), ((minimum(*shape),), INT32), (shape[:1], INT32)]
 
     def emit(self, b: Any, x: Any) -> list[Any]:
         n, (out, pivot, order) = self.batch(b), b.avals_out
+        if b.platform == "tpu":
+            return kernels.xla_call(b, "LuDecomposition", [x], b.avals_out, {
+                "api_version": b.attr("2 : i32")})
         factors, pivots, info = kernels.reported(b, "getrf", [x], [out, pivot], n, {}, (0,))
         # A positive info says that U is singular: the factorisation is right all the same.
         (factors,) = kernels.nan_unless(b, "GE", info, n, [factors], [out])
@@ -77,10 +87,10 @@ class Lu(MatrixOperation):
         f = _right(square, columns(inner, 0, k))
         t_lower, t_upper = matmul(lower, tril(f, -1)), matmul(triu(f), triu(square))
         out = add(t_lower, t_upper)
-        if less(k, m):
+        if not definitely_equal(k, m):
             below = sub(rows(t, k, None), matmul(rows(factors, k, None), t_upper))
             out = concatenate([out, _right(square, below)], typeof(t).ndim - 2)
-        if less(k, n):
+        if not definitely_equal(k, n):
             right = sub(columns(inner, k, None), matmul(tril(f, -1), columns(
                 rows(factors, 0, k), k, None)))
             out = concatenate([out, right], typeof(t).ndim - 1)
@@ -164,7 +174,7 @@ class LuPivotsToPermutation(MatrixOperation):
     jvp = transpose = None      # integers
 
     def results(self, dtype: Any, shape: Shape, *, permutation_size: int) -> list[Any]:
-        if less(permutation_size, shape[0]):
+        if known_less(permutation_size, shape[0]):
             raise ValueError(f"lu_pivots_to_permutation: {shape[0]} pivots and permutation_size "
                              f"{permutation_size} given; at least {shape[0]} is required.")
         return [((permutation_size,), INT32)]
@@ -278,5 +288,5 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     >>> print(lax.linalg.lu_pivots_to_permutation(onp.array([2, 2]), 3))
     [2 0 1]
     """
-    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=static_int(
-        permutation_size, "lu_pivots_to_permutation", "permutation_size"))
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=canonical_dim(
+        permutation_size, "lu_pivots_to_permutation: permutation_size"))

@@ -15,13 +15,13 @@ from typing import Any
 from ...base.typing import Array, ArrayLike
 from ...core.primitive import Linear, Zero, not_linear
 from ...core.trace import literal, typeof
-from ...types.shape import definitely_equal, less, minimum
+from ...types.shape import definitely_equal, known_less, less, minimum
 from .. import arithmetic
 from ..arithmetic import neg, real, sub
 from ..convert import convert_element_type
 from ..creation import broadcasted_iota
 from ..families import add
-from ..shape import broadcast_in_dim, instantiate, reduce_sum, zeros_of
+from ..shape import broadcast_in_dim, instantiate, zeros_of
 from ..slicing import concatenate, pad
 from . import kernels
 from .core import (
@@ -30,6 +30,7 @@ from .core import (
     Shape,
     adjoint,
     columns,
+    diagonal,
     diagonal_part,
     eye,
     matmul,
@@ -40,8 +41,8 @@ from .core import (
 )
 from .solve import triangular_solve
 
-__all__ = ["geqrf", "householder_product", "householder_product_p", "ormqr", "ormqr_p", "qr",
-           "qr_p"]
+__all__ = ["geqrf", "householder_product", "householder_product_p", "ormqr", "ormqr_p", "product",
+           "qr", "qr_p"]
 
 
 # Reflectors --------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ class HouseholderProduct(MatrixOperation):
     transpose = None
 
     def results(self, dtype: Any, a: Shape, taus: Shape) -> list[Any]:
-        if not a[0] >= a[1] >= taus[0]:
+        if known_less(a[0], a[1]) or known_less(a[1], taus[0]):
             raise ValueError(f"householder_product: {taus[0]} taus and a with trailing axes "
                              f"{list(a)} given; taus <= columns <= rows is required; pad or cut.")
         return [(a, dtype)]
@@ -116,9 +117,9 @@ class Ormqr(MatrixOperation):
 
     def results(self, dtype: Any, a: Shape, taus: Shape, c: Shape, *, left: bool, transpose: bool
                 ) -> list[Any]:
-        if taus[0] > min(a):
+        if known_less(minimum(*a), taus[0]):
             raise ValueError(f"ormqr: {taus[0]} taus and a with trailing axes {list(a)} given; at "
-                             f"most {min(a)} taus are required.")
+                             f"most {minimum(*a)} taus are required.")
         if not definitely_equal(a[0], c[0 if left else 1]):
             raise ValueError(
                 f"ormqr: a and c with trailing axes {list(a)} and {list(c)} given, left={left}; c "
@@ -126,6 +127,9 @@ class Ormqr(MatrixOperation):
         return [(c, dtype)]
 
     def emit(self, b: Any, a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> list[Any]:
+        if not kernels.has(b, "ormqr"):
+            return b.traced(lambda *xs: product(*xs, left=left, transpose=transpose), [a, taus, c],
+                            b.avals_in)
         k = b.avals_in[1].shape[-1]
         cut = b.avals_in[0].update(shape=(*b.avals_in[0].shape[:-1], k))
         if cut is not b.avals_in[0]:
@@ -160,6 +164,14 @@ class Ormqr(MatrixOperation):
         return [None, None, conj(self.bind(a, taus, conj(ct), left=left, transpose=not transpose))]
 
 
+def product(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+    """`ormqr` with the matrix Q, made of the reflectors."""
+    q = columns(a, 0, typeof(taus).shape[-1])
+    q = householder_product(_widened(q, typeof(a).shape[-2]), taus)
+    q = adjoint(q) if transpose else q
+    return matmul(q, c) if left else matmul(c, q)
+
+
 def _product_change(v: Any, inner: Any, tv: Any, tt: Any, c: Any, left: bool) -> Any:
     """The tangent of V T Vᴴ c, or of c V T Vᴴ, for constant c."""
     if left:
@@ -180,7 +192,7 @@ class Geqrf(MatrixOperation):
     transpose = None
 
     def results(self, dtype: Any, shape: Shape) -> list[Any]:
-        return [(shape, dtype), ((min(shape),), dtype)]
+        return [(shape, dtype), ((minimum(*shape),), dtype)]
 
     def emit(self, b: Any, x: Any) -> list[Any]:
         return kernels.call(b, "geqrf", [x], b.avals_out, self.batch(b), {}, (0,))
@@ -205,24 +217,18 @@ class Geqrf(MatrixOperation):
         change = tril(triangular_solve(solvable, f), -1)
         tw = sub(f, matmul(change, w))
         tv = matmul(add(tril(square, -1), eye(square)), change)
-        if less(k, m):
+        if not definitely_equal(k, m):
             below = neg(add(rows(tq, k, None), matmul(rows(a, k, None), tw)))
             tv = concatenate([tv, triangular_solve(w, below)], typeof(a).ndim - 2)
-        if less(k, n):
+        if not definitely_equal(k, n):
             tv = concatenate([tv, zeros_of(typeof(columns(a, k, None)))], typeof(a).ndim - 1)
-        if less(k, m):
+        if not definitely_equal(k, m):
             tr = concatenate([tr, zeros_of(typeof(rows(a, k, None)))], typeof(a).ndim - 2)
-        return [a, taus], [add(tril(tv, -1), tr), _diagonal(tw)]
+        return [a, taus], [add(tril(tv, -1), tr), diagonal(tw)]
 
 
 def _unit_lower(factors: Any, x: Any) -> Any:
     return triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
-
-
-def _diagonal(x: Any) -> Any:
-    """The diagonal of x[..., k, k] as [..., k]."""
-    ndim = typeof(x).ndim
-    return reduce_sum(diagonal_part(x), (ndim - 1,))
 
 
 def _thin_tangents(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
@@ -243,7 +249,7 @@ def _thin_tangents(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     growth = sub(inside, turn)
     tq = sub(change, matmul(q, growth))
     tr = triu(matmul(growth, square))
-    if less(k, n):
+    if not definitely_equal(k, n):
         rest = sub(columns(t, k, None), matmul(tq, columns(r, k, None)))
         tr = concatenate([tr, matmul(adjoint(q), rest)], typeof(r).ndim - 1)
     return tq, tr
@@ -261,7 +267,7 @@ class Geqp3(MatrixOperation):
     jvp = transpose = None      # `qr` is differentiated instead
 
     def results(self, dtype: Any, shape: Shape) -> list[Any]:
-        return [(shape, dtype), (shape[1:], INT32), ((min(shape),), dtype)]
+        return [(shape, dtype), (shape[1:], INT32), ((minimum(*shape),), dtype)]
 
     def emit(self, b: Any, x: Any) -> list[Any]:
         order = b.avals_out[1]
@@ -325,7 +331,7 @@ def _composed(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | 
     k = minimum(m, n)
     r = triu(a if full_matrices else rows(a, 0, k))
     reflectors = columns(a, 0, k)
-    if full_matrices and less(n, m):
+    if full_matrices and not definitely_equal(k, m):
         reflectors = _widened(a, m)
     q = householder_product(reflectors, taus)
     return [q, r] if order is None else [q, r, order]

@@ -9,10 +9,16 @@ from ...base.typing import Array, ArrayLike
 from ...core.primitive import Axis, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
-from ...types.shape import definitely_equal
-from ..arithmetic import conj, neg
-from ..shape import expand_dims, reshape, squeeze
-from ..slicing import pad
+from ...types.avals import make_aval
+from ...types.shape import definitely_equal, known_less
+from .. import arithmetic
+from ..arithmetic import conj, div, mul, neg, sub
+from ..comparison import eq, gt, select
+from ..creation import full_like
+from ..families import add
+from ..reduce import reduce_or
+from ..shape import broadcast_in_dim, expand_dims, reshape, squeeze, zeros_of
+from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim, pad, slice_in_dim
 from . import kernels
 from .core import (
     LAPACK,
@@ -28,7 +34,8 @@ from .core import (
     triu,
 )
 
-__all__ = ["triangular_solve", "triangular_solve_p", "tridiagonal_solve", "tridiagonal_solve_p"]
+__all__ = ["emit_elimination", "triangular_solve", "triangular_solve_p", "tridiagonal_solve",
+           "tridiagonal_solve_p"]
 
 HALVES = frozenset(dtypes.as_dtype(d) for d in ("float16", "bfloat16"))
 
@@ -146,6 +153,11 @@ class TridiagonalSolve(MatrixOperation):
         n, xs, (out,) = self.batch(b), [dl, d, du, y], b.avals_out
         if perturb_singular:
             return kernels.call(b, "tridiagonal_solve_perturbed", xs, [out], n)
+        size = out.shape[-2]
+        if not kernels.has(b, "gtsv") or (b.platform != "cpu" and not known_less(2, size)):
+            return emit_elimination(b, xs)
+        if b.platform != "cpu":     # cuSPARSE reports nothing
+            return kernels.call(b, "gtsv", xs, [out], n, {}, (None, None, None, 0))
         *_, found, info = kernels.reported(b, "gtsv", xs, [*b.avals_in[:3], out], n, {},
                                            (0, 1, 2, 3))
         return kernels.nan_unless(b, "EQ", info, n, [found], [out])
@@ -161,6 +173,86 @@ class TridiagonalSolve(MatrixOperation):
 
     def transpose(self, ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: Any) -> list[Any]:
         return [None, None, None, self.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, **params)]
+
+
+def emit_elimination(b: Any, xs: Sequence[Any]) -> list[Any]:
+    """`tridiagonal_solve` by elimination with partial pivoting, as LAPACK does it: two loops."""
+    diagonals, right = b.avals_in[:3], b.avals_in[3]
+    size, n = right.shape[-2], right.ndim
+    index = make_aval((), dtypes.as_dtype("int32"))
+    entry = diagonals[1].update(shape=(*diagonals[1].shape[:-1], 1))
+    row = right.update(shape=(*right.shape[:-2], 1, right.shape[-1]))
+    known = [*diagonals, right]
+
+    def run(step: Any, length: Any, start: Sequence[Any], state: Sequence[Any],
+            given: Sequence[Any]) -> list[Any]:
+        return b.counted_loop(length, start, lambda i, values: b.traced(
+            step, [i, *values, *given], [index, *state, *known]))
+
+    xs = b.traced(_ending, list(xs), known)
+    start = b.traced(lambda dl, d, du, y: [
+        slice_in_dim(d, 0, 1, axis=n - 2), slice_in_dim(du, 0, 1, axis=n - 2),
+        slice_in_dim(y, 0, 1, axis=n - 2), d, du, zeros_of(typeof(d)), y], xs, known)
+    state = [entry, entry, row, *[diagonals[1]] * 3, right]
+    last, _, rest, *upper = run(_eliminated, size - 1, start, state, xs)
+    upper = b.traced(lambda last, rest, d, u, v, y: [
+        dynamic_update_index_in_dim(d, last, size - 1, n - 2), u, v,
+        dynamic_update_index_in_dim(y, rest, size - 1, n - 2)],
+        [last, rest, *upper], [entry, row, *[diagonals[1]] * 3, right])
+    start = b.traced(lambda y: [zeros_of(row), zeros_of(row), y], upper[3:], [right])
+    known = [*[diagonals[1]] * 3, right]
+    found = run(lambda i, *values: _substituted(sub(size - 1, i), *values), size, start,
+                [row, row, right], upper)[2]
+    return b.traced(_unless_singular, [upper[0], found], [diagonals[1], right])
+
+
+def _ending(dl: Any, d: Any, du: Any, y: Any) -> list[Any]:
+    """The operands with a zero in place of du's last element, which is not to be read."""
+    return [dl, d, pad(slice_in_dim(du, 0, typeof(du).shape[-1] - 1, axis=typeof(du).ndim - 1),
+                       literal(0, typeof(du).dtype),
+                       [(0, 0, 0)] * (typeof(du).ndim - 1) + [(0, 1, 0)]), y]
+
+
+def _eliminated(i: Any, p: Any, q: Any, y: Any, d: Any, u: Any, v: Any, ys: Any,
+                lower: Any, middle: Any, upper: Any, right: Any) -> list[Any]:
+    """One step: of the row (p, q, 0) that is left and the next one, that of the larger pivot is
+    taken off the other; it is row i of the triangle with the diagonals d, u and v."""
+    last, following = typeof(p).ndim - 1, add(i, 1)
+    row = (p, q, full_like(p, 0))
+    other = tuple(dynamic_index_in_dim(x, following, last) for x in (lower, middle, upper))
+    z = dynamic_index_in_dim(right, following, last)
+    swap = gt(arithmetic.abs(other[0]), arithmetic.abs(p))
+    wide = broadcast_in_dim(swap, typeof(y).shape, range(last + 1))
+    pivot = [select(swap, a, c) for a, c in zip(other, row, strict=True)]
+    rest = [select(swap, c, a) for a, c in zip(other, row, strict=True)]
+    taken, kept = select(wide, z, y), select(wide, y, z)
+    factor = div(rest[0], pivot[0])
+    p, q = [sub(a, mul(factor, c)) for a, c in zip(rest[1:], pivot[1:], strict=True)]
+    y = sub(kept, scaled(taken, factor, range(last + 1)))
+    found = [dynamic_update_index_in_dim(x, a, i, last)
+             for x, a in zip((d, u, v, ys), (*pivot, taken), strict=True)]
+    return [p, q, y, *found]
+
+
+def _substituted(i: Any, first: Any, second: Any, out: Any, d: Any, u: Any, v: Any, ys: Any
+                 ) -> list[Any]:
+    """Row i of the solution, after the two below it; they are given again for the next one."""
+    last = typeof(d).ndim - 1
+    axes = range(last + 1)
+    pivot, *beside = [dynamic_index_in_dim(x, i, last) for x in (d, u, v)]
+    y = dynamic_index_in_dim(ys, i, last)
+    for x, factor in zip((first, second), beside, strict=True):
+        y = sub(y, scaled(x, factor, axes))
+    y = div(y, broadcast_in_dim(pivot, typeof(y).shape, axes))
+    return [y, first, dynamic_update_index_in_dim(out, y, i, last)]
+
+
+def _unless_singular(d: Any, x: Any) -> Any:
+    """x, or NaN where a pivot is zero."""
+    last = typeof(d).ndim - 1
+    singular = reduce_or(eq(d, 0), (last,))
+    nan = full_like(x, complex("nan+nanj") if typeof(x).dtype.kind == "c" else float("nan"))
+    return select(broadcast_in_dim(singular, typeof(x).shape, range(last)), nan, x)
 
 
 def _shifted(x: Any, by: int) -> Any:

@@ -13,33 +13,22 @@ from typing import Any
 from ...core.trace import typeof
 from ...types.shape import sequence, static_int
 from ..arithmetic import div
-from ..comparison import eq, select
+from ..comparison import select
 from ..convert import convert_element_type
-from ..creation import broadcasted_iota, full_like
-from ..shape import broadcast_in_dim, reduce_sum
+from ..creation import full_like
+from ..shape import broadcast_in_dim
 from ..slicing import slice_in_dim
-from .core import INT32, masked, take_rows
+from .core import on_diagonal, take_rows
 from .lu import lu
 from .solve import triangular_solve
 
-__all__ = ["as_dtype", "check_subset", "diagonal", "left_divided", "off_diagonal_inverse",
-           "on_diagonal", "pairs", "subset"]
+__all__ = ["as_dtype", "check_subset", "left_divided", "off_diagonal_inverse", "pairs",
+           "subset"]
 
 
 def as_dtype(x: Any, like: Any) -> Any:
     """x in the dtype of `like`."""
     return convert_element_type(x, typeof(like).dtype)
-
-
-def on_diagonal(x: Any) -> Any:
-    """bool[n, m]: which elements of x[..., n, m] are on the diagonal."""
-    shape = typeof(x).shape[-2:]
-    return eq(broadcasted_iota(INT32, shape, 0), broadcasted_iota(INT32, shape, 1))
-
-
-def diagonal(x: Any) -> Any:
-    """x[..., n, n] -> [..., n]."""
-    return reduce_sum(masked(x, on_diagonal(x)), (typeof(x).ndim - 1,))
 
 
 def pairs(op: Callable[[Any, Any], Any], w: Any) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 from ...base.typing import Array, ArrayLike
 from ...base.util import member
 from ...core.trace import typeof
-from ...types.avals import make_aval
-from ...types.shape import definitely_equal, minimum
+from ...types.avals import ShapedArray, make_aval
+from ...types.shape import definitely_equal, known_less, minimum
 from ..arithmetic import div, mul, neg, real, sub
 from ..bits import bitwise_and
 from ..comparison import eq, select
@@ -21,22 +21,26 @@ from ..families import add
 from ..shape import broadcast_in_dim
 from ..slicing import concatenate, slice_in_dim
 from . import kernels
-from .core import MatrixOperation, Shape, adjoint, matmul, real_dtype, scaled
-from .spectra import (
-    as_dtype,
-    check_subset,
+from .core import (
+    MatrixOperation,
+    Shape,
+    adjoint,
+    columns,
     diagonal,
-    off_diagonal_inverse,
+    matmul,
     on_diagonal,
-    pairs,
-    subset,
+    real_dtype,
+    scaled,
 )
+from .jacobi import emit_svd
+from .spectra import as_dtype, check_subset, off_diagonal_inverse, pairs, subset
 
 __all__ = ["SvdAlgorithm", "svd", "svd_p"]
 
 
 class SvdAlgorithm(enum.Enum):
-    """Algorithms of `svd`. The CPU has DEFAULT (divide and conquer) and QR.
+    """Algorithms of `svd`. The CPU has DEFAULT (divide and conquer) and QR; GPUs have QR and
+    JACOBI, which is the default of matrices up to 1024; TPUs have JACOBI.
 
     >>> from olympus import lax, numpy as onp
     >>> x = onp.diag(onp.array([1., 3.]))
@@ -51,8 +55,15 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-_KERNELS = {None: "gesdd", SvdAlgorithm.DEFAULT: "gesdd",
-            SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd", SvdAlgorithm.QR: "gesvd"}
+# What a platform has for an algorithm.
+_PROGRAM = {SvdAlgorithm.DEFAULT: "jacobi", SvdAlgorithm.JACOBI: "jacobi"}
+_ON_GPU = {SvdAlgorithm.DEFAULT: "gesvdj", SvdAlgorithm.QR: "gesvd", SvdAlgorithm.JACOBI: "gesvdj"}
+_KERNELS = {
+    "cpu": {SvdAlgorithm.DEFAULT: "gesdd", SvdAlgorithm.QR: "gesvd",
+            SvdAlgorithm.DIVIDE_AND_CONQUER: "gesdd"},
+    "gpu": _ON_GPU, "rocm": _ON_GPU}
+_LARGE = 1024       # from here on rotations on a GPU take longer than a reduction
+_BATCHED = 32       # up to here cuSOLVER's rotations give all vectors, asked for or not
 
 
 class Svd(MatrixOperation):
@@ -74,12 +85,20 @@ class Svd(MatrixOperation):
 
     def emit(self, b: Any, x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: Any
              ) -> list[Any]:
-        kernel = _KERNELS.get(algorithm)
-        if kernel is None:
+        known = _KERNELS.get(b.platform, _PROGRAM)
+        if algorithm is not None and algorithm not in known:
+            names = [a.name for a in known]
             raise NotImplementedError(
-                f"svd: algorithm {algorithm.name} given on platform {b.platform}; it has DEFAULT, "
-                "QR and DIVIDE_AND_CONQUER; leave `algorithm` out.")
+                f"svd: algorithm {algorithm.name} given on platform {b.platform}; it has "
+                f"{', '.join(names[:-1])} and {names[-1]}; leave `algorithm` out.")
         n, (aval,), outs = self.batch(b), b.avals_in, list(b.avals_out)
+        kernel = known[algorithm or SvdAlgorithm.DEFAULT]
+        if kernel == "gesvdj" and algorithm is not SvdAlgorithm.JACOBI and not _small(aval):
+            kernel = "gesvd"
+        if kernel == "jacobi":
+            return emit_svd(b, x, aval, full_matrices=full_matrices, compute_uv=compute_uv)
+        if kernel != "gesdd" and b.platform != "cpu":
+            return _by_solver(b, x, kernel, full_matrices, compute_uv)
         batch = aval.shape[:n]
         unset = make_aval((*batch, 1, 1), aval.dtype)
         mode = ("A" if full_matrices else "S") if compute_uv else "N"
@@ -121,6 +140,39 @@ class Svd(MatrixOperation):
         t_u = _moved(u, u1, add(even, odd), tv, s)
         t_v = _moved(adjoint(vh), v1, sub(even, odd), matmul(adjoint(t), u1), s)
         return [s, u, vh], [rates, t_u, adjoint(t_v)]
+
+
+def _small(aval: ShapedArray) -> bool:
+    """Whether rotations on a GPU are faster than a reduction."""
+    return all(known_less(d, _LARGE + 1) for d in aval.shape[-2:])
+
+
+def _by_solver(b: Any, x: Any, kernel: str, full: bool, compute_uv: bool) -> list[Any]:
+    """`svd` by cuSOLVER and hipSOLVER."""
+    (aval,), (s, *vectors) = b.avals_in, b.avals_out
+    batch, m, n = aval.shape[:-2], *aval.shape[-2:]
+    if kernel == "gesvdj":
+        # v comes in place of its adjoint, and both come whether they are asked for or not.
+        economic = not full and known_less(_BATCHED, m) and known_less(_BATCHED, n)
+        k = minimum(m, n)
+        kinds = [aval.update(shape=(*batch, size, k if economic else size)) for size in (m, n)]
+        _, values, u, v, info = kernels.reported(b, kernel, [x], [aval, s, *kinds], len(batch), {
+            "compute_uv": compute_uv, "full_matrices": not economic}, (0,))
+        found = []
+        if compute_uv:
+            width = None if full else k
+            found += b.traced(lambda u: columns(u, 0, width), [u], kinds[:1])
+            found += b.traced(lambda v: adjoint(columns(v, 0, width)), [v], kinds[1:])
+    else:
+        # No fewer rows than columns are wanted: a wide matrix is read as its transpose.
+        turned = known_less(m, n)
+        kinds = vectors or [aval.update(shape=batch)] * 2
+        _, values, *found, info = kernels.reported(
+            b, kernel, [x], [aval, s, *(kinds[::-1] if turned else kinds)], len(batch),
+            {"compute_uv": compute_uv, "full_matrices": full, "transposed": turned}, (0,),
+            by_rows=turned)
+        found = (found[::-1] if turned else found)[:len(vectors)]
+    return kernels.nan_unless(b, "EQ", info, len(batch), [values, *found], b.avals_out)
 
 
 def _inverse_sums(s: Any, dtype: Any) -> Any:
@@ -189,7 +241,7 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
     aval = typeof(x)
     bounds = None
     if subset_by_index is not None and aval.ndim >= 2:
-        bounds = check_subset("svd", subset_by_index, min(aval.shape[-2:]))
+        bounds = check_subset("svd", subset_by_index, minimum(*aval.shape[-2:]))
     if bounds is not None and full_matrices and compute_uv:
         raise ValueError(f"svd: subset_by_index {bounds} given with full_matrices=True; the columns"
                          " beyond it belong to no singular value; pass full_matrices=False.")

@@ -13,15 +13,7 @@ from ...types import dtypes
 from ...types.shape import definitely_equal
 from ..arithmetic import mul
 from ..families import add
-from .core import (
-    MatrixOperation,
-    Shape,
-    check_square,
-    matmul,
-    matrix_transpose,
-    total,
-    tril,
-)
+from .core import MatrixOperation, Shape, check_square, matmul, matrix_transpose, total, tril
 
 __all__ = ["symmetric_product", "symmetric_product_p"]
 

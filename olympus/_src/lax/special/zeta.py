@@ -16,7 +16,7 @@ from ...core.primitive import Axis, Linear, Primitive, Zero, not_linear
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import definitely_equal, less, static_int
+from ...types.shape import bound_or, definitely_equal, less, static_int
 from ...types.shape import minimum as smaller
 from ..arithmetic import min as minimum
 from ..arithmetic import mul, neg, reciprocal, sub
@@ -245,7 +245,7 @@ class Polynomial(Primitive):
             scaled = b.op("stablehlo.multiply", [values[0], x], None, out)
             return [b.op("stablehlo.add", [scaled, term(k)], None, out)]
 
-        steps = unroll or (8 if less(_UNROLLED, n) else n)
+        steps = unroll or (8 if bound_or(n, _UNROLLED + 1) > _UNROLLED else n)
         return b.counted_loop(n - 1, [term(b.scalar(0, I32))], step, steps)[0]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, unroll: int | None) -> Any:

@@ -19,11 +19,11 @@ from ...lax.linalg import cholesky as lax_cholesky
 from ...lax.linalg import eig as lax_eig
 from ...lax.linalg import eigh as lax_eigh
 from ...lax.linalg import svd as lax_svd
-from ...lax.linalg.core import adjoint, eye, matmul
-from ...lax.linalg.spectra import check_subset, diagonal, left_divided, subset
+from ...lax.linalg.core import adjoint, diagonal, eye, matmul
+from ...lax.linalg.spectra import check_subset, left_divided, subset
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import definitely_equal, less, minimum
+from ...types.shape import definitely_equal, less, maximum, minimum
 from .. import reductions
 from ..creation import zeros
 from ..elementary import isnan
@@ -303,7 +303,7 @@ def _relative(name: str, x: Any, given: Any, factor: int) -> Any:
     aval = typeof(x)
     dtype = dtypes.to_real_dtype(aval.dtype)
     if given is None:
-        given = factor * max(aval.shape[-2:]) * float(dtypes.finfo(dtype).eps)
+        given = factor * maximum(*aval.shape[-2:]) * float(dtypes.finfo(dtype).eps)
     return astype(array_args(name, given)[0], dtype)
 
 
@@ -395,6 +395,8 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
     x = inexact(array_args("matrix_rank", M)[0])
     array_args("matrix_rank", *[limit for limit in (rtol, tol) if limit is not None])
     aval = typeof(x)
+    if dtypes.scalar_kind(aval.dtype) not in "fc":
+        raise TypeError(f"matrix_rank: {aval} given; numbers are required.")
     if aval.ndim < 2:
         return astype(reductions.any(not_equal(x, 0)), dtypes.default_int())
     if aval.size == 0:
@@ -426,6 +428,9 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """
     a = _matrices("cond", x)
     m, n = typeof(a).shape[-2:]
+    if definitely_equal(m, 0) or definitely_equal(n, 0):
+        raise ValueError(f"cond: input array must not be empty; got {typeof(a)}; an empty matrix "
+                         "has no condition number.")
     if p in (None, 2, -2):
         s = lax_svd.svd(a, compute_uv=False)
         largest, smallest = s[..., 0], s[..., -1]

@@ -23,7 +23,7 @@ from ...lax.linalg import qr as lax_qr
 from ...lax.linalg.core import (
     adjoint,
     columns,
-    diagonal_part,
+    diagonal,
     eye,
     matmul,
     matrix_transpose,
@@ -39,16 +39,17 @@ from ...lax.slicing import index_in_dim
 from ...transforms.autodiff import jvp
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axes, definitely_equal, less, prod, sequence, static_int
-from .. import products
-from ..promote import (
-    array_args,
-    check_ranks,
-    convert,
-    inexact,
-    promote_dtypes,
-    refuse_option,
+from ...types.shape import (
+    canonical_axes,
+    definitely_equal,
+    is_static,
+    known_less,
+    prod,
+    sequence,
+    static_int,
 )
+from .. import products
+from ..promote import array_args, check_ranks, convert, inexact, promote_dtypes, refuse_option
 from ..reductions import wide_dtype
 
 __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power", "multi_dot",
@@ -217,7 +218,7 @@ def det(a: ArrayLike) -> Array:
     n = a.shape[-1]
     if definitely_equal(n, 0):
         return full_like(a, 1, shape=a.shape[:-2])
-    if less(n, 4):
+    if known_less(n, 4) and is_static((n,)):
         return _minor(a, tuple(range(static_int(n, "det", "size"))))
     return convert(_det(convert(a, wide_dtype(a.dtype))), a.dtype)
 
@@ -233,11 +234,6 @@ def _minor(a: Any, left: tuple[int, ...]) -> Any:
             term = mul(term, _minor(a, (*left[:i], *left[i + 1:])))
         total = term if total is None else (sub if i % 2 else add)(total, term)
     return total
-
-
-def _diagonal(x: Any) -> Any:
-    """x[..., n, n] -> [..., n]."""
-    return reduce_sum(diagonal_part(x), (len(x.shape) - 1,))
 
 
 def _parity(pivots: Any, dtype: Any) -> Any:
@@ -260,7 +256,7 @@ def _det(a: Any) -> Any:
 def _pivot_product(a: Any) -> Any:
     """The determinant; its own derivative divides by the pivots."""
     factors, pivots, _ = lu(a)
-    return mul(_parity(pivots, a.dtype), reduce_prod(_diagonal(factors), (len(a.shape) - 2,)))
+    return mul(_parity(pivots, a.dtype), reduce_prod(diagonal(factors), (len(a.shape) - 2,)))
 
 
 @_det.defjvp
@@ -268,18 +264,28 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     """Jacobi's formula, det(a) trace(a⁻¹ ȧ), unless a is nearly singular."""
     (a,), (t,) = primals, tangents
     last = len(a.shape) - 2
-    pivots = arithmetic.abs(_diagonal(lu(stop_gradient(a))[0]))
+    pivots = arithmetic.abs(diagonal(lu(stop_gradient(a))[0]))
     limit = float(dtypes.finfo(a.dtype).eps) * a.shape[-1]
     regular = gt(reduce_min(pivots, (last,)), mul(reduce_max(pivots, (last,)), limit))
     regular = reduce_and(regular, tuple(range(last)))
 
     def by_solving(a: Any, t: Any) -> Any:
-        return mul(_det(a), reduce_sum(_diagonal(lu_solve(a, t)), (last,)))
+        return mul(_det(a), reduce_sum(diagonal(lu_solve(a, t)), (last,)))
 
     def by_values(a: Any, t: Any) -> Any:
-        return jvp(_singular_det, (a,), (t,))[1]
+        return jvp(_singular_det, (a,), (t,))[1] if is_static(a.shape) else _det_along(a, t)
 
     return _det(a), cond(regular, by_solving, by_values, a, t)
+
+
+def _det_along(a: Any, t: Any) -> Any:
+    """The derivative of det at a, of unknown size, along t: Σ_i (uᴴ t v)_ii Π_{j≠i} s_j."""
+    u, s, vh = svd(a, full_matrices=False)
+    moved = diagonal(matmul(matmul(adjoint(u), t), adjoint(vh)))
+    each = broadcast_in_dim(s, a.shape, (*range(len(a.shape) - 2), len(a.shape) - 1))
+    others = reduce_prod(select(eq(eye(each), 1), full_like(each, 1), each), (len(a.shape) - 1,))
+    total = reduce_sum(mul(moved, convert_element_type(others, a.dtype)), (len(a.shape) - 2,))
+    return mul(_pivot_product(matmul(u, vh)), total)
 
 
 def _singular_det(a: Any) -> Any:
@@ -335,7 +341,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 @custom_jvp
 def _slogdet(a: Any) -> SlogdetResult:
     factors, pivots, _ = lu(a)
-    return _signed_log(_diagonal(factors), _parity(pivots, a.dtype))
+    return _signed_log(diagonal(factors), _parity(pivots, a.dtype))
 
 
 @_slogdet.defjvp
@@ -343,7 +349,7 @@ def _slogdet_jvp(primals: Any, tangents: Any) -> Any:
     """The tangent of log det(a) is trace(a⁻¹ ȧ); its imaginary part turns the sign."""
     (a,), (t,) = primals, tangents
     sign, log = _slogdet(a)
-    trace = reduce_sum(_diagonal(lu_solve(a, t)), (len(a.shape) - 2,))
+    trace = reduce_sum(diagonal(lu_solve(a, t)), (len(a.shape) - 2,))
     if not dtypes.is_complex(a.dtype):
         return SlogdetResult(sign, log), SlogdetResult(full_like(sign, 0), trace)
     turn = arithmetic.complex(full_like(log, 0), imag(trace))
@@ -365,7 +371,7 @@ def _slogdet_qr(a: Any) -> SlogdetResult:
     zero = full_like(taus, 0)
     flips = reduce_prod(select(eq(taus, zero), full_like(taus, 1), full_like(taus, -1)),
                         (len(taus.shape) - 1,))
-    return _signed_log(_diagonal(factors), flips)
+    return _signed_log(diagonal(factors), flips)
 
 
 # Factors -----------------------------------------------------------------------------------------
@@ -522,7 +528,8 @@ def _split_points(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            cost[i, j], splits[i, j] = min(
-                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                for k in range(i, j))
+            for k in range(i, j):
+                found = cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+                if k == i or known_less(found, cost[i, j]):
+                    cost[i, j], splits[i, j] = found, k
     return splits

@@ -1,4 +1,4 @@
-"""The explicit Runge–Kutta pair of orders 5 and 4 of Dormand and Prince, with steps that adapt.
+"""The explicit Runge–Kutta pair of orders 5 and 4 of Dormand and Prince, and sizes of steps.
 
 Functions here take `fun(y, t) -> dy/dt` of a vector y. Sources: Dormand & Prince, "A family of
 embedded Runge–Kutta formulae" (1980), for the pair; Shampine, "Some practical Runge–Kutta formulas"
@@ -8,14 +8,14 @@ I" (1993), II.4, for the choice of steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
 from ...numpy.conditions import clip
-from ...numpy.creation import asarray, zeros_like
+from ...numpy.creation import asarray
 from ...numpy.elementary import sqrt
 from ...numpy.joining import stack
 from ...numpy.selection import where
@@ -24,16 +24,16 @@ from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
 from ...types import dtypes
 
 __all__ = [
-    "Fun", "Progress", "abs2", "at_time", "fit_4th_order_polynomial", "initial_step_size",
-    "interp_fit_dopri", "is_going", "mean_error_ratio", "optimal_step_size", "runge_kutta_step",
-    "start", "step",
+    "ERROR", "NODES", "STAGES", "Fun", "abs2", "combined", "fit_4th_order_polynomial",
+    "initial_step_size", "interp_fit_dopri", "mean_error_ratio", "norm", "optimal_step_size",
+    "runge_kutta_step", "stages_of",
 ]
 
 Fun = Callable[[Any, Any], Any]
 
 # Rows of the tableau: when each stage is, and what it is of the stages before.
-_NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
-_STAGES = [np.array(row) for row in (
+NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
+STAGES = [np.array(row) for row in (
     (1 / 5,),
     (3 / 40, 9 / 40),
     (44 / 45, -56 / 15, 32 / 9),
@@ -41,8 +41,8 @@ _STAGES = [np.array(row) for row in (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )]
-_FIFTH = np.array([*_STAGES[-1], 0])
-_ERROR = _FIFTH - np.array([5179 / 57600, 0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100,
+_FIFTH = np.array([*STAGES[-1], 0])
+ERROR = _FIFTH - np.array([5179 / 57600, 0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100,
                             1 / 40])
 _MIDDLE = 0.5 * np.array([
     6025192743 / 30085553152, 0, 51252292925 / 65400821598, -2691868925 / 45128329728,
@@ -86,19 +86,25 @@ def runge_kutta_step(func: Fun, y0: Array, f0: Array, t0: ArrayLike, dt: ArrayLi
     >>> print(y, onp.exp(-0.1))
     [0.9048374] 0.9048374
     """
-    stages = [f0]
-    y1 = y0
-    for node, row in zip(_NODES, _STAGES, strict=True):
-        y1 = y0 + dt * _combined(row, stages)
-        stages.append(func(y1, t0 + dt * node))
-    k = stack(stages)
-    return y1, stages[-1], dt * _combined(_ERROR, stages), k
+    points, stages = stages_of(NODES, STAGES, func, y0, f0, t0, dt)
+    return points[-1], stages[-1], dt * combined(ERROR, stages), stack(stages)
 
 
-def _combined(weights: np.ndarray, stages: Any) -> Any:
+def stages_of(nodes: Sequence[float], rows: Sequence[Sequence[float]], func: Fun, y0: Any, f0: Any,
+              t0: Any, dt: Any) -> tuple[list, list]:
+    """The states at the nodes, and the derivatives there behind the one at the beginning."""
+    points: list[Any] = []
+    slopes = [f0]
+    for node, row in zip(nodes, rows, strict=True):
+        points.append(y0 + dt * combined(row, slopes))
+        slopes.append(func(points[-1], t0 + dt * node))
+    return points, slopes
+
+
+def combined(weights: Sequence[float], stages: Any) -> Any:
     """The weighted sum of stages."""
     total = None
-    for weight, stage in zip(weights.tolist(), stages, strict=True):
+    for weight, stage in zip(map(float, weights), stages, strict=True):
         if weight:
             total = weight * stage if total is None else total + weight * stage
     return total
@@ -144,7 +150,7 @@ def interp_fit_dopri(y0: Array, y1: Array, k: Array, dt: ArrayLike) -> Array:
     >>> print(f"{middle[0]:.6f} {onp.exp(-0.05):.6f}")
     0.951229 0.951229
     """
-    y_mid = y0 + dt * _combined(_MIDDLE, k)
+    y_mid = y0 + dt * combined(_MIDDLE, k)
     return stack(fit_4th_order_polynomial(y0, y1, y_mid, k[0], k[-1], dt))
 
 
@@ -165,10 +171,10 @@ def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0
     2.0
     """
     allowed = atol + rtol * maximum(absolute(y0), absolute(y1))
-    return _norm(error_estimate / allowed)
+    return norm(error_estimate / allowed)
 
 
-def _norm(x: Any) -> Any:
+def norm(x: Any) -> Any:
     """The root mean square of a vector; 0 for an empty one."""
     return sqrt(mean(abs2(x))) if x.size else absolute(x).sum()
 
@@ -191,11 +197,11 @@ def initial_step_size(fun: Fun, t0: ArrayLike, y0: Array, order: ArrayLike, rtol
     0.0289
     """
     scale = atol + rtol * absolute(y0)
-    size, slope = _norm(y0 / scale), _norm(f0 / scale)
+    size, slope = norm(y0 / scale), norm(f0 / scale)
     flat = (size < 1e-5) | (slope < 1e-5)
     h0 = where(flat, 1e-6, 0.01 * size / where(flat, 1, slope))
     f1 = fun(y0 + h0 * f0, t0 + h0)
-    bend = maximum(slope, _norm((f1 - f0) / scale) / h0)
+    bend = maximum(slope, norm((f1 - f0) / scale) / h0)
     h1 = where(bend <= 1e-15, maximum(1e-6, h0 * 1e-3),
                (0.01 / where(bend <= 1e-15, 1, bend)) ** (1 / (order + 1)))
     return minimum(100 * h0, h1)
@@ -224,54 +230,3 @@ def optimal_step_size(last_step: ArrayLike, mean_error_ratio: ArrayLike, safety:
     factor = clip(safety / where(none, 1, ratio) ** (1 / order), where(ratio < 1, 1.0, dfactor),
                   ifactor)
     return last_step * where(none, ifactor, factor)
-
-
-class Progress(NamedTuple):
-    """Where an integration is: the end of the last step that was accepted, and that step."""
-
-    y: Any
-    f: Any
-    t: Any
-    dt: Any             # of the next step
-    t_before: Any       # where the last step began
-    quartic: Any        # [5, n], of the last step
-    steps: Any          # number of steps tried since the last time asked for
-
-
-def start(fun: Fun, y0: Any, t0: Any, rtol: float, atol: float, hmax: float) -> Progress:
-    """Before the first step."""
-    f0 = fun(y0, t0)
-    dt = minimum(initial_step_size(fun, t0, y0, 4, rtol, atol, f0), hmax).astype(t0.dtype)
-    still = stack([zeros_like(y0)] * 4 + [y0])
-    return Progress(y0, f0, t0, dt, t0, still, asarray(0))
-
-
-def step(fun: Fun, p: Progress, rtol: float, atol: float, hmax: float) -> tuple[Progress, Any]:
-    """Try a step: what is then, and whether it was accepted."""
-    h = p.dt.astype(dtypes.to_real_dtype(p.y.dtype))
-    y, f, error, k = runge_kutta_step(fun, p.y, p.f, p.t, h)
-    ratio = mean_error_ratio(error, rtol, atol, p.y, y)
-    # Beyond the numbers, or where `fun` has no value: a smaller step may be within.
-    ratio = where(ratio < np.inf, ratio, 1e10)
-    accepted = ratio <= 1
-    dt = clip(optimal_step_size(p.dt, ratio), 0, hmax)
-    after = Progress(y, f, p.t + p.dt, dt, p.t, interp_fit_dopri(p.y, y, k, h), p.steps + 1)
-    before = p._replace(dt=dt, steps=p.steps + 1)
-    return Progress(*[where(accepted, a, b).astype(old.dtype)
-                      for a, b, old in zip(after, before, p, strict=True)]), accepted
-
-
-def is_going(p: Progress, until: Any, most_steps: float) -> Any:
-    """Is a further step needed and possible? A step too small to move the time is not."""
-    going = (p.t < until) & (p.t + p.dt > p.t)
-    return going if most_steps == np.inf else going & (p.steps < most_steps)
-
-
-def at_time(p: Progress, t: Any) -> Any:
-    """The state at a time within the last step; NaN where the integration did not get there."""
-    length = where(p.t > p.t_before, p.t - p.t_before, 1)
-    s = ((t - p.t_before) / length).astype(dtypes.to_real_dtype(p.y.dtype))
-    found = p.quartic[0]
-    for coefficient in p.quartic[1:]:
-        found = found * s + coefficient
-    return where(t <= p.t, found, np.nan)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base.source import api_boundary
 from ...base.typing import ArrayLike, PyTree
-from ...base.util import name_of, real_number
+from ...base.util import merged, name_of, real_number
 from ...core.linear_util import transformation2
 from ...core.trace import typeof
 from ...custom.gradient import closure_convert, linear_call
@@ -31,17 +31,17 @@ from ...numpy.selection import where
 from ...numpy.ufuncs import real
 from ...transforms.autodiff import jvp, vjp
 from ...transforms.flatten_util import ravel_pytree
+from ...transforms.jacobians import jacfwd
 from ...transforms.jit import jit
 from ...transforms.vmap import vmap
 from ...types import dtypes
 from ...types.tree import tree_flatten, tree_flatten_with_path, tree_map, tree_structure
 from ...types.tree_paths import keystr
-from .dormand_prince import Fun, at_time, is_going, start, step
+from .dormand_prince import Fun
+from .pairs import RK45
+from .steps import Equation, Settings, at_time, is_going, start, step
 
-__all__ = ["Settings", "flat_dynamics", "like", "odeint", "ravel_first_arg", "ravel_first_arg_",
-           "solved_at"]
-
-Settings = tuple[float, float, float, float]    # rtol, atol, mxstep, hmax
+__all__ = ["flat_dynamics", "like", "odeint", "ravel_first_arg", "ravel_first_arg_", "solved_at"]
 
 
 @api_boundary
@@ -92,9 +92,9 @@ def odeint(func: Callable[..., PyTree], y0: PyTree, t: ArrayLike, *args: PyTree,
     if typeof(asarray(t)).ndim != 1 or not np.size(t):
         raise ValueError(f"odeint: t {typeof(asarray(t))} given; a vector of one time or more is "
                          "required.")
-    settings = tuple(real_number(v, f"odeint: {name}") for name, v in (
+    rtol, atol, mxstep, hmax = (real_number(v, f"odeint: {name}") for name, v in (
         ("rtol", rtol), ("atol", atol), ("mxstep", mxstep), ("hmax", hmax)))
-    return _odeint(func, settings, y0, t, args)
+    return _odeint(func, Settings(rtol, atol, hmax, RK45, mxstep), y0, t, args)
 
 
 @partial(jit, static_argnums=(0, 1))
@@ -178,7 +178,6 @@ def ravel_first_arg_(fun: Callable[..., PyTree], unravel: Callable[[Any], PyTree
 @partial(custom_jvp, nondiff_argnums=(0, 1))
 def solved_at(fun: Fun, settings: Settings, y0: Any, ts: Any, args: tuple) -> Any:
     """States [len(ts), n] at the times; `fun(y, t, *args)` closes over nothing that is traced."""
-    rtol, atol, most_steps, hmax = settings
     # Backwards in time is forwards in its negative.
     sign = where(ts[-1] < ts[0], -1, 1)
     forward = sign.astype(ts.dtype)
@@ -187,13 +186,13 @@ def solved_at(fun: Fun, settings: Settings, y0: Any, ts: Any, args: tuple) -> An
         return fun(y, s * forward, *args) * sign.astype(dtypes.to_real_dtype(y.dtype))
 
     def to_time(p: Any, until: Any) -> Any:
-        p = while_loop(lambda p: is_going(p, until, most_steps),
-                       lambda p: step(slope, p, rtol, atol, hmax)[0],
+        p = while_loop(lambda p: is_going(p, until, settings.most_steps),
+                       lambda p: step(equation, p, settings)[0],
                        p._replace(steps=p.steps * 0))
         return p, at_time(p, until)
 
-    times = ts * forward
-    _, ys = scan(to_time, start(slope, y0, times[0], rtol, atol, hmax), times[1:])
+    times, equation = ts * forward, Equation(slope, jacfwd(slope))
+    _, ys = scan(to_time, start(slope, y0, times[0], settings), times[1:])
     return concatenate([y0[None], ys])
 
 
@@ -209,8 +208,7 @@ def _solved_at_jvp(fun: Fun, settings: Settings, primals: Any, tangents: Any) ->
     params = [x for x, v in zip(leaves, varies, strict=True) if v]
 
     def of_params(y: Any, t: Any, fixed: Any, params: Any) -> Any:
-        rest, given = iter(fixed), iter(params)
-        return fun(y, t, *tree.unflatten([next(given) if v else next(rest) for v in varies]))
+        return fun(y, t, *tree.unflatten(merged(varies, params, fixed)))
 
     tangents = ([_dense(dy0, y0)], [_dense(dts, ts)],
                 [d for d, v in zip(t_leaves, varies, strict=True) if v])
@@ -239,6 +237,7 @@ def _tangents(fun: Callable[..., Any], settings: Settings, residuals: Any, linea
     slopes = vmap(lambda y, t: fun(y, t, fixed, params))(ys, ts)
     # A later start leaves the state where it was, for the time between.
     z0 = concatenate([ys[0], dy0 - slopes[0] * dts[0].astype(slopes.dtype)])
+    settings = settings.beside(n, n)
     found = solved_at(joint, settings, z0, ts, (fixed, params, dparams))[:, n:]
     return found + slopes * dts[:, None].astype(slopes.dtype)
 
@@ -259,7 +258,8 @@ def _cotangents(fun: Callable[..., Any], settings: Settings, residuals: Any, cts
         y, added, t, t_before = xs
         z0 = ravel_pytree((y, ct + added, params_ct))[0]
         times = asarray([t, t_before])
-        z = solved_at(joint, settings, z0, times, (fixed, params))[1]
+        beside = settings.beside(ct.size, z0.size - ct.size)
+        z = solved_at(joint, beside, z0, times, (fixed, params))[1]
         return unravel(z)[1:], None
 
     start_cts = (ys[0] * 0, tree_map(lambda x: x * 0, params))

@@ -104,12 +104,14 @@ def _simpson(y: Any, h: Any) -> Any:
     pairs = (n - 1) // 2 * 2
     total = _parabolas(y[..., :pairs - 1:2], y[..., 1:pairs:2], y[..., 2:pairs + 1:2],
                        h[..., :pairs:2], h[..., 1:pairs:2]).sum(-1)
-    if pairs < n - 1:
-        a, b = h[..., -2], h[..., -1]
-        total = total + ((2 * b * b + 3 * a * b) * _over(y[..., -1], 6 * (a + b))
-                         + (b * b + 3 * a * b) * _over(y[..., -2], 6 * a)
-                         - b ** 3 * _over(y[..., -3], 6 * a * (a + b)))
-    return total
+    left = n - 1 - pairs
+    if definitely_equal(left, 0):
+        return total
+    a, b = h[..., -2], h[..., -1]
+    last = ((2 * b * b + 3 * a * b) * _over(y[..., -1], 6 * (a + b))
+            + (b * b + 3 * a * b) * _over(y[..., -2], 6 * a)
+            - b ** 3 * _over(y[..., -3], 6 * a * (a + b)))
+    return total + (last if definitely_equal(left, 1) else where(asarray(left) > 0, last, 0))
 
 
 def _over(x: Any, y: Any) -> Any:

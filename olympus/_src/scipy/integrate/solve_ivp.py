@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
 
@@ -18,29 +19,38 @@ from ...lax.shape import zeros_of
 from ...loops.scan import scan
 from ...loops.while_loop import while_loop
 from ...numpy.conditions import clip
-from ...numpy.creation import asarray, full, zeros
+from ...numpy.creation import asarray, full, zeros, zeros_like
 from ...numpy.joining import concatenate
+from ...numpy.manipulation import moveaxis
 from ...numpy.promote import inexact
 from ...numpy.selection import where
 from ...numpy.sorting import searchsorted
 from ...transforms.autodiff import jvp
+from ...transforms.jacobians import jacfwd
 from ...transforms.jit import jit
 from ...types import dtypes
 from ...types.tree import tree_leaves
-from .dormand_prince import Fun, interp_fit_dopri, is_going, runge_kutta_step, start, step
+from .events import Ends, Event, Signs, crossed, located, read_events, values_of
 from .odeint import like, solved_at
+from .pairs import DOP853, RK23, RK45
+from .radau import RADAU
+from .steps import Equation, Method, Progress, Settings, horner, is_going, start, step
 
 __all__ = ["OdeResult", "OdeSolution", "solve_ivp"]
 
-_MESSAGES = ("The solver successfully reached the end of the integration interval.",
-             "The end was not reached: no step was short enough, or max_steps did not suffice.")
+_MESSAGES = {
+    0: "The solver successfully reached the end of the integration interval.",
+    1: "A termination event occurred.",
+    -1: "The end was not reached: no step was short enough, or max_steps did not suffice.",
+}
+_METHODS: dict[str, Method] = {"RK23": RK23, "RK45": RK45, "DOP853": DOP853, "Radau": RADAU}
 _SIZES = (128, 2048, 32768)     # of the steps kept, tried one after the other where none is given
 
 
 class OdeSolution(NamedTuple):
     """A solution at every time: called with times, it gives the states, times last.
 
-    `ts` [m + 1] are the ends of the steps, `quartics` [m, 5, n] the polynomials of the steps.
+    `ts` [m + 1] are the ends of the steps, `polynomials` [m, degree + 1, n] those of the steps.
 
     >>> from olympus.scipy.integrate import solve_ivp
     >>> sol = solve_ivp(lambda t, y: 0 * y + 1, (0., 4.), [0.], dense_output=True).sol
@@ -49,22 +59,19 @@ class OdeSolution(NamedTuple):
     """
 
     ts: Array
-    quartics: Array
+    polynomials: Array
 
     def __call__(self, t: ArrayLike) -> Array:
         """States [n, *t.shape]; beyond the ends, the first or last polynomial goes on."""
         t = asarray(t)
         forward = where(self.ts[-1] < self.ts[0], -1, 1).astype(self.ts.dtype)
-        last = self.quartics.shape[0] - 1
+        last = self.polynomials.shape[0] - 1
         # Of steps of no length, which fill up `ts`, none is chosen before the end.
         i = clip(searchsorted(self.ts * forward, t * forward, side="left") - 1, 0, last)
         length = self.ts[i + 1] - self.ts[i]
         s = (t - self.ts[i]) / where(length == 0, 1, length)
-        s = s[..., None].astype(dtypes.to_real_dtype(self.quartics.dtype))
-        quartic = self.quartics[i]
-        found = quartic[..., 0, :]
-        for k in range(1, 5):
-            found = found * s + quartic[..., k, :]
+        s = s[..., None].astype(dtypes.to_real_dtype(self.polynomials.dtype))
+        found = horner(moveaxis(self.polynomials[i], -2, 0), s)
         return asarray(found).transpose(t.ndim, *range(t.ndim))
 
 
@@ -74,46 +81,68 @@ class OdeResult(NamedTuple):
     t: Array
     y: Array
     sol: OdeSolution | None
+    t_events: list | None   # the times [m] of each event
+    y_events: list | None   # the states [m, n] then
     nfev: Any           # evaluations of `fun`
-    status: Any         # 0: the end was reached; -1: it was not
+    status: Any         # 0: the end was reached; 1: an event ended it; -1: it was not
     success: Any
 
     @property
     def message(self) -> str:
         """The status in words."""
-        return _MESSAGES[-int(self.status)]
+        return _MESSAGES[int(self.status)]
+
+
+class _Problem(NamedTuple):
+    """The functions of (t, y, *args) that describe what is to be solved."""
+
+    fun: Callable[..., Any]
+    jac: Callable[..., Any] | None
+    events: tuple[Event, ...]
 
 
 @api_boundary
 def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: ArrayLike,
               method: str = "RK45", t_eval: ArrayLike | None = None, dense_output: bool = False,
-              events: None = None, vectorized: bool = False, args: tuple | None = None, *,
-              rtol: float = 1e-3, atol: float = 1e-6, max_step: float = np.inf,
+              events: Callable | Sequence[Callable] | None = None, vectorized: bool = False,
+              args: tuple | None = None, *, rtol: float = 1e-3,
+              atol: float | Sequence[float] = 1e-6, first_step: float | None = None,
+              max_step: float = np.inf, jac: Callable | ArrayLike | None = None,
               max_steps: int | None = None) -> OdeResult:
     """Solve dy/dt = fun(t, y, *args) from y(t_span[0]) = y0 to t_span[1].
 
-    The method is the pair of Dormand and Prince, of orders 5 and 4, as SciPy's "RK45". Derivatives
-    of all results, in both modes and any order, are with respect to `y0`, `t_span`, `args` and what
-    `fun` closes over: with `t_eval` they solve differential equations of their own, as `odeint`
-    does; else they are those of the steps that were taken, whose ends move with `t_span` alone.
+    Derivatives of all results, in both modes and any order, are with respect to `y0`, `t_span`,
+    `args` and what functions close over: with `t_eval`, an explicit method and no events they solve
+    differential equations of their own, as `odeint` does; else they are those of the steps that
+    were taken, whose ends move with `t_span` alone. Those of events follow from their equations.
 
     Args:
       fun: gives dy/dt, [n], of (t, y, *args); note that the time comes first.
       t_span: (first, last) time; the last may be the earlier.
-      y0: [n], real or complex.
-      method: "RK45" only; stiff problems need more than explicit methods.
+      y0: [n], real or complex. Narrower ones than float32 are computed with in float32.
+      method: explicit Runge–Kutta pairs, "RK23" (Bogacki and Shampine), "RK45" (Dormand and Prince)
+        and "DOP853" (of order 8, for small tolerances), or for stiff problems "Radau" (Radau IIA of
+        order 5, for real states).
       t_eval: times, in order, at which the state is asked for; None: at the ends of the steps.
       dense_output: whether to give the solution at every time, as `sol`.
-      events, vectorized: for SciPy's signature; events are refused.
-      args: further arguments of `fun`, pytrees of arrays.
-      rtol, atol: the error of a step may be `atol + rtol * abs(y)`, in the mean of squares.
-      max_step: the longest step.
+      events: functions of (t, y, *args) whose changes of sign are found on the solution, at most
+        one in a step. Attributes are SciPy's: where `terminal` is True the first one ends the
+        solution, where it is n the nth; `direction` 1 asks for those upwards, -1 downwards.
+      vectorized: for SciPy's signature, without effect.
+      args: further arguments of the functions, pytrees of arrays.
+      rtol, atol: the error of a step may be `atol + rtol * abs(y)`, in the mean of squares; `atol`
+        may be a vector [n] of numbers that are not traced.
+      first_step, max_step: the first step, None for one that the method chooses, and the longest.
+      jac: for "Radau" the Jacobian matrix [n, n] of `fun`, or a function of (t, y, *args) that
+        gives it; None: by `jacfwd`.
       max_steps: the most steps. Under `jit` it must be given where steps are asked for, by
-        `dense_output` or no `t_eval`: `t` has max_steps + 1 elements then, the last one repeated.
+        `dense_output`, events or no `t_eval`, and for "Radau": `t` has max_steps + 1 elements
+        then, the last one repeated, and each of `t_events` max_steps, NaN behind what was found.
 
     Returns:
-      OdeResult: t [m], y [n, m], sol, nfev, status (0 or -1) and success. Where the end was not
-      reached, states beyond are NaN.
+      OdeResult: t [m], y [n, m], sol, t_events and y_events (lists, one array for each event),
+      nfev, status (0; 1 where an event ended it; -1) and success. Where the end was not reached,
+      states beyond are NaN; `t_eval` is cut where an event ended it, unless max_steps is given.
 
     >>> import olympus.numpy as onp
     >>> from olympus.scipy.integrate import solve_ivp
@@ -122,136 +151,255 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
     ...     print(found.success, found.sol(onp.array([1., 2.])))
     True [[1.2131 0.7358]]
     """
-    for what, given, wanted in (("method", method, "RK45"), ("events", events, None)):
-        if given != wanted:
-            raise NotImplementedError(f"solve_ivp: {what} {given!r} given; {wanted!r} is required: "
-                                      "no other is offered.")
+    if method in ("BDF", "LSODA"):
+        raise NotImplementedError(f"solve_ivp: method {method!r} given; it is not offered: for "
+                                  "stiff problems method='Radau' is.")
+    if method not in _METHODS:
+        raise ValueError(f"solve_ivp: method {method!r} given; one of {', '.join(_METHODS)} is "
+                         "required.")
     if len(t_span) != 2:
         raise ValueError(f"solve_ivp: t_span of {len(t_span)} times given; two are required.")
-    tolerances = tuple(real_number(v, f"solve_ivp: {name}") for name, v in (
-        ("rtol", rtol), ("atol", atol), ("max_step", max_step)))
     y0 = inexact(asarray(y0))
     if y0.ndim != 1:
         raise ValueError(f"solve_ivp: y0 {typeof(y0)} given; a vector is required.")
-    span = asarray([asarray(t).astype(dtypes.to_real_dtype(y0.dtype)) for t in t_span])
+    if method == "Radau" and dtypes.is_complex(y0.dtype):
+        raise ValueError(f"solve_ivp: y0 {typeof(y0)} given; method 'Radau' takes real states: "
+                         "give real and imaginary parts as two.")
+    if jac is not None and method != "Radau":
+        warn(f"solve_ivp: jac given; method {method!r} has no use for it: 'Radau' has.",
+             stacklevel=3)
+        jac = None
+    # Sizes of steps, and squares of errors, do not fit in what is narrower.
+    state = y0.astype(dtypes.result_type(y0.dtype, np.float32))
+    span = asarray([asarray(t).astype(dtypes.to_real_dtype(state.dtype)) for t in t_span])
     args = () if args is None else tuple(args)
     times = None if t_eval is None else asarray(t_eval).astype(span.dtype)
-    if not dense_output and times is not None:
+    settings = _settings(method, rtol, atol, max_step, first_step, y0.size, span)
+    problem = _Problem(fun, jac if callable(jac) else None, read_events(events))
+    # A stiff equation cannot be solved backwards, as cotangents ask for: steps have derivatives.
+    if not (dense_output or times is None or method == "Radau" or problem.events):
         limit = np.inf if max_steps is None else max_steps
-        return _at_times(fun, tolerances, limit, y0, span, times, args)
-    return _with_steps(fun, tolerances, max_steps, dense_output, y0, span, times, args)
+        found = _at_times(problem, settings._replace(most_steps=limit), state, span, times, args)
+    else:
+        matrix = None if jac is None or callable(jac) else asarray(jac)
+        found = _with_steps(problem, settings, max_steps, dense_output, state, span, times, args,
+                            matrix)
+    return found if state.dtype == y0.dtype else _narrow(found, y0.dtype)
 
 
-def _with_steps(fun: Callable[..., Any], tolerances: tuple, max_steps: int | None, dense: bool,
-                y0: Any, span: Any, times: Any, args: tuple) -> OdeResult:
-    traced = any(isinstance(x, Tracer) for x in tree_leaves((y0, span, args)))
-    if traced and max_steps is None:
-        raise ValueError("solve_ivp: traced arguments and no max_steps given; the number of steps "
-                         "is not known while tracing: max_steps= is required, or t_eval= without "
-                         "dense_output.")
+def _settings(method: str, rtol: Any, atol: Any, max_step: Any, first_step: Any, n: int, span: Any
+              ) -> Settings:
+    """The settings, if they make sense."""
+    if np.ndim(atol):
+        values = np.asarray(atol, float)
+        if values.shape != (n,):
+            raise ValueError(f"solve_ivp: atol of shape {values.shape} given; a number, or one for "
+                             f"each of the {n} elements of y0, is required.")
+        least, atol = min(values.tolist(), default=0.0), tuple(values.tolist())
+    else:
+        least = atol = real_number(atol, "solve_ivp: atol")
+    if least < 0:
+        raise ValueError(f"solve_ivp: atol {least} given; what is not negative is required.")
+    longest = real_number(max_step, "solve_ivp: max_step")
+    if not longest > 0:
+        raise ValueError(f"solve_ivp: max_step {max_step} given; a positive number is required.")
+    first = None if first_step is None else real_number(first_step, "solve_ivp: first_step")
+    if first is not None and not (
+            first > 0 and (isinstance(span, Tracer) or first <= abs(span[1] - span[0]))):
+        raise ValueError(f"solve_ivp: first_step {first_step} given; a positive number, at most "
+                         "the length of t_span, is required.")
+    return Settings(real_number(rtol, "solve_ivp: rtol"), atol, longest, _METHODS[method],
+                    first=first)
+
+
+def _narrow(found: OdeResult, dtype: Any) -> OdeResult:
+    """States in the dtype that the first one had; times keep the digits that steps need."""
+    sol, states = found.sol, found.y_events
+    return found._replace(
+        y=found.y.astype(dtype),
+        sol=sol and sol._replace(polynomials=sol.polynomials.astype(dtype)),
+        y_events=states and [y.astype(dtype) for y in states])
+
+
+def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, dense: bool, y0: Any,
+                span: Any, times: Any, args: tuple, matrix: Any) -> OdeResult:
     for size in _SIZES if max_steps is None else (max_steps,):
-        ts, ys, quartics, count, tried, done = _steps(fun, tolerances, size, y0, span, args)
-        if traced or done or count < size:
+        ts, ys, polynomials, count, nfev, status, found = _steps(
+            problem, settings, size, y0, span, args, matrix)
+        # What `fun` closes over may be traced, too.
+        traced = any(isinstance(x, Tracer) for x in tree_leaves((y0, span, args, status)))
+        if traced and max_steps is None:
+            raise ValueError("solve_ivp: traced arguments and no max_steps given; the number of "
+                             "steps is not known while tracing: max_steps= is required, or t_eval= "
+                             "without dense_output and events and an explicit method.")
+        if traced or status >= 0 or count < size:
             break
-    status = where(done, 0, -1)
-    if not traced and max_steps is None:        # as many steps as there were
-        ts, ys, quartics = ts[:int(count) + 1], ys[:int(count) + 1], quartics[:int(count)]
-    sol = OdeSolution(ts, quartics)
+    exact = not traced and max_steps is None        # as many as there were
+    if exact:
+        kept = max(int(count), 1)
+        ts, ys, polynomials = ts[:kept + 1], ys[:kept + 1], polynomials[:kept]
+    sol = OdeSolution(ts, polynomials)
     y = ys.T
     if times is not None:
         first, last = where(ts[-1] < ts[0], ts[::-1], ts)[np.array([0, -1])]
-        y = where((times >= first) & (times <= last), sol(times), np.nan)
+        reached = (times >= first) & (times <= last)
+        y = where(reached, sol(times), np.nan)
         ts = times
-    return OdeResult(ts, y, sol if dense else None, 6 * tried + 2, status, status == 0)
+        if exact and status == 1:
+            ts, y = ts[np.asarray(reached)], y[:, np.asarray(reached)]
+    t_events = y_events = None
+    if found is not None:
+        lengths = [int(n) if exact else size for n in found.counts]
+        t_events = [t[:n] for t, n in zip(found.ts, lengths, strict=True)]
+        y_events = [y[:n] for y, n in zip(found.ys, lengths, strict=True)]
+    return OdeResult(ts, y, sol if dense else None, t_events, y_events, nfev, status, status >= 0)
 
 
-def _vector_field(fun: Callable[..., Any], y0: Any, t: Any, args: tuple) -> tuple[Fun, list]:
-    """`fun` as odeint's functions take it, and what it closes over as further arguments."""
+def _converted(problem: _Problem, y0: Any, t: Any, args: tuple, matrix: Any) -> tuple:
+    """The functions as ones of (y, t, operands), and operands: `args` and what they close over.
+    """
     def dynamics(y: Any, t: Any, *args: Any) -> Any:
-        slope = asarray(fun(t, y, *args))
+        slope = asarray(problem.fun(t, y, *args))
         if slope.shape != y.shape:
             raise TypeError(f"solve_ivp: fun returned {typeof(slope)}; the shape of the state, "
                             f"{y.shape}, is required.")
         return like(slope, y)
 
-    return closure_convert(dynamics, y0, t, *args)
+    def jacobian(y: Any, t: Any, *args: Any) -> Any:
+        found = asarray(problem.jac(t, y, *args) if problem.jac else matrix)
+        if found.shape != (y.size, y.size):
+            raise ValueError(f"solve_ivp: jac is {typeof(found)}; a square matrix of "
+                             f"{y.size} rows is required.")
+        return like(found, y)
+
+    wanted = (dynamics,
+              jacobian if problem.jac or matrix is not None else None,
+              (lambda y, t, *args: values_of(problem.events, y, t, args))
+              if problem.events else None)
+    made, operands = [], [args]
+    for i, function in enumerate(wanted):
+        converted, consts = closure_convert(function, y0, t, *args) if function else (None, [])
+        operands.append(consts)
+        made.append(converted and partial(_applied, converted, i + 1))
+    return made, operands
 
 
-@partial(jit, static_argnums=(0, 1, 2))
-def _at_times(fun: Callable[..., Any], tolerances: tuple, limit: float, y0: Any, span: Any,
-              times: Any, args: tuple) -> OdeResult:
-    field, consts = _vector_field(fun, y0, span[0], args)
-    rtol, atol, hmax = tolerances
-    ys = solved_at(field, (rtol, atol, limit, hmax), y0, concatenate([span[:1], times, span[1:]]),
-                   (*args, *consts))
+def _applied(converted: Callable[..., Any], i: int, y: Any, t: Any, operands: list) -> Any:
+    return converted(y, t, *operands[0], *operands[i])
+
+
+@partial(jit, static_argnums=(0, 1))
+def _at_times(problem: _Problem, settings: Settings, y0: Any, span: Any, times: Any, args: tuple
+              ) -> OdeResult:
+    (field, *_), operands = _converted(problem, y0, span[0], args, None)
+    ts = concatenate([span[:1], times, span[1:]])
+    ys = solved_at(field, settings, y0, ts, (operands,))
     status = where((ys[-1] == ys[-1]).all(), 0, -1)
-    return OdeResult(times, ys[1:-1].T, None, None, status, status == 0)
+    return OdeResult(times, ys[1:-1].T, None, None, None, None, status, status == 0)
 
 
 @partial(jit, static_argnums=(0, 1, 2))
-def _steps(fun: Callable[..., Any], tolerances: tuple, size: int, y0: Any, span: Any, args: tuple
-           ) -> tuple:
-    field, consts = _vector_field(fun, y0, span[0], args)
-    return _walk(field, tolerances, size, y0, span, (*args, *consts))
+def _steps(problem: _Problem, settings: Settings, size: int, y0: Any, span: Any, args: tuple,
+           matrix: Any) -> tuple:
+    signs = Signs(tuple(e.most for e in problem.events), tuple(e.direction for e in problem.events))
+    functions, operands = _converted(problem, y0, span[0], args, matrix)
+    ts, ys, polynomials, values, count, nfev, done = _walk(
+        (*functions, signs), settings, size, y0, span, operands)
+    status = where(done, 0, -1)
+    if not problem.events:
+        return ts, ys, polynomials, count, nfev, status, None
+    forward = where(span[1] < span[0], -1, 1).astype(ts.dtype)
+    found = located(lambda y, t: functions[2](y, t, operands), signs,
+                    Ends(ts, polynomials, values, count), forward)
+    # The last step ends where an event ended it.
+    y = OdeSolution(ts, polynomials)(where(found.stops, found.stop, ts[-1]))
+    part = (found.stop - ts[count - 1]) / (ts[count] - ts[count - 1])
+    shorter = polynomials[count - 1] * part.astype(ys.dtype) ** np.arange(
+        polynomials.shape[1])[::-1, None].astype(ys.dtype)
+    still = zeros_like(shorter).at[-1].set(y)
+    behind = found.stops & (np.arange(size + 1) >= count)
+    polynomials = where(found.stops & (np.arange(size) >= count)[:, None, None], still,
+                        polynomials)
+    last = where(found.stops, shorter, polynomials[count - 1])
+    return (where(behind, found.stop, ts), where(behind[:, None], y, ys),
+            polynomials.at[count - 1].set(last), count, nfev,
+            where(found.stops, 1, status), found)
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1, 2))
-def _walk(fun: Fun, tolerances: tuple, size: int, y0: Any, span: Any, args: tuple) -> tuple:
-    """The ends [size + 1] of the accepted steps, the states there, the quartics, and counts."""
-    rtol, atol, hmax = tolerances
+def _walk(functions: tuple, settings: Settings, size: int, y0: Any, span: Any, operands: Any
+          ) -> tuple:
+    """The ends [size + 1] of the accepted steps, the states there, the polynomials, the values of
+    the events at the ends, and counts.
+    """
+    fun, jac, events, signs = functions
     sign = where(span[1] < span[0], -1, 1).astype(span.dtype)
     last = span[1] * sign
 
     def slope(y: Any, s: Any) -> Any:
-        return fun(y, s * sign, *args) * sign.astype(dtypes.to_real_dtype(y.dtype))
+        return fun(y, s * sign, operands) * sign.astype(dtypes.to_real_dtype(y.dtype))
+
+    def jacobian(y: Any, s: Any) -> Any:
+        return jac(y, s * sign, operands) * sign.astype(y.dtype)
+
+    equation = Equation(slope, jacobian if jac else jacfwd(slope))
+
+    def values(p: Progress) -> Any:
+        return events(p.y, p.t * sign, operands) if events else zeros(0, p.t.dtype)
 
     def body(state: Any) -> Any:
-        p, count, *kept = state
+        p, count, often, ts, ys, polynomials, kept = state
         # The last step ends at the end.
-        p, accepted = step(slope, p._replace(dt=where(p.t + p.dt > last, last - p.t, p.dt)),
-                           rtol, atol, hmax)
+        p, accepted = step(equation, p._replace(dt=where(p.t + p.dt > last, last - p.t, p.dt)),
+                           settings)
         p = p._replace(t=where(accepted & (last - p.t <= abs(last) * 1e-7), last, p.t))
+        now = values(p)
+        often = often + (accepted & crossed(signs, kept[count], now))
         count = count + accepted
         at = where(accepted, count, size + 1)       # beyond the end: dropped
-        ts, ys, quartics = kept
-        return (p, count, ts.at[at].set(p.t), ys.at[at].set(p.y),
-                quartics.at[at - 1].set(p.quartic))
+        return (p, count, often, ts.at[at].set(p.t), ys.at[at].set(p.y),
+                polynomials.at[at - 1].set(p.polynomial), kept.at[at].set(now))
 
     def going(state: Any) -> Any:
-        return is_going(state[0], last, np.inf) & (state[1] < size)
+        p, count, often = state[:3]
+        return (is_going(p, last, np.inf) & (count < size)
+                & (often < np.asarray(signs.most, int)).all())
 
-    p = start(slope, y0, span[0] * sign, rtol, atol, hmax)
-    p, count, ts, ys, quartics = while_loop(going, body, (
-        p, asarray(0), full((size + 1,), p.t), full((size + 1, y0.size), y0),
-        zeros((size, 5, y0.size), y0.dtype)))
+    p = start(slope, y0, span[0] * sign, settings)
+    degree, before = settings.method.degree, values(p)
+    p, count, _, ts, ys, polynomials, kept = while_loop(going, body, (
+        p, asarray(0), zeros(len(signs.most), int), full((size + 1,), p.t),
+        full((size + 1, y0.size), y0), zeros((size, degree + 1, y0.size), y0.dtype),
+        full((size + 1, before.size), before)))
     behind = np.arange(size + 1) > count
     ts = where(behind, p.t, ts) * sign
     ys = where(behind[:, None], p.y, ys)
-    still = concatenate([zeros((4, y0.size), y0.dtype), p.y[None]])
-    quartics = where(behind[1:, None, None], still, quartics)
-    return ts, ys, quartics, count, p.steps, p.t >= last
+    still = concatenate([zeros((degree, y0.size), y0.dtype), p.y[None]])
+    polynomials = where(behind[1:, None, None], still, polynomials)
+    return ts, ys, polynomials, kept, count, p.evaluations, p.t >= last
 
 
 @_walk.defjvp
-def _walk_jvp(fun: Fun, tolerances: tuple, size: int, primals: Any, tangents: Any) -> Any:
+def _walk_jvp(functions: tuple, settings: Settings, size: int, primals: Any, tangents: Any) -> Any:
     """Derivatives of the steps that were taken, whose ends divide the time between in fixed parts.
     """
-    y0, span, args = primals
-    ts, ys, quartics, *counts = _walk(fun, tolerances, size, *primals)
+    span = primals[1]
+    ts, ys, polynomials, *counts = _walk(functions, settings, size, *primals)
     parts = (ts - span[0]) / where(span[1] == span[0], 1, span[1] - span[0])
 
-    def replay(y0: Any, span: Any, args: Any) -> Any:
+    def replay(y0: Any, span: Any, operands: Any) -> Any:
         ts = span[0] + parts * (span[1] - span[0])
 
-        def body(y: Any, times: Any) -> Any:
-            t, after = times
+        def body(y: Any, step: Any) -> Any:
+            t, after, polynomial = step
             h = (after - t).astype(dtypes.to_real_dtype(y.dtype))
-            y1, _, _, k = runge_kutta_step(lambda y, t: fun(y, t, *args), y, fun(y, t, *args), t, h)
-            return y1, (y1, interp_fit_dopri(y, y1, k, h))
+            y1, again = settings.method.redo(
+                lambda y, t: functions[0](y, t, operands), y, t, h, polynomial)
+            return y1, (y1, again)
 
-        _, (later, quartics) = scan(body, y0, (ts[:-1], ts[1:]))
-        return ts, concatenate([y0[None], later]), quartics
+        _, (later, moving) = scan(body, y0, (ts[:-1], ts[1:], polynomials))
+        return ts, concatenate([y0[None], later]), moving
 
     _, moved = jvp(replay, primals, tangents)
-    return (ts, ys, quartics, *counts), (
+    return (ts, ys, polynomials, *counts), (
         *moved, *(zeros_of(typeof(x).to_tangent_aval()) for x in counts))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...base.util import real_number
 from ...core.trace import typeof
+from ...lax.creation import iota
 from ...numpy.promote import array_args, convert, promote_dtypes, to_array
 from ...types import dtypes
-from ...types.shape import definitely_equal, sequence, static_int
+from ...types.shape import definitely_equal, is_static, sequence, static_int
 
-__all__ = ["bounds_of", "matrices", "options", "precise", "size_of", "square", "vector"]
+__all__ = ["bounds_of", "counted", "matrices", "number_of", "options", "places_of",
+           "precise", "size_of", "square", "vector"]
 
 
 def precise(x: Any) -> Any:
@@ -47,9 +51,24 @@ def vector(name: str, x: Any) -> Any:
     return found if typeof(found).ndim else found[None]
 
 
-def size_of(x: Any, axis: int = -1) -> int:
+def counted(n: Any) -> Any:
+    """0 … n - 1 for a size n, which may be symbolic."""
+    return np.arange(n) if is_static((n,)) else iota(np.int32, n)
+
+
+def places_of(x: Any, axis: int = -1) -> Any:
+    """0 … n - 1 for an axis of size n, which may be symbolic."""
+    return counted(typeof(x).shape[axis])
+
+
+def size_of(x: Any, axis: int = -1) -> Any:
+    """The size of an axis, which may be symbolic."""
+    return typeof(x).shape[axis]
+
+
+def number_of(x: Any, axis: int = -1) -> int:
     """The size of an axis, which must be a number."""
-    return static_int(typeof(x).shape[axis], "scipy.linalg", "size")
+    return static_int(size_of(x, axis), "scipy.linalg", "size")
 
 
 def options(name: str, what: str, given: Any, allowed: tuple[Any, ...]) -> Any:

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike
+from ...control.cond import cond
 from ...core.trace import typeof
+from ...custom.solves import custom_linear_solve
 from ...loops.scan import scan
-from ...numpy.creation import zeros
+from ...numpy.conditions import clip
+from ...numpy.creation import asarray, zeros, zeros_like
 from ...numpy.elementary import sqrt
 from ...numpy.joining import concatenate
 from ...numpy.linalg import systems
@@ -18,10 +21,19 @@ from ...numpy.promote import broadcast_to
 from ...numpy.reductions import argmax
 from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
+from ...numpy.ufuncs import less
 from ...transforms.fused import fused
 from ...transforms.vmap import vmap
-from ...types.shape import broadcast_shapes, sequence, static_int
-from .arguments import matrices, size_of
+from ...types import dtypes
+from ...types.shape import (
+    broadcast_shapes,
+    definitely_equal,
+    is_static,
+    known_less,
+    sequence,
+    static_int,
+)
+from .arguments import counted, matrices, number_of, places_of, size_of
 from .special_matrices import toeplitz
 from .systems import sides
 
@@ -35,7 +47,7 @@ def _sides(name: str, ab: Any, b: Any) -> tuple[Any, Any, bool]:
     """Diagonals ab[..., k, n] and b[..., n, m] of one dtype and batch; whether b was a vector."""
     flat = typeof(b).ndim == 1
     ab, b = matrices(name, ab, b[:, None] if flat else b)
-    if size_of(ab) != size_of(b, -2):
+    if not definitely_equal(size_of(ab), size_of(b, -2)):
         raise ValueError(f"{name}: diagonals {typeof(ab)} and right side {typeof(b)} given; as "
                          "many rows of b as columns of the diagonals are required.")
     batch = broadcast_shapes(typeof(ab).shape[:-2], typeof(b).shape[:-2])
@@ -50,33 +62,39 @@ def _batched(fun: Any, *xs: Any) -> Any:
     return fun(*xs)
 
 
-def _gathered(ab: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+def _gathered(ab: Any, rows: Any, columns: Any) -> Any:
     """ab[rows, columns], 0 for places beyond ab."""
-    height, width = size_of(ab, -2), size_of(ab)
-    if 0 in (height, width):
-        return zeros(np.broadcast_shapes(rows.shape, columns.shape), ab.dtype)
-    inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-    values = ab[np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)]
-    return where(inside, values, 0)
+    height, width = number_of(ab, -2), size_of(ab)
+    shape = broadcast_shapes(rows.shape, columns.shape)
+    if height == 0 or definitely_equal(width, 0):
+        return zeros(shape, ab.dtype)
+    if is_static((width,)) and is_static(shape):    # places that are numbers
+        inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+        rows, columns = np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)
+    else:
+        rows, columns = asarray(rows), asarray(columns)
+        inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+        rows, columns = clip(rows, 0, height - 1), clip(columns, 0, width - 1)
+    return where(inside, ab[rows, columns], 0)
 
 
 def _lowered(ab: Any) -> Any:
     """The lower diagonals of a Hermitian matrix from its upper ones."""
-    u = size_of(ab, -2) - 1
-    below, column = np.arange(u + 1)[:, None], np.arange(size_of(ab))
+    u = number_of(ab, -2) - 1
+    below, column = np.arange(u + 1)[:, None], places_of(ab)
     return _gathered(ab, u - below + 0 * column, column + below).conj()
 
 
 def _raised(ab: Any) -> Any:
     """The upper diagonals of a Hermitian matrix from its lower ones."""
-    u = size_of(ab, -2) - 1
-    above, column = u - np.arange(u + 1)[:, None], np.arange(size_of(ab))
+    u = number_of(ab, -2) - 1
+    above, column = u - np.arange(u + 1)[:, None], places_of(ab)
     return _gathered(ab, above + 0 * column, column - above).conj()
 
 
 def _within(ab: Any) -> Any:
     """Lower diagonals with zeros below the last row."""
-    row, column = np.arange(size_of(ab, -2))[:, None], np.arange(size_of(ab))
+    row, column = np.arange(number_of(ab, -2))[:, None], places_of(ab)
     return where(row + column < size_of(ab), ab, 0)
 
 
@@ -84,7 +102,7 @@ def _within(ab: Any) -> Any:
 
 def _backwards(rows: Any, y: Any) -> Any:
     """x in U x = y, of an upper triangular U as rows[n, w + 1], each from its diagonal on."""
-    width = size_of(rows) - 1
+    width = number_of(rows) - 1
 
     def step(known: Any, given: Any) -> Any:
         row, right = given
@@ -96,7 +114,7 @@ def _backwards(rows: Any, y: Any) -> Any:
 
 def _forwards(columns: Any, y: Any) -> Any:
     """x in L x = y, of a lower triangular L by its diagonals[w + 1, n]."""
-    below, row = np.arange(size_of(columns, -2)), np.arange(size_of(columns))[:, None]
+    below, row = np.arange(number_of(columns, -2)), places_of(columns)[:, None]
     rows = _gathered(columns, below + 0 * row, row - below)
     return flip(_backwards(flip(rows, 0), flip(y, 0)), 0)
 
@@ -104,14 +122,14 @@ def _forwards(columns: Any, y: Any) -> Any:
 def _eliminated(ab: Any, b: Any, lower: int, upper: int) -> Any:
     """Gauss's elimination in a window of lower + 1 rows, the pivot the largest of its column."""
     n, width = size_of(ab), lower + upper + 1
-    row, place = np.arange(n + lower + 1)[:, None], np.arange(width)
+    row, place = counted(n + lower + 1)[:, None], np.arange(width)
     column = row - lower + place
     entries = _gathered(ab, upper + row - column, column)
     entries = where(row < n, entries, 0)
     right = concatenate([b, zeros((lower + 1, size_of(b)), b.dtype)], 0)
     first = np.arange(lower + 1)[:, None]
     window = _gathered(ab, upper + first - place, place + 0 * first)
-    window = where(first < n, window, 0)
+    window = where(less(first, n), window, 0)
 
     def step(state: Any, entering: Any) -> Any:
         rows = state
@@ -155,7 +173,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
     lower, upper = [static_int(k, "solve_banded", "l_and_u")
                     for k in sequence(l_and_u, "solve_banded", "l_and_u")]
     ab, b, flat = _sides("solve_banded", ab, b)
-    if min(lower, upper) < 0 or size_of(ab, -2) != lower + upper + 1:
+    if min(lower, upper) < 0 or number_of(ab, -2) != lower + upper + 1:
         raise ValueError(f"solve_banded: l_and_u {(lower, upper)} and {typeof(ab)} given; l + u + "
                          "1 diagonals are required.")
     x = _batched(lambda ab, b: _eliminated(ab, b, lower, upper), ab, b)
@@ -166,10 +184,10 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
 
 def _factored(ab: Any) -> Any:
     """The diagonals[w + 1, n] of the lower Cholesky factor from those of the matrix."""
-    ab, width = _within(ab), size_of(ab, -2)
-    n, places = size_of(ab), np.arange(width)
+    ab, width = _within(ab), number_of(ab, -2)
+    places = np.arange(width)
     # What a window of `width` rows gains with each step: the row below, up to its diagonal.
-    column = np.arange(n)[:, None] + 1 + places
+    column = places_of(ab)[:, None] + 1 + places
     entering = _gathered(ab, width - 1 - places + 0 * column, column)
     row = places[:, None]
     window = _gathered(ab, row - places, places + 0 * row)
@@ -277,8 +295,10 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
 def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Array:
     """The solution x of a x = b with a matrix that is constant along each diagonal.
 
-    By the LU factors of the whole matrix: more work than SciPy's recursion of Levinson for large n,
-    and accurate also where leading submatrices are nearly singular.
+    From 256 rows on by Levinson's recursion, in O(n²) (Golub and Van Loan, Matrix Computations,
+    §4.7), and by the LU factors of the whole matrix for fewer, and where the recursion has failed
+    because a leading submatrix is nearly singular, for which SciPy raises. Under vmap large
+    systems are solved both ways.
 
     Args:
       c_or_cr: the first column c[..., n], with its conjugate as the first row, or a tuple (c, r) of
@@ -297,5 +317,39 @@ def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Arr
     """
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     a, b, flat = sides("solve_toeplitz", toeplitz(c, r), b)
-    x = systems.solve(a, b)
+    large = known_less(_SMALL, typeof(a).shape[-1])
+    x = _batched(_large_toeplitz, a, b) if large else systems.solve(a, b)
     return x[..., 0] if flat else x
+
+
+_SMALL = 255        # up to here LU factors are as fast, and compiled sooner
+
+
+def _large_toeplitz(a: Any, b: Any) -> Any:
+    """One system, with derivatives of the equation."""
+    return custom_linear_solve(lambda x: a @ x, b, lambda product, b: _levinson(a, b),
+                               lambda product, b: _levinson(a.T, b))
+
+
+def _levinson(a: Any, b: Any) -> Any:
+    """x[n, m] by Levinson's recursion, by LU factors where its residual is too large.
+
+    After k rows `first` and `last` solve the leading system of size k for the first and the last
+    unit vector, and x solves it for b; all are zero beyond.
+    """
+    zero = zeros((1,), a.dtype)
+
+    def step(state: Any, rows: Any) -> tuple[Any, None]:
+        first, last, x = state
+        row, right = rows
+        last = concatenate([zero, last[:-1]])
+        below, above = row @ first, a[0] @ last
+        scale = 1 / (1 - below * above)
+        first, last = scale * (first - below * last), scale * (last - above * first)
+        return (first, last, x + last[:, None] * (right - row @ x)), None
+
+    unit = concatenate([1 / a[0, :1], zeros_like(a[0, 1:])])
+    (_, _, x), _ = scan(step, (unit, unit, unit[:, None] * b[0]), (a[1:], b[1:]))
+    size = absolute(a).sum(-1).max() * absolute(x).max()
+    allowed = 10 * number_of(a) * dtypes.finfo(a.dtype).eps * size
+    return cond((absolute(b - a @ x) <= allowed).all(), lambda: x, lambda: systems.solve(a, b))

@@ -26,7 +26,7 @@ from ...numpy.selection import where
 from ...numpy.ufuncs import abs as absolute
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import broadcast_shapes, definitely_equal
+from ...types.shape import broadcast_shapes, definitely_equal, known_less
 from .arguments import matrices, options, size_of, square
 
 __all__ = ["column_of", "element_of", "solve_continuous_lyapunov", "solve_discrete_lyapunov",
@@ -48,7 +48,7 @@ def triangular_columns(column: Callable[[Any, Any], tuple[Any, Any]], like: Any)
         x = triangular_solve(matrix, right, left_side=True)
         return dynamic_update_slice_in_dim(found, x, j, last)
 
-    return fori_loop(0, size_of(like), step, full_like(like, 0))
+    return fori_loop(0, typeof(like).shape[-1], step, full_like(like, 0))
 
 
 def column_of(x: Any, j: Any) -> Any:
@@ -204,7 +204,7 @@ def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = Non
     a, q = _pair("solve_discrete_lyapunov", a, q)
     n = size_of(a)
     one = eye(a)
-    if method == "bilinear" or (method is None and n >= 10):
+    if method == "bilinear" or (method is None and not known_less(n, 10)):
         ah = adjoint(a)
         inverse = left_divided(ah + one, one)
         b = matmul(ah - one, inverse)

@@ -9,6 +9,7 @@ import numpy as np
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
 from ...core.trace import typeof
+from ...lax.creation import iota
 from ...lax.linalg import cholesky as lax_cholesky
 from ...lax.linalg import lu as lax_lu
 from ...lax.linalg import qr as lax_qr
@@ -25,8 +26,8 @@ from ...numpy.ufuncs import abs as absolute
 from ...numpy.vectorize import vectorize
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import less, minimum, static_int
-from .arguments import matrices, options, size_of, square
+from ...types.shape import definitely_equal, known_less, less, minimum, static_int
+from .arguments import matrices, options, places_of, size_of, square
 
 __all__ = ["cho_factor", "cholesky", "hessenberg", "lu", "lu_factor", "polar", "qr", "qr_multiply",
            "rsf2csf", "schur", "svd"]
@@ -133,7 +134,7 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False,
     left = tril(left, -1) + eye(left)
     upper = triu(factors[..., :k, :])
     # Row order[i] of a is row i of L U.
-    places = np.arange(static_int(m, "lu", "size"), dtype=np.int32)
+    places = iota(np.int32, m)
     back = order[..., None, :] == places[:, None]
     if permute_l:
         return matmul(manipulation.astype(back, x.dtype), left), upper
@@ -212,7 +213,7 @@ def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool 
     q = q.conj() if conjugate else q
     inner = typeof(y).shape[-1 if mode == "right" else -2]
     wanted = typeof(q).shape[-2 if mode == "right" else -1]
-    if size_of(y, -1 if mode == "right" else -2) != static_int(wanted, "qr_multiply", "size"):
+    if not definitely_equal(inner, wanted):
         raise ValueError(f"qr_multiply: {typeof(x)} and c {typeof(y)} given, mode {mode!r}; c must "
                          f"have {wanted} {'columns' if mode == 'right' else 'rows'}, but it has "
                          f"{inner}.")
@@ -349,7 +350,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     t, z = square("rsf2csf", T, Z)
     dtype = dtypes.to_complex_dtype(t.dtype)
     t, z = [manipulation.astype(x, dtype) for x in (t, z)]
-    if size_of(t) < 2:
+    if known_less(typeof(t).shape[-1], 2):
         return t, z
     # One rotation per block makes all of them triangular at once: they overlap nowhere.
     diagonal = t.diagonal(axis1=-2, axis2=-1)
@@ -361,12 +362,12 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     size = sqrt(where(found, absolute(shift) ** 2 + absolute(lower) ** 2, 1))
     cos, sin = where(found, shift / size, 1), where(found, lower / size, 0)
     # The eigenvector (cos, sin) and what is orthogonal to it are the block's new basis.
-    one = cos[..., :1] * 0 + 1
+    one = diagonal[..., :1] * 0 + 1
     first = where(concatenate([found, one != 1], -1), concatenate([cos, one], -1), 1)
     second = where(concatenate([one != 1, found], -1), concatenate([one, cos.conj()], -1), 1)
     w = first * second
-    rows = np.arange(size_of(t) - 1)
-    basis = (w[..., None, :] * np.eye(size_of(t), dtype=dtype)).at[..., rows + 1, rows].set(sin)
+    rows = places_of(t)[:-1]
+    basis = (w[..., None, :] * eye(t)).at[..., rows + 1, rows].set(sin)
     basis = basis.at[..., rows, rows + 1].set(-sin.conj())
     return triu(matmul(adjoint(basis), matmul(t, basis))), matmul(z, basis)
 
@@ -394,7 +395,7 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
     h = triu(packed, -1)
     if not calc_q:
         return h
-    if size_of(x) < 2:
+    if known_less(size_of(x), 2):
         return h, eye(x)
     inner = lax_qr.householder_product(packed[..., 1:, :-1], taus)
     return h, eye(x).at[..., 1:, 1:].set(inner)

@@ -34,7 +34,7 @@ from ...transforms.autodiff import jvp, linearize
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
-from .arguments import options, size_of, square
+from .arguments import options, places_of, size_of, square
 from .equations import column_of, element_of, sylvester, triangular_columns
 from .factors import rsf2csf
 
@@ -104,9 +104,7 @@ def _exponential(a: Any, upper: bool, limit: int) -> Any:
     a6 = matmul(a4, a2)
     which, count = _plan(*map(stop_gradient, (a, a4, a6)), orders)
     scale = exp2(-minimum(count, limit))[..., None, None]
-    powers = [a * scale, a2 * scale ** 2, a4 * scale ** 4, a6 * scale ** 6]
-    powers = [astype(x, a.dtype) for x in powers]
-    odd, even = switch(reductions.max(which), [_pade(m) for m in orders], *powers)
+    odd, even = switch(reductions.max(which), [_pade(m) for m in orders], scale, a, a2, a4, a6)
     if upper:
         x = triangular_solve(even - odd, even + odd, left_side=True)
     else:
@@ -136,6 +134,19 @@ def _plan(a: Any, a4: Any, a6: Any, orders: dict[int, float]) -> tuple[Any, Any]
     """
     eta = maximum(_norm(a4) ** 0.25, _norm(a6) ** (1 / 6))
     size = _norm(a)
+    needed, most = ([maximum(ceil(log2(x) - math.log2(bound)), 0) for bound in orders.values()]
+                    for x in (eta, size))
+    # Where the norm alone says no more than the roots do, rounding errors say nothing either.
+    same = reductions.all(sum(most) == sum(needed))
+    needed = cond(same, lambda needed, *_: needed, lambda *x: _against_rounding(*x, list(orders)),
+                  needed, a, size)
+    which = sum(astype(~(s <= 0), np.int32) for s in needed[:-1])
+    count = needed[-1]
+    return which, where(isfinite(count), count, np.inf)
+
+
+def _against_rounding(needed: list, a: Any, size: Any, orders: list[int]) -> list:
+    """The squarings of each order, more where rounding errors would show."""
     positive = absolute(a) / where(size > 0, size, 1)[..., None, None]
     bits = 1 - math.log2(float(dtypes.finfo(a.dtype).eps))
 
@@ -143,24 +154,24 @@ def _plan(a: Any, a4: Any, a6: Any, orders: dict[int, float]) -> tuple[Any, Any]
         row = matmul(row, positive)
         return row, reductions.max(row, (-2, -1))
 
-    row = positive[..., :1, :] * 0 + 1
-    _, norms = scan(step, row, None, 2 * max(orders) + 1)
-    needed = []
-    for m, bound in orders.items():
-        first = (2 * math.lgamma(m + 1) - math.lgamma(2 * m + 1) - math.lgamma(2 * m + 2))
+    _, norms = scan(step, positive[..., :1, :] * 0 + 1, None, 2 * max(orders) + 1)
+    more = []
+    for m, squarings in zip(orders, needed, strict=True):
+        first = 2 * math.lgamma(m + 1) - math.lgamma(2 * m + 1) - math.lgamma(2 * m + 2)
         errors = first / math.log(2) + bits + log2(norms[2 * m]) + 2 * m * log2(size)
-        needed.append(maximum(ceil(log2(eta / bound)), ceil(errors / (2 * m))))
-    which = sum(astype(~(s <= 0), np.int32) for s in needed[:-1])
-    count = maximum(needed[-1], 0)
-    return which, where(isfinite(count), count, np.inf)
+        more.append(maximum(squarings, ceil(errors / (2 * m))))
+    return more
 
 
 def _pade(m: int) -> Callable[..., tuple[Any, Any]]:
-    """The odd and the even part of the numerator of order m, from a, a², a⁴ and a⁶."""
+    """The odd and the even part of the numerator of order m, from what scales a, and a, a², a⁴, a⁶.
+    """
     b = [math.factorial(2 * m - k) / (math.factorial(m - k) * math.factorial(k))
          for k in range(m + 1)]
 
-    def parts(a: Any, a2: Any, a4: Any, a6: Any) -> tuple[Any, Any]:
+    def parts(scale: Any, *powers: Any) -> tuple[Any, Any]:
+        a, a2, a4, a6 = (astype(x * scale ** k, x.dtype)
+                         for k, x in zip((1, 2, 4, 6), powers, strict=True))
         one = eye(a)
         squares = [one, a2, a4, a6]
         if m == 9:
@@ -352,7 +363,7 @@ def _complex_schur(x: Any) -> tuple[Any, Any]:
 
 def _above(found: Any, j: Any) -> Any:
     """bool[n, 1]: the rows before j."""
-    return np.arange(size_of(found))[:, None] < j
+    return places_of(found)[:, None] < j
 
 
 def _framed(matrix: Any, j: Any) -> Any:
@@ -448,7 +459,7 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
         return out
     w = t.diagonal(axis1=-2, axis2=-1)
     gaps = absolute(w[..., :, None] - w[..., None, :])
-    gap = reductions.min(where(np.eye(size_of(t), dtype=bool), 1, gaps), (-2, -1), initial=1.0)
+    gap = reductions.min(where(eye(t) == 1, 1, gaps), (-2, -1), initial=1.0)
     eps = float(dtypes.finfo(t.dtype).eps)
     spread = reductions.max(reductions.sum(absolute(triu(f, 1)), -2), -1)
     error = minimum(1.0, maximum(eps, eps / where(gap > 0, gap, eps) * spread))

@@ -10,14 +10,15 @@ import numpy as np
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...core.trace import typeof
 from ...numpy.creation import asarray, zeros
+from ...numpy.diagonals import eye
 from ...numpy.joining import concatenate
 from ...numpy.manipulation import broadcast_to, flip
 from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ...numpy.ufuncs import abs as absolute
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import broadcast_shapes, static_int
-from .arguments import options, size_of, vector
+from ...types.shape import broadcast_shapes, definitely_equal, extent, maximum, minimum, static_int
+from .arguments import counted, options, places_of, size_of, vector
 
 __all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler",
            "fiedler_companion", "hadamard", "hankel", "helmert", "hilbert", "invhilbert",
@@ -82,9 +83,8 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     column, row = _edges("toeplitz", c, r)
     if r is None:
         row = row.conj()
-    m, n = size_of(column), size_of(row)
     values = concatenate([flip(column, -1), row[..., 1:]], -1)
-    return values[..., np.arange(m)[::-1, None] + np.arange(n)]
+    return values[..., places_of(column)[::-1, None] + places_of(row)]
 
 
 def _edges(name: str, c: Any, r: Any) -> list[Any]:
@@ -115,9 +115,8 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     column, row = _edges("hankel", c, r)
     if r is None:
         row = row * 0
-    m, n = size_of(column), size_of(row)
     values = concatenate([column, row[..., 1:]], -1)
-    return values[..., np.arange(m)[:, None] + np.arange(n)]
+    return values[..., places_of(column)[:, None] + places_of(row)]
 
 
 @fused
@@ -137,8 +136,8 @@ def circulant(c: ArrayLike) -> Array:
      [3 2 1]]
     """
     x = vector("circulant", c)
-    n = size_of(x)
-    return x[..., (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)]
+    places = places_of(x)
+    return x[..., (places[:, None] - places) % maximum(typeof(x).shape[-1], 1)]
 
 
 @fused
@@ -161,7 +160,7 @@ def companion(a: ArrayLike) -> Array:
     """
     x = _monic("companion", a, 2)
     n = size_of(x)
-    rest = broadcast_to(np.eye(n - 1, n, dtype=x.dtype), (*typeof(x).shape[:-1], n - 1, n))
+    rest = broadcast_to(eye(n - 1, n, dtype=x.dtype), (*typeof(x).shape[:-1], n - 1, n))
     return concatenate([-x[..., None, :], rest], -2)
 
 
@@ -194,22 +193,16 @@ def fiedler_companion(a: ArrayLike) -> Array:
      [  0.   6.   0.]]
     """
     x = -_monic("fiedler_companion", a, 1)
-    n = size_of(x)
+    if definitely_equal(size_of(x), 0):
+        return zeros((*typeof(x).shape[:-1], 0, 0), x.dtype)
+    row, column = places_of(x)[:, None], places_of(x)
+    odd, even = column % 2 == 1, row % 2 == 0
     # The odd coefficients stand beside the diagonal, the even ones below: of all else, ones.
-    place, one = np.full((n, n), -1), np.zeros((n, n))
-    for i in range(n):
-        if i == 0:
-            place[0, 0] = 0
-        elif i % 2:
-            place[i - 1, i] = i
-        else:
-            place[i, i - 1] = i
-    for i in range(n - 2):
-        one[(i, i + 2) if i % 2 == 0 else (i + 2, i)] = 1
-    if n > 1:
-        one[1, 0] = 1
-    taken = x[..., np.maximum(place, 0)] if n else zeros((*typeof(x).shape[:-1], 0, 0), x.dtype)
-    return taken * (place >= 0).astype(x.dtype) + one.astype(x.dtype)
+    known = ((row + column == 0) | (odd & (row == column - 1))
+             | (even & (row > 0) & (column == row - 1)))
+    one = (even & (column == row + 2)) | (odd & (row == column + 2)) | ((row == 1) & (column == 0))
+    place = row * (row > column) + column * (row <= column)
+    return x[..., place] * known.astype(x.dtype) + one.astype(x.dtype)
 
 
 @fused
@@ -253,10 +246,10 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """
     rates, kept = _edges("leslie", f, s)
     n = size_of(rates)
-    if size_of(kept) != n - 1:
+    if not definitely_equal(size_of(kept), n - 1):
         raise ValueError(f"leslie: {typeof(rates)} and {typeof(kept)} given; one rate of survival "
                          "less than birth rates is required.")
-    below = kept[..., :, None] * np.eye(n - 1, n, dtype=kept.dtype)
+    below = kept[..., :, None] * eye(n - 1, n, dtype=kept.dtype)
     return concatenate([rates[..., None, :], below], -2)
 
 
@@ -281,18 +274,19 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
      [0 2 1]
      [0 0 2]]
     """
-    x, n = vector("convolution_matrix", a), static_int(n, "convolution_matrix", "n")
+    x, n = vector("convolution_matrix", a), extent(n, "convolution_matrix", "n")
     options("convolution_matrix", "mode", mode, ("full", "same", "valid"))
     m = size_of(x)
-    if n < 1 or not m:
+    if n < 1 or definitely_equal(m, 0):
         raise ValueError(f"convolution_matrix: {typeof(x)} and n {n} given; at least one element "
                          "and n >= 1 are required.")
-    kept = {"full": m + n - 1, "same": max(m, n), "valid": max(m, n) - min(m, n) + 1}[mode]
+    kept = {"full": m + n - 1, "same": maximum(m, n),
+            "valid": maximum(m, n) - minimum(m, n) + 1}[mode]
     # "same" and "valid" are the middle; of an odd number of rows to drop, "same" drops the last.
     first = (m + n - 1 - kept) // 2
-    place = np.arange(first, first + kept)[:, None] - np.arange(n)
+    place = first + counted(kept)[:, None] - counted(n)
     inside = (place >= 0) & (place < m)
-    return x[..., np.clip(place, 0, m - 1)] * inside.astype(x.dtype)
+    return x[..., place * inside] * inside.astype(x.dtype)
 
 
 # Of a size ---------------------------------------------------------------------------------------

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...lax.linalg import cholesky as lax_cholesky
 from ...lax.linalg import eigh as lax_eigh
-from ...lax.linalg.core import adjoint, matmul
+from ...lax.linalg.core import adjoint, matmul, tril
 from ...lax.linalg.solve import triangular_solve
 from ...numpy.creation import zeros
 from ...numpy.promote import array_args, promote_dtypes, to_array
 from ...transforms.fused import fused
-from ...types.shape import definitely_equal, static_int
-from .arguments import bounds_of, options, precise, size_of, square
+from ...types.shape import definitely_equal, maximum, static_int
+from .arguments import bounds_of, options, places_of, precise, size_of, square
 
 __all__ = ["eigh", "eigh_tridiagonal", "eigvalsh", "eigvalsh_tridiagonal"]
 
@@ -91,8 +89,7 @@ def _eigh(a: Any, b: Any, *, lower: bool, type: int, subset: tuple[int, int] | N
     if not lower:
         x, y = adjoint(x), adjoint(y)
     c = lax_cholesky.cholesky(y, symmetrize_input=False)
-    below = np.tri(size_of(x), dtype=bool)
-    x = x * below + adjoint(x * np.tri(size_of(x), k=-1, dtype=bool))
+    x = tril(x) + adjoint(tril(x, -1))
 
     def divided(z: Any, adjoined: bool) -> Any:
         return triangular_solve(c, z, left_side=True, lower=True, transpose_a=adjoined,
@@ -182,11 +179,12 @@ def _tridiagonal(d: Any, e: Any, *, subset: tuple[int, int] | None) -> Any:
     name = "eigh_tridiagonal"
     d, e = [precise(to_array(x)) for x in promote_dtypes(name, *array_args(name, d, e),
                                                          inexact=True)]
-    if typeof(d).ndim != 1 or typeof(e).ndim != 1 or size_of(e) != max(size_of(d) - 1, 0):
+    if typeof(d).ndim != 1 or typeof(e).ndim != 1 or (
+            not definitely_equal(size_of(e), maximum(size_of(d) - 1, 0))):
         raise ValueError(f"{name}: {typeof(d)} and {typeof(e)} given; a diagonal of n numbers and "
                          "one of n - 1 beside it are required; map over batches with vmap.")
     n = size_of(d)
-    rows = np.arange(n)
+    rows = places_of(d)
     x = zeros((n, n), d.dtype).at[rows, rows].set(d.real)
     x = x.at[rows[1:], rows[:-1]].set(e.conj())
     v, w = lax_eigh.eigh(x, symmetrize_input=False, subset_by_index=subset)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...lax.barriers import stop_gradient
@@ -20,7 +18,7 @@ from ...numpy.trigonometry import arctan2
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import definitely_equal
-from .arguments import matrices, size_of, square
+from .arguments import matrices, places_of, size_of, square
 from .systems import mirrored
 
 __all__ = ["bandwidth", "khatri_rao", "lstsq", "null_space", "orth", "pinv", "pinvh",
@@ -277,7 +275,7 @@ def bandwidth(a: ArrayLike) -> tuple[Array, Array]:
     x = to_array(array_args("bandwidth", a)[0])
     if typeof(x).ndim < 2:
         raise ValueError(f"bandwidth: {typeof(x)} given; matrices [..., m, n] are required.")
-    below = np.arange(size_of(x, -2))[:, None] - np.arange(size_of(x))
+    below = places_of(x, -2)[:, None] - places_of(x)
     far = [where(x != 0, asarray(places, dtypes.default_int()), 0) for places in (below, -below)]
     lower, upper = [reductions.max(places, (-2, -1), initial=0) for places in far]
     return lower, upper

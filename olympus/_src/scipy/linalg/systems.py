@@ -7,14 +7,7 @@ from typing import Any
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...lax.linalg.cholesky import cholesky
-from ...lax.linalg.core import (
-    adjoint,
-    diagonal_part,
-    matrix_transpose,
-    take_rows,
-    tril,
-    triu,
-)
+from ...lax.linalg.core import adjoint, diagonal_part, matrix_transpose, take_rows, tril, triu
 from ...lax.linalg.lu import lu_pivots_to_permutation
 from ...lax.linalg.solve import triangular_solve
 from ...numpy.linalg import systems

@@ -506,7 +506,7 @@ def _neighbours(name: str, input: Any, size: Any, footprint: Any, mode: Any, cva
     if window.ndim != typeof(x).ndim or not window.any():
         raise ValueError(f"{name}: a footprint of shape {window.shape} given for {typeof(x)}; one "
                          "of its rank that is true somewhere is required.")
-    sizes = sizes_of(name, x)
+    sizes = typeof(x).shape
     wide = _extended(name, x, [_reach(name, n, 0) for n in window.shape], mode, cval)
     places = [p for p in itertools.product(*map(range, window.shape)) if window[p]]
     return [wide[tuple(slice(i, i + n) for i, n in zip(place, sizes))] for place in places]

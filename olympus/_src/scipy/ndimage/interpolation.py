@@ -15,17 +15,27 @@ from ...core.trace import typeof
 from ...lax.linalg.solve import tridiagonal_solve
 from ...numpy.creation import asarray
 from ...numpy.elementary import floor
+from ...numpy.linalg.systems import inv
 from ...numpy.manipulation import moveaxis
 from ...numpy.padding import pad
 from ...numpy.products import matmul
-from ...numpy.promote import array_args, inexact, to_array
+from ...numpy.promote import array_args, broadcast_to, inexact, to_array
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from ...numpy.ufuncs import abs as absolute
 from ...numpy.ufuncs import maximum, minimum, mod, sign
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axes, canonical_axis, sequence, static_int
+from ...types.shape import (
+    canonical_axes,
+    canonical_axis,
+    definitely_equal,
+    is_static,
+    less,
+    sequence,
+    static_int,
+)
+from ..linalg.arguments import counted
 
 __all__ = ["affine_transform", "floating", "map_coordinates", "rotate", "shift", "sizes_of",
            "spline_filter", "spline_filter1d", "zoom"]
@@ -46,6 +56,7 @@ def _checked(name: str, order: Any, mode: Any) -> int:
 
 
 def sizes_of(name: str, x: Any) -> tuple[int, ...]:
+    """The shape as ints."""
     return tuple([static_int(n, name, "size") for n in typeof(x).shape])
 
 
@@ -71,27 +82,24 @@ def _coefficients(x: Any, order: int, axis: int, mode: str) -> Any:
     They solve a system of three diagonals; the mode says what its first and last rows are, or that
     it is periodic.
     """
-    n = sizes_of("spline_filter", x)[axis]
-    if n == 1:
+    n = typeof(x).shape[axis]
+    if definitely_equal(n, 1):
         return x
     side, middle = (1 / 6, 4 / 6) if order == 3 else (1 / 8, 6 / 8)
+    places = counted(n)
     x = moveaxis(x, axis, 0)
     shape = typeof(x).shape
     flat = x.reshape((n, -1))
     if mode == "grid-wrap":
-        first = np.zeros(n)
-        first[0] += middle
-        first[1] += side
-        first[-1] += side
-        matrix = first[(np.arange(n)[:, None] - np.arange(n)) % n]
-        flat = matmul(np.linalg.inv(matrix).astype(flat.dtype), flat)
+        away = abs(places[:, None] - places)
+        matrix = middle * (away == 0) + side * (away == 1) + side * (away == n - 1)
+        inverse = np.linalg.inv(matrix) if is_static((n,)) else inv(matrix)
+        flat = matmul(inverse.astype(flat.dtype), flat)
     else:
-        below, main, above = np.full(n, side), np.full(n, middle), np.full(n, side)
-        if mode in ("reflect", "grid-mirror"):
-            main[[0, -1]] += side
-        else:
-            above[0] *= 2
-            below[-1] *= 2
+        first, last = 1.0 * (places == 0), 1.0 * (places == n - 1)
+        folded, doubled = (side, 0) if mode in ("reflect", "grid-mirror") else (0, side)
+        below, above = side + doubled * last, side + doubled * first
+        main = middle + folded * (first + last)
         flat = tridiagonal_solve(*[asarray(d, flat.dtype) for d in (below, main, above)], flat)
     return moveaxis(flat.reshape(shape), 0, axis)
 
@@ -210,7 +218,7 @@ def sampled(x: Any, coordinates: Sequence[Any], order: int, mode: str, cval: Any
             x = pad(x, _MARGIN, **margin)
             coordinates = [c + _MARGIN for c in coordinates]
         x = _filtered(x, order, mode)
-    sizes = sizes_of("map_coordinates", x)
+    sizes = typeof(x).shape
     inside: Any = True
     taps = []
     for c, n in zip(coordinates, sizes, strict=True):
@@ -221,7 +229,7 @@ def sampled(x: Any, coordinates: Sequence[Any], order: int, mode: str, cval: Any
         axis = []
         for k, weight in enumerate(weights):
             i = first + k
-            known = (i >= 0) & (i < n) if mode == "grid-constant" else True
+            known = (i >= 0) & less(i, n) if mode == "grid-constant" else True
             axis.append((_place(i, n, mode), weight, known))
         taps.append(axis)
     total: Any = 0
@@ -271,7 +279,8 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
     given = [_real(inexact(to_array(array_args("map_coordinates", c)[0]))) for c in coordinates]
     if len(given) != typeof(x).ndim:
         raise ValueError(f"map_coordinates: {typeof(x)} and {len(given)} arrays of coordinates "
-                         "given; one array per axis is required.")
+                         f"given; a sequence of length {typeof(x).ndim}, one array per axis, is "
+                         "required.")
     mode = {"constant": "grid-constant", "wrap": "grid-wrap"}.get(mode, mode)
     dtype = typeof(x).dtype
     x = floating(x)
@@ -302,7 +311,7 @@ def _transformed(name: str, x: Any, matrix: Any, offset: Any, shape: Sequence[in
     x = floating(x)
     real = dtypes.to_real_dtype(x.dtype)
     ndim = len(shape)
-    grid = [np.arange(n).reshape([-1 if i == k else 1 for k in range(ndim)]).astype(real)
+    grid = [counted(n).reshape([-1 if i == k else 1 for k in range(ndim)]).astype(real)
             for i, n in enumerate(shape)]
     at = []
     for i in range(ndim):
@@ -312,7 +321,7 @@ def _transformed(name: str, x: Any, matrix: Any, offset: Any, shape: Sequence[in
             c = sum(matrix[i, j] * grid[j] for j in range(ndim))
         at.append(c + offset[i])
     out = sampled(x, at, order, mode, _value(cval, x), prefilter)
-    return _as_given(out + np.zeros(shape, real), dtype)
+    return _as_given(broadcast_to(out, shape), dtype)
 
 
 @fused(static=(*_STATIC, "output_shape"))
@@ -353,7 +362,7 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
         raise ValueError(f"affine_transform: {typeof(x)} and matrix {typeof(m)} given; a matrix "
                          f"[{ndim}, {ndim}], its diagonal, or a matrix with the offset as last "
                          "column is required.")
-    out = sizes_of("affine_transform", x) if output_shape is None else tuple(output_shape)
+    out = typeof(x).shape if output_shape is None else tuple(output_shape)
     return _transformed("affine_transform", x, m, shift, out, order, mode, cval, prefilter)
 
 
@@ -378,7 +387,7 @@ def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "co
     by = _real(inexact(asarray(shift)))
     ndim = typeof(x).ndim
     ones = np.ones(ndim, by.dtype)
-    return _transformed("shift", x, asarray(ones), -by * ones, sizes_of("shift", x), order, mode,
+    return _transformed("shift", x, asarray(ones), -by * ones, typeof(x).shape, order, mode,
                         cval, prefilter)
 
 
@@ -447,9 +456,9 @@ def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), resha
                                   "rotate"))
     if len(set(plane)) != 2:
         raise ValueError(f"rotate: axes {axes} given; two different axes are required.")
-    out = list(sizes_of("rotate", x))
-    before = np.array([out[i] for i in plane], float)
+    out = list(typeof(x).shape)
     if reshape:
+        before = np.array([sizes_of("rotate", x)[i] for i in plane], float)
         turn = np.deg2rad(real_number(angle, "rotate: angle"))
         c, s = np.cos(turn), np.sin(turn)
         # The corners of the image, turned, span the new one.
@@ -475,7 +484,7 @@ def _rotated(x: Any, angle: Any, *, plane: tuple[int, int], out: tuple[int, ...]
     cosine = where(quarter == 0, 1, where(quarter == 2, -1, 0)).astype(real)
     sine = where(quarter == 1, 1, where(quarter == 3, -1, 0)).astype(real)
     turned = matmul(asarray([[cosine, sine], [-sine, cosine]]), small)
-    sizes = sizes_of("rotate", x)
+    sizes = typeof(x).shape
     ndim = len(sizes)
     middle = asarray([(sizes[i] - 1) / 2 for i in plane], real)
     new = asarray([(out[i] - 1) / 2 for i in plane], real)

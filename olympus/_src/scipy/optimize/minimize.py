@@ -129,7 +129,7 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
             raise ValueError(f"minimize: option {key!r} given; it takes {', '.join(_OPTIONS)}.")
         chosen[key] = value
     if not isinstance(args, tuple):
-        raise TypeError(f"minimize: args of type {type(args).__name__} given; a tuple is required.")
+        raise TypeError(f"minimize: args of type {type(args).__name__} given; it must be a tuple.")
     return _minimize(fun, name, tuple(chosen.values()), x0, args, bounds)
 
 

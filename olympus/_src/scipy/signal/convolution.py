@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...lax.conv import conv_general_dilated
@@ -18,21 +16,18 @@ from ...numpy.padding import pad
 from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axes, static_int
+from ...types.shape import canonical_axes, canonical_dim, floor_div, is_static, less
 from ..fft import next_fast_len
+from ..linalg.arguments import counted
+from ..ndimage.interpolation import sizes_of
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "correlation_lags", "fftconvolve",
-           "oaconvolve", "sizes_of"]
+           "oaconvolve"]
 
 _MODES = ("full", "same", "valid")
 
 
 # Arguments ---------------------------------------------------------------------------------------
-
-def sizes_of(name: str, x: Any) -> tuple[int, ...]:
-    """The shape as ints."""
-    return tuple([static_int(n, name, "size") for n in typeof(x).shape])
-
 
 def _pair(name: str, in1: Any, in2: Any) -> tuple[Any, Any]:
     """Two arrays of one dtype and rank, with elements."""
@@ -52,9 +47,10 @@ def _mode(name: str, mode: Any) -> None:
 
 def _swapped(name: str, n: Sequence[int], m: Sequence[int]) -> bool:
     """Whether, for "valid", the second array is the larger one in every axis."""
-    if all(a >= b for a, b in zip(n, m)):
+    pairs = list(zip(n, m, strict=True))
+    if all(not less(a, b) for a, b in pairs):
         return False
-    if all(a <= b for a, b in zip(n, m)):
+    if all(not less(b, a) for a, b in pairs):
         return True
     raise ValueError(f"{name}: axes of {tuple(n)} and {tuple(m)} elements given with mode 'valid'; "
                      "one array as large as the other in every axis is required.")
@@ -80,14 +76,14 @@ def _slid(x: Any, y: Any, pads: Sequence[tuple[int, int]], precision: Any) -> An
 def _direct(x: Any, y: Any, mode: str, precision: Any) -> Any:
     if typeof(x).ndim == 0:
         return x * y
-    n, m = sizes_of("convolve", x), sizes_of("convolve", y)
+    n, m = typeof(x).shape, typeof(y).shape
     if mode == "valid":
         if _swapped("convolve", n, m):
             x, y = y, x
         return _slid(x, y, [(0, 0)] * len(n), precision)
     pads = [(b - 1, b - 1) for b in m]
     if mode == "same":
-        pads = [(b - 1 - (b - 1) // 2, (b - 1) // 2) for b in m]
+        pads = [(b - 1 - floor_div(b - 1, 2), floor_div(b - 1, 2)) for b in m]
     return _slid(x, y, pads, precision)
 
 
@@ -95,7 +91,9 @@ def _cheaper_by_fft(x: Any, y: Any) -> bool:
     """Whether transforms take fewer multiplications; only inexact dtypes are transformed."""
     if typeof(x).dtype.kind not in "fc" or typeof(x).ndim == 0:
         return False
-    n, m = sizes_of("convolve", x), sizes_of("convolve", y)
+    n, m = typeof(x).shape, typeof(y).shape
+    if not is_static((*n, *m)):     # transforms have sizes that are numbers
+        return False
     full = math.prod(a + b - 1 for a, b in zip(n, m))
     # A direct product costs about a tenth of what one of a transform's steps does.
     return math.prod(m) * math.prod(n) > 60 * full * math.log2(full + 1)
@@ -179,13 +177,13 @@ def correlation_lags(in1_len: int, in2_len: int, mode: str = "full") -> Array:
     [-1  0  1  2]
     """
     _mode("correlation_lags", mode)
-    n, m = [static_int(k, "correlation_lags", "size") for k in (in1_len, in2_len)]
-    lags = np.arange(1 - m, n)
+    n, m = [canonical_dim(k, "correlation_lags: size") for k in (in1_len, in2_len)]
+    lags = counted(n + m - 1) - (m - 1)
     if mode == "same":
-        start = (lags.size - n) // 2
+        start = floor_div(m - 1, 2)
         lags = lags[start:start + n]
     elif mode == "valid":
-        lags = np.arange(n - m + 1) if n >= m else np.arange(n - m, 1)
+        lags = counted(m - n + 1) + (n - m) if less(n, m) else counted(n - m + 1)
     return to_array(array_args("correlation_lags", lags)[0])
 
 
@@ -279,7 +277,7 @@ def _in_plane(name: str, in1: Any, in2: Any, mode: Any, boundary: Any, fillvalue
     if boundary not in _EDGES:
         raise ValueError(f"{name}: boundary {boundary!r} given; 'fill', 'wrap' or 'symm' is "
                          "required.")
-    n, m = sizes_of(name, x), sizes_of(name, y)
+    n, m = typeof(x).shape, typeof(y).shape
     if mode == "valid":
         return _direct(x, _flipped(y) if correlated else y, "valid", precision)
     kind = _EDGES[boundary]
@@ -289,7 +287,7 @@ def _in_plane(name: str, in1: Any, in2: Any, mode: Any, boundary: Any, fillvalue
     if mode == "full":
         return out
     # Of an even size the middle is the later one for correlations.
-    rows, columns = [b // 2 if correlated else (b - 1) // 2 for b in m]
+    rows, columns = [floor_div(b if correlated else b - 1, 2) for b in m]
     return out[rows:rows + n[0], columns:columns + n[1]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from ...numpy.manipulation import flip, moveaxis
 from ...numpy.promote import array_args, broadcast_to, promote_dtypes, to_array
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axis, prod, static_int
+from ...types.shape import canonical_axis, less, prod, static_int
+from .design import chebyshev_sections, sinc_taps
 from .spectral import extended
 from .windows import weights
 
@@ -234,8 +234,8 @@ def _edge(name: str, padtype: Any, padlen: Any, taps: int) -> int:
 
 def _there_and_back(name: str, x: Any, axis: int, padtype: Any, edge: int, run: Any) -> Any:
     """Filtered forwards and backwards by run(x, the level at which it has been at rest)."""
-    n = _size(x, canonical_axis(axis, typeof(x).ndim, name))
-    if n <= edge or edge < 0:
+    n = typeof(x).shape[canonical_axis(axis, typeof(x).ndim, name)]
+    if not less(edge, n) or edge < 0:
         raise ValueError(f"{name}: {n} samples given, and {edge} beyond each end; more samples "
                          "than those are required; give a smaller padlen.")
     x = extended(name, moveaxis(x, axis, -1), padtype, edge)
@@ -319,22 +319,6 @@ def _sosfiltfilt(sos: Any, x: Any, *, axis: int, padtype: Any, padlen: Any) -> A
 
 # Fewer samples -----------------------------------------------------------------------------------
 
-def _chebyshev(order: int, ripple: float, edge: float) -> np.ndarray:
-    """Sections of Chebyshev's lowpass filter of the first kind: `ripple` in decibels, `edge` in
-    half the samples' frequency. Parks and Burrus, "Digital filter design", 1987, chapter 7."""
-    size = math.sqrt(10 ** (ripple / 10) - 1)
-    angles = np.pi * np.arange(-order + 1, order, 2) / (2 * order)
-    poles = -np.sinh(math.asinh(1 / size) / order + 1j * angles) * math.tan(np.pi * edge / 2)
-    gain = np.prod(-poles / (1 - poles)).real / (math.sqrt(1 + size ** 2) if order % 2 == 0 else 1)
-    poles = (1 + poles) / (1 - poles)
-    out = [[1, 2, 1, 1, -2 * p.real, abs(p) ** 2] for p in poles[:order // 2]]
-    if order % 2:
-        out.append([1, 1, 0, 1, -poles[order // 2].real, 0])
-    sections = np.array(out)
-    sections[:, :3] *= gain ** (1 / len(out))
-    return sections
-
-
 @fused(static=("q", "n", "ftype", "axis", "zero_phase"))
 def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axis: int = -1,
              zero_phase: bool = True) -> Array:
@@ -371,13 +355,12 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
     x = moveaxis(x, canonical_axis(axis, typeof(x).ndim, "decimate"), -1)
     real = dtypes.to_real_dtype(x.dtype)
     if ftype == "iir":
-        sections = _chebyshev(order, 0.05, 0.8 / q).astype(real)
+        sections = chebyshev_sections(order, 0.05, 0.8 / q).astype(real)
         y = (_sosfiltfilt(sections, x, axis=-1, padtype="odd", padlen=3 * (order + 1))
              if zero_phase else sosfilt(sections, x))
     else:
-        taps = np.sinc((np.arange(order + 1) - order / 2) / q)
-        taps = taps * weights("decimate", "hamming", order + 1, True)
-        taps = (taps / taps.sum()).astype(real)
+        window = weights("decimate", "hamming", order + 1, True)
+        taps = sinc_taps(order + 1, (0, 1 / q), window).astype(real)
         delay = order // 2 if zero_phase else 0
         rest = zeros((*typeof(x).shape[:-1], delay), x.dtype)
         y = lfilter(taps, 1.0, concatenate([x, rest], -1))[..., delay:]

@@ -17,19 +17,19 @@ from ...numpy.manipulation import moveaxis
 from ...numpy.promote import array_args, inexact, to_array
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axis, static_int
+from ...types.shape import canonical_axis, definitely_equal, less, static_int
 from ..ndimage.filters import convolve1d
 from .windows import weights
 
 __all__ = ["hilbert", "resample", "savgol_coeffs", "savgol_filter"]
 
 
-def _signal(name: str, x: Any, axis: int) -> tuple[Any, int]:
+def _signal(name: str, x: Any, axis: int) -> tuple[Any, Any]:
     """A floating signal with its axis last, and its size along it."""
     x = inexact(to_array(array_args(name, x)[0]))
     x = moveaxis(x, canonical_axis(axis, typeof(x).ndim, name), -1)
-    size = static_int(typeof(x).shape[-1], name, "size")
-    if size == 0:
+    size = typeof(x).shape[-1]
+    if definitely_equal(size, 0):
         raise ValueError(f"{name}: {typeof(x)} given; at least one sample is required.")
     return x, size
 
@@ -59,7 +59,7 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     x, size = _signal("hilbert", x, axis)
     if typeof(x).dtype.kind == "c":
         raise ValueError(f"hilbert: {typeof(x)} given; a real signal is required.")
-    n = size if N is None else static_int(N, "hilbert", "N")
+    n = static_int(size if N is None else N, "hilbert", "N")
     if n < 1:
         raise ValueError(f"hilbert: N {n} given; a positive int is required.")
     factors = np.zeros(n)
@@ -117,6 +117,7 @@ def resample(x: ArrayLike, num: int, t: ArrayLike | None = None, axis: int = 0,
     if num < 1:
         raise ValueError(f"resample: num {num} given; a positive int is required.")
     x, size = _signal("resample", x, axis)
+    size = static_int(size, "resample", "size")
     spectrum = _weighed(fft(x) if domain == "time" else x + 0j, window, size)
     out = _resampled(spectrum, size=size, num=num)
     if domain == "time" and typeof(x).dtype.kind != "c":
@@ -237,7 +238,7 @@ def savgol_filter(x: ArrayLike, window_length: int, polyorder: int, deriv: int =
                          "'wrap' or 'constant' is required.")
     x, size = _signal("savgol_filter", x, axis)
     length = static_int(window_length, "savgol_filter", "window_length")
-    if mode == "interp" and length > size:
+    if mode == "interp" and less(size, length):
         raise ValueError(f"savgol_filter: window_length {length} given for {size} samples; no more "
                          "than those are required for mode 'interp'.")
     half = length // 2

@@ -11,9 +11,10 @@ from ...base import source
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...numpy import reductions
-from ...numpy.creation import asarray, zeros
+from ...numpy.creation import asarray, ones_like, zeros
 from ...numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
-from ...numpy.joining import concatenate
+from ...numpy.joining import concatenate, stack
+from ...numpy.linalg.systems import qr
 from ...numpy.manipulation import broadcast_arrays, flip, moveaxis
 from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ...numpy.selection import where
@@ -21,7 +22,17 @@ from ...numpy.statistics import mean, median
 from ...numpy.ufuncs import abs as absolute
 from ...transforms.fused import fused
 from ...types import dtypes
-from ...types.shape import canonical_axis, sequence, static_int
+from ...types.shape import (
+    canonical_axis,
+    floor_div,
+    is_static,
+    less,
+    maximum,
+    mod,
+    sequence,
+    static_int,
+)
+from ..linalg.arguments import counted
 from .windows import weights
 
 __all__ = ["coherence", "csd", "detrend", "extended", "istft", "periodogram", "spectrogram",
@@ -57,19 +68,27 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
     x = moveaxis(x, canonical_axis(axis, typeof(x).ndim, "detrend"), -1)
     if type in ("constant", "c"):
         return moveaxis(x - mean(x, -1, keepdims=True), -1, axis)
-    n = static_int(typeof(x).shape[-1], "detrend", "size")
+    n = typeof(x).shape[-1]
     given = (bp,) if isinstance(bp, (int, np.integer)) else sequence(bp, "detrend", "bp")
-    places = sorted({0, n, *[static_int(i, "detrend", "bp") for i in given]})
-    if places[-1] > n or places[0] < 0:
+    places = sorted({0, *[static_int(i, "detrend", "bp") for i in given]})
+    if less(n, places[-1]) or places[0] < 0:
         raise ValueError(f"detrend: bp {bp!r} given for {n} samples; places within the signal are "
                          "required.")
     parts = []
-    for start, stop in zip(places, places[1:]):
-        t = np.arange(1, stop - start + 1) / (stop - start)
-        basis = np.linalg.qr(np.stack([t, np.ones_like(t)], 1))[0].astype(x.dtype)
+    for start, stop in zip(places, [*places[1:], n], strict=True):
         part = x[..., start:stop]
+        basis = _lines(stop - start).astype(x.dtype)
         parts.append(part - (part @ basis) @ basis.T)
     return moveaxis(concatenate(parts, -1), -1, axis)
+
+
+def _lines(n: Any) -> Any:
+    """[n, 2]: an orthonormal basis of the lines through n samples."""
+    if is_static((n,)):
+        t = np.arange(1, n + 1) / max(n, 1)
+        return np.linalg.qr(np.stack([t, np.ones_like(t)], 1))[0]
+    t = counted(n).astype(dtypes.default_float()) / n
+    return qr(stack([t, ones_like(t)], 1))[0]
 
 
 # Segments ----------------------------------------------------------------------------------------
@@ -77,7 +96,7 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
 class Segments:
     """How a signal is cut: window, sizes, and what is done to each piece."""
 
-    def __init__(self, name: str, window: Any, nperseg: Any, noverlap: Any, nfft: Any, size: int
+    def __init__(self, name: str, window: Any, nperseg: Any, noverlap: Any, nfft: Any, size: Any
                  ) -> None:
         """`size` is the length of the signal."""
         self.name = name
@@ -87,7 +106,7 @@ class Segments:
                 raise ValueError(f"{name}: nperseg {nperseg} given; a positive int is required.")
         if isinstance(window, (str, tuple, int, float)):
             nperseg = 256 if nperseg is None else nperseg
-            if nperseg > size:
+            if less(size, nperseg):
                 source.warn(f"{name}: nperseg {nperseg} given for {size} samples; {size} is used.")
                 nperseg = size
             self.window: Any = weights(name, window, nperseg)
@@ -97,7 +116,7 @@ class Segments:
                 raise ValueError(f"{name}: window {typeof(self.window)} given; a name or a vector "
                                  "is required.")
             length = static_int(typeof(self.window).shape[0], name, "size")
-            if length > size:
+            if less(size, length):
                 raise ValueError(f"{name}: a window of {length} weights given for {size} samples; "
                                  "no more weights than samples are required.")
             if nperseg not in (None, length):
@@ -122,19 +141,22 @@ class Segments:
 
     def cut(self, x: Any) -> Any:
         """x[..., n] -> [..., segments, nperseg]."""
-        count = (typeof(x).shape[-1] - self.noverlap) // self.step
-        places = np.arange(count)[:, None] * self.step + np.arange(self.nperseg)
-        return x[..., places]
+        starts = self.starts(typeof(x).shape[-1])
+        return x[..., starts[:, None] + np.arange(self.nperseg)]
+
+    def starts(self, size: Any) -> Any:
+        """Where each segment of a signal begins."""
+        return counted(floor_div(size - self.noverlap, self.step)) * self.step
 
     def transformed(self, x: Any, detrended: Callable[[Any], Any], onesided: bool) -> Any:
         """The spectra of a signal's segments: [..., segments, frequencies]."""
         pieces = detrended(self.cut(x)) * self.weighed(x.dtype)
         return (rfft if onesided else fft)(pieces, self.nfft)
 
-    def times(self, size: int, fs: Any, boundary: bool) -> Any:
+    def times(self, size: Any, fs: Any, boundary: bool) -> Any:
         """The middle of each segment."""
-        middle = np.arange(self.nperseg / 2, size - self.nperseg / 2 + 1, self.step)
-        return asarray(middle - self.nperseg / 2 * boundary, dtypes.default_float()) / fs
+        middle = self.starts(size) + self.nperseg / 2 * (not boundary)
+        return asarray(middle, dtypes.default_float()) / fs
 
     def frequencies(self, fs: Any, onesided: bool) -> Any:
         return (rfftfreq if onesided else fftfreq)(self.nfft, 1 / asarray(
@@ -168,10 +190,6 @@ def _signal(name: str, x: Any, axis: int) -> Any:
     return moveaxis(x, canonical_axis(axis, typeof(x).ndim, name), -1)
 
 
-def _length(name: str, x: Any) -> int:
-    return static_int(typeof(x).shape[-1], name, "size")
-
-
 def _onesided(name: str, wanted: bool, *xs: Any) -> bool:
     """Whether half of the spectrum tells all of it, and is wanted."""
     given = any(typeof(x).dtype.kind == "c" for x in xs)
@@ -194,8 +212,8 @@ def extended(name: str, x: Any, boundary: Any, half: int) -> Any:
     if boundary not in ("zeros", "even", "odd", "constant"):
         raise ValueError(f"{name}: boundary {boundary!r} given; 'zeros', 'even', 'odd', "
                          "'constant' or None is required.")
-    n = _length(name, x)
-    if boundary in ("even", "odd") and half >= n:
+    n = typeof(x).shape[-1]
+    if boundary in ("even", "odd") and not less(half, n):
         raise ValueError(f"{name}: boundary {boundary!r} given for {n} samples and {half} beyond "
                          "each end; more samples are required.")
     first, last = x[..., :1], x[..., -1:]
@@ -246,10 +264,10 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
         raise ValueError(f"stft: scaling {scaling!r} given; 'spectrum' or 'psd' is required.")
     x = _signal("stft", x, axis)
     onesided = _onesided("stft", return_onesided, x)
-    plan = Segments("stft", window, nperseg, noverlap, nfft, _length("stft", x))
+    plan = Segments("stft", window, nperseg, noverlap, nfft, typeof(x).shape[-1])
     x = extended("stft", x, boundary, plan.nperseg // 2)
     if padded:
-        more = (plan.nperseg - _length("stft", x)) % plan.step % plan.nperseg
+        more = mod(mod(plan.nperseg - typeof(x).shape[-1], plan.step), plan.nperseg)
         x = concatenate([x, zeros((*typeof(x).shape[:-1], more), x.dtype)], -1)
     out = plan.transformed(x, _detrender("stft", detrend), onesided)
     scale = _scale("stft", "density" if scaling == "psd" else scaling, plan.weighed(x.dtype),
@@ -257,7 +275,7 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
     out = out * scale ** 0.5
     axis = axis - 1 if axis < 0 else axis
     return (plan.frequencies(fs, onesided),
-            plan.times(_length("stft", x), fs, boundary is not None),
+            plan.times(typeof(x).shape[-1], fs, boundary is not None),
             moveaxis(out, (-1, -2), (axis, -1)))
 
 
@@ -300,10 +318,10 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "h
                                     return_onesided, scaling, axis)
     if average not in ("mean", "median"):
         raise ValueError(f"csd: average {average!r} given; 'mean' or 'median' is required.")
-    count = static_int(typeof(out).shape[-2], "csd", "size")
     if average == "mean":
         out = mean(out, -2)
     else:
+        count = static_int(typeof(out).shape[-2], "csd", "size")
         odd = 2 * np.arange(1, (count - 1) // 2 + 1)
         bias = float(1 + (1 / (odd + 1) - 1 / odd).sum())
         out = (median(out.real, -2) + 1j * median(out.imag, -2) if typeof(out).dtype.kind == "c"
@@ -319,12 +337,13 @@ def _products(name: str, x: Any, y: Any, fs: Any, window: Any, nperseg: Any, nov
         signals = [x]
     else:
         signals = [to_array(z) for z in promote_dtypes(name, x, _signal(name, y, axis))]
-        lengths = [_length(name, z) for z in signals]
-        signals = [concatenate([z, zeros((*typeof(z).shape[:-1], max(lengths) - n), z.dtype)], -1)
-                   for z, n in zip(signals, lengths)]
+        lengths = [typeof(z).shape[-1] for z in signals]
+        most = maximum(*lengths)
+        signals = [concatenate([z, zeros((*typeof(z).shape[:-1], most - n), z.dtype)], -1)
+                   for z, n in zip(signals, lengths, strict=True)]
         signals = broadcast_arrays(*signals)
     onesided = _onesided(name, return_onesided, *signals)
-    plan = Segments(name, window, nperseg, noverlap, nfft, _length(name, signals[0]))
+    plan = Segments(name, window, nperseg, noverlap, nfft, typeof(signals[0]).shape[-1])
     spectra = [plan.transformed(z, _detrender(name, detrend), onesided) for z in signals]
     out = absolute(spectra[0]) ** 2 if y is None else spectra[0].conj() * spectra[1]
     real = dtypes.to_real_dtype(out.dtype)
@@ -382,8 +401,8 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "boxcar", nfft:
     """
     (x,) = array_args("periodogram", x)
     x = moveaxis(to_array(x), axis, -1)
-    size = _length("periodogram", x)
-    if nfft is not None and nfft < size:
+    size = typeof(x).shape[-1]
+    if nfft is not None and less(nfft, size):
         x, size = x[..., :nfft], nfft
     frequencies, out = csd(x, None, fs, window, size if isinstance(window, (str, tuple)) else None,
                            0, nfft, detrend, return_onesided, scaling, -1)
@@ -441,7 +460,7 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = ("tukey", 0.25)
     """
     if mode != "psd":
         raise ValueError(f"spectrogram: mode {mode!r} given; 'psd' is required; use stft.")
-    size = _length("spectrogram", _signal("spectrogram", x, axis))
+    size = typeof(_signal("spectrogram", x, axis)).shape[-1]
     if noverlap is None:
         noverlap = Segments("spectrogram", window, nperseg, 0, None, size).nperseg // 8
     out, plan, onesided = _products("spectrogram", x, None, fs, window, nperseg, noverlap, nfft,
@@ -495,8 +514,8 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: in
     if scaling not in ("spectrum", "psd"):
         raise ValueError(f"istft: scaling {scaling!r} given; 'spectrum' or 'psd' is required.")
     z = moveaxis(z, (frequency, time), (-1, -2))
-    count = static_int(typeof(z).shape[-2], "istft", "size")
-    bins = _length("istft", z)
+    count = typeof(z).shape[-2]
+    bins = typeof(z).shape[-1]
     default = 2 * (bins - 1) if input_onesided else bins
     length = default if nperseg is None else static_int(nperseg, "istft", "nperseg")
     if nfft is None:
@@ -507,7 +526,7 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: in
     scale = (reductions.sum(window_) if scaling == "spectrum" else
              (asarray(fs, window_.dtype) * reductions.sum(window_ * window_)) ** 0.5)
     size = length + (count - 1) * plan.step
-    places = np.arange(count)[:, None] * plan.step + np.arange(length)
+    places = counted(count)[:, None] * plan.step + np.arange(length)
     x = zeros((*typeof(pieces).shape[:-2], size), pieces.dtype).at[..., places].add(
         pieces * window_ * scale)
     norm = zeros((size,), window_.dtype).at[places].add(window_ * window_)
@@ -515,7 +534,7 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: in
         half = length // 2
         x, norm = x[..., half:size - half], norm[half:size - half]
     x = x / where(norm > 1e-10, norm, 1)
-    times = asarray(np.arange(_length("istft", x)), dtypes.default_float()) / fs
+    times = asarray(counted(typeof(x).shape[-1]), dtypes.default_float()) / fs
     if ndim > 2 and time != ndim - 1:
         x = moveaxis(x, -1, time - (frequency < time))
     return times, x

@@ -26,7 +26,7 @@ from ...numpy.ufuncs import absolute
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, chebyshev, inside, operands, outside
+from .family import Special, apply, chebyshev, inside, nowhere, operands, outside
 from .gammas import gammaln_above
 
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e", "j0", "j1", "jn", "k0", "k0e", "k1", "k1e",
@@ -232,19 +232,14 @@ def _kn(tol: float, n: Any, x: Any) -> Any:
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _whole(t: Any, y: Any, *xs: Any) -> Any:
-    """The tangent of an order, which is a whole number: NaN."""
-    return t * math.nan
-
-
 def _between(prim: Any, sign: float) -> Any:
     """Of (f(n-1) + sign f(n+1)) / 2."""
     return lambda t, y, n, x: t * 0.5 * (prim.bind(n - 1.0, x) + sign * prim.bind(n + 1.0, x))
 
 
-jn_p = Special("jn", _jn, _whole, lambda *xs: _between(jn_p, -1.0)(*xs))
-yn_p = Special("yn", _yn, _whole, lambda *xs: _between(yn_p, -1.0)(*xs))
-kn_p = Special("kn", _kn, _whole, lambda *xs: -_between(kn_p, 1.0)(*xs))
+jn_p = Special("jn", _jn, nowhere, lambda *xs: _between(jn_p, -1.0)(*xs))
+yn_p = Special("yn", _yn, nowhere, lambda *xs: _between(yn_p, -1.0)(*xs))
+kn_p = Special("kn", _kn, nowhere, lambda *xs: -_between(kn_p, 1.0)(*xs))
 j0_p = Special("j0", lambda tol, x: _j(0, x), lambda t, y, x: -t * j1_p.bind(x))
 j1_p = Special("j1", lambda tol, x: _j(1, x),
                lambda t, y, x: t * 0.5 * (j0_p.bind(x) - jn_p.bind(full_like(x, 2.0), x)))

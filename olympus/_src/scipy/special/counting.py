@@ -12,7 +12,7 @@ from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...lax.special.zeta import zeta_p
 from ...numpy.creation import asarray
-from ...numpy.elementary import exp, expm1, floor, rint
+from ...numpy.elementary import exp, expm1, rint
 from ...numpy.reductions import sum as sum_along
 from ...numpy.selection import where
 from ...numpy.trigonometry import sin
@@ -20,7 +20,7 @@ from ...numpy.ufuncs import absolute, maximum, minimum
 from ...transforms.fused import fused
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, inside, operands, outside
+from .family import Special, apply, inside, operands, outside, whole
 from .gammas import digamma_p, gamma_p, gammaln_p, gammas
 
 __all__ = ["bernoulli", "binom", "comb", "factorial", "multigammaln", "perm", "poch", "zeta",
@@ -37,13 +37,9 @@ _ETA = (
     -0.00959406764049133, 0.0015493525382159912, -0.00011918096447815317)
 
 
-def _whole(x: Any) -> Any:
-    return x == floor(x)
-
-
 def _poch(tol: float, z: Any, m: Any) -> Any:
     """Γ(z+m) / Γ(z): a product for whole m, else by Γ of both."""
-    counted = _whole(m) & (absolute(m) <= _STEPS)
+    counted = whole(m) & (absolute(m) <= _STEPS)
     first = where(m < 0.0, z + m, z)
     product = z * 0.0 + 1.0
     for k in range(_STEPS):
@@ -51,7 +47,7 @@ def _poch(tol: float, z: Any, m: Any) -> Any:
     product = where(m < 0.0, where(product == 0.0, math.inf, 1.0 / product), product)
     product = where(m == 0.0, 1.0, product)
     end = z + m
-    low, high = (z <= 0.0) & _whole(z), (end <= 0.0) & _whole(end)
+    low, high = (z <= 0.0) & whole(z), (end <= 0.0) & whole(end)
     fit = ~counted & ~low & ~high & (absolute(z) < math.inf) & (absolute(m) < math.inf)
     p, q = inside(fit, z, 1.0), inside(fit, end, 1.5)
     g = gammas(p, q)
@@ -70,17 +66,17 @@ poch_p = Special("poch", _poch,
 
 def _binom(tol: float, n: Any, k: Any) -> Any:
     """Γ(n+1) / (Γ(k+1) Γ(n-k+1)); the product n (n-1) ... / k! for small whole k."""
-    other = where(_whole(n) & (n >= 0.0) & (k > 0.5 * n), n - k, k)     # the smaller of two
-    counted = _whole(other) & (other >= 0.0) & (other <= _STEPS)
+    other = where(whole(n) & (n >= 0.0) & (k > 0.5 * n), n - k, k)     # the smaller of two
+    counted = whole(other) & (other >= 0.0) & (other <= _STEPS)
     product = n * 0.0 + 1.0
     for j in range(_STEPS):
         step = product * ((n - other) + (j + 1.0)) / (j + 1.0)
         product = where(counted & (j < other), step, product)
-    pole = _whole(n) & (n < 0.0)
+    pole = whole(n) & (n < 0.0)
     counted = counted & ~pole & (absolute(n) < math.inf)
     rest = n - k
     # Where 1/Γ is 0; where Γ(n+1) is infinite there is no limit.
-    zero = (_whole(k) & (k < 0.0)) | (_whole(rest) & (rest < 0.0))
+    zero = (whole(k) & (k < 0.0)) | (whole(rest) & (rest < 0.0))
     fit = ~counted & ~zero & ~pole & (absolute(n) < math.inf) & (absolute(k) < math.inf)
     top, low, high = (inside(fit, v, 1.0) + 1.0 for v in (n, k, rest))
     g = gammas(top, low, high)
@@ -92,7 +88,7 @@ def _binom(tol: float, n: Any, k: Any) -> Any:
     value = where(near, close, logs)
     value = where(counted, product, where(fit, value, where(zero & ~pole & (n == n) & (
         absolute(k) < math.inf), 0.0, math.nan)))
-    exact = _whole(n) & _whole(k) & (absolute(value) < 2.0 ** 50)
+    exact = whole(n) & whole(k) & (absolute(value) < 2.0 ** 50)
     return where(exact, rint(value), value)
 
 

@@ -12,7 +12,7 @@ from ...numpy.selection import where
 from ...numpy.ufuncs import absolute
 from ...transforms.fused import fused
 from .family import Special, apply, inside, outside
-from .hypergeometric import hyp2f1_p
+from .gauss import hyp2f1_p
 
 __all__ = ["ellipe", "ellipk", "ellipkm1"]
 

@@ -7,6 +7,7 @@ that the tangents name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,17 +16,21 @@ from ...core.primitive import Primitive, Zero
 from ...core.trace import typeof
 from ...lax.families import FLOATING, Partial
 from ...lax.special.series import Computed, log1p_minus
-from ...numpy.elementary import log
+from ...numpy.elementary import floor, log
 from ...numpy.promote import broadcast_to, promote, to_array
 from ...numpy.selection import where
 
-__all__ = ["Special", "apply", "chebyshev", "flat", "horner", "inside", "log1p", "operands",
-           "outside"]
+__all__ = ["Special", "apply", "chebyshev", "flat", "horner", "inside", "log1p", "nowhere",
+           "operands", "outside", "whole"]
 
 
-def flat(t: Any, y: Any, *xs: Any, **params: Any) -> Any:
-    """The tangent of an operand on which the value does not depend smoothly: zero."""
-    return t * 0.0
+def flat(t: Any, y: Any, *xs: Any, **params: Any) -> None:
+    """The tangent of an operand on which the value does not depend smoothly: none."""
+
+
+def nowhere(t: Any, y: Any, *xs: Any, **params: Any) -> Any:
+    """The tangent of an operand by which there is no derivative: NaN."""
+    return t * math.nan
 
 
 class Special(Computed):
@@ -51,6 +56,11 @@ def operands(name: str, *xs: Any, inexact: bool = True) -> list[Any]:
     found = promote(name, *xs, inexact=inexact)
     shape = next((x.shape for x in found if type(x) is not Literal), ())
     return [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in found]
+
+
+def whole(x: Any) -> Any:
+    """Whether numbers are integers."""
+    return x == floor(x)
 
 
 def inside(mask: Any, x: Any, safe: float) -> Any:

@@ -33,11 +33,11 @@ from ...numpy.trigonometry import sin, tan
 from ...numpy.ufuncs import absolute, conjugate, imag, maximum, minimum, real
 from ...transforms.fused import fused
 from ...types import dtypes
-from .family import Special, apply, chebyshev, flat, horner, inside, log1p, operands, outside
+from .family import Special, apply, chebyshev, flat, horner, inside, log1p, operands, outside, whole
 
-__all__ = ["beta", "beta_p", "betainc", "betaincc", "betaln", "digamma", "digamma_p", "gamma",
-           "gamma_p", "gammainc", "gammaincc", "gammaln", "gammaln_p", "gammas", "gammasgn",
-           "loggamma", "polygamma", "rgamma"]
+__all__ = ["beta", "beta_p", "betainc", "betaincc", "betaln", "digamma", "digamma_of", "digamma_p",
+           "gamma", "gamma_p", "gammainc", "gammaincc", "gammaln", "gammaln_p", "gammas",
+           "gammasgn", "loggamma", "polygamma", "rgamma"]
 
 _LARGE = 16.0
 _HALF_LOG_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
@@ -60,16 +60,17 @@ _PSI_FAR = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
 
 # Pieces, of float64 arrays -----------------------------------------------------------------------
 
-def _whole(x: Any) -> Any:
-    return x == floor(x)
-
-
-def _sin_pi(x: Any) -> Any:
+def sin_pi(x: Any) -> Any:
     """sin(πx), of which the argument is reduced exactly."""
     nearest = rint(x)
     even = nearest - 2.0 * floor(0.5 * nearest) == 0.0
     part = sin(math.pi * (x - nearest))
     return where(even, part, -part)
+
+
+def cos_pi(x: Any) -> Any:
+    """cos(πx), 0 at every half of an odd number."""
+    return sin_pi(0.5 - absolute(x - 2.0 * rint(0.5 * x)))
 
 
 def gamma_above(x: Any) -> Any:
@@ -86,19 +87,19 @@ def _gamma(tol: float, x: Any) -> Any:
     positive = x > 0.0
     above = gamma_above(inside(positive, x, 1.0))
     # Γ(x) = -π / (x sin(πx) Γ(-x))
-    size = outside(positive | (x == 0.0) | _whole(x), -x, 0.5)
+    size = outside(positive | (x == 0.0) | whole(x), -x, 0.5)
     big = size > 170.0
     half = gamma_above(inside(big, 0.5 * size, 1.0))
-    below = -math.pi / (size * _sin_pi(size)) / gamma_above(outside(big, size, 0.5))
+    below = -math.pi / (size * sin_pi(size)) / gamma_above(outside(big, size, 0.5))
     # Beyond the range of Γ(-x), of which the square of Γ(-x/2) is below 2ˣ⁺¹ of it: 0.
     below = where(big, 0.0 * below / half, below)
-    value = where(positive, above, where(_whole(x), math.nan, below))
+    value = where(positive, above, where(whole(x), math.nan, below))
     return where(x == 0.0, copysign(math.inf, x), value)
 
 
 def _rgamma(tol: float, x: Any) -> Any:
     """1 / Γ(x), entire: 0 at the poles of Γ."""
-    pole = (x <= 0.0) & _whole(x)
+    pole = (x <= 0.0) & whole(x)
     small = absolute(x) < 0.5
     near = inside(small, x, 0.0)
     return where(small & (x >= 0.0), near * rgamma1p(maximum(near, 0.0)),
@@ -131,10 +132,10 @@ def _rgamma_rest(a: Any) -> Any:
 
 def _gammaln(tol: float, x: Any) -> Any:
     positive = x > 0.0
-    pole = (x <= 0.0) & _whole(x)
+    pole = (x <= 0.0) & whole(x)
     above = gammaln_above(inside(positive, x, 1.0))
     size = outside(positive | pole, -x, 0.5)
-    below = -log(absolute(size * _sin_pi(size)) / math.pi) - gammaln_above(size)
+    below = -log(absolute(size * sin_pi(size)) / math.pi) - gammaln_above(size)
     value = where(positive, above, where(pole, math.inf, where(x == x, below, x)))
     return where(x == 1.0, 0.0, value)
 
@@ -160,9 +161,9 @@ def _psi_above(x: Any) -> Any:
     return where(big, far, near)
 
 
-def _digamma(tol: float, x: Any) -> Any:
+def digamma_of(tol: float, x: Any) -> Any:
     positive = x > 0.0
-    pole = (x <= 0.0) & _whole(x)
+    pole = (x <= 0.0) & whole(x)
     size = where(positive, x, outside(pole, -x, 0.5))
     value = _psi_above(size)
     # ψ(-x) = ψ(x) + 1/x + π cot(πx)
@@ -175,7 +176,7 @@ def _digamma(tol: float, x: Any) -> Any:
 def _gammasgn(tol: float, x: Any) -> Any:
     odd = floor(x) - 2.0 * floor(0.5 * floor(x)) != 0.0
     value = where(x > 0.0, 1.0, where(odd, -1.0, 1.0))
-    value = where((x < 0.0) & _whole(x), math.nan, where(x == x, value, x))
+    value = where((x < 0.0) & whole(x), math.nan, where(x == x, value, x))
     return where(x == 0.0, copysign(1.0, x), value)
 
 
@@ -192,10 +193,10 @@ def _at_pole(a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
 
     B(-n, b) for a whole b <= n is (-1)ᵇ B(1 + n - b, b), as SciPy takes it, else infinite.
     """
-    first = (a <= 0.0) & _whole(a)
-    second = (b <= 0.0) & _whole(b)
+    first = (a <= 0.0) & whole(a)
+    second = (b <= 0.0) & whole(b)
     p, q = where(first, a, b), where(first, b, a)
-    finite = (first | second) & (q > 0.0) & _whole(q) & (1.0 - p - q > 0.0)
+    finite = (first | second) & (q > 0.0) & whole(q) & (1.0 - p - q > 0.0)
     return first | second, finite, where(finite, 1.0 - p - q, a), where(finite, q, b)
 
 
@@ -217,7 +218,7 @@ def gammas(*xs: Any) -> Gammas:
     rest = _log_gamma_rest(size, inverse)
     logs = (size - 0.5) * log(size) - size + _HALF_LOG_TWICE_PI + rest
     # Γ(-x) = -π / (x sin(πx) Γ(x))
-    turn = where(_whole(size), 1.0, _sin_pi(size))
+    turn = where(whole(size), 1.0, sin_pi(size))
     logs = where(every < 0.0, -log(size * absolute(turn) / math.pi) - logs, logs)
     return Gammas(size, inverse, rest, logs, _gammasgn(0.0, every))
 
@@ -228,7 +229,7 @@ def _beta(tol: float, a: Any, b: Any, log_of: bool = False) -> Any:
     inner = (~pole | finite) & (absolute(a) < math.inf) & (absolute(b) < math.inf)
     p, q = inside(inner, a, 1.0), inside(inner, b, 1.0)
     s = p + q
-    zero = (s <= 0.0) & _whole(s)           # of 1 / Γ(a+b)
+    zero = (s <= 0.0) & whole(s)           # of 1 / Γ(a+b)
     g = gammas(p, q, where(zero, 1.0, s))
     x, y, z = g.size
     # All positive: without the cancellation of what is large.
@@ -264,7 +265,7 @@ def _polygamma(tol: float, x: Any, order: int) -> Any:
     above = zeta_p.bind(full_like(x, order + 1.0), safe)
     above = (-1.0) ** (order + 1) * math.factorial(order) * above
     # The derivatives of cot(πx) are πᵐ times polynomials in it: c' = -(1 + c²).
-    turn = where(below & ~_whole(x), x - rint(x), 0.25)
+    turn = where(below & ~whole(x), x - rint(x), 0.25)
     cot = 1.0 / tan(math.pi * turn)
     poly = np.polynomial.Polynomial([0.0, 1.0])
     for _ in range(order):
@@ -273,13 +274,13 @@ def _polygamma(tol: float, x: Any, order: int) -> Any:
     pole = -(-1.0) ** order * math.factorial(order) / where(below, x, 1.0) ** (order + 1)
     value = where(below, (-1.0) ** order * above + pole + last, above)
     infinite = math.inf if order % 2 else math.nan
-    return where((x <= 0.0) & _whole(x), infinite, value)
+    return where((x <= 0.0) & whole(x), infinite, value)
 
 
 polygamma_order_p = Special(
     "polygamma_order", _polygamma,
     lambda t, y, x, order: t * polygamma_order_p.bind(x, order=order + 1))
-digamma_p = Special("digamma_exact", _digamma,
+digamma_p = Special("digamma_exact", digamma_of,
                     lambda t, y, x: t * polygamma_order_p.bind(x, order=1))
 gammaln_p = Special("gammaln", _gammaln, lambda t, y, x: t * digamma_p.bind(x))
 gamma_p = Special("gamma", _gamma, lambda t, y, x: t * y * digamma_p.bind(x))
@@ -296,7 +297,7 @@ betaln_p = Special("betaln", functools.partial(_beta, log_of=True),
 
 def _rgamma_in(y: Any, x: Any) -> Any:
     """-ψ(x) / Γ(x), of which the limit at the pole -n is (-1)ⁿ n!."""
-    pole = (x <= 0.0) & _whole(x)
+    pole = (x <= 0.0) & whole(x)
     odd = x - 2.0 * floor(0.5 * x) != 0.0
     limit = gamma_p.bind(where(pole, 1.0 - x, 1.0))
     return where(pole, where(odd, -limit, limit), -y * digamma_p.bind(where(pole, 1.0, x)))
@@ -327,7 +328,7 @@ def _loggamma_complex(z: Any) -> Any:
     log_sine = log(1.0 - exp(2j * math.pi * turned)) - 1j * math.pi * turn
     reflected = math.log(2.0 * math.pi) - 0.5j * math.pi - log_sine - value
     value = where(left, reflected, value)
-    pole = (imag(z) == 0.0) & (real(z) <= 0.0) & _whole(real(z))
+    pole = (imag(z) == 0.0) & (real(z) <= 0.0) & whole(real(z))
     value = where(pole, math.inf, value)
     return where(below, conjugate(value), value)
 
@@ -349,7 +350,7 @@ def gamma(x: ArrayLike) -> Array:
     x, = operands("gamma", x)
     if not dtypes.is_complex(x.dtype):
         return gamma_p.bind(x)
-    pole = (imag(x) == 0.0) & (real(x) <= 0.0) & _whole(real(x))
+    pole = (imag(x) == 0.0) & (real(x) <= 0.0) & whole(real(x))
     return where(pole, complex(math.nan, math.nan), exp(_loggamma_complex(where(pole, 1.0, x))))
 
 

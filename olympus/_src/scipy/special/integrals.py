@@ -16,7 +16,7 @@ from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from ...numpy.ufuncs import absolute, imag, maximum, minimum, real
 from ...transforms.fused import fused
-from .family import Special, apply, chebyshev, horner, inside, log1p, operands, outside
+from .family import Special, apply, chebyshev, horner, inside, log1p, nowhere, operands, outside
 from .normal import faddeeva, gauss_p, ndtr_of
 
 __all__ = ["exp1", "expi", "expn", "fresnel", "owens_t", "shichi", "sici", "spence"]
@@ -179,11 +179,6 @@ def _expn(tol: float, n: Any, x: Any) -> Any:
     return where((n < 0.0) | (x < 0.0) | (n != floor(n)), math.nan, value)
 
 
-def _nowhere(t: Any, y: Any, *xs: Any) -> Any:
-    """The tangent of an operand that is a whole number: NaN."""
-    return t * math.nan
-
-
 def _expn_slope(t: Any, y: Any, n: Any, x: Any) -> Any:
     """-Eₙ₋₁, and of n = 0 that of e⁻ˣ / x."""
     zeroth = -exp(-x) * (x + 1.0) / (x * x)
@@ -192,7 +187,7 @@ def _expn_slope(t: Any, y: Any, n: Any, x: Any) -> Any:
 
 exp1_p = Special("exp1", _exp1, lambda t, y, x: -t * exp(-x) / x)
 expi_p = Special("expi", _expi, lambda t, y, x: t * exp(x) / x)
-expn_p = Special("expn", _expn, _nowhere, _expn_slope)
+expn_p = Special("expn", _expn, nowhere, _expn_slope)
 
 
 @fused(inline=True)

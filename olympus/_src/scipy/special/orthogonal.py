@@ -16,7 +16,7 @@ from ...numpy.elementary import floor
 from ...numpy.selection import where
 from ...numpy.ufuncs import absolute, maximum
 from ...transforms.fused import fused
-from .family import Special, apply, inside
+from .family import Special, apply, inside, nowhere
 
 __all__ = ["eval_chebyt", "eval_chebyu", "eval_gegenbauer", "eval_genlaguerre", "eval_hermite",
            "eval_hermitenorm", "eval_laguerre", "eval_legendre"]
@@ -61,27 +61,22 @@ def _genlaguerre(tol: float, n: Any, a: Any, x: Any) -> Any:
         (2.0 * k + 1.0 + a - x) * high - (k + a) * low) / (k + 1.0))
 
 
-def _nowhere(t: Any, y: Any, *xs: Any) -> Any:
-    """The tangent of a degree, which is a whole number, or of a parameter: NaN."""
-    return t * math.nan
-
-
 def _slope(t: Any, n: Any, below: Callable[[Any], Any]) -> Any:
     """t times `below` of the degree n - 1, where there is one, else 0."""
     return t * where(n > 0.0, below(maximum(n - 1.0, 0.0)), 0.0)
 
 
-hermite_p = Special("eval_hermite", _hermite, _nowhere, lambda t, y, n, x: _slope(
+hermite_p = Special("eval_hermite", _hermite, nowhere, lambda t, y, n, x: _slope(
     t, n, lambda m: 2.0 * n * hermite_p.bind(m, x)))
-hermitenorm_p = Special("eval_hermitenorm", _hermitenorm, _nowhere, lambda t, y, n, x: _slope(
+hermitenorm_p = Special("eval_hermitenorm", _hermitenorm, nowhere, lambda t, y, n, x: _slope(
     t, n, lambda m: n * hermitenorm_p.bind(m, x)))
 gegenbauer_p = Special(
-    "eval_gegenbauer", _gegenbauer, _nowhere, _nowhere, lambda t, y, n, a, x: _slope(
+    "eval_gegenbauer", _gegenbauer, nowhere, nowhere, lambda t, y, n, a, x: _slope(
         t, n, lambda m: 2.0 * a * gegenbauer_p.bind(m, a + 1.0, x)))
 genlaguerre_p = Special(
-    "eval_genlaguerre", _genlaguerre, _nowhere, _nowhere, lambda t, y, n, a, x: _slope(
+    "eval_genlaguerre", _genlaguerre, nowhere, nowhere, lambda t, y, n, a, x: _slope(
         t, n, lambda m: -genlaguerre_p.bind(m, a + 1.0, x)))
-chebyt_p = Special("eval_chebyt", _chebyt, _nowhere, lambda t, y, n, x: _slope(
+chebyt_p = Special("eval_chebyt", _chebyt, nowhere, lambda t, y, n, x: _slope(
     t, absolute(n), lambda m: absolute(n) * gegenbauer_p.bind(m, full_like(x, 1.0), x)))
 
 

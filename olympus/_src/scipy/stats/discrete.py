@@ -7,14 +7,14 @@ from typing import Any
 
 from ...loops.while_loop import fori_loop
 from ...numpy.conditions import where
-from ...numpy.elementary import exp, expm1, floor, log, log1p
+from ...numpy.elementary import ceil, exp, expm1, floor, log, log1p
 from ...numpy.ufuncs import maximum, minimum
 from ...random import counts, discrete, from_gamma, trials, urns
 from ...random.continuous import subkeys
 from ...random.keys import typed
 from ..special.entropy import xlog1py, xlogy
 from ..special.gammas import betainc, betaln, gammainc, gammaincc
-from .distribution import Discrete, published
+from .distribution import Discrete, Summed, published
 from .kernels import log_beta_cdf, log_beta_density, log_gamma_cdf, log_gamma_density, log_gamma_sf
 
 __all__ = ["bernoulli", "betabinom", "binom", "geom", "hypergeom", "nbinom", "poisson", "randint"]
@@ -70,7 +70,7 @@ class Binom(Discrete):
     intervals are incomplete beta functions (DLMF 8.17.5)."""
     parameters, sample, at = ("n", "p"), (10.0, 0.3), 4
     words = ("n: number of trials, an integer >= 0.", "p: probability of success.")
-    shown = "0.200 -1.609 0.850 -0.163 0.150 -1.895 2.000 4.000 3.000 2.100 1.449"
+    shown = "0.200 -1.609 0.850 -0.163 0.150 -1.895 2.000 4.000 3.000 2.100 1.449 1.779"
 
     def support(self, n: Any, p: Any) -> tuple[Any, Any]:
         return 0.0, n
@@ -106,12 +106,12 @@ class Binom(Discrete):
         return trials.binomial(key, n, p, shape, dtype)
 
 
-class Betabinom(Discrete):
+class Betabinom(Summed):
     name, title = "betabinom", "beta-binomial distribution"
     about = "That of `binom` with a p of its own for each number, of `beta` with a and b."
     parameters, sample, at = ("n", "a", "b"), (10.0, 2.0, 3.0), 4
     words = ("n: number of trials, an integer >= 0.", "a, b: shapes, > 0.")
-    shown = "0.140 -1.967 4.000 6.000 2.449"
+    shown = "0.140 -1.967 0.594 -0.520 0.406 -0.902 2.000 6.000 4.000 6.000 2.449 2.258"
 
     def support(self, n: Any, a: Any, b: Any) -> tuple[Any, Any]:
         return 0.0, n
@@ -158,6 +158,18 @@ class Geom(Discrete):
     def logsf(self, k: Any, p: Any) -> Any:
         return k * log1p(-p)
 
+    def ppf(self, q: Any, p: Any) -> Any:
+        return self._first(log1p(-q) / log1p(-p), lambda k: self.cdf(k, p) >= q)
+
+    def isf(self, q: Any, p: Any) -> Any:
+        return self._first(log(q) / log1p(-p), lambda k: self.sf(k, p) <= q)
+
+    def _first(self, near: Any, reached: Any) -> Any:
+        """The first number that reaches a probability, which rounding may put one beside `near`."""
+        k = maximum(ceil(near), 1.0)
+        k = where((k > 1.0) & reached(k - 1.0), k - 1.0, k)
+        return where(reached(k), k, k + 1.0)
+
     def mean(self, p: Any) -> Any:
         return 1.0 / p
 
@@ -178,7 +190,7 @@ class Nbinom(Discrete):
     parameters, sample, at = ("n", "p"), (4.0, 0.4), 5
     words = ("n: number of successes, > 0; it need not be an integer.",
              "p: probability of success, > 0.")
-    shown = "0.111 -2.194 0.517 -0.659 0.483 -0.729 3.000 8.000 6.000 15.000 3.873"
+    shown = "0.111 -2.194 0.517 -0.659 0.483 -0.729 3.000 8.000 6.000 15.000 3.873 2.672"
 
     def legal(self, n: Any, p: Any) -> Any:
         return (n > 0) & (p > 0) & (p <= 1)
@@ -262,12 +274,12 @@ class Poisson(Discrete):
 _FAR = 60.0     # from where on the series for the entropy is accurate
 
 
-class Hypergeom(Discrete):
+class Hypergeom(Summed):
     name, title = "hypergeom", "hypergeometric distribution"
     about = "That of the number of marked among N drawn of M, of which n are marked, none put back."
     parameters, sample, at = ("M", "n", "N"), (20.0, 7.0, 12.0), 4
     words = ("M: how many there are.", "n: how many of them are marked.", "N: how many are drawn.")
-    shown = "0.358 -1.028 4.200 1.149 1.072"
+    shown = "0.358 -1.028 0.608 -0.497 0.392 -0.937 3.000 5.000 4.200 1.149 1.072 1.487"
 
     def support(self, M: Any, n: Any, N: Any) -> tuple[Any, Any]:
         return maximum(N + n - M, 0.0), minimum(n, N)

@@ -16,7 +16,6 @@ import inspect
 import math
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from ...base.typing import Array
@@ -32,9 +31,10 @@ from ...transforms.fused import fused
 from ...types import dtypes
 from .kernels import log_of
 from .quantiles import invert, least
+from .sums import series
 
 __all__ = ["ByLogCdf", "ByLogSf", "Continuous", "Discrete", "Distribution", "Mirrored",
-           "published"]
+           "Summed", "published"]
 
 
 class Distribution:
@@ -180,8 +180,16 @@ class Mirrored(Continuous):
     def logsf(self, x: Any, *params: Any) -> Any:
         return self.logcdf(-x, *params)
 
+    def ppf(self, q: Any, *params: Any) -> Any:
+        """That of the smaller tail, with its sign: next to 1 the difference is exact."""
+        high = q > 0.5
+        return where(high, -1.0, 1.0) * super().ppf(where(high, 1.0 - q, q), *params)
+
     def isf(self, q: Any, *params: Any) -> Any:
         return -self.ppf(q, *params)
+
+    def bounds(self, *params: Any) -> tuple[Any, Any]:
+        return -math.inf, 0.0
 
     def mean(self, *params: Any) -> Any:
         return 0.0
@@ -211,6 +219,61 @@ class Discrete(Distribution):
     def isf(self, q: Any, *params: Any) -> Any:
         low, high = self.support(*params)
         return least(lambda k, q, *params: self.sf(k, *params) <= q, q, low, high, params)
+
+    def entropy(self, *params: Any) -> Any:
+        """The sum of -p log p, from the mean outwards; the mean is inside of the support."""
+        def term(k: Any, *params: Any) -> Any:
+            log_p = self.logpmf(k, *params)     # type: ignore[attr-defined]
+            return where(log_p < _NOTHING, 0.0, -exp(log_p) * log_p)
+
+        middle = floor(self.mean(*params))      # type: ignore[attr-defined]
+        low, high = self.support(*params)
+        return (series(term, -1.0, middle, low, high, params)
+                + series(term, 1.0, middle + 1.0, low, high, params))
+
+
+class Summed(Discrete):
+    """Given are `logpmf` and `mean`: probabilities are summed, from the nearer end of the support.
+    """
+
+    def cdf(self, k: Any, *params: Any) -> Any:
+        below, tail = self._tail(k, *params)
+        return where(below, tail, 1.0 - tail)
+
+    def sf(self, k: Any, *params: Any) -> Any:
+        below, tail = self._tail(k, *params)
+        return where(below, 1.0 - tail, tail)
+
+    def logcdf(self, k: Any, *params: Any) -> Any:
+        below, level = self._log_tail(k, *params)
+        return where(below, level, log1p(-exp(level)))
+
+    def logsf(self, k: Any, *params: Any) -> Any:
+        below, level = self._log_tail(k, *params)
+        return where(below, log1p(-exp(level)), level)
+
+    def _tail(self, k: Any, *params: Any) -> tuple[Any, Any]:
+        """Whether k is below the mean; the probability of at most k then, or of more than k."""
+        below = k < self.mean(*params)          # type: ignore[attr-defined]
+        return below, series(self.pmf, where(below, -1.0, 1.0), where(below, k, k + 1.0),
+                             *self.support(*params), params)
+
+    def _log_tail(self, k: Any, *params: Any) -> tuple[Any, Any]:
+        """`_tail` with its logarithm: a sum in units of its first term, which may underflow."""
+        below = k < self.mean(*params)          # type: ignore[attr-defined]
+        start = where(below, k, k + 1.0)
+        low, high = self.support(*params)
+        first = where((start >= low) & (start <= high), start, self.inner(*params))
+        unit = self.logpmf(first, *params)      # type: ignore[attr-defined]
+
+        def term(k: Any, unit: Any, *params: Any) -> Any:
+            return exp(self.logpmf(k, *params) - unit)  # type: ignore[attr-defined]
+
+        return below, unit + log(series(term, where(below, -1.0, 1.0), start, low, high,
+                                        (unit, *params)))
+
+
+_NOTHING = -600.0       # logarithms of probabilities that add nothing to an entropy
 
 
 # What users call ---------------------------------------------------------------------------------
@@ -454,9 +517,9 @@ def _sampler(d: Distribution) -> Callable[..., Array]:
                       "parameters\n      where the method allows it."), [])
 
 
-def published(d: Distribution) -> SimpleNamespace:
-    """All functions that a distribution has, as attributes."""
+def published(d: Distribution) -> list[Callable[..., Array]]:
+    """All functions that a distribution has, in the order of their names."""
     made = {kind: _function(d, kind) for kind in d.kinds()}
     if "ppf" in made or type(d).draw is not Distribution.draw:
         made["rvs"] = _sampler(d)
-    return SimpleNamespace(**made)
+    return [made[kind] for kind in sorted(made)]

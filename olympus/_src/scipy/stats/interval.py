@@ -173,20 +173,18 @@ class Triang(Continuous):
         return log(self.pdf(x, c))
 
     def cdf(self, x: Any, c: Any) -> Any:
-        left = x < c
-        return where(left, x * x / where(left, c, 1.0), 1.0 - self._right(x, c))
+        """Sums of what is not negative: no digits are lost next to 0."""
+        left, right = x < c, where(c < 1, 1.0 - c, 1.0)
+        return where(left, x * x / where(left, c, 1.0),
+                     where(c < 1, c + (x - c) * (2.0 - c - x) / right, x * x))
 
     def sf(self, x: Any, c: Any) -> Any:
-        left = x < c
-        return where(left, 1.0 - x * x / where(left, c, 1.0), self._right(x, c))
-
-    def _right(self, x: Any, c: Any) -> Any:
-        return where(c < 1, (1.0 - x) ** 2 / where(c < 1, 1.0 - c, 1.0), 1.0 - x * x)
+        return self.cdf(1.0 - x, 1.0 - c)
 
     def ppf(self, q: Any, c: Any) -> Any:
         left = q < c
-        return where(left, sqrt(where(left, c * q, 1.0)),
-                     1.0 - sqrt(where(left, 1.0, (1.0 - c) * (1.0 - q))))
+        root = sqrt(where(left, 1.0, (1.0 - c) * (1.0 - q)))
+        return where(left, sqrt(where(left, c * q, 1.0)), (c + q - c * q) / (1.0 + root))
 
     def isf(self, q: Any, c: Any) -> Any:
         return 1.0 - self.ppf(q, 1.0 - c)

@@ -74,8 +74,9 @@ def _search(above: Callable[..., tuple[Any, Any, Any]], low: Any, high: Any, sta
         middle = _halfway(low, high)
         tight = middle <= low       # no float is between
         settled = close | (abs(step - x) <= 2.0 * eps * abs(x))
-        newton = (step > low) & (step < high) & ((count < 12) | (count % 3 != 2))
-        found = where(tight, high, where(settled | newton, step, middle))
+        inside = (step > low) & (step < high)
+        newton = inside & (settled | (count < 12) | (count % 3 != 2))
+        found = where(tight, high, where(newton, step, where(settled, x, middle)))
         return low, high, where(done, x, found), done | tight | settled, count + 1
 
     first = (low, high, start, ~(low < high), 0)     # NaN, and supports of one number, are done
@@ -139,7 +140,8 @@ def least(holds: Callable[..., Any], q: Any, low: Any, high: Any, params: tuple[
 
     found = _search(above, low - 1.0, high, minimum(maximum(low, 1.0), high),
                     (low, q, *params))
-    return maximum(ceil(found), low)
+    k = maximum(ceil(found), low)
+    return where(k == 0.0, 0.0, k)          # of no sign
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1, 2))

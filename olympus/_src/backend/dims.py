@@ -1,0 +1,317 @@
+"""Symbolic dimensions while programs are lowered: their values, and operations of dynamic shape.
+
+A function of a module with symbolic dimensions knows the values of the variables: `main` from the
+sizes of its arguments, the others as their first arguments. A block computes from these what a
+dimension is (`size`) and the tensors of shapes (`sizes_of`), once each. Where an operation's result
+or one of its attributes is symbolic, `DYNAMIC` has the operation that takes it as an operand.
+StableHLO's refinement turns all of it into constants once the arguments' sizes are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.lib import mlir
+from ..types import dtypes
+from ..types.avals import make_aval
+from ..types.dim_equations import Solution
+from ..types.shape import SymbolicDim, is_static
+from ..types.symbolic import Dimension, Factor, is_symbolic_dim
+from .attributes import attr, constant_attr, tensor_type
+
+__all__ = ["DYNAMIC", "Sizes", "as_row", "emit_solution", "is_dynamic", "operand",
+           "shape_operands", "size", "sizes_of", "slice_at",
+           "unknown_variable", "vector"]
+
+BOOL, I32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
+
+
+class Sizes:
+    """Values of variables (by name) and dimensions in a block, and tensors of shapes."""
+
+    __slots__ = ("values", "vectors")
+
+    def __init__(self, values: dict[Any, Any], vectors: dict[Any, Any] | None = None) -> None:
+        self.values, self.vectors = values, {} if vectors is None else vectors
+
+    def inner(self) -> Sizes:
+        """For a region, which sees what is around it; what it adds ends with it."""
+        return Sizes(dict(self.values), dict(self.vectors))
+
+
+def is_dynamic(x: Any) -> bool:
+    """Whether a size of an MLIR value is not known."""
+    kind = x.type
+    return isinstance(kind, mlir.ir.RankedTensorType) and not kind.has_static_shape
+
+
+def _scalar(b: Any, name: str, xs: Sequence[Any]) -> Any:
+    return b.op(f"stablehlo.{name}", xs, None, b.module.dim_aval)
+
+
+def size(b: Any, d: Any) -> Any:
+    """The value of a dimension, of the dtype of ints; computed once per block."""
+    dtype = b.module.dim_aval.dtype
+    if not isinstance(d, SymbolicDim):
+        return b.scalar(int(d), dtype)
+    values = {} if b.block.sizes is None else b.block.sizes.values
+    found = values.get(d)
+    if found is None:
+        assert isinstance(d, Dimension)
+        found = values[d] = _sum(b, d)
+    return found
+
+
+def _sum(b: Any, d: Dimension) -> Any:
+    dtype, total = b.module.dim_aval.dtype, None
+    for term, k in d.terms:
+        factors = [_factor(b, f, d) for f, power in term.powers for _ in range(power)]
+        if k != 1 or not factors:
+            factors.append(b.scalar(k, dtype))
+        product = factors[0]
+        for factor in factors[1:]:
+            product = _scalar(b, "multiply", [product, factor])
+        total = product if total is None else _scalar(b, "add", [total, product])
+    return total
+
+
+def _factor(b: Any, factor: Factor, of: Dimension) -> Any:
+    if not factor.operands:
+        sizes = b.block.sizes
+        if sizes is None or factor.name not in sizes.values:
+            raise unknown_variable(factor.name, sizes)
+        return sizes.values[factor.name]
+    x, y = [size(b, operand) for operand in factor.operands]
+    if factor.name in ("max", "min"):
+        return _scalar(b, f"{factor.name}imum", [x, y])
+    return _floor(b, factor, x, y, of)
+
+
+def unknown_variable(name: str, sizes: Sizes | None) -> ValueError:
+    """What to raise for a variable that no argument's size gives."""
+    known = [] if sizes is None else [v for v in sizes.values if isinstance(v, str)]
+    return ValueError(
+        f"Encountered dimension variable '{name}' that is not appearing in the shapes of the "
+        "function arguments. The following dimension variables are appearing in the shapes of the "
+        f"function arguments: {known}; export or trace a function of an array of that size.")
+
+
+def _floor(b: Any, factor: Factor, x: Any, y: Any, of: Dimension) -> Any:
+    """Quotient or remainder as of Python, from those that round to zero."""
+    kind = b.module.dim_aval
+    quotient, remainder = _scalar(b, "divide", [x, y]), _scalar(b, "remainder", [x, y])
+    if all(d >= 0 if type(d) is int else of.scope.range(d)[0] >= 0 for d in factor.operands):
+        return quotient if factor.name == "floordiv" else remainder
+    flag, zero = make_aval((), BOOL), b.scalar(0, kind.dtype)
+    uneven = b.compare("NE", remainder, zero, "SIGNED", flag)
+    opposed = b.compare("NE", _scalar(b, "sign", [remainder]), _scalar(b, "sign", [y]), "SIGNED",
+                        flag)
+    lower = b.op("stablehlo.and", [uneven, opposed], None, flag)
+    if factor.name == "floordiv":
+        fixed = _scalar(b, "subtract", [quotient, b.scalar(1, kind.dtype)])
+        return b.op("stablehlo.select", [lower, fixed, quotient], None, kind)
+    return b.op("stablehlo.select", [lower, _scalar(b, "add", [remainder, y]), remainder], None,
+                kind)
+
+
+def vector(b: Any, values: Sequence[Any], dtype: Any = None) -> Any:
+    """A tensor of rank 1 of ints and dimensions."""
+    dtype = b.module.dim_aval.dtype if dtype is None else dtype
+    if is_static(values):
+        aval = make_aval((len(values),), dtype)
+        return b.op("stablehlo.constant", [], {
+            "value": constant_attr(np.array(values, dtype))}, aval)
+    return _stacked(b, [b.scalar(d, dtype) for d in values], dtype)
+
+
+def _stacked(b: Any, scalars: Sequence[Any], dtype: Any) -> Any:
+    one = make_aval((1,), dtype)
+    parts = [b.op("stablehlo.reshape", [x], None, one) for x in scalars]
+    return b.op("stablehlo.concatenate", parts, {"dimension": attr("0 : i64")},
+                make_aval((len(parts),), dtype))
+
+
+def sizes_of(b: Any, shape: Sequence[Any]) -> Any:
+    """The tensor of a shape, made once per block."""
+    key = tuple(shape)
+    vectors = b.block.sizes.vectors
+    if key not in vectors:
+        vectors[key] = vector(b, key)
+    return vectors[key]
+
+
+def _own_sizes(b: Any, x: Any) -> list[Any]:
+    """The sizes of an MLIR value as scalars of the dtype of ints."""
+    kind = b.module.dim_aval
+    found = []
+    for i, n in enumerate(x.type.shape):
+        if not x.type.is_dynamic_dim(i):
+            found.append(b.scalar(n, kind.dtype))
+            continue
+        out = b.op("stablehlo.get_dimension_size", [x], {"dimension": attr(f"{i} : i64")},
+                   make_aval((), I32))
+        found.append(out if kind.dtype == I32 else b.convert(out, kind))
+    return found
+
+
+def emit_solution(b: Any, solution: Solution, args: Sequence[Any]) -> Sizes:
+    """The variables, from the sizes of arguments, with assertions of what they must satisfy."""
+    measured = {name: _own_sizes(b, args[arg])[axis] for name, arg, axis in solution.sizes}
+    b.block.sizes = Sizes(dict(measured))
+    flag = make_aval((), BOOL)
+    values: dict[Any, Any] = {name: size(b, d) for name, d in solution.variables.items()}
+    for condition in solution.conditions:
+        if not is_symbolic_dim(condition.left) and not is_symbolic_dim(condition.right):
+            continue
+        left, right = size(b, condition.left), size(b, condition.right)
+        holds = b.compare("EQ" if condition.equal else "GE", left, right, "SIGNED", flag)
+        text, inputs = condition.message()
+        b.custom_call("shape_assertion", [holds, *[size(b, d) for d in inputs]], [], {
+            "has_side_effect": attr("true"), "api_version": attr("1 : i32"),
+            "error_message": mlir.ir.StringAttr.get(text)})
+    return Sizes(values)
+
+
+def shape_operands(b: Any, count: int, shapes: Sequence[Sequence[Any]]
+                   ) -> tuple[list[Any], dict[str, Any]]:
+    """What a custom call of `count` operands gets besides where results are of symbolic shapes."""
+    if b.block.sizes is None or all(map(is_static, shapes)):
+        return [], {}
+    places = list(range(count, count + len(shapes)))
+    return [sizes_of(b, shape) for shape in shapes], {
+        "indices_of_shape_operands": attr(f"dense<{places}> : tensor<{len(places)}xi64>")}
+
+
+# Operations by the names of those of static shape: (builder, operands, attributes, avals) -> op
+
+
+def _renamed(name: str) -> Callable[..., Any]:
+    """An operation whose dynamic form takes the result's shape as its last operand."""
+    def emit(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+        shape = avals[0].shape
+        if is_static(shape) and not any(map(is_dynamic, xs)):
+            return None
+        return b.raw(f"stablehlo.{name}", [*xs, sizes_of(b, shape)], attributes,
+                     [tensor_type(avals[0])])
+
+    return emit
+
+
+def _broadcast(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+    shape = avals[0].shape
+    if is_static(shape):
+        return None
+    return b.raw("stablehlo.dynamic_broadcast_in_dim", [*xs, sizes_of(b, shape)], attributes,
+                 [tensor_type(avals[0])])
+
+
+def _by_operands(name: str, taken: Sequence[str]) -> Callable[..., Any]:
+    """An operation whose dynamic form takes the attributes `taken` as its last operands."""
+    def emit(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+        if not any(isinstance(attributes[key], tuple) for key in taken):
+            return None
+        values = [operand(b, attributes[key]) for key in taken]
+        rest = {key: value for key, value in attributes.items() if key not in taken}
+        return b.raw(f"stablehlo.{name}", [*xs, *values], rest, [tensor_type(avals[0])])
+
+    return emit
+
+
+def operand(b: Any, attribute: Any) -> Any:
+    """The operand that stands for an attribute: ints, ints and dimensions, or pairs of them."""
+    if not isinstance(attribute, tuple):
+        if isinstance(attribute, mlir.ir.DenseI64ArrayAttr):
+            return vector(b, list(attribute))
+        return b.constant(np.array(attribute), make_aval(
+            tuple(attribute.type.shape), b.module.dim_aval.dtype))
+    if not any(isinstance(entry, tuple) for entry in attribute):
+        return vector(b, attribute)
+    flat = vector(b, [d for pair in attribute for d in pair])
+    return b.op("stablehlo.reshape", [flat], None,
+                make_aval((len(attribute), 2), b.module.dim_aval.dtype))
+
+
+def _dynamic_slice(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+    sizes = attributes["slice_sizes"]
+    if not isinstance(sizes, tuple):
+        return None
+    x, *starts = xs
+    kind = b.module.dim_aval
+    aval = make_aval((len(sizes),), kind.dtype)
+    at = _stacked(b, [s if s.type == tensor_type(kind) else b.convert(s, kind) for s in starts],
+                  kind.dtype)
+    lengths = vector(b, sizes)
+    last = b.op("stablehlo.subtract", [_stacked(b, _own_sizes(b, x), kind.dtype), lengths], None,
+                aval)
+    at = b.op("stablehlo.clamp", [vector(b, [0] * len(sizes)), at, last], None, aval)
+    return _sliced(b, x, at, lengths, avals)
+
+
+def _sliced(b: Any, x: Any, at: Any, lengths: Any, avals: Sequence[Any]) -> Any:
+    """`lengths` elements from `at`; written as start + length, which refinement looks for."""
+    rank = len(x.type.shape)
+    aval = make_aval((rank,), b.module.dim_aval.dtype)
+    end = b.op("stablehlo.add", [at, lengths], None, aval)
+    return b.raw("stablehlo.real_dynamic_slice", [x, at, end, vector(b, [1] * rank)], {},
+                 [tensor_type(avals[0])])
+
+
+def slice_at(b: Any, x: Any, index: Any, row: Any, flat: Any) -> Any:
+    """x[index] along axis 0; types of the row with that axis and without."""
+    kind = b.module.dim_aval
+    lengths = [b.scalar(1, kind.dtype), *_own_sizes(b, x)[1:]]
+    index = index if index.type == tensor_type(kind) else b.convert(index, kind)
+    zero = b.scalar(0, kind.dtype)
+    at = _stacked(b, [index, *[zero] * (len(lengths) - 1)], kind.dtype)
+    end = b.op("stablehlo.add", [at, _stacked(b, lengths, kind.dtype)], None,
+               make_aval((len(lengths),), kind.dtype))
+    cut = b.raw("stablehlo.real_dynamic_slice",
+                [x, at, end, vector(b, [1] * len(lengths))], {}, [row]).result
+    return b.raw("stablehlo.dynamic_reshape", [cut, _stacked(b, lengths[1:], kind.dtype)], {},
+                 [flat]).result
+
+
+def as_row(b: Any, x: Any, row: Any) -> Any:
+    """x with an axis of size 1 in front; its type."""
+    kind = b.module.dim_aval
+    lengths = _stacked(b, [b.scalar(1, kind.dtype), *_own_sizes(b, x)], kind.dtype)
+    return b.raw("stablehlo.dynamic_reshape", [x, lengths], {}, [row]).result
+
+
+def _bits(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+    if is_static(avals[1].shape):
+        return None
+    return _custom(b, "stablehlo.dynamic_rng_bit_generator", [*xs, sizes_of(b, avals[1].shape)],
+                   attributes, avals)
+
+
+def _top(b: Any, xs: Sequence[Any], attributes: Any, avals: Sequence[Any]) -> Any:
+    if not isinstance(attributes["k"], SymbolicDim):
+        return None
+    return _custom(b, "stablehlo.dynamic_top_k", [*xs, size(b, attributes["k"])], {}, avals)
+
+
+def _custom(b: Any, target: str, xs: Sequence[Any], attributes: dict[str, Any],
+            avals: Sequence[Any]) -> Any:
+    return b.raw("stablehlo.custom_call", xs, {
+        **attributes, "call_target_name": mlir.ir.StringAttr.get(target),
+        "api_version": attr("1 : i32")}, [tensor_type(a) for a in avals])
+
+
+DYNAMIC: dict[str, Callable[..., Any]] = {
+    "stablehlo.broadcast_in_dim": _broadcast,
+    "stablehlo.reshape": _renamed("dynamic_reshape"),
+    "stablehlo.iota": _renamed("dynamic_iota"),
+    "stablehlo.slice": _by_operands(
+        "real_dynamic_slice", ("start_indices", "limit_indices", "strides")),
+    "stablehlo.pad": _by_operands(
+        "dynamic_pad", ("edge_padding_low", "edge_padding_high", "interior_padding")),
+    "stablehlo.gather": _by_operands("dynamic_gather", ("slice_sizes",)),
+    "stablehlo.convolution": _by_operands("dynamic_conv", ("padding",)),
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.rng_bit_generator": _bits,
+    "chlo.top_k": _top,
+}

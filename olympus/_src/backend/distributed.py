@@ -1,0 +1,205 @@
+"""Joining and leaving a job of several processes: `olympus.distributed`."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import operator
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...version import __version__
+from ..base import config, lib, source
+from ..base.logs import LOGGER
+from . import rollcall
+from .agreement import explain_collective
+from .clusters import detect
+from .devices import started
+from .job import current
+
+__all__ = ["initialize", "is_initialized", "shutdown"]
+
+_WHAT = "distributed.initialize"
+
+
+def initialize(coordinator_address: str | None = None, num_processes: int | None = None,
+               process_id: int | None = None, local_device_ids: int | Sequence[int] | None = None,
+               cluster_detection_method: str | None = None, initialization_timeout: int = 300,
+               heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300,
+               coordinator_bind_address: str | None = None, slice_index: int | None = None,
+               partition_index: int | None = None) -> None:
+    """Join the job: from then on, `olympus.devices()` are those of all its processes.
+
+    To be called once in each process, before anything else of Olympus is used that needs devices.
+    What is not given is taken from the environment: OLYMPUS_COORDINATOR_ADDRESS,
+    OLYMPUS_NUM_PROCESSES, OLYMPUS_PROCESS_ID, OLYMPUS_LOCAL_DEVICE_IDS,
+    OLYMPUS_COORDINATOR_BIND_ADDRESS and OLYMPUS_PARTITION_INDEX, or what Open MPI, Slurm, a cloud
+    TPU or Kubernetes says (then OLYMPUS_COORDINATOR_PORT chooses the port).
+
+    Args:
+      coordinator_address: `host:port` of process 0, which listens there; any free port.
+      num_processes: how many processes there are.
+      process_id: which of them this is, from 0.
+      local_device_ids: the numbers of the GPUs that this process uses; all if None. Under Slurm
+        and MPI, the one whose number is that of the process on its host.
+      cluster_detection_method: the one environment to ask: 'ompi', 'slurm', 'mpi4py' (asked only
+        if it is named), 'gketpu', 'gcetpu', 'k8s'; 'deactivate' asks none.
+      initialization_timeout: how many seconds to wait for the others.
+      heartbeat_timeout_seconds: after how many without a sign a process is taken for dead, which
+        ends the others.
+      shutdown_timeout_seconds: how many seconds a process that ends waits for the others to end.
+      coordinator_bind_address: where process 0 listens; all its addresses, at that port, if None.
+      slice_index: an older name of `partition_index`.
+      partition_index: the part of a cluster of fast links that this process is in; in all
+        processes or in none.
+
+    RuntimeError when called twice or too late, and, after `initialization_timeout`, where
+    processes are missing or do not agree: it names them. ValueError and TypeError for arguments
+    that are missing or make no sense.
+
+    >>> import olympus
+    >>> olympus.distributed.initialize("localhost:1234", 2, 0)     # doctest: +SKIP
+    """
+    if current.client is not None:
+        raise RuntimeError(f"{_WHAT}: called again; it should only be called once in a process.")
+    if started():
+        raise RuntimeError(f"{_WHAT}: called after a backend was started; it must be called before "
+                           "any computation and before olympus.devices(), device_put and the like.")
+    if slice_index is not None:
+        source.warn(f"{_WHAT}: slice_index given; it is called partition_index now.",
+                    DeprecationWarning)
+        partition_index = slice_index if partition_index is None else partition_index
+
+    env = os.environ.get
+    coordinator_address = coordinator_address or env("OLYMPUS_COORDINATOR_ADDRESS")
+    num_processes = _number("num_processes", num_processes, "OLYMPUS_NUM_PROCESSES")
+    process_id = _number("process_id", process_id, "OLYMPUS_PROCESS_ID")
+    partition_index = _number("partition_index", partition_index, "OLYMPUS_PARTITION_INDEX")
+    if isinstance(local_device_ids, int):
+        local_device_ids = [local_device_ids]
+    listed = env("OLYMPUS_LOCAL_DEVICE_IDS")
+    if local_device_ids is None and listed:
+        local_device_ids = [int(number) for number in listed.split(",")]
+    given = coordinator_address, num_processes, process_id, local_device_ids
+    if cluster_detection_method != "deactivate" and None in given:
+        given = detect(cluster_detection_method, *given, initialization_timeout)
+    address, count, process, local = given
+    if address is None or count is None or process is None:
+        missing = [name for name, value in zip(
+            ("coordinator_address", "num_processes", "process_id"), given, strict=False)
+            if value is None]
+        raise ValueError(
+            f"{_WHAT}: no {' and no '.join(missing)} given, and the environment does not say; "
+            "coordinator_address, num_processes and process_id should be defined; pass them, or "
+            "start the processes by `python -m olympus.distributed launch`, Slurm or MPI.")
+    if not 0 <= process < count:
+        raise ValueError(f"{_WHAT}: process_id {process} and num_processes {count} given; "
+                         "0 <= process_id < num_processes is required.")
+    if local:
+        config.config.update("olympus_cuda_visible_devices", ",".join(map(str, local)))
+    proxies = [name for name in os.environ if "_proxy" in name.lower()]
+    if config.check_proxy_envs.value and proxies:
+        LOGGER.warning("%s: the environment has the proxies %s; where they do not let processes "
+                       "reach each other, unset them.", _WHAT, " ".join(proxies))
+
+    bind = (coordinator_bind_address or env("OLYMPUS_COORDINATOR_BIND_ADDRESS")
+            or "[::]:" + str(rollcall.split_address(address)[1]))
+    _join(address, bind, count, process, initialization_timeout, heartbeat_timeout_seconds,
+          shutdown_timeout_seconds)
+    current.partition_index = partition_index
+
+
+def _number(name: str, given: int | None, variable: str) -> int | None:
+    """An argument that is a whole number, or what the environment says in its place."""
+    if given is None:
+        text = os.environ.get(variable)
+        if not text:
+            return None
+        if not text.isdigit():
+            raise ValueError(f"{_WHAT}: {variable}={text!r} given; a whole number is required.")
+        return int(text)
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise TypeError(f"{_WHAT}: {name} {given!r} of type {type(given).__name__} given; a "
+                        "nonnegative int is required.")
+    return operator.index(given)
+
+
+def _join(address: str, bind: str, count: int, process: int, timeout: int, heartbeat: int,
+          shutdown_timeout: int) -> None:
+    end = time.monotonic() + timeout
+    pulse = rollcall.open_pulse()
+    try:
+        mine = rollcall.introduce(process, count, pulse, f"olympus {__version__}")
+        service = None
+        if process == 0:
+            members, waiting = rollcall.gather(bind, mine, timeout)
+            service = lib.start_service(bind, count, heartbeat_timeout=heartbeat,
+                                        shutdown_timeout=shutdown_timeout,
+                                        recoverable=config.enable_recoverability.value)
+            rollcall.announce(members, waiting)
+        else:
+            members = rollcall.report(address, mine, timeout)
+    except BaseException:
+        pulse.close()
+        raise
+    left = max(round(end - time.monotonic()), 5)
+    current.client = lib.connect(address, process, init_timeout=left, heartbeat_timeout=heartbeat,
+                                 shutdown_timeout=shutdown_timeout)
+    current.service, current.members, current.pulse = service, members, pulse
+    current.process_id, current.num_processes = process, count
+    current.coordinator_address = address
+    if config.enable_preemption_service.value:
+        current.preemption = lib.watch_preemption(current.client)
+    lib.set_explain_collective(explain_collective)
+    sys.excepthook = functools.partial(_tell_who_ended, sys.excepthook)
+    atexit.register(_leave)
+
+
+def _tell_who_ended(show: Callable[..., Any], kind: type[BaseException], error: BaseException,
+                    trace: Any) -> None:
+    """Show an error that ends the program; compiled calls raise it in C++, which adds no names."""
+    if current.client is not None and isinstance(error, Exception) and "Gloo" in str(error):
+        error.add_note(str(explain_collective(error)))
+    show(kind, error, trace)
+
+
+def is_initialized() -> bool:
+    """Whether this process has joined a job by `initialize`.
+
+    Returns:
+      A bool.
+
+    >>> import olympus
+    >>> olympus.distributed.is_initialized()
+    False
+    """
+    return current.client is not None
+
+
+def shutdown() -> None:
+    """Leave the job: waits, within `shutdown_timeout_seconds`, until all its processes leave it.
+
+    It is done when a process ends; it does nothing where there is no job.
+
+    >>> import olympus
+    >>> olympus.distributed.shutdown()
+    """
+    if current.preemption is not None:      # it uses the client
+        current.preemption.shutdown()
+    if current.client is not None:
+        current.client.shutdown()
+    if current.service is not None:
+        current.service.shutdown()
+    current.preemption = current.client = current.service = None
+
+
+def _leave() -> None:
+    """What is done at exit: a process that failed does not wait for those that wait for it."""
+    interactive = hasattr(sys, "ps1")       # where an earlier error has ended nothing
+    if interactive or getattr(sys, "last_value", None) is None:
+        shutdown()
+    else:
+        lib.keep_for_ever(current.client, current.service)

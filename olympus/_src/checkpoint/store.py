@@ -1,0 +1,453 @@
+"""Arrays in TensorStore: where they are, how they are cut into chunks, writing and reading them.
+
+A checkpoint is one store of keys (OCDBT), an array a key of it. Of several processes each writes
+the shards that it has first, into a store of its own, whose entries the common one then refers to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import importlib
+import math
+import os
+import re
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backend.devices import process_count, process_index
+from ..base import lib
+from ..base.typing import DTypeLike
+from ..transforms.assembly import make_array_from_single_device_arrays
+from ..transforms.device import device_put
+from ..types import dtypes
+from ..types.avals import ShapeDtypeStruct
+from ..types.layout import Format
+from ..types.sharding import Sharding, make_single_device_sharding
+
+__all__ = ["ByteLimiter", "async_deserialize", "async_serialize", "combine_kvstores",
+           "estimate_read_memory_footprint", "get_tensorstore_spec", "is_tensorstore_spec_leaf",
+           "merge_nested_ts_specs", "new_context", "tensorstore", "verify_tensorstore_spec"]
+
+_CHUNK_BYTES = 2 << 30      # of a file, at most about
+_READ_BYTES = 10**10        # that caches keep
+_CHUNK_ELEMENTS = 10**8     # of a chunk, where the specification does not say
+_REMOTE = {"gs": "gcs", "s3": "s3"}
+_KEEP: Any = None           # what the arguments for TensorStore's own objects are if not given
+
+Spec = dict[str, Any]
+
+
+def tensorstore() -> Any:
+    """The module, which is an extra; ImportError says so where it is not there."""
+    try:
+        return importlib.import_module("tensorstore")
+    except ImportError:
+        raise ImportError(
+            "array_serialization: the package tensorstore is not installed; it reads and writes "
+            'the arrays; install it with: pip install "olympus[checkpoint]"') from None
+
+
+def new_context() -> Any:
+    """TensorStore's caches and limits for one save or load: a later one finds other files there."""
+    pool = {"total_bytes_limit": _READ_BYTES}
+    return tensorstore().Context({
+        "file_io_concurrency": {"limit": 128}, "data_copy_concurrency": {"limit": 128},
+        "cache_pool": pool, "cache_pool#remote": pool})
+
+
+@functools.cache
+def _chunk_layout() -> Any:
+    layout = tensorstore().ChunkLayout
+    return layout(chunk=layout.Grid(elements=_CHUNK_ELEMENTS))
+
+
+class ByteLimiter:
+    """Lets reads in until they hold so many bytes; one that is larger goes alone."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held = most, 0
+        self._freed = asyncio.Condition()
+
+    @contextlib.asynccontextmanager
+    async def holding(self, count: int) -> AsyncIterator[None]:
+        """A block in which `count` bytes are held."""
+        async with self._freed:
+            await self._freed.wait_for(lambda: not self._held or self._held + count <= self._most)
+            self._held += count
+        try:
+            yield
+        finally:
+            async with self._freed:
+                self._held -= count
+                self._freed.notify_all()
+
+
+# Specifications ----------------------------------------------------------------------------------
+
+def is_tensorstore_spec_leaf(leaf: Any) -> bool:
+    """Whether a value is the specification of one array, or None, in a tree of those.
+
+    Args:
+      leaf: anything.
+
+    Returns:
+      A bool.
+
+    >>> is_tensorstore_spec_leaf({"driver": "zarr3"}), is_tensorstore_spec_leaf({"a": None})
+    (True, False)
+    """
+    return leaf is None or isinstance(leaf, dict) and ("driver" in leaf or "kvstore" in leaf)
+
+
+def merge_nested_ts_specs(dict1: Spec, dict2: Spec | None) -> Spec:
+    """A specification with the entries of another in place of its own, those of kvstore singly.
+
+    Args:
+      dict1: the specification.
+      dict2: what takes the place of its entries; None is nothing.
+
+    Returns:
+      A dict.
+
+    >>> merge_nested_ts_specs({"driver": "n5", "kvstore": {"a": 1, "b": 2}}, {"kvstore": {"b": 3}})
+    {'driver': 'n5', 'kvstore': {'a': 1, 'b': 3}}
+    """
+    if dict2 is None:
+        return dict1
+    kvstore = {**dict1.get("kvstore", {}), **dict2.get("kvstore", {})}
+    return {**dict1, **dict2, "kvstore": kvstore}
+
+
+def verify_tensorstore_spec(spec: Spec, arr: Any, path: str | os.PathLike[str], ocdbt: bool,
+                            check_metadata: bool = True) -> None:
+    """ValueError if a specification is not one of an array in the store of a checkpoint.
+
+    Args:
+      spec: the specification.
+      arr: the array, whose dtype and shape it must have, and whose shards its chunks must divide.
+      path: the directory of the store.
+      ocdbt: whether it must be such a store.
+      check_metadata: whether to look at `arr`.
+
+    >>> import olympus.numpy as onp
+    >>> spec = get_tensorstore_spec("/tmp/run/weights", arr=onp.ones(3))
+    >>> verify_tensorstore_spec(spec, onp.ones(3), "/tmp/run", ocdbt=True)
+    """
+    what = "tensorstore spec"
+    kvstore = spec.get("kvstore", {})
+    if ocdbt and kvstore.get("driver") != "ocdbt":
+        raise ValueError(f"{what}: {spec} given; Expected ocdbt driver; leave the driver of the "
+                         "kvstore out.")
+    if check_metadata:
+        if arr is None:
+            raise ValueError(f"{what}: None given; Array is required for metadata verification.")
+        metadata, zarr3 = spec["metadata"], spec.get("driver") == "zarr3"
+        if zarr3 and metadata["data_type"] != arr.dtype.name:
+            raise ValueError(f"{what}: Provided dtype {metadata['data_type']} doesn't match "
+                             f"{arr.dtype.name}, the array's; cast the array.")
+        if "shape" in metadata and tuple(metadata["shape"]) != tuple(arr.shape):
+            raise ValueError(f"{what}: Provided shape {tuple(metadata['shape'])} doesn't match "
+                             f"{tuple(arr.shape)}, the array's; leave it out.")
+        if zarr3:
+            chunk, local = _chunk_shape(metadata), _local_shape(arr)
+            if any(n % c for n, c in zip(local, chunk, strict=True)):
+                raise ValueError(f"{what}: Provided chunk shape {chunk} does not divide the local "
+                                 f"shape of the array {local}; processes would write one chunk.")
+    found = (kvstore["base"] if ocdbt else kvstore)["path"]
+    if str(found) != str(path):
+        raise ValueError(f"{what}: path {found} given; {path} is required, the store of the "
+                         "checkpoint; leave it out.")
+
+
+def _chunk_shape(metadata: Spec) -> list[int]:
+    return list(metadata["chunk_grid"]["configuration"]["chunk_shape"])
+
+
+def _local_shape(arr: Any) -> tuple[int, ...]:
+    """The shape of what one device writes."""
+    return arr.sharding.shard_shape(arr.shape) if isinstance(arr, lib.Array) else tuple(arr.shape)
+
+
+def chunk_shape(local: Sequence[int], itemsize: int, most: int = _CHUNK_BYTES) -> list[int]:
+    """A shape that divides `local` into chunks of at most about `most` bytes, if that is possible.
+
+    >>> chunk_shape((4096, 30), 4, 1 << 16), chunk_shape((), 4), chunk_shape((0, 7), 4)
+    ([512, 30], [], [1, 7])
+    """
+    chunk = [max(size, 1) for size in local]
+    while math.prod(chunk) * itemsize > 1.1 * most:
+        axis = max(range(len(chunk)), key=chunk.__getitem__)
+        size = chunk[axis]
+        divisor = next((d for d in range(2, math.isqrt(size) + 1) if size % d == 0), size)
+        chunk[axis] = size // divisor
+    return chunk
+
+
+def _metadata(arr: Any, driver: str, remote: bool) -> Spec:
+    """What a store has to know of an array."""
+    chunk = chunk_shape(_local_shape(arr), arr.dtype.itemsize)
+    if driver == "zarr3":
+        return {"shape": list(arr.shape), "data_type": arr.dtype.name,
+                "codecs": [{"name": "zstd"}] if remote else [],
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}}}
+    if driver == "zarr":
+        return {"shape": list(arr.shape), "chunks": chunk, "compressor": {"id": "zstd"}}
+    raise ValueError(f"tensorstore spec: driver {driver!r} and no metadata given; 'zarr3' and "
+                     "'zarr' are known here; give the metadata.")
+
+
+def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = True,
+                         process_idx: int | None = None, arr: Any = None, driver: str = "zarr3"
+                         ) -> Spec:
+    """TensorStore's specification of one array of a checkpoint.
+
+    Args:
+      ckpt_path: absolute, or a URL of gs:// or s3://. With `ocdbt`, the directory is that of the
+        store and the last part a key of it; without, it is the directory of the array.
+      ocdbt: whether arrays are keys of one store.
+      process_idx: the process, if it writes a store of its own; None for the common one.
+      arr: the array to be written, whose shape, dtype and shards the specification then says.
+      driver: 'zarr3' or 'zarr', the format of arrays.
+
+    Returns:
+      A dict. ValueError for a path that is not absolute, or a URL without a bucket.
+
+    >>> from olympus.experimental.array_serialization import tensorstore_impl
+    >>> tensorstore_impl.get_tensorstore_spec("/tmp/run/weights")["kvstore"]["path"]
+    'weights'
+    """
+    path = os.path.normpath(str(ckpt_path))
+    scheme = re.match(r"(gs|s3):/+(.*)", path, re.DOTALL)
+    if scheme is not None:
+        path = scheme[2]
+    parent, name = os.path.split(path)
+    if process_idx is not None:
+        parent = os.path.join(parent, f"process_{process_idx}")
+        path = os.path.join(parent, name)
+    place = parent if ocdbt else path
+    if scheme is not None:
+        bucket, slash, inside = place.partition("/")
+        if not bucket or ocdbt and not slash:
+            raise ValueError(
+                f"get_tensorstore_spec: {ckpt_path} given; the bucket name, the directory name and "
+                "the array name are required, as in gs://bucket/directory/array.")
+        base = {"driver": _REMOTE[scheme[1]], "bucket": bucket, "path": inside}
+    else:
+        if ocdbt and not os.path.isabs(place):
+            raise ValueError(f"get_tensorstore_spec: Checkpoint path should be absolute. Got "
+                             f"{ckpt_path}; use os.path.abspath.")
+        base = {"driver": "file", "path": place}
+    kvstore = {"driver": "ocdbt", "base": base, "path": name} if ocdbt else base
+    spec: Spec = {"driver": driver, "kvstore": kvstore}
+    if arr is not None:
+        spec["metadata"] = _metadata(arr, driver, scheme is not None)
+    return spec
+
+
+def _has_metadata(spec: Any) -> bool:
+    return isinstance(spec, dict) and ("metadata" in spec or any(map(_has_metadata, spec.values())))
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+async def async_serialize(arr_inp: Any, tensorstore_spec: Spec,
+                          commit_future: list[Any] | None = None, context: Any = _KEEP,
+                          chunk_layout: Any = _KEEP, primary_host: int | None = None,
+                          replica_id: int = 0, transaction: Any = None) -> list[Any]:
+    """Write the shards of an array that this process has, each once among all processes.
+
+    Args:
+      arr_inp: the array; of several processes, one that spans them, or a NumPy array that all
+        have, which process 0 writes.
+      tensorstore_spec: of the array; what it does not say is added here.
+      commit_future: a list to which the futures of what is still to be written are added; None
+        waits for it.
+      context, chunk_layout: TensorStore's; None for those of this module.
+      primary_host: the process that makes the array in the store; None is each of them.
+      replica_id: which copy of each shard is written.
+      transaction: TensorStore's, if it is part of one.
+
+    Returns:
+      A list of None, when the array may be changed. ValueError for an array of this process alone
+      in a job of several. ImportError without tensorstore.
+
+    >>> import asyncio, tempfile, olympus, olympus.numpy as onp
+    >>> spec = get_tensorstore_spec(tempfile.mkdtemp() + "/x")
+    >>> asyncio.run(async_serialize(onp.arange(3), spec))
+    [None]
+    >>> where = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
+    >>> asyncio.run(async_deserialize(where, spec))
+    Array([0, 1, 2], dtype=int32)
+    """
+    ts = tensorstore()
+    if process_count() > 1 and isinstance(arr_inp, lib.Array) and arr_inp.is_fully_addressable:
+        raise ValueError(
+            "async_serialize: an array of the devices of one process given in a job of "
+            f"{process_count()}; Passing fully addressable arrays to a multiprocess serialization "
+            f"is not allowed, since all would write {tensorstore_spec['kvstore']}; spread it over "
+            "all processes with multihost_utils.host_local_array_to_global_array.")
+    if not _has_metadata(tensorstore_spec):
+        tensorstore_spec["metadata"] = _metadata(arr_inp, tensorstore_spec["driver"], False)
+    if tensorstore_spec["driver"] == "zarr" and "dtype" not in tensorstore_spec:
+        tensorstore_spec["dtype"] = arr_inp.dtype.name      # this format has it there
+    how = {"context": new_context() if context is None else context, "transaction": transaction,
+           "chunk_layout": _chunk_layout() if chunk_layout is None else chunk_layout}
+    if primary_host is None or process_index() == primary_host:
+        made = ts.open(ts.Spec(tensorstore_spec), create=True, open=True, **how)
+        if commit_future is None:
+            await made
+        else:
+            commit_future.append(made)
+    store = await ts.open(ts.Spec(tensorstore_spec), open=True, assume_metadata=True, **how)
+
+    async def write(index: Any, part: Any) -> None:
+        writing = store[index].write(
+            np.asarray(part), can_reference_source_data_indefinitely=isinstance(part, lib.Array))
+        if commit_future is None:
+            await writing.commit
+        else:
+            commit_future.append(writing.commit)
+            await writing.copy
+
+    if isinstance(arr_inp, lib.Array):
+        shards = [s for s in arr_inp.addressable_shards if s.replica_id == replica_id]
+        for s in shards:
+            s.data.copy_to_host_async()     # all copies run while the first is written
+        parts = [(s.index, s.data) for s in shards]
+    else:
+        parts = [(..., arr_inp)] if process_index() == 0 else []
+    return await asyncio.gather(*[write(*part) for part in parts])
+
+
+async def combine_kvstores(combined_kvstore: Spec, kvstores: Sequence[Spec], context: Any = _KEEP
+                           ) -> None:
+    """Let one store refer to the entries of others, without copies of the data.
+
+    Args:
+      combined_kvstore: the specification of the store, whose directory contains the others.
+      kvstores: their specifications.
+      context: TensorStore's; None for that of this module.
+
+    >>> import asyncio, tempfile, olympus.numpy as onp
+    >>> path, stores = tempfile.mkdtemp() + "/x", []
+    >>> for process in (0, None):
+    ...     spec = get_tensorstore_spec(path, process_idx=process)
+    ...     stores.append({**spec["kvstore"], "path": ""})
+    >>> _ = asyncio.run(async_serialize(onp.arange(3), get_tensorstore_spec(path, process_idx=0)))
+    >>> asyncio.run(combine_kvstores(stores[1], stores[:1]))
+    """
+    ts = tensorstore()
+    context = new_context() if context is None else context
+    combined, *parts = await asyncio.gather(*[
+        ts.KvStore.open(spec, context=context) for spec in (combined_kvstore, *kvstores)])
+    transaction = ts.Transaction()
+    await asyncio.gather(*[part.experimental_copy_range_to(combined.with_transaction(transaction))
+                           for part in parts])
+    await transaction.commit_async()
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
+    """The bytes of the chunks that have a part of a domain of an array of TensorStore's.
+
+    Args:
+      t: the array.
+      domain: which part of it; None is all.
+
+    Returns:
+      An int.
+
+    >>> import tensorstore
+    >>> estimate_read_memory_footprint(tensorstore.array([[1, 2, 3]], dtype="int32"), None)
+    12
+    """
+    domain = t.domain if domain is None else domain
+    count, template = t.dtype.numpy_dtype.itemsize, t.chunk_layout.read_chunk_template
+    if not all(template[i].finite for i in range(t.rank)):      # no chunks: held as a whole
+        return domain.size * count
+    steps = template.shape
+    starts = np.subtract(domain.origin, template.origin)
+    first, last = starts // steps, -(-(starts + domain.shape) // steps)
+    return count * math.prod(((last - first) * steps).tolist())
+
+
+async def async_deserialize(in_type: Any, tensorstore_spec: Any,
+                            global_shape: Sequence[int] | None = None,
+                            dtype: DTypeLike | None = None,
+                            byte_limiter: ByteLimiter | None = None, context: Any = _KEEP,
+                            chunk_layout: Any = _KEEP, assume_metadata: bool = False) -> Any:
+    """Read an array, each process the shards of its own devices.
+
+    Args:
+      in_type: a sharding, a `Format`, or a `ShapeDtypeStruct` that has one: how it is cut, which
+        need not be how it was when it was written.
+      tensorstore_spec: of the array.
+      global_shape: another shape: axes are cut short, or go on with zeros.
+      dtype: another dtype, to which elements are cast.
+      byte_limiter: what lets reads in; None lets all.
+      context, chunk_layout: TensorStore's; None for those of this module.
+      assume_metadata: whether to believe the specification, not the store.
+
+    Returns:
+      An array of that sharding. TypeError for `in_type` of another kind, ValueError for one of
+      another shape.
+
+    >>> import asyncio, olympus
+    >>> where = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
+    >>> spec = {"driver": "array", "array": [1, 2], "dtype": "int32"}
+    >>> asyncio.run(async_deserialize(where, spec, global_shape=(3,)))
+    Array([1, 2, 0], dtype=int32)
+    """
+    ts = tensorstore()
+    given, layout = in_type, None
+    if isinstance(given, ShapeDtypeStruct):
+        dtype = given.dtype if dtype is None else dtype
+        given = given.sharding
+    if isinstance(given, Format):
+        given, layout = given.sharding, given.layout
+    if not isinstance(given, Sharding):
+        raise TypeError(
+            f"async_deserialize: {in_type!r:.60} of type {type(in_type).__name__} given; sharding "
+            "passed to deserialization should be specified, concrete and an instance of "
+            "`olympus.sharding.Sharding`, or a ShapeDtypeStruct that has one.")
+    sharding: Any = given
+    store = await ts.open(
+        tensorstore_spec, open=True, assume_metadata=assume_metadata,
+        context=new_context() if context is None else context,
+        chunk_layout=_chunk_layout() if chunk_layout is None else chunk_layout)
+    held = store.dtype.numpy_dtype
+    shape = tuple(store.shape if global_shape is None else global_shape)
+    if isinstance(in_type, ShapeDtypeStruct) and in_type.shape != shape:
+        raise ValueError(f"async_deserialize: {in_type} given for an array of shape {shape}; one "
+                         "shape is required; give global_shape to cut it or fill it up.")
+    wanted = dtypes.canonicalize_dtype(held if dtype is None else dtypes.as_dtype(dtype))
+    part_shape = sharding.shard_shape(shape)
+
+    async def read(index: tuple[slice, ...]) -> np.ndarray:
+        asked = ts.IndexTransform(input_shape=shape)[index].domain
+        there = store.domain.intersect(asked)
+        # What the array in the store has not is zero.
+        part = np.zeros(part_shape, held)
+        limit = (contextlib.nullcontext() if byte_limiter is None else
+                 byte_limiter.holding(estimate_read_memory_footprint(store, there)))
+        async with limit:
+            await ts.array(part)[ts.d[:].translate_to[asked.origin]][there].write(store[there])
+            return part.astype(wanted, copy=False)
+
+    places: dict[Any, list[Any]] = {}       # of copies, the part is read once
+    for device, index in sharding.addressable_devices_indices_map(shape).items():
+        if device.process_index == device.client.process_index():
+            key = tuple([s.indices(n)[:2] for s, n in zip(index, shape, strict=True)])
+            places.setdefault(key, [index]).append(device)
+    parts = await asyncio.gather(*[read(index) for index, *_ in places.values()])
+    arrays = []
+    for part, (_, *devices) in zip(parts, places.values(), strict=True):
+        for device in devices:
+            where: Any = make_single_device_sharding(device, memory_kind=sharding.memory_kind)
+            arrays.append(device_put(part, where if layout is None else Format(layout, where)))
+    return make_array_from_single_device_arrays(shape, sharding, arrays, dtype=wanted)

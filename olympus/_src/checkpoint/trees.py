@@ -1,0 +1,451 @@
+"""Pytrees of arrays on disk: `save` and `load`.
+
+A checkpoint is a directory: `pytreedef.json`, its structure and the types of its arrays, and
+`array_store`, the arrays. It is written beside its place and then renamed, so that the one before
+is whole until the new one is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..backend.devices import process_count, process_index
+from ..backend.job import current
+from ..base import lib
+from ..base.errors import OlympusRuntimeError
+from ..base.typing import PyTree
+from ..export.nodes import decode_tree, encode_tree
+from ..types import dtypes
+from ..types.avals import ShapeDtypeStruct
+from ..types.layout import Format
+from ..types.tree import flatten_axes, tree_flatten, tree_map
+from . import store
+from .manager import is_remote_storage, run
+
+__all__ = ["PyTreeFuture", "deserialize_pytreedef", "load", "load_pytreedef", "nonblocking_load",
+           "nonblocking_save", "save", "serialize_pytreedef"]
+
+_TREE, _ARRAYS = "pytreedef.json", "array_store"
+_TREE_KEY, _LEAVES_KEY = "__olympus_pytreedef_repr", "__olympus_leaf_ids"
+_WAIT_SECONDS = 1800        # of processes for each other, while they write
+_READ_BYTES = 10**10
+
+_saving = threading.Lock()
+_saves = itertools.count()  # equal in all processes, which save in the same order
+_threads = ThreadPoolExecutor(8, "olympus-checkpoint")
+
+
+class PyTreeFuture:
+    """A save or a load that goes on; `pytree` has the types of its arrays.
+
+    `result()` waits for it and returns what it gives, as `await` does; `done()` tells whether it
+    has ended.
+    """
+
+    def __init__(self, future: Future[Any], pytree: PyTree) -> None:
+        self._future, self.pytree = future, pytree
+        self.done, self.result = future.done, future.result
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return asyncio.wrap_future(self._future).__await__()
+
+    def __repr__(self) -> str:
+        return f"PyTreeFuture(done={self.done()}, pytree={self.pytree})"
+
+
+# What is written of a tree -----------------------------------------------------------------------
+
+def serialize_pytreedef(node: Any) -> dict[str, Any]:
+    """A structure of pytrees as what JSON can hold.
+
+    Args:
+      node: a PyTreeDef of lists, tuples, dictionaries with strings for keys, None, and classes
+        given to `export.register_pytree_node_serialization`.
+
+    Returns:
+      A dict. ValueError or TypeError for other classes and keys.
+
+    >>> import olympus
+    >>> serialize_pytreedef(olympus.tree.structure((1, None)))
+    {'__olympus_pytreedef_repr': {'tuple': ['leaf', None]}, '__olympus_leaf_ids': [0]}
+    """
+    return {_TREE_KEY: encode_tree(node), _LEAVES_KEY: list(range(node.num_leaves))}
+
+
+def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> Any:
+    """The structure that `serialize_pytreedef` wrote.
+
+    Args:
+      pytreedef_repr: what it returned.
+
+    Returns:
+      A PyTreeDef.
+
+    >>> import olympus
+    >>> from olympus.experimental.array_serialization import pytree_serialization_utils as utils
+    >>> tree = olympus.tree.structure({"a": [1, None]})
+    >>> utils.deserialize_pytreedef(utils.serialize_pytreedef(tree)) == tree
+    True
+    """
+    return decode_tree(pytreedef_repr[_TREE_KEY], pytreedef_repr[_LEAVES_KEY])
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (lib.Array, np.ndarray)) and isinstance(x.dtype, np.dtype)
+
+
+def _described(x: Any) -> dict[str, Any]:
+    return {"dtype": x.dtype.name, "shape": list(x.shape)}
+
+
+def _read_leaf(found: dict[str, Any]) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(tuple(found["shape"]), dtypes.as_dtype(found["dtype"]))
+
+
+# Directories -------------------------------------------------------------------------------------
+
+def _local_path(operation: str, directory: str | os.PathLike[str]) -> Path:
+    if is_remote_storage(os.fspath(directory)):
+        raise ValueError(
+            f"{operation}: {directory} given; a directory of a file system is required, since a "
+            "remote store cannot rename one; write there with "
+            "serialization.GlobalAsyncCheckpointManager.")
+    return Path(directory).expanduser().resolve()
+
+
+def _previous(root: Path) -> Path:
+    return root.with_name(f".{root.name}.previous")
+
+
+def _recovered(root: Path) -> Path:
+    """The directory; the one before, if a save was ended when that had made room, is put back."""
+    if process_index() == 0 and not root.exists() and _previous(root).exists():
+        _previous(root).rename(root)
+    return root
+
+
+def _commit(staging: Path, root: Path) -> None:
+    """Put a checkpoint that is whole in its place, and delete what was there."""
+    trash = None
+    if root.exists():
+        trash = staging.with_name(f".{root.name}.{uuid.uuid4().hex}.saving")
+        root.rename(_previous(root))
+    staging.rename(root)
+    if trash is not None:
+        _previous(root).rename(trash)       # so that it is never taken for whole
+        shutil.rmtree(trash)
+
+
+def _check_destination(root: Path, overwrite: bool) -> None:
+    present = {p.name for p in root.iterdir()} if root.is_dir() else set()
+    if present and not overwrite:
+        raise ValueError(f"save: overwrite={overwrite} given, and Files already exist at path: "
+                         f"`{root}`; an empty place is required; choose another.")
+    strange = sorted(present - {_TREE, _ARRAYS})
+    if strange:
+        raise RuntimeError(
+            f"save: {root} given; Refusing to work on a directory that is not a previous "
+            f"checkpoint. Unrecognized paths: {strange}; choose another, or remove them.")
+    if not root.parent.is_dir():
+        raise RuntimeError(f"save: {root} given; Could not create destination directory, as "
+                           f"{root.parent} is none; make it first.")
+
+
+# The processes of a job --------------------------------------------------------------------------
+
+class _Together:
+    """One save in all processes. What it exchanges goes by the coordinator, not by devices, whose
+    programs the main thread runs meanwhile."""
+
+    def __init__(self, number: int) -> None:
+        self.alone = process_count() == 1
+        self._key = f"olympus/save/{number}"
+
+    def agree(self, root: Path) -> tuple[str, str]:
+        """A name for this save, and its place, of process 0."""
+        if self.alone:
+            return uuid.uuid4().hex, str(root)
+        if process_index() == 0:
+            current.client.key_value_set(self._key, f"{uuid.uuid4().hex} {root}")
+        name, _, place = current.client.blocking_key_value_get(
+            self._key, _WAIT_SECONDS * 1000).partition(" ")
+        return name, place
+
+    def step(self, name: str, work: Callable[[], None] | None) -> None:
+        """Do this process's work, if it has any, and wait for the others; an error is all's."""
+        if self.alone:
+            if work is not None:
+                work()
+            return
+        failure, errors = None, f"{self._key}/{name}/errors"
+        try:
+            if work is not None:
+                work()
+        except Exception as error:
+            failure = error
+            current.client.key_value_set(f"{errors}/{process_index()}", repr(error))
+        current.client.wait_at_barrier(f"{self._key}/{name}", _WAIT_SECONDS * 1000)
+        if failure is not None:
+            raise failure
+        others = current.client.key_value_dir_get(errors)
+        if others:
+            listed = "; ".join(f"{current.members[int(key.rpartition('/')[2])]}: {text}"
+                               for key, text in others)
+            raise OlympusRuntimeError(f"save: it failed in {listed}; the checkpoint before is "
+                                      "whole; mend that, and save again.")
+
+
+# Saving and loading ------------------------------------------------------------------------------
+
+def _specs(operation: str, tree: Any, ts_specs: PyTree) -> list[Any]:
+    """One specification, or None, for each leaf."""
+    if store.is_tensorstore_spec_leaf(ts_specs):
+        return [ts_specs] * tree.num_leaves
+    leaves, prefix = tree_flatten(ts_specs, store.is_tensorstore_spec_leaf)
+    numbers = flatten_axes(f"{operation} ts_specs", tree, prefix.unflatten(range(len(leaves))))
+    return [leaves[i] for i in numbers]
+
+
+def _array_specs(arrays_path: Path, ids: Sequence[int], specs: Sequence[Any],
+                 arrays: Sequence[Any] | None, process: int | None) -> list[Any]:
+    found = []
+    for i, (number, given) in enumerate(zip(ids, specs, strict=True)):
+        x = None if arrays is None else arrays[i]
+        own = store.get_tensorstore_spec(arrays_path / str(number), process_idx=process, arr=x)
+        merged = store.merge_nested_ts_specs(own, given)
+        place = own["kvstore"]["base"]["path"]
+        store.verify_tensorstore_spec(merged, x, place, True, x is not None)
+        found.append(merged)
+    return found
+
+
+def _combine(arrays_path: Path) -> None:
+    """Let the common store have what each process wrote into its own."""
+    def kvstore(process: int | None) -> Any:
+        spec = store.get_tensorstore_spec(arrays_path / "any", process_idx=process)["kvstore"]
+        del spec["path"]
+        return spec
+
+    run([store.combine_kvstores(kvstore(None), [kvstore(i) for i in range(process_count())])])
+
+
+def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = True,
+         ts_specs: PyTree | None = None) -> None:
+    """Write a pytree of arrays to a directory.
+
+    The checkpoint that is there stays whole until the new one is, also if a process is killed
+    meanwhile. Of several processes, which all call this for one place that they share, each writes
+    shards that it has.
+
+    Args:
+      data: a pytree of arrays and None. Of several processes, arrays that span them, or NumPy
+        arrays, which process 0 writes. Its containers: see `serialize_pytreedef`.
+      directory: whose parent must be there; not another directory than that of a checkpoint.
+      overwrite: whether a checkpoint may be there.
+      ts_specs: a prefix of the structure of `data`: TensorStore's specifications of arrays, what is
+        to be otherwise in them; None is as it is.
+
+    Returns:
+      None, when all is on disk. ValueError for other leaves and places, RuntimeError for a
+      directory that is no checkpoint, and in all processes if one fails. ImportError without the
+      package tensorstore (the extra `checkpoint`).
+
+    >>> import tempfile, olympus, olympus.numpy as onp
+    >>> from olympus.experimental.array_serialization import pytree_serialization as ps
+    >>> directory = tempfile.mkdtemp() + "/run"
+    >>> ps.save({"w": onp.arange(4.0), "b": None}, directory)
+    >>> ps.load(directory, olympus.sharding.SingleDeviceSharding(olympus.devices()[0]))
+    {'b': None, 'w': Array([0., 1., 2., 3.], dtype=float32)}
+    """
+    _save(data, directory, overwrite, ts_specs, next(_saves))
+
+
+def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_specs: PyTree | None,
+          number: int) -> None:
+    store.tensorstore()
+    leaves, tree = tree_flatten(data)
+    for x in leaves:
+        if not _is_array(x):
+            raise ValueError(f"save: a leaf {x!r:.60} of type {type(x).__name__} given; For "
+                             "serialization, all leaves must be either None or olympus.Array-like "
+                             "objects; use np.asarray, or random.key_data of a key.")
+    specs = _specs("save", tree, ts_specs)
+    root = _local_path("save", directory)
+    described = json.dumps(
+        {**serialize_pytreedef(tree), _LEAVES_KEY: list(map(_described, leaves))}, indent=1)
+    with _saving:
+        together = _Together(number)
+        name, place = together.agree(root)
+        staging = root.with_name(f".{root.name}.{name}.saving")
+        first = process_index() == 0
+
+        def prepare() -> None:
+            if place != str(root):
+                raise ValueError(
+                    f"save: {root} given in process {process_index()}, {place} in process 0; "
+                    "Saving to different locations on different hosts is not supported; give one "
+                    "place, on a file system that all share.")
+            if not first:
+                return
+            _check_destination(_recovered(root), overwrite)
+            for left in root.parent.glob(f".{root.name}.*.saving"):     # of a save that was ended
+                shutil.rmtree(left)
+            staging.mkdir()
+            (staging / _TREE).write_text(described)
+
+        def write() -> None:
+            process = None if together.alone else process_index()
+            paths = _array_specs(staging / _ARRAYS, range(len(leaves)), specs, leaves, process)
+            context = store.new_context()
+            run([store.async_serialize(x, spec, context=context)
+                 for x, spec in zip(leaves, paths, strict=True)])
+
+        def finish() -> None:
+            if leaves and not together.alone:
+                _combine(staging / _ARRAYS)
+            _commit(staging, root)
+
+        try:
+            together.step("prepare", prepare)
+            together.step("write", write)
+            together.step("finish", finish if first else None)
+        except BaseException:
+            if first:
+                shutil.rmtree(staging, ignore_errors=True)
+            raise
+
+
+def _read_tree(operation: str, directory: str | os.PathLike[str]) -> tuple[Path, Any, list[Any]]:
+    root = _recovered(_local_path(operation, directory))
+    if not (root / _TREE).is_file():
+        raise FileNotFoundError(f"{operation}: {root} given; the directory of a checkpoint is "
+                                f"required, with a file {_TREE}; look what `save` was given.")
+    found = json.loads((root / _TREE).read_text())
+    leaves = list(map(_read_leaf, found[_LEAVES_KEY]))
+    return root, decode_tree(found[_TREE_KEY], leaves), leaves
+
+
+def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
+    """The structure of a checkpoint, with a `ShapeDtypeStruct` for each array.
+
+    Args:
+      directory: what `save` was given.
+
+    Returns:
+      A pytree. FileNotFoundError where there is no checkpoint.
+
+    >>> import tempfile, olympus, olympus.numpy as onp
+    >>> from olympus.experimental.array_serialization import pytree_serialization as ps
+    >>> directory = tempfile.mkdtemp() + "/run"
+    >>> ps.save([onp.arange(3)], directory)
+    >>> ps.load_pytreedef(directory)
+    [ShapeDtypeStruct(shape=(3,), dtype=int32)]
+    """
+    _, tree, leaves = _read_tree("load_pytreedef", directory)
+    return tree.unflatten(leaves)
+
+
+def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree | None = None,
+         ts_specs: PyTree | None = None) -> PyTree:
+    """Read a pytree that `save` wrote, cut as it was or otherwise.
+
+    Args:
+      directory: what `save` was given.
+      shardings: a prefix of the structure: how arrays are cut, each a sharding, or a
+        `ShapeDtypeStruct` with a sharding or `Format`, to whose dtype it is cast. Of several
+        processes, each reads the shards of its own devices.
+      mask: a prefix of the structure: False leaves arrays out, None is in their place.
+      ts_specs: as for `save`.
+
+    Returns:
+      A pytree of arrays. FileNotFoundError where there is no checkpoint; TypeError for what is no
+      sharding. ImportError without the package tensorstore (the extra `checkpoint`).
+
+    >>> import tempfile, olympus, olympus.numpy as onp
+    >>> from olympus.experimental.array_serialization import pytree_serialization as ps
+    >>> directory = tempfile.mkdtemp() + "/run"
+    >>> where = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
+    >>> ps.save({"a": onp.arange(3), "b": onp.ones(2)}, directory)
+    >>> ps.load(directory, where, mask={"a": True, "b": False})
+    {'a': Array([0, 1, 2], dtype=int32), 'b': None}
+    """
+    store.tensorstore()
+    root, tree, leaves = _read_tree("load", directory)
+    wanted = flatten_axes("load shardings", tree, shardings)
+    if any(isinstance(s, Format) for s in wanted):
+        raise NotImplementedError(
+            "load: Deserialization with `Format` instead of `Sharding` is not currently supported; "
+            "pass ShapeDtypeStruct(shape, dtype, sharding=format) instead.")
+    kept = flatten_axes("load mask", tree, True if mask is None else mask)
+    ids = [i for i, keep in enumerate(kept) if keep]
+    specs = _specs("load", tree, ts_specs)
+    paths = _array_specs(root / _ARRAYS, ids, [specs[i] for i in ids], None, None)
+
+    async def read() -> list[Any]:
+        limit, context = store.ByteLimiter(_READ_BYTES), store.new_context()
+        return await asyncio.gather(*[
+            store.async_deserialize(wanted[i], spec, byte_limiter=limit, context=context)
+            for i, spec in zip(ids, paths, strict=True)])
+
+    values: list[Any] = [None] * len(leaves)
+    for i, x in zip(ids, run([read()])[0], strict=True):
+        values[i] = x
+    return tree.unflatten(values)
+
+
+def nonblocking_save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = True,
+                     ts_specs: PyTree | None = None) -> PyTreeFuture:
+    """`save` while the program goes on; the arrays must not be donated or deleted meanwhile.
+
+    Args:
+      data, directory, overwrite, ts_specs: as for `save`.
+
+    Returns:
+      A future; `result()` waits, returns None and raises what `save` raises.
+
+    >>> import tempfile, olympus, olympus.numpy as onp
+    >>> from olympus.experimental.array_serialization import pytree_serialization as ps
+    >>> directory = tempfile.mkdtemp() + "/run"
+    >>> saving = ps.nonblocking_save([onp.arange(3)], directory)
+    >>> saving.pytree
+    [ShapeDtypeStruct(shape=(3,), dtype=int32)]
+    >>> saving.result()
+    """
+    types = tree_map(lambda x: ShapeDtypeStruct(x.shape, x.dtype) if _is_array(x) else x, data)
+    return PyTreeFuture(
+        _threads.submit(_save, data, directory, overwrite, ts_specs, next(_saves)), types)
+
+
+def nonblocking_load(directory: str | os.PathLike[str], shardings: PyTree, *,
+                     mask: PyTree | None = None, ts_specs: PyTree | None = None) -> PyTreeFuture:
+    """`load` while the program goes on.
+
+    Args:
+      directory, shardings, mask, ts_specs: as for `load`.
+
+    Returns:
+      A future; `result()` waits and returns what `load` does.
+
+    >>> import tempfile, olympus, olympus.numpy as onp
+    >>> from olympus.experimental.array_serialization import pytree_serialization as ps
+    >>> directory = tempfile.mkdtemp() + "/run"
+    >>> where = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
+    >>> ps.save([onp.arange(3)], directory)
+    >>> ps.nonblocking_load(directory, where).result()
+    [Array([0, 1, 2], dtype=int32)]
+    """
+    types = load_pytreedef(directory)
+    return PyTreeFuture(
+        _threads.submit(load, directory, shardings, mask=mask, ts_specs=ts_specs), types)

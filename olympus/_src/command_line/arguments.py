@@ -1,0 +1,264 @@
+"""What the command line names: functions by module and name, arguments by the text of their types.
+
+    argument   = [name "="] value
+    value      = type | number | text in quotes | True | False | None
+               | "(" value "," … ")" | "[" value "," … "]" | "{" key ":" value "," … "}"
+    type       = ["~"] dtype "[" dimension "," … "]"        as programs and messages print types
+
+`~` marks a weak type. Dimensions that are no numbers are those of `export.symbolic_shape`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import functools
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..random.keys import GENERATORS, key_dtype
+from ..transforms.jit import jit
+from ..transforms.stages import Wrapped
+from ..types import dtypes
+from ..types.avals import ShapeDtypeStruct
+from ..types.scopes import SymbolicScope, symbolic_shape
+
+__all__ = ["CommandError", "function", "specs", "values"]
+
+_TYPE = re.compile(r"(?P<weak>~?)(?P<dtype>[A-Za-z]\w*(?:<\w+>)?)\[")
+_NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?!=)")
+_WORD = re.compile(r"[^\s,:\[\](){}'\"]+")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+class CommandError(ValueError):
+    """What is wrong with the command line, in words for who typed it."""
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    named = [n for n in names if not n.startswith("_")]
+    near = [n for n in named if n.lower() == name.lower()] or difflib.get_close_matches(
+        name, named, n=3, cutoff=0.5)
+    return f"; near names: {', '.join(near)}" if near else ""
+
+
+# Functions ---------------------------------------------------------------------------------------
+
+def function(text: str, static: Sequence[str]) -> Any:
+    """The function `module:name` or `file.py:name`, jitted unless it is already."""
+    home, colon, path = text.rpartition(":")
+    if not (colon and home and path):
+        raise CommandError(f"{text!r} given; module:function, or file.py:function, is required.")
+    found: Any = _module(home)
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise CommandError(f"{home} has no {path!r}{_near(name, dir(found))}.")
+        found = getattr(found, name)
+    if not callable(found):
+        raise CommandError(f"{text} is of type {type(found).__name__}; a function is required.")
+    if isinstance(found, Wrapped):
+        if static:
+            raise CommandError(f"--static given, and {text} is jitted already; give the names to "
+                               "its jit, or name a function that is not jitted.")
+        return found
+    numbers = tuple(int(s) for s in static if s.lstrip("-").isdigit())
+    names = tuple(s for s in static if not s.lstrip("-").isdigit())
+    return jit(found, static_argnums=numbers or None, static_argnames=names or None)
+
+
+def _module(home: str) -> Any:
+    if not home.endswith(".py"):
+        if "" not in sys.path:
+            sys.path.insert(0, "")      # as `python -m` has it
+        try:
+            return importlib.import_module(home)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{home}.".startswith(f"{error.name}."):
+                raise       # of another module, which this one imports
+            raise CommandError(f"no module {home!r} is found from here; a module that Python can "
+                               "import, or a file with .py, is required.") from None
+    path = Path(home)
+    if not path.is_file():
+        raise CommandError(f"no file {home!r} is found.")
+    folder = str(path.parent.resolve())
+    if folder not in sys.path:      # as `python file.py` has it
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+# Types and values --------------------------------------------------------------------------------
+
+@functools.cache
+def _dtypes() -> dict[str, Any]:
+    """Every dtype by the names that it is printed by."""
+    keys = [key_dtype(generator) for generator in GENERATORS.values()]
+    return dtypes.printed_names() | {str(dtype): dtype for dtype in keys}
+
+
+def specs(texts: Sequence[str], constraints: Sequence[str] = ()
+          ) -> tuple[list[Any], dict[str, Any]]:
+    """(positional arguments, arguments by name): types as ShapeDtypeStructs, numbers as they are.
+    """
+    scope = SymbolicScope(constraints)
+    return _arguments(texts, lambda text: _Reader(text, scope).whole())
+
+
+def values(texts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    """As `specs`, with arrays: of the files that are named, and zeros for types."""
+    def read(text: str) -> Any:
+        file, _, member = text.partition(":")
+        if file.endswith((".npy", ".npz")):
+            return _from_file(file, member)
+        found = _Reader(text, SymbolicScope()).whole()
+        return _zeros(found, text)
+
+    return _arguments(texts, read)
+
+
+def _arguments(texts: Sequence[str], read: Callable[[str], Any]
+               ) -> tuple[list[Any], dict[str, Any]]:
+    args, kwargs = [], {}
+    for text in texts:
+        named = _NAMED.match(text)
+        if named is None:
+            if kwargs:
+                raise CommandError(f"{text!r} given behind arguments by name; arguments by "
+                                   "position come first.")
+            args.append(read(text))
+        else:
+            kwargs[named["name"]] = read(text[named.end():])
+    return args, kwargs
+
+
+def _from_file(file: str, member: str) -> Any:
+    try:
+        loaded = np.load(file)
+    except FileNotFoundError:
+        raise CommandError(f"no file {file!r} is found.") from None
+    except ValueError as error:
+        raise CommandError(f"{file}: {error}") from None
+    if isinstance(loaded, np.ndarray):
+        return loaded
+    if not member:
+        return dict(loaded)
+    if member not in loaded:
+        raise CommandError(f"{file} has no array {member!r}; it has {', '.join(loaded)}.")
+    return loaded[member]
+
+
+def _zeros(spec: Any, text: str) -> Any:
+    if isinstance(spec, (tuple, list)):
+        return type(spec)(_zeros(x, text) for x in spec)
+    if isinstance(spec, dict):
+        return {k: _zeros(x, text) for k, x in spec.items()}
+    if not isinstance(spec, ShapeDtypeStruct):
+        return spec
+    if not all(isinstance(d, int) for d in spec.shape) or dtypes.is_extended(spec.dtype):
+        raise CommandError(f"{text!r} given; an array of zeros is made of a type of numbers whose "
+                           "sizes are known; name a file instead.")
+    return np.zeros(spec.shape, spec.dtype)
+
+
+class _Reader:
+    """Reads one argument from its text."""
+
+    def __init__(self, text: str, scope: SymbolicScope) -> None:
+        self.text, self.at, self.scope = text, 0, scope
+
+    def whole(self) -> Any:
+        found = self.value()
+        self.skip()
+        if self.at < len(self.text):
+            raise self.wrong(f"{self.text[self.at:]!r} is left over")
+        return found
+
+    def wrong(self, what: str) -> CommandError:
+        return CommandError(
+            f"argument {self.text!r}: {what}; a type as f32[8,128], ~f32[] or key<fry>[], a "
+            "number, text in quotes, or (…), […], {key: …} of those is required.")
+
+    def skip(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def value(self) -> Any:
+        self.skip()
+        if self.at >= len(self.text):
+            raise self.wrong("it ends where a value is expected")
+        opening = self.text[self.at]
+        if opening in _CLOSING:
+            self.at += 1
+            return self.container(opening)
+        found = _TYPE.match(self.text, self.at)
+        return self.literal() if found is None else self.type(found)
+
+    def container(self, opening: str) -> Any:
+        items: list[Any] = []
+        closing, comma = _CLOSING[opening], False
+        while True:
+            self.skip()
+            if self.text[self.at:self.at + 1] == closing:
+                self.at += 1
+                if opening == "{":
+                    return dict(items)
+                # (x) is x, as in Python.
+                return items[0] if (opening, len(items), comma) == ("(", 1, False) else (
+                    tuple(items) if opening == "(" else items)
+            if items and not comma:
+                raise self.wrong(f"a comma or {closing!r} is missing at {self.text[self.at:]!r}")
+            items.append((self.key(), self.value()) if opening == "{" else self.value())
+            self.skip()
+            comma = self.text[self.at:self.at + 1] == ","
+            self.at += comma
+
+    def key(self) -> Any:
+        self.skip()
+        found = self.literal(bare=True)
+        self.skip()
+        if self.text[self.at:self.at + 1] != ":":
+            raise self.wrong(f"a colon is missing behind the key {found!r}")
+        self.at += 1
+        return found
+
+    def literal(self, bare: bool = False) -> Any:
+        quoted = re.compile(r"'[^']*'|\"[^\"]*\"").match(self.text, self.at)
+        found = quoted or _WORD.match(self.text, self.at)
+        if found is None:
+            raise self.wrong(f"nothing that can be read at {self.text[self.at:]!r}")
+        try:
+            value = ast.literal_eval(found[0])
+        except (ValueError, SyntaxError):
+            if not bare:
+                raise self.wrong(f"{found[0]!r} is no value") from None
+            value = found[0]
+        self.at = found.end()
+        return value
+
+    def type(self, found: re.Match[str]) -> ShapeDtypeStruct:
+        name = found["dtype"]
+        dtype = _dtypes().get(name)
+        if dtype is None:
+            raise self.wrong(f"{name!r} is no dtype{_near(name, list(_dtypes()))}")
+        end = self.text.find("]", found.end())
+        if end < 0:
+            raise self.wrong("']' is missing behind the sizes")
+        sizes = self.text[found.end():end].strip()
+        try:
+            shape = symbolic_shape(sizes, scope=self.scope) if sizes else ()
+            made = ShapeDtypeStruct(shape, dtype, weak_type=bool(found["weak"]))
+        except ValueError as error:
+            raise self.wrong(str(error)) from None
+        self.at = end + 1
+        return made

@@ -1,0 +1,338 @@
+"""`python -m olympus`: lower, compile, run and export functions from a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..backend.devices import print_environment_info
+from ..base import config, source
+from ..export.exported import Exported, deserialize, export
+from ..export.iree import TARGETS, to_iree
+from ..export.module import version_of
+from ..export.onnx import to_onnx
+from ..transforms.device import block_until_ready
+from ..types.tree import keystr, tree_flatten_with_path
+from .arguments import CommandError, function, specs, values
+
+__all__ = ["main"]
+
+PROGRAM = "python -m olympus"
+# The StableHLO version of jaxlibs that Olympus was run with: each reads all older ones.
+_STABLEHLO = {"0.10.2": (1, 17, 0), "0.11.0": (1, 18, 0), "0.11.1": (1, 19, 0),
+              "0.11.2": (1, 20, 0), "0.12.0": (1, 22, 0), "0.12.0.1": (1, 22, 0)}
+_ARGUMENTS = """\
+An argument is a type as programs print it, f32[8,128], ~f32[] (weak) or key<fry>[2]; a number, text
+in quotes, True, False or None; or a container of those: (f32[2], i32[]), [f32[2]], {w: f32[2], b:
+f32[]}. name=… gives it by name. Quote it, so that the shell leaves it alone.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says, and return the exit status."""
+    given = _parser().parse_args(arguments)
+    with contextlib.ExitStack() as settings:
+        if given.x64:
+            settings.enter_context(config.enable_x64(True))
+        try:
+            return given.run(given) or 0
+        except CommandError as error:
+            print(f"{PROGRAM} {given.command}: {error}", file=sys.stderr)
+            return 2
+        except BrokenPipeError:     # of `| head`
+            sys.stdout = None       # nothing is flushed at exit
+            return 141
+        except Exception as error:      # of the user's function: their lines are what is shown
+            source.filter_traceback(error)
+            raise
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM, description="Lower, compile, run and export functions of arrays.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, short: str, target: str = "module:function or file.py:function"
+                ) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=short, description=short[0].upper() + short[1:] + ".",
+                                   epilog=_ARGUMENTS if target else None)
+        made.set_defaults(run=run, x64=False, quiet=False)
+        if target:
+            made.add_argument("target", help=target)
+            made.add_argument("arguments", nargs="*", help="types or values of its arguments")
+            made.add_argument("--static", action="append", default=[], metavar="NAME",
+                              help="an argument, by name or position, that is a value of the "
+                              "program")
+            made.add_argument("--x64", action="store_true", help="64-bit types")
+            made.add_argument("-q", "--quiet", action="store_true",
+                              help="say nothing of what is going on")
+        return made
+
+    lower = command("lower", _lower, "print the program of a function")
+    lower.add_argument("--emit", choices=_EMITTED, default="stablehlo")
+    lower.add_argument("--platform", help="cpu, cuda, rocm or tpu; else where arrays go")
+    lower.add_argument("--debug-info", action="store_true", help="source locations in StableHLO")
+    _takes_constraints(lower)
+    compile_ = command("compile", _compile, "compile a function, and say what it costs")
+    compile_.add_argument("--emit", choices=("summary", "hlo", "cost", "memory"), default="summary")
+    compile_.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
+                          help="a compiler option")
+    compile_.add_argument("--cache", metavar="DIRECTORY",
+                          help="where compiled programs are kept, and looked for")
+    run = command("run", _run, "run a function, or an exported artifact",
+                  "module:function, file.py:function, or a file that `export` wrote")
+    run.add_argument("-o", "--output", type=Path, metavar="FILE",
+                     help="a .npy or .npz file for the results; else they are printed")
+    run.add_argument("--repeat", type=int, default=1, metavar="N",
+                     help="run it so often, and say how long a run takes")
+    run.add_argument("--cache", metavar="DIRECTORY",
+                     help="where compiled programs are kept, and looked for")
+    out = command("export", _export, "write a function to a file that other processes run; "
+                  "`export verify FILE` says who can read one",
+                  "module:function or file.py:function; or `verify`")
+    out.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file to write")
+    out.add_argument("--platform", action="append", metavar="NAME",
+                     help="cpu, cuda, rocm or tpu; several times for several")
+    out.add_argument("--vjp-order", type=int, default=0, metavar="N",
+                     help="how many times it shall be differentiable")
+    out.add_argument("--to", choices=("olympus", "iree", "onnx"), default="olympus",
+                     help="iree: compiled for its runtime, by iree-compile; onnx: a model")
+    out.add_argument("--target", dest="iree_target", choices=sorted(TARGETS), default="host",
+                     help="what IREE compiles for")
+    out.add_argument("--parameters", type=Path, metavar="FILE",
+                     help="a .safetensors file for the constants of an IREE module")
+    _takes_constraints(out)
+    command("env", _env, "print versions and devices", "")
+    return parser
+
+
+def _takes_constraints(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--constraint", action="append", default=[], metavar="TEXT",
+                        help="what symbolic sizes satisfy: 'b >= 2', 'mod(b, 8) == 0'")
+
+
+# Steps that take a while -------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def _step(name: str, given: argparse.Namespace) -> Iterator[None]:
+    """Say on stderr how long something takes, on a terminal while it does."""
+    if given.quiet:
+        yield
+        return
+    start, ended, screen = time.perf_counter(), threading.Event(), sys.stderr
+
+    def tick() -> None:
+        while not ended.wait(1.0):
+            screen.write(f"\r{name} {time.perf_counter() - start:.0f} s")
+            screen.flush()
+
+    clock = threading.Thread(target=tick, daemon=True) if screen.isatty() else None
+    if clock is not None:
+        clock.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if clock is not None:
+            clock.join()
+            screen.write("\r")
+    screen.write(f"{name} {time.perf_counter() - start:.2f} s\n")
+
+
+# Commands ----------------------------------------------------------------------------------------
+
+def _traced(given: argparse.Namespace) -> Any:
+    args, kwargs = specs(given.arguments, getattr(given, "constraint", ()))
+    fun = function(given.target, given.static)
+    with _step("tracing", given):
+        return fun.trace(*args, **kwargs)
+
+
+def _lowered(given: argparse.Namespace, traced: Any) -> Any:
+    platforms = (given.platform,) if getattr(given, "platform", None) else None
+    with _step("lowering", given):
+        return traced.lower(lowering_platforms=platforms)
+
+
+def _lower(given: argparse.Namespace) -> None:
+    traced = _traced(given)
+    print(_EMITTED[given.emit](given, traced))
+
+
+def _stablehlo(given: argparse.Namespace, traced: Any) -> str:
+    return _lowered(given, traced).as_text(debug_info=given.debug_info).rstrip()
+
+
+def _memory(given: argparse.Namespace, traced: Any) -> str:
+    lowered = _lowered(given, traced)
+    with _step("compiling", given):
+        compiled = lowered.compile()
+    return _fields(compiled.memory_analysis())
+
+
+_EMITTED = {
+    "olympuspr": lambda given, traced: traced.olympuspr,
+    "stablehlo": _stablehlo,
+    "hlo": lambda given, traced: _lowered(given, traced).as_text("hlo").rstrip(),
+    "cost": lambda given, traced: _lowered(given, traced).cost_table(),
+    "memory": _memory,
+}
+
+
+def _fields(stats: Any) -> str:
+    """The parts of a memory analysis that are not 0."""
+    if stats is None:
+        return "this backend does not say"
+    found = [(name.removesuffix("_in_bytes"), size) for name, size in stats._asdict().items()]
+    return "\n".join(f"{name.replace('_', ' ')}: {size} bytes" for name, size in found if size)
+
+
+def _compile(given: argparse.Namespace) -> None:
+    options = dict(map(_option, given.option))
+    with _kept_in(given.cache):
+        traced = _traced(given)
+        lowered = _lowered(given, traced)
+        with _step("compiling", given):
+            try:
+                compiled = lowered.compile(options)
+            except ValueError as error:     # an option
+                raise CommandError(str(error)) from None
+    if given.emit == "hlo":
+        print((compiled.as_text() or "this backend does not keep it").rstrip())
+    elif given.emit == "cost":
+        print(compiled.cost_table())
+    elif given.emit == "memory":
+        print(_fields(compiled.memory_analysis()))
+    else:
+        costs = compiled.cost_analysis() or {}
+        print(f"{traced.fun_name}: {_types(traced.in_avals)} -> {_types(traced.out_avals)}")
+        print(f"flops: {costs.get('flops', 0.0):.6g}, transcendentals: "
+              f"{costs.get('transcendentals', 0.0):.6g}, bytes accessed: "
+              f"{costs.get('bytes accessed', 0.0):.6g}")
+        print(_fields(compiled.memory_analysis()))
+
+
+def _option(text: str) -> tuple[str, str | bool | int | float]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise CommandError(f"--option {text} given; NAME=VALUE is required.")
+    try:
+        return name, json.loads(value.lower())      # a number, true or false
+    except ValueError:
+        return name, value
+
+
+@contextlib.contextmanager
+def _kept_in(directory: str | None) -> Iterator[None]:
+    """Within, all that is compiled is kept in a directory."""
+    if directory is None:
+        yield
+        return
+    with (config.compilation_cache_dir(directory),
+          config.persistent_cache_min_compile_time_secs(0)):
+        yield
+
+
+def _types(tree: Any) -> str:
+    return ", ".join(str(leaf) for _, leaf in tree_flatten_with_path(tree)[0])
+
+
+def _run(given: argparse.Namespace) -> None:
+    args, kwargs = values(given.arguments)
+    fun = _artifact(Path(given.target)).call if Path(given.target).is_file() else function(
+        given.target, given.static)
+    times, result = [], None
+    with _kept_in(given.cache), _step("running", given):
+        for _ in range(max(given.repeat, 1)):
+            start = time.perf_counter()
+            result = block_until_ready(fun(*args, **kwargs))
+            times.append(time.perf_counter() - start)
+    found = {"result" + keystr(path): np.asarray(leaf)
+             for path, leaf in tree_flatten_with_path(result)[0]}
+    if given.output is None:
+        for (path, leaf), text in zip(tree_flatten_with_path(result)[0], found.values(),
+                                      strict=True):
+            kind = getattr(leaf, "aval", type(leaf).__name__)
+            print(f"result{keystr(path)}: {kind}\n{text}")
+    elif given.output.suffix == ".npy":
+        if len(found) != 1:
+            raise CommandError(f"{given.output} given for {len(found)} results; a .npz file is "
+                               "required.")
+        whole, = found.values()
+        np.save(given.output, whole)
+    else:
+        np.savez(given.output, **found)     # type: ignore[arg-type]
+    if len(times) > 1:
+        print(f"first run {times[0] * 1e3:.3f} ms, others {statistics.median(times[1:]) * 1e3:.3f} "
+              "ms (median)", file=sys.stderr)
+
+
+def _artifact(path: Path, verify: bool = False) -> Exported:
+    try:
+        return deserialize(path.read_bytes(), verify=verify)
+    except FileNotFoundError:
+        raise CommandError(f"no file {str(path)!r} is found.") from None
+    except ValueError as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def _export(given: argparse.Namespace) -> None:
+    if given.target == "verify":
+        for file in given.arguments:
+            _verify(Path(file))
+        return
+    if given.output is None:
+        raise CommandError("-o FILE is required: the file to write.")
+    args, kwargs = specs(given.arguments, given.constraint)
+    fun = function(given.target, given.static)
+    with _step("exporting", given):
+        exported = export(fun, platforms=given.platform)(*args, **kwargs)
+    if given.to != "olympus":
+        with _step("compiling", given):
+            found = _written(given, exported)
+        for name, kind in found.items():
+            print(f"{given.output}: {name}: {kind}")
+        return
+    artifact = exported.serialize(vjp_order=given.vjp_order)
+    given.output.write_bytes(artifact)
+    print(f"{given.output}: {exported.fun_name}, {len(artifact)} bytes, for "
+          f"{', '.join(exported.platforms)}")
+
+
+def _written(given: argparse.Namespace, exported: Exported) -> dict[str, str]:
+    """Write an export in another format; the types of what is in the file, by name."""
+    try:
+        if given.to == "onnx":
+            return to_onnx(exported, given.output)
+        return to_iree(exported, given.output, target=given.iree_target,
+                       parameters=given.parameters)
+    except (ValueError, RuntimeError, FileNotFoundError) as error:     # what the format has not
+        raise CommandError(str(error)) from None
+
+
+def _verify(path: Path) -> None:
+    """Say what an artifact is, and which jaxlibs read it; CommandError for what is none."""
+    exported = _artifact(path, verify=True)
+    version = version_of(exported.mlir_module_serialized)
+    readers = [name for name, newest in _STABLEHLO.items() if version <= newest]
+    print(f"{path}: {exported.fun_name}: {_types(exported.in_avals)} -> "
+          f"{_types(exported.out_avals)}")
+    print(f"platforms: {', '.join(exported.platforms)}; devices: {exported.nr_devices}; "
+          f"differentiable: {'yes' if exported.has_vjp() else 'no'}")
+    print(f"StableHLO {'.'.join(map(str, version))}: read by jaxlib {', '.join(readers)} and later")
+
+
+def _env(given: argparse.Namespace) -> None:
+    print_environment_info()
+    for name, value in sorted(config.changed().items()):
+        print(f"{name}: {value!r}")

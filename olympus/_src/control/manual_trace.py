@@ -1,0 +1,178 @@
+"""`shard_map` outside of jit: the function runs in Python, operation by operation, on all devices.
+
+So that it can be debugged: values print as the parts that the devices have, and where all have the
+same one, Python may ask for it. A value is an array of all parts, along a first axis that is cut:
+
+    type inside   float32[2,4]{V:x}          of a mesh x: 4, y: 2
+    val           float32[4,2,4]  P('x')     devices along y have the same parts
+
+Within `grad` or `vmap` that array is a tracer of theirs: each operation is differentiated, or
+mapped, as the `shard_map` that it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.context import ThreadState
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Primitive
+from ..core.staging import stage
+from ..core.trace import Trace, Tracer, check_usable, ctx, typeof
+from ..lax.collectives.axes import Collective
+from ..lax.shape import expand_dims, squeeze
+from ..types.mesh import Mesh
+from ..types.sharding import PartitionSpec
+from .shard_map import Manual, cut_by_vmap, shard_map_p
+
+__all__ = ["ManualTrace", "ManualTracer"]
+
+
+class ManualTracer(Tracer):
+    """The parts that devices have of a value.
+
+    >>> import olympus
+    >>> from olympus.sharding import PartitionSpec as P
+    >>> mesh = olympus.make_mesh((1,), ("x",), (olympus.sharding.AxisType.Auto,))
+    >>> @olympus.shard_map(mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    ... def f(x):
+    ...     print(x)
+    ...     return x
+    >>> _ = f(olympus.numpy.arange(2))
+    On cpu:0 at mesh coordinates (x,) = (0,):
+    [0 1]
+    <BLANKLINE>
+    """
+
+    __slots__ = ("val",)
+
+    def __init__(self, trace: ManualTrace, aval: Any, val: Any) -> None:
+        super().__init__(trace, aval)
+        self.val = val
+
+    def concrete(self) -> Any:
+        trace: ManualTrace = self._trace
+        if not trace.manual.check or self.aval.vma or self.aval.sums[0]:
+            return None
+        found = trace.outside(lambda: self.val[0])
+        return found.concrete() if isinstance(found, Tracer) else found
+
+    def differentiated(self) -> bool:
+        return isinstance(self.val, Tracer) and self.val.differentiated()
+
+    def origin(self) -> str:
+        return f"one part of a value, on each device of {self._trace.manual.mesh}"
+
+    def __repr__(self) -> str:
+        trace: ManualTrace = self._trace
+        names, mesh = trace.manual.mesh.axis_names, trace.mesh
+        axes = "".join([f"{name}, " for name in names]).rstrip()
+        own = trace.axes_of(self.aval)
+        sizes = [mesh.shape[n] for n in own]
+
+        def shown(where: Sequence[int], device: Any) -> str:
+            place = [where[names.index(n)] for n in own]
+            part = self.val[int(np.ravel_multi_index(place, sizes)) if own else 0]
+            return f"On {device} at mesh coordinates ({axes}) = {where}:\n{part}\n"
+
+        # What a user sees is of the trace around: it is not an operation of the function.
+        return trace.outside(lambda: "\n".join([
+            shown(where, device) for where, device in np.ndenumerate(mesh.devices)]))
+
+    __str__ = __repr__
+
+
+class ManualTrace(Trace):
+    """Runs each operation on all devices of a mesh."""
+
+    __slots__ = ("parent", "manual", "mesh", "free")
+
+    def __init__(self, parent: Trace, manual: Manual, mesh: Mesh) -> None:
+        super().__init__()
+        self.parent, self.manual, self.mesh = parent, manual, mesh
+        self.free = cut_by_vmap(parent)
+
+    def axes_of(self, aval: Any) -> list[Any]:
+        """The axes that the first axis of an array of all parts is cut along."""
+        manual = self.manual
+        return manual.ordered(getattr(aval, "vma", ()) if manual.check else
+                              manual.names - self.free)
+
+    def spec_of(self, aval: Any) -> PartitionSpec:
+        return self.manual.residual_spec(aval, self.free)
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        ours = [type(a) is ManualTracer and a._trace is self for a in args]
+        # What is made of no part, and does not ask where it is, is the same on all devices.
+        if not any(ours) and prim.programs == () and not prim.effectful and not isinstance(
+                prim, Collective):
+            return self.outside(self.parent.process, prim, args, params)
+        outs = self.run(lambda *xs: prim.bind_eqn(xs, params) if prim.multiple_results else
+                        [prim.bind_eqn(xs, params)], args)
+        return outs if prim.multiple_results else outs[0]
+
+    def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
+                       params: dict[str, Any]) -> Any:
+        if self.parent is ThreadState.trace:
+            return fun(*args)
+        # What differentiates or maps around goes by the function's own rules.
+        return self.run(lambda *xs: ctx.trace.process_custom(prim, fun, rules, xs, params), args)
+
+    def outside(self, fun: Callable[..., Any], *args: Any) -> Any:
+        """What a function gives as an operation of the trace around."""
+        outer, ctx.trace = ctx.trace, self.parent
+        try:
+            return fun(*args)
+        finally:
+            ctx.trace = outer
+
+    def run(self, fun: Callable[..., Sequence[Any]], args: Sequence[Any],
+            specs: Sequence[PartitionSpec] | None = None) -> list[Any]:
+        """The results of a flat function of parts, which the devices run.
+
+        `specs`: how results are put together to arrays; they stay parts if None.
+        """
+        manual = self.manual
+        mine = [type(a) is ManualTracer and a._trace is self for a in args]
+        for a, own in zip(args, mine, strict=True):
+            if not own:
+                if isinstance(a, Tracer):
+                    check_usable(a)
+                manual.check_closed_over(typeof(a))
+        avals = [a.aval if own else manual.part(typeof(a), PartitionSpec())
+                 for a, own in zip(args, mine, strict=True)]
+        out_avals: list[Any] = []
+
+        def program(*xs: Any) -> list[Any]:
+            outs = fun(*[squeeze(x, (0,)) if own else x
+                         for x, own in zip(xs, mine, strict=True)])
+            out_avals[:] = map(typeof, outs)
+            return ([expand_dims(x, (0,)) for x in outs] if specs is None else
+                    list(map(manual.cast, outs, specs)))
+
+        wide = [a.with_axis(0, 1) if own else a for a, own in zip(avals, mine, strict=True)]
+        closed = stage(program, wide)
+        ins = [self.spec_of(a) if own else PartitionSpec()
+               for a, own in zip(avals, mine, strict=True)]
+        found = self.outside(self._apply, closed, [a.val if own else a for a, own in zip(
+            args, mine, strict=True)], ins, specs or list(map(self.spec_of, out_avals)))
+        return found if specs is not None else [
+            ManualTracer(self, a, x) for a, x in zip(out_avals, found, strict=True)]
+
+    def _apply(self, closed: ClosedOlympuspr, args: Sequence[Any], ins: Sequence[PartitionSpec],
+               outs: Sequence[PartitionSpec]) -> list[Any]:
+        return shard_map_p.bind(
+            *args, olympuspr=closed, mesh=self.mesh, in_specs=tuple(ins), out_specs=tuple(outs),
+            newly_manual_axes=self.manual.names, check_vma=self.manual.check)
+
+    def parts_of(self, args: Sequence[Any], specs: Sequence[PartitionSpec]) -> list[ManualTracer]:
+        """The parts of whole arrays."""
+        avals = list(map(self.manual.part, map(typeof, args), specs))
+        if not args:
+            return []
+        closed = stage(lambda *xs: [expand_dims(x, (0,)) for x in xs], avals)
+        vals = self.outside(self._apply, closed, args, specs, list(map(self.spec_of, avals)))
+        return [ManualTracer(self, a, x) for a, x in zip(avals, vals, strict=True)]

@@ -1,0 +1,443 @@
+"""The primitive of `shard_map`: a program of one device, run by all devices of a mesh on its parts.
+
+Operands are cut by `in_specs` along the axes that become manual, results are put together of the
+devices' parts by `out_specs`. Inside, types say the shapes of parts, and along which axes they
+vary (`vma`), those that the specification names, and along which they are unreduced or reduced
+(`sums`), unless it is not checked.
+
+Every rule transforms the body as a program of its own, within the axes of the mesh (`within`), and
+cuts tangents, cotangents and residuals as the values that they belong to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from ..base.util import memoize, merged
+from ..core import tags
+from ..core.context import DeviceAxis, MeshAxis
+from ..core.effects import of_body
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.primitive import Axis, Higher, Linear, Zero, program_uses_axis, spread_tangents
+from ..core.reuse import Cells, Use
+from ..core.staging import stage
+from ..core.trace import ctx, typeof
+from ..interpreters.batching import BatchTrace, batch_program
+from ..interpreters.dce import dce_closed
+from ..interpreters.jvp import jvp_program
+from ..interpreters.partial_eval import Split, partial_eval_program
+from ..interpreters.transpose import transpose_program
+from ..lax.arithmetic import div
+from ..lax.collectives.reductions import cast_along, psum_p
+from ..lax.shape import expand_dims, squeeze
+from ..types.avals import ShapedArray, has_tangent
+from ..types.mesh import AbstractMesh, AxisType, Mesh, use_abstract_mesh
+from ..types.shape import floor_div, prod
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
+from .call import linearize_program
+
+__all__ = ["Manual", "cut_by_vmap", "named_axes", "shard_map_p"]
+
+Specs = tuple[PartitionSpec, ...]
+NO_SUMS: tuple[frozenset[Any], frozenset[Any]] = (frozenset(), frozenset())
+
+
+def named_axes(spec: PartitionSpec) -> frozenset[Any]:
+    """The axes of the mesh that a specification names."""
+    return frozenset([name for entry in spec for name in axes_of(entry)])
+
+
+@memoize()
+def _inner(mesh: Mesh | AbstractMesh, names: frozenset[Any]) -> AbstractMesh:
+    return mesh.abstract_mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
+
+
+class Manual:
+    """The axes `names` of a mesh that become manual; whether types say what varies along them."""
+
+    __slots__ = ("mesh", "names", "check", "inner")
+
+    def __init__(self, mesh: Mesh | AbstractMesh, names: frozenset[Any], check: bool) -> None:
+        self.mesh, self.names, self.check = mesh, names, check
+        self.inner = _inner(mesh, names)
+
+    @contextlib.contextmanager
+    def within(self) -> Iterator[None]:
+        """In a `with` block: where the body is traced."""
+        outer, kind = ctx.axes, MeshAxis if self.check else DeviceAxis
+        ctx.axes = {**outer, **{n: kind(self.mesh.shape[n]) for n in self.ordered(self.names)}}
+        try:
+            with use_abstract_mesh(self.inner):
+                yield
+        finally:
+            ctx.axes = outer
+
+    def ordered(self, names: Any) -> list[Any]:
+        """Those of its axes that are among these, in the order of the mesh."""
+        return [n for n in self.mesh.axis_names if n in names and n in self.names]
+
+    def count(self, entry: Any) -> int:
+        """Into how many parts an entry of a specification, or a set of axes, cuts."""
+        return prod([self.mesh.shape[n] for n in axes_of(entry)])
+
+    def part(self, aval: Any, spec: PartitionSpec) -> Any:
+        """The type of a device's part."""
+        if not isinstance(aval, ShapedArray):
+            return aval
+        shape = list(aval.shape)
+        for i, entry in enumerate(spec):
+            shape[i] = floor_div(shape[i], self.count(entry))
+        sharding = None
+        unreduced, reduced = aval.sums if self.check else NO_SUMS
+        if unreduced or reduced or not self.inner.are_all_axes_manual:
+            kept = self.inner.explicit_axes if aval.explicit else ()
+            sharding = NamedSharding(self.inner, PartitionSpec(*[
+                entry_of([n for n in axes_of(e) if n in kept]) for e in aval.sharding.spec],
+                unreduced=unreduced, reduced=reduced))
+        vma = aval.vma | named_axes(spec) if self.check else aval.vma
+        return aval.update(shape=tuple(shape), sharding=sharding, vma=vma)
+
+    def whole(self, aval: Any, spec: PartitionSpec) -> Any:
+        """The type of what is put together of parts."""
+        if not isinstance(aval, ShapedArray):
+            return aval
+        shape, sharding = list(aval.shape), None
+        for i, entry in enumerate(spec):
+            shape[i] = shape[i] * self.count(entry)
+        mesh = self.mesh.abstract_mesh
+        if mesh.explicit_axes:
+            inside = aval.sharding.spec if aval.explicit else [None] * aval.ndim
+            cut = [*spec, *[None] * (aval.ndim - len(spec))]
+            sharding = NamedSharding(mesh, PartitionSpec(*[
+                entry_of((*axes_of(a), *axes_of(b))) for a, b in zip(cut, inside, strict=True)],
+                unreduced=spec.unreduced, reduced=spec.reduced))
+        return aval.update(shape=tuple(shape), sharding=sharding, vma=aval.vma - self.names)
+
+    def check_closed_over(self, aval: Any) -> None:
+        """NotImplementedError unless each device can have such a value whole."""
+        if getattr(aval, "explicit", False) and self.names & named_axes(aval.sharding.spec).union(
+                *aval.sums):
+            raise NotImplementedError(
+                f"shard_map: the function closes over {aval}. Closing over inputs to shard_map "
+                "where the input is sharded on `Explicit` axes is not implemented; make it an "
+                "argument, or use olympus.reshard before.")
+
+    def residual_spec(self, aval: Any, free: frozenset[Any]) -> PartitionSpec:
+        """How a value that goes from one body to another is put together: along a first axis.
+
+        Not along `free`, which cut the axis that a vmap around adds.
+        """
+        names = self.ordered(getattr(aval, "vma", ()) if self.check else self.names - free)
+        unreduced, reduced = getattr(aval, "sums", NO_SUMS) if self.check else NO_SUMS
+        return PartitionSpec(*[tuple(names)] * bool(names), unreduced=unreduced, reduced=reduced)
+
+    def cast(self, x: Any, spec: PartitionSpec) -> Any:
+        """`x` as a value that varies, and is unreduced, along the axes that a specification says.
+        """
+        if not self.check:
+            return x
+        x, aval = tags.pvary(x, named_axes(spec)), typeof(x)
+        terms = spec.unreduced & getattr(aval, "vma", frozenset())
+        return cast_along(x, terms, "unreduced") if terms else x
+
+    def blocks(self, x: np.ndarray, spec: PartitionSpec) -> list[np.ndarray]:
+        """The parts that an array is cut into."""
+        found = [x]
+        for axis, entry in enumerate(spec):
+            found = [p for b in found for p in np.split(b, self.count(entry), axis)]
+        return found
+
+    def others(self, spec: PartitionSpec, free: frozenset[Any]) -> tuple[Any, ...]:
+        """Its axes that a specification does not name, and that are not `free`."""
+        return tuple(self.ordered(self.names - named_axes(spec) - spec.unreduced - free))
+
+
+def cut_by_vmap(trace: Any) -> frozenset[Any]:
+    """The axes of a mesh that cut the axes that vmaps around add."""
+    found: frozenset[Any] = frozenset()
+    while trace is not None:
+        if type(trace) is BatchTrace:
+            found |= set(axes_of(trace.axis.mesh_axis))
+        trace = getattr(trace, "parent", None)
+    return found
+
+
+def _manual(params: dict[str, Any]) -> Manual:
+    return Manual(params["mesh"], params["newly_manual_axes"], params["check_vma"])
+
+
+def varying_as(manual: Manual, closed: ClosedOlympuspr, specs: Sequence[PartitionSpec]
+               ) -> ClosedOlympuspr:
+    """The program whose outputs vary along the axes that their specifications name."""
+    if not manual.check or all(named_axes(s) <= getattr(a, "vma", named_axes(s))
+                               for s, a in zip(specs, closed.out_avals, strict=True)):
+        return closed
+    return closed.derived(("varying", tuple(specs)), lambda: stage(
+        lambda *xs: [manual.cast(x, s) for x, s in zip(
+            eval_closed(closed, *xs), specs, strict=True)], closed.in_avals))
+
+
+class ShardMap(Higher):
+    """params: olympuspr, mesh, in_specs, out_specs, newly_manual_axes, check_vma."""
+
+    programs = ("olympuspr",)
+
+    def infer(self, *avals: Any, olympuspr: ClosedOlympuspr, out_specs: Specs, **params: Any
+              ) -> list[Any]:
+        return list(map(_manual(params).whole, olympuspr.out_avals, out_specs))
+
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return of_body(params["olympuspr"])
+
+    def applied(self, params: dict[str, Any], avals: Sequence[Any]) -> Any:
+        parts = list(map(_manual(params).part, avals, params["in_specs"]))
+        return [("the body", params["olympuspr"], parts)]
+
+    def uses_axis(self, name: Any, params: dict[str, Any]) -> bool:
+        # One of the mesh hides one of vmap that has its name.
+        return name not in params["newly_manual_axes"] and (
+            program_uses_axis(params["olympuspr"], name))
+
+    def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
+        manual = _manual(eqn.params)
+        parts = [None if c is None else manual.blocks(c, s)
+                 for c, s in zip(cells, eqn.params["in_specs"], strict=True)]
+        outs = use.call(eqn.params["olympuspr"], [None if p is None else p[0] for p in parts])
+        # What one device uses of its part, the others use of theirs.
+        for first, *others in filter(None, parts):
+            used = np.array([c.used is not None for c in first.flat], bool).reshape(first.shape)
+            for block in others:
+                use.consume(block[used])
+        return [None if named_axes(s) else c
+                for c, s in zip(outs, eqn.params["out_specs"], strict=True)]
+
+    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, mesh: Any, in_specs: Specs,
+              out_specs: Specs, newly_manual_axes: frozenset[Any], check_vma: bool) -> list[Any]:
+        names = [n for n in mesh.axis_names if n in newly_manual_axes]
+        ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
+        if ordered and not b.module.manual_over(mesh, names).all_manual:
+            # XLA ends the process where a token goes into what it still divides.
+            raise NotImplementedError(
+                f"shard_map: the function has effects that keep their order "
+                f"({', '.join(ordered)}), and of the axes of {mesh} only {tuple(names)} are "
+                "manual; all axes are required to be; leave out axis_names, or use ordered=False.")
+        parts, results = map(b.type, olympuspr.in_avals), map(b.type, b.avals_out)
+        return b.manual_computation(
+            b.module.mesh_of(mesh), names, args, in_specs, out_specs, list(parts), list(results),
+            lambda *xs: b.call_inline(olympuspr, xs))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, olympuspr: ClosedOlympuspr,
+            in_specs: Specs, out_specs: Specs, **params: Any) -> Any:
+        manual = _manual(params)
+        nonzero = [type(t) is not Zero for t in tangents]
+        with manual.within():
+            body, nonzero_out = jvp_program(olympuspr, nonzero)
+            specs = (*out_specs, *compress(out_specs, nonzero_out))
+            body = varying_as(manual, body, specs)
+        out = self.bind(*primals, *compress(tangents, nonzero), olympuspr=body, out_specs=specs,
+                        in_specs=(*in_specs, *compress(in_specs, nonzero)), **params)
+        n = len(out_specs)
+        return out[:n], spread_tangents(map(typeof, out[:n]), nonzero_out, out[n:])
+
+    def linearize(self, tape: Any, primals: Sequence[Any], tangents: Sequence[Any], *,
+                  olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs, **params: Any
+                  ) -> Any:
+        """jvp and the cut in one pass over the body, as `jit`'s."""
+        active = [t for t in tangents if type(t) is not Zero]
+        if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or (
+                tape.touched and tape.must_wait(self, primals, {"olympuspr": olympuspr, **params})):
+            return self.jvp(primals, tangents, olympuspr=olympuspr, in_specs=in_specs,
+                            out_specs=out_specs, **params)
+        nonzero = tuple([type(t) is not Zero for t in tangents])
+        with _manual(params).within():
+            split, nonzero_out = linearize_program(olympuspr, nonzero)
+        outs = self._apply_split(
+            tape, split, primals, in_specs, active, tuple(compress(in_specs, nonzero)),
+            (*out_specs, *compress(out_specs, nonzero_out)), params)
+        n = len(out_specs)
+        return outs[:n], spread_tangents(map(typeof, outs[:n]), nonzero_out, outs[n:])
+
+    def partial_eval(self, tape: Any, args: Sequence[Any], unknown: Sequence[bool], *,
+                     olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs,
+                     **params: Any) -> list[Any]:
+        with _manual(params).within():
+            split = partial_eval_program(olympuspr, unknown)
+        known = [not u for u in unknown]
+        return self._apply_split(
+            tape, split, list(compress(args, known)), tuple(compress(in_specs, known)),
+            list(compress(args, unknown)), tuple(compress(in_specs, unknown)), out_specs, params)
+
+    def _apply_split(self, tape: Any, split: Split, known: Sequence[Any], known_specs: Specs,
+                     unknown: Sequence[Any], unknown_specs: Specs, out_specs: Specs,
+                     params: dict[str, Any]) -> list[Any]:
+        """Run the known half now, record the unknown half, and merge their results."""
+        # What the known half computes for the unknown one leaves its body and enters the other's:
+        # put together along a first axis, which a scalar gets for that.
+        #
+        #     known    parts ──► residuals of each device  ── P(axes) ──►  parts    unknown
+        manual = _manual(params)
+        kinds = split.unknown_out
+        known_out = tuple(compress(out_specs, [not u for u in kinds]))
+        unknown_out = tuple(compress(out_specs, kinds))
+        first, n, free = split.known, len(known_out), cut_by_vmap(tape)
+        # One that is a result, too, is as that is: it is not returned a second time.
+        variables = first.olympuspr.outvars
+        twin = [next((j for j in range(n) if variables[j] is v), None) for v in variables[n:]]
+        own = [t is None for t in twin]
+        first = first.rearranged(outputs=[*range(n), *compress(range(n, len(variables)), own)])
+        avals = first.out_avals[n:]
+        own_specs = tuple([manual.residual_spec(a, free) for a in avals])
+        scalar = tuple([not a.shape and len(s) > 0 for a, s in zip(avals, own_specs, strict=True)])
+        with manual.within():
+            first = varying_as(manual, _with_axes(first, scalar), (*known_out, *own_specs))
+        outer = ctx.trace
+        ctx.trace = tape.parent
+        try:
+            outs = self.bind(*known, olympuspr=first, in_specs=known_specs,
+                             out_specs=(*known_out, *own_specs), **params)
+        finally:
+            ctx.trace = outer
+        found: list[Any] = []
+        if any(kinds):
+            def taken(given: Sequence[Any], results: Sequence[Any], mine: Sequence[Any]
+                      ) -> list[Any]:
+                rest = iter(mine)
+                return split.residual_values(given, [next(rest) if t is None else results[t]
+                                                     for t in twin])
+
+            plain = [False] * max(n, len(known))
+            with manual.within():
+                later = _without_axes(split.unknown, tuple(taken(plain, plain, scalar)))
+                later = varying_as(manual, later, unknown_out)
+            found = tape.record(self, [*taken(known, outs, outs[n:]), *unknown], {
+                **params, "olympuspr": later, "out_specs": unknown_out,
+                "in_specs": (*taken(known_specs, known_out, own_specs), *unknown_specs)})
+        return merged(kinds, found, outs)
+
+    def transpose(self, cts: Sequence[Any], *args: Any, olympuspr: ClosedOlympuspr,
+                  in_specs: Specs, out_specs: Specs, **params: Any) -> list[Any]:
+        manual = _manual(params)
+        linear = [type(a) is Linear for a in args]
+        nonzero = [type(ct) is not Zero for ct in cts]
+        specs, free = _of_cotangents(compress(in_specs, linear)), cut_by_vmap(ctx.trace)
+        with manual.within():
+            body, nonzero_out = transpose_program(olympuspr, linear, nonzero,
+                                                  instantiate_out=False)
+            specs = tuple(compress(specs, nonzero_out))
+            body = varying_as(manual, body, specs)
+            if not manual.check:
+                body = _summed(manual, body, specs, free)
+        given = list(compress(zip(cts, _of_cotangents(out_specs), strict=True), nonzero))
+        if not manual.check:    # each device has a part of a cotangent that all have alike
+            given = [(_divided(ct, manual.count(manual.others(s, free | s.reduced))), s)
+                     for ct, s in given]
+        known = [not x for x in linear]
+        out = iter(self.bind(
+            *compress(args, known), *(ct for ct, _ in given), olympuspr=body, out_specs=specs,
+            in_specs=(*compress(in_specs, known), *(s for _, s in given)), **params))
+        flags = iter(nonzero_out)
+        return [(next(out) if next(flags) else Zero(a.aval)) if type(a) is Linear else None
+                for a in args]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *,
+             olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs, **params: Any) -> Any:
+        manual = _manual(params)
+        mesh_axes = manual.ordered(axes_of(axis.mesh_axis))
+        # Inside, an axis of the mesh hides one of vmap that has its name.
+        inner = Axis(axis.size, None if axis.name in manual.names else axis.name, axis.mesh_axis)
+        if mesh_axes:   # the mapped axis is cut, too
+            if any(named_axes(s) & set(mesh_axes) for s in (*in_specs, *out_specs)):
+                raise ValueError(
+                    f"vmap spmd_axis_name cannot appear in shard_map in_specs or out_specs: "
+                    f"{axis.mesh_axis!r} given, and {in_specs} and {out_specs}; the axis cuts the "
+                    "mapped axis already; name other axes there.")
+            inner.size = floor_div(axis.size, manual.count(tuple(mesh_axes)))
+
+        def batched(specs: Sequence[PartitionSpec], where: Sequence[int | None]) -> Specs:
+            return tuple([s if d is None else _inserted(s, d, entry_of(mesh_axes))
+                          for s, d in zip(specs, where, strict=True)])
+
+        ins = batched(in_specs, dims)
+        avals = list(map(manual.part, map(typeof, args), ins))
+        with manual.within():
+            body, out_dims = batch_program(olympuspr, inner, dims, avals=avals)
+            specs = batched(out_specs, out_dims)
+            body = varying_as(manual, body, specs)
+        return self.bind(*args, olympuspr=body, in_specs=ins, out_specs=specs,
+                         **params), out_dims
+
+    vmap_named = vmap
+
+    def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        params = eqn.params
+        body, used_in = dce_closed(params["olympuspr"], used, keep_inputs=False)
+        return eqn.replace(
+            invars=list(compress(eqn.invars, used_in)), outvars=list(compress(eqn.outvars, used)),
+            params={**params, "olympuspr": body,
+                    "in_specs": tuple(compress(params["in_specs"], used_in)),
+                    "out_specs": tuple(compress(params["out_specs"], used))})
+
+
+shard_map_p = ShardMap("shard_map")
+
+
+def _inserted(spec: PartitionSpec, axis: int, entry: Any) -> PartitionSpec:
+    """The specification of arrays with one axis more."""
+    if len(spec) <= axis and entry is None:
+        return spec
+    entries = [*spec, *[None] * (axis - len(spec))]
+    return spec.update(partitions=[*entries[:axis], entry, *entries[axis:]])
+
+
+def _of_cotangents(specs: Iterable[PartitionSpec]) -> Specs:
+    return tuple([s.of_cotangent() for s in specs])
+
+
+def _with_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOlympuspr:
+    """The program whose last outputs have one axis more, where flagged."""
+    if not any(scalar):
+        return closed
+    flags = (*(False,) * (len(closed.out_avals) - len(scalar)), *scalar)
+    return closed.derived(("with axes", scalar), lambda: stage(
+        lambda *xs: [expand_dims(x, (0,)) if flag else x for x, flag in zip(
+            eval_closed(closed, *xs), flags, strict=True)], closed.in_avals))
+
+
+def _without_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOlympuspr:
+    """The program whose first inputs have one axis more, where flagged."""
+    if not any(scalar):
+        return closed
+    avals = closed.in_avals
+    flags = (*scalar, *(False,) * (len(avals) - len(scalar)))
+    return closed.derived(("without axes", scalar), lambda: stage(
+        lambda *xs: eval_closed(closed, *[squeeze(x, (0,)) if flag else x
+                                          for x, flag in zip(xs, flags, strict=True)]),
+        [a.with_axis(0, 1) if flag else a for a, flag in zip(avals, flags, strict=True)]))
+
+
+def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozenset[Any]
+            ) -> ClosedOlympuspr:
+    """The program whose outputs, parts of cotangents, are summed along axes that all have alike.
+
+    Where devices had terms, each has the cotangent whole.
+    """
+    axes = [manual.others(s, free) for s in specs]
+
+    def summed(x: Any, names: tuple[Any, ...], spec: PartitionSpec) -> Any:
+        if not names:
+            return x
+        total = psum_p.bind(x, axes=names, axis_index_groups=None)
+        return _divided(total, manual.count(tuple(spec.reduced.intersection(names))))
+
+    return closed.derived(("summed", *axes, *specs), lambda: stage(
+        lambda *xs: list(map(summed, eval_closed(closed, *xs), axes, specs)), closed.in_avals))
+
+
+def _divided(ct: Any, count: int) -> Any:
+    return div(ct, count) if count > 1 and has_tangent(typeof(ct)) else ct

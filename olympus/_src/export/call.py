@@ -1,0 +1,202 @@
+"""Calls of exported programs from others: the primitive that stands for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backend.attributes import element_type, tensor_type
+from ..backend.linking import Linked, external, link
+from ..base import lib
+from ..base.lib import mlir
+from ..base.util import cut
+from ..control.elements import map_mapped
+from ..core import tags
+from ..core.primitive import Axis, Primitive
+from ..core.tags import Operand, ShardingTypeError, declared
+from ..types import dtypes
+from ..types.avals import ShapedArray, abstract_token, make_aval, physical_aval
+from ..types.dim_equations import evaluated
+from ..types.mesh import Mesh
+from ..types.shape import SymbolicDim, definitely_equal
+from ..types.sharding import axes_of
+from ..types.tree import argument_path
+from .module import ANY_PLATFORM, read_module
+
+__all__ = ["call_exported_p"]
+
+_OF_LAPACK = (b"lapack_", b"tridiagonal_solve_perturbed")
+INT32 = dtypes.as_dtype("int32")
+
+
+class CallExported(Primitive):
+    """params: exported. Operands and results are flat."""
+
+    multiple_results = True
+    memory = staticmethod(tags.in_memory_inferred)
+    result_avals = Primitive.inferred   # not memoised: the artifact would be kept alive
+    transpose = None
+
+    def infer(self, *avals: Any, exported: Any) -> list[Any]:
+        for i, (want, have) in enumerate(zip(exported.in_avals, avals, strict=True)):
+            _check(exported.in_tree, i, want, have)
+        values = exported._dimensions.check([getattr(a, "shape", ()) for a in avals])
+        return [a.update(shape=tuple([evaluated(d, values) for d in a.shape]))
+                if values and isinstance(a, ShapedArray) else a for a in exported.out_avals]
+
+    @staticmethod
+    def spread(operands: Sequence[Operand], outs: Sequence[Any], params: dict[str, Any]
+               ) -> list[Any]:
+        """Results are cut as the export says, by axes of those names; else they are whole."""
+        found = declared(operands, outs, params)
+        names = [n for entries in found for e in entries for n in axes_of(e)]
+        if not {*names} <= {*operands[0].mesh.axis_names}:
+            raise ShardingTypeError(
+                f"results of {params['exported'].fun_name} are cut along "
+                f"{', '.join(map(repr, dict.fromkeys(names)))}; a mesh of such axes is required; "
+                "move the arguments to it with olympus.device_put.")
+        return found
+
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        exported = params["exported"]
+        return frozenset((*exported.ordered_effects, *exported.unordered_effects))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, exported: Any) -> Any:
+        # `call` is a function with custom_vjp, which says this better where it can.
+        raise TypeError(f"call_exported: {exported.fun_name} differentiated forwards; an artifact "
+                        "holds its reverse derivatives only; use grad or vjp.")
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, exported: Any
+             ) -> Any:
+        # Its types are fixed: one element after the other.
+        outs = map_mapped(lambda *xs: self.bind(*xs, exported=exported), axis.size, args, dims)
+        return outs, [0] * len(outs)
+
+    def lower(self, b: Any, *args: Any, exported: Any) -> list[Any]:
+        module = b.module
+        if any(name in exported.mlir_module_serialized for name in _OF_LAPACK):
+            lib.lapack_names()      # jaxlib registers its kernels, which takes a while
+        number = _platform(b.platform, exported)
+        devices = len(module.devices) or 1
+        if exported.nr_devices not in (1, devices):
+            raise ValueError(
+                f"Function {exported.fun_name} was exported for {exported.nr_devices} devices and "
+                f"is called in a context with {devices} devices, which is not allowed; call it on "
+                "arrays that are spread over as many devices.")
+        linked = _linked(module, exported, b.avals_in)
+        _check_module(exported, linked)
+        module.refined |= exported.uses_global_constants
+        given = [_spread(b, *each) for each in zip(
+            args, exported.in_avals, exported._in_named_shardings, strict=True)]
+        given = [given[i] for i in exported.module_kept_var_idx]
+        ordered = len(exported.ordered_effects)
+        if ordered:
+            given = [b.take_token()] * ordered + given
+        if len(exported.platforms) > 1:
+            index = make_aval((), INT32)
+            given.insert(0, b.constant(number, index))
+        given = [_converted(b, x, kind) for x, kind in zip(given, linked.inputs, strict=True)]
+        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(linked.symbol)}
+        tokens, outs = cut(list(b.ops("func.call", given, callee, linked.results).results), ordered)
+        if ordered:
+            b.join_tokens(tokens)
+        outs = [_converted(b, x, b.type(a)) for x, a in zip(outs, b.avals_out, strict=True)]
+        return [_spread(b, *each) for each in zip(
+            outs, b.avals_out, exported._out_named_shardings, strict=True)]
+
+
+def _check(in_tree: Any, i: int, want: Any, have: Any) -> None:
+    """ValueError unless an operand has the type that the program was exported for."""
+    if len(want.shape) != len(have.shape):
+        raise ValueError(f"Rank mismatch for {argument_path(in_tree, i)}: expected {want.shape} "
+                         f"and called with {have.shape}; pass an array of that rank.")
+    if want.dtype != have.dtype:
+        raise ValueError(f"Dtype mismatch for {argument_path(in_tree, i)}: expected {want.dtype} "
+                         f"and called with {have.dtype}; convert it with astype.")
+    for d, (n, m) in enumerate(zip(want.shape, have.shape, strict=True)):
+        if not isinstance(n, SymbolicDim) and not definitely_equal(n, m):
+            raise ValueError(
+                f"Shape mismatch for {argument_path(in_tree, i)}.shape[{d}] (expected same "
+                f"constant): expected {want.shape} and called with {have.shape}.")
+
+
+def _platform(platform: str, exported: Any) -> int:
+    """The number of a platform among those of an export."""
+    name = external(platform)
+    if name in exported.platforms:
+        return exported.platforms.index(name)
+    if ANY_PLATFORM in map(str, exported.disabled_safety_checks):
+        return 0
+    raise ValueError(
+        f"Function '{exported.fun_name}' was exported for platforms '{exported.platforms}' but it "
+        f"is used on '{(name,)}'; export it for that platform too, or with disabled_checks="
+        "[DisabledSafetyCheck.platform()].")
+
+
+def _linked(module: Any, exported: Any, avals: Sequence[Any]) -> Linked:
+    """The program as a function of the module, taken in once, or once for the sizes given."""
+    sizes = tuple([a.shape for a in avals]) if exported._dimensions.variables else ()
+    key = id(exported), sizes
+    found = module.imported.get(key)
+    if found is None:
+        source = read_module(exported.mlir_module_serialized)
+        linked = link(module.module, module.symbol, source, f"call_exported_{exported.fun_name}")
+        # The export stays, so that no other one gets its id.
+        found = module.imported[key] = linked, exported
+    return found[0]
+
+
+def _check_module(exported: Any, linked: Linked) -> None:
+    """ValueError unless a module takes and gives what its export says."""
+    tokens = [abstract_token] * len(exported.ordered_effects)
+    taken = [*tokens, *(exported.in_avals[i] for i in exported.module_kept_var_idx)]
+    if len(exported.platforms) > 1:
+        taken.insert(0, make_aval((), INT32))
+    for what, kinds, avals in (("takes", linked.inputs, taken),
+                               ("gives", linked.results, [*tokens, *exported.out_avals])):
+        if len(kinds) != len(avals) or not all(map(_may_be, kinds, avals)):
+            raise ValueError(
+                f"call_exported: {exported.fun_name} is malformed: its module {what} "
+                f"{', '.join(map(str, kinds)) or 'nothing'}, and {', '.join(map(str, avals))} is "
+                "required, as its types say; write the artifact anew.")
+
+
+def _may_be(kind: Any, aval: Any) -> bool:
+    """Whether a value of an aval may be of an MLIR type, whose sizes may be open."""
+    if aval is abstract_token:
+        return kind == tensor_type(aval)
+    aval = physical_aval(aval)
+    wanted = element_type(aval.dtype)
+    return (isinstance(kind, mlir.ir.RankedTensorType) and kind.element_type == wanted
+            and kind.rank == aval.ndim
+            and all(kind.is_dynamic_dim(i) or isinstance(n, SymbolicDim)
+                    or definitely_equal(n, kind.get_dim_size(i))
+                    for i, n in enumerate(aval.shape)))
+
+
+def _converted(b: Any, x: Any, kind: Any) -> Any:
+    """A value at a type that knows more or fewer of its sizes."""
+    return x if x.type == kind else b.ops("stablehlo.convert", [x], None, [kind]).result
+
+
+def _spread(b: Any, x: Any, aval: Any, sharding: Any) -> Any:
+    """A value, spread over the devices as the export says."""
+    devices = b.module.devices
+    if sharding is None or sharding.mesh.empty or len(devices) < 2:
+        return x
+    abstract = sharding.mesh
+    if abstract.size != len(devices):
+        return x    # of a mesh of one device: nothing is cut
+    grid = np.empty(len(devices), object)
+    grid[:] = devices
+    mesh = Mesh(grid.reshape(abstract.axis_sizes), abstract.axis_names, abstract.axis_types)
+    attributes = b.module.sharding_attrs(sharding.update(mesh=mesh), physical_aval(aval))
+    if not attributes:
+        return x
+    return b.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
+                 [x.type]).result
+
+
+call_exported_p = CallExported("call_exported")

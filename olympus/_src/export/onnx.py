@@ -1,0 +1,880 @@
+"""Exports for ONNX: StableHLO as a graph of its operations, for inference engines.
+
+`to_onnx` walks the module of an export; a method of `_Converter` stands for each operation of
+StableHLO. Calls are written out. A value that is a broadcast stays small until something needs it
+whole, since ONNX's elementwise operations broadcast by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...version import __version__
+from ..backend.attributes import module_context
+from ..base.lib import mlir
+from ..types.shape import definitely_equal, prod
+from .module import check_single, drop_assertions, read_module
+from .onnx_model import DTYPES, Graph, model, value_info
+
+__all__ = ["to_onnx"]
+
+_UNARY = {"abs": "Abs", "negate": "Neg", "exponential": "Exp", "log": "Log", "sqrt": "Sqrt",
+          "tanh": "Tanh", "logistic": "Sigmoid", "sine": "Sin", "cosine": "Cos", "tan": "Tan",
+          "sign": "Sign", "floor": "Floor", "ceil": "Ceil", "round_nearest_even": "Round"}
+_BINARY = {"add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "maximum": "Max",
+           "minimum": "Min", "power": "Pow"}
+# Of bools; integers have operations of their own.
+_LOGICAL = {"and": "And", "or": "Or", "xor": "Xor", "add": "Or", "multiply": "And",
+            "maximum": "Or", "minimum": "And"}
+_BITWISE = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor"}
+_COMPARISONS = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater",
+                "GE": "GreaterOrEqual"}
+_REDUCTIONS = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin",
+               "multiply": "ReduceProd"}
+_NUMPY_OF = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32", "i64": "int64",
+             "i8": "int8", "i16": "int16", "ui8": "uint8", "ui16": "uint16", "ui32": "uint32",
+             "ui64": "uint64", "bf16": "float32", "i1": "bool"}
+_SCATTERS = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "return": "none"}
+
+
+def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
+    """Write an export as a model of ONNX (opset 18).
+
+    Args:
+      exported: an `Exported`; symbolic sizes become named dimensions.
+      path: the file, as a rule `.onnx`.
+
+    Returns:
+      The model's inputs and outputs by name, with their types: `in0`, `in1` … by the numbers of
+      flat arguments (those that the program ignores are left out), `out0`, `out1` ….
+
+    NotImplementedError, with all their names, for operations without a counterpart: complex
+    numbers, random bits, Fourier transforms, factorisations, custom calls. Differences that remain:
+    indices outside of an array are an error of the engine, and NaN in max, min and sort are as the
+    engine has them.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> from olympus import export
+    >>> exported = export.export(olympus.jit(lambda x: onp.tanh(x) + 1))(onp.ones(3))
+    >>> export.to_onnx(exported, "tanh.onnx")       # doctest: +SKIP
+    {'in0': 'float32[3]', 'out0': 'float32[3]'}
+    """
+    check_single("to_onnx", exported.fun_name, exported)
+    module = read_module(exported.mlir_module_serialized)
+    drop_assertions(module)
+    functions = {mlir.ir.StringAttr(op.attributes["sym_name"]).value: op
+                 for op in module.body.operations if op.operation.name == "func.func"}
+    graph = Graph()
+    with module_context():
+        missing = sorted(set(_missing(functions["main"], functions)))
+        if missing:
+            raise NotImplementedError(
+                f"to_onnx: {exported.fun_name} has {', '.join(missing)}, which ONNX has no "
+                "counterpart for here; compute that part otherwise.")
+        converter = _Converter(graph, functions)
+        types: dict[str, str] = {}
+        block = functions["main"].entry_block
+        for i, x in zip(exported.module_kept_var_idx, block.arguments, strict=True):
+            aval, name = exported.in_avals[i], f"in{i}"
+            graph.inputs.append(value_info(name, _element(x), aval.shape))
+            converter.env[x], types[name] = name, str(aval)
+        outs = converter.block(block)
+        last = list(block.operations)[-1]
+        for i, (name, x, aval) in enumerate(zip(outs, last.operands, exported.out_avals,
+                                                strict=True)):
+            # A node of its own: a result may be an argument, or two results the same value.
+            graph.node("Identity", [name], [f"out{i}"], {})
+            graph.outputs.append(value_info(f"out{i}", _element(x), aval.shape))
+            types[f"out{i}"] = str(aval)
+    Path(path).write_bytes(model(graph, exported.fun_name, __version__, {}))
+    return types
+
+
+def _element(x: Any) -> str:
+    return str(mlir.ir.RankedTensorType(x.type).element_type)
+
+
+def _shape(x: Any) -> list[int]:
+    """The sizes of a value; -1 for those that are not known, as `Reshape` has it."""
+    kind = mlir.ir.RankedTensorType(x.type)
+    return [-1 if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank)]
+
+
+def _known(op: Any, sizes: Sequence[int]) -> Sequence[int]:
+    """The sizes, if they are known."""
+    if -1 in sizes:
+        raise _refuse(op, "along an axis of unknown size")
+    return sizes
+
+
+def _count(sizes: Sequence[int]) -> int:
+    return -1 if -1 in sizes else prod(sizes)
+
+
+def _ints(op: Any, name: str) -> list[int]:
+    """An attribute that is an array of integers; empty where it is left out."""
+    if name not in op.attributes:
+        return []
+    return [int(n) for n in np.array(mlir.ir.DenseI64ArrayAttr(op.attributes[name]))]
+
+
+def _pairs(op: Any, name: str, count: int) -> list[tuple[int, int]]:
+    """An attribute that is a matrix of two columns: padding; zeros where it is left out."""
+    if name not in op.attributes:
+        return [(0, 0)] * count
+    found = np.array(mlir.ir.DenseElementsAttr(op.attributes[name])).reshape(count, 2)
+    return [(int(a), int(b)) for a, b in found]
+
+
+def _int(op: Any, name: str, default: int = 1) -> int:
+    return mlir.ir.IntegerAttr(op.attributes[name]).value if name in op.attributes else default
+
+
+def _body(op: Any, index: int = 0) -> Any:
+    return op.regions[index].blocks[0]
+
+
+def _name(op: Any) -> str:
+    return op.operation.name.partition(".")[2]
+
+
+def _direction(op: Any) -> str:
+    """EQ, LT … of a comparison."""
+    return str(op.attributes["comparison_direction"]).rpartition(" ")[2].rstrip(">")
+
+
+def _orders(op: Any) -> str | None:
+    """What a sort or an argmax compares by: LT or GT; None where it does not say."""
+    found = [_direction(inner) for inner in _body(op).operations if _name(inner) == "compare"]
+    for direction in reversed(found) if _name(op) == "sort" else found:
+        if direction in ("LT", "GT", "LE", "GE"):
+            return direction[0] + "T"
+    return None
+
+
+def _combiner(op: Any) -> str:
+    """The only operation in a region, `return` where that returns an argument; else ''."""
+    names = [_name(inner) for inner in _body(op).operations]
+    return names[0] if len(names) == 2 or names == ["return"] else ""
+
+
+def _missing(fn: Any, functions: dict[str, Any]) -> list[str]:
+    """What in a function, and in those that it calls, has no counterpart."""
+    found, pending, seen = [], [fn], set()
+    while pending:
+        for op in pending.pop().regions[0].blocks[0].operations:
+            nested = [op]
+            while nested:
+                inner = nested.pop()
+                name = inner.operation.name
+                short = name.partition(".")[2]
+                if "callee" in inner.attributes or "decomposition" in inner.attributes:
+                    callee = _callee(inner)
+                    if callee not in seen:
+                        seen.add(callee)
+                        pending.append(functions[callee])
+                elif name == "stablehlo.custom_call":
+                    found.append(f"custom call {inner.attributes['call_target_name']}")
+                elif short not in ("return", *_UNARY, *_BINARY) and not hasattr(
+                        _Converter, f"do_{short}"):
+                    found.append(name)
+                elif short in ("while", "case"):
+                    nested += [o for r in inner.regions for b in r.blocks for o in b.operations]
+                found += [f"{name} of {kind}" for x in inner.results
+                          if (kind := _kind(x)) not in DTYPES]
+    return found
+
+
+def _kind(x: Any) -> str:
+    """The element type of a value; of tokens and others their own."""
+    ir = mlir.ir
+    return _element(x) if isinstance(x.type, ir.RankedTensorType) else str(x.type)
+
+
+def _callee(op: Any) -> str:
+    field = "callee" if "callee" in op.attributes else "decomposition"
+    return mlir.ir.FlatSymbolRefAttr(op.attributes[field]).value
+
+
+def _refuse(op: Any, why: str) -> NotImplementedError:
+    return NotImplementedError(f"to_onnx: {op.operation.name} {why}; ONNX has no counterpart for "
+                               "it here; compute that part otherwise.")
+
+
+class _Converter:
+    """One graph that is being made: names of MLIR values, and a method per operation."""
+
+    def __init__(self, graph: Graph, functions: dict[str, Any], outer: _Converter | None = None
+                 ) -> None:
+        self.graph, self.functions = graph, functions
+        # Values of the graph around are known by name within a subgraph.
+        self.env: dict[Any, str] = {} if outer is None else dict(outer.env)
+        # Broadcasts that are not made yet: a name that broadcasts to the value, and the shape.
+        self.small: dict[Any, tuple[str, Any]] = {} if outer is None else dict(outer.small)
+        self.arrays: dict[Any, np.ndarray] = {} if outer is None else dict(outer.arrays)
+
+    def block(self, block: Any) -> list[str]:
+        """Convert the operations of a block; the names of what it returns."""
+        for op in block.operations:
+            name = _name(op)
+            if name == "return":
+                return [self.of(x) for x in op.operands]
+            if name in ("call", "composite"):
+                self.call(op)
+                continue
+            if name in _UNARY:
+                outs = self.add(_UNARY[name], self.of(op.operands[0]))
+            elif name in _BINARY:
+                outs = self.binary(op, name)
+            else:
+                outs = getattr(self, f"do_{name}")(op)
+            if outs is None:
+                continue
+            for x, out in zip(op.results, [outs] if isinstance(outs, str) else outs, strict=True):
+                self.env[x] = out
+        raise AssertionError("a block without a terminator")
+
+    def call(self, op: Any) -> None:
+        """Write a function out where it is called."""
+        block = self.functions[_callee(op)].regions[0].blocks[0]
+        inner = _Converter(self.graph, self.functions, self)
+        for x, given in zip(block.arguments, op.operands, strict=True):
+            inner.env[x] = self.of(given)
+        for x, name in zip(op.results, inner.block(block), strict=True):
+            self.env[x] = name
+
+    def subgraph(self, block: Any) -> tuple[_Converter, list[str]]:
+        """A region as a graph of its own, and the names of what it returns."""
+        inner = _Converter(Graph(self.graph), self.functions, self)
+        return inner, inner.block(block)
+
+    # Values
+
+    def add(self, operation: str, *inputs: str, **attributes: Any) -> str:
+        return self.graph.add(operation, inputs, **attributes)
+
+    def of(self, x: Any) -> str:
+        """The name of a value."""
+        found = self.env.get(x)
+        if found is None:
+            name, shape = self.small[x]
+            found = self.env[x] = self.add("Expand", name, shape)
+        return found
+
+    def near(self, x: Any) -> str:
+        """The name of what broadcasts to a value."""
+        return self.env[x] if x in self.env else self.small[x][0]
+
+    def elementwise(self, operation: str, xs: Sequence[Any]) -> str:
+        """An operation that broadcasts; one operand at least is whole."""
+        if any(x in self.env for x in xs):
+            return self.add(operation, *map(self.near, xs))
+        return self.add(operation, self.of(xs[0]), *map(self.near, xs[1:]))
+
+    def shape_of(self, x: Any) -> str:
+        """The name of the shape of a static type."""
+        return self.graph.ints(_shape(x))
+
+    def scalar(self, value: Any, x: Any) -> str:
+        """The name of a number of the element type of `x`."""
+        element = _element(x)
+        found = self.graph.constant(np.array(value, np.float32 if element[0] in "fb" else np.int64))
+        return found if element == "f32" else self.add("Cast", found, to=DTYPES[element])
+
+    def reshape(self, name: str, shape: Sequence[int]) -> str:
+        return self.add("Reshape", name, self.graph.ints(shape), allowzero=1)
+
+    def transpose(self, name: str, order: Sequence[int]) -> str:
+        if list(order) == sorted(order):
+            return name
+        return self.add("Transpose", name, perm=list(order))
+
+    def cast(self, name: str, element: str) -> str:
+        return self.add("Cast", name, to=DTYPES[element])
+
+    # Elementwise
+
+    def binary(self, op: Any, name: str) -> str:
+        operation = _BINARY[name]
+        if _element(op.operands[0]) == "i1":
+            operation = _LOGICAL[name]
+        elif _element(op.operands[0]) == "f64" and name == "add":
+            # ONNX Runtime leaves out an Add of what is 0 in float32, as 1e-290 is. Sums it keeps.
+            operation = "Sum"
+        return self.elementwise(operation, list(op.operands))
+
+    def _bits(self, op: Any) -> str:
+        table = _LOGICAL if _element(op.operands[0]) == "i1" else _BITWISE
+        return self.elementwise(table[_name(op)], list(op.operands))
+
+    do_and = do_or = do_xor = _bits
+
+    def do_not(self, op: Any) -> str:
+        x, = op.operands
+        return self.add("Not" if _element(x) == "i1" else "BitwiseNot", self.of(x))
+
+    def do_rsqrt(self, op: Any) -> str:
+        return self.add("Reciprocal", self.add("Sqrt", self.of(op.operands[0])))
+
+    def do_cbrt(self, op: Any) -> str:
+        x, = op.operands
+        root = self.add("Pow", self.add("Abs", self.of(x)), self.scalar(1 / 3, x))
+        return self.add("Mul", self.add("Sign", self.of(x)), root)
+
+    def do_round_nearest_afz(self, op: Any) -> str:
+        x, = op.operands
+        up = self.add("Floor", self.add("Add", self.add("Abs", self.of(x)), self.scalar(0.5, x)))
+        return self.add("Mul", self.add("Sign", self.of(x)), up)
+
+    def do_exponential_minus_one(self, op: Any) -> str:
+        # Near 0, where u - 1 loses digits, u = exp(x): its error cancels in (u - 1) / log(u).
+        x, = op.operands
+        u, one = self.add("Exp", self.of(x)), self.scalar(1, x)
+        far = self.add("Sub", u, one)
+        near = self.add("Div", self.add("Mul", far, self.of(x)), self.add("Log", u))
+        near = self.add("Where", self.add("Equal", u, one), self.of(x), near)
+        return self.add("Where", self._below_one(x), near, far)
+
+    def do_log_plus_one(self, op: Any) -> str:
+        # Near 0, where u = 1 + x loses digits: the error cancels in log(u) / (u - 1).
+        x, = op.operands
+        one = self.scalar(1, x)
+        u = self.add("Add", self.of(x), one)
+        far = self.add("Log", u)
+        near = self.add("Div", self.add("Mul", far, self.of(x)), self.add("Sub", u, one))
+        near = self.add("Where", self.add("Equal", u, one), self.of(x), near)
+        return self.add("Where", self._below_one(x), near, far)
+
+    def _below_one(self, x: Any) -> str:
+        return self.add("Less", self.add("Abs", self.of(x)), self.scalar(0.5, x))
+
+    def do_is_finite(self, op: Any) -> str:
+        x = self.of(op.operands[0])
+        return self.add("Not", self.add("Or", self.add("IsInf", x), self.add("IsNaN", x)))
+
+    def do_remainder(self, op: Any) -> str:
+        return self.graph.add("Mod", list(map(self.of, op.operands)), fmod=1)
+
+    def do_atan2(self, op: Any) -> str:
+        # atan(y/x), moved by pi to the half plane of x; on the axis of y, pi/2 with its sign.
+        y, x = op.operands
+        zero, pi = self.scalar(0, x), self.scalar(np.pi, x)
+        up = self.add("GreaterOrEqual", self.of(y), zero)
+        side = self.add("Where", up, pi, self.add("Neg", pi))
+        angle = self.add("Atan", self.add("Div", self.of(y), self.of(x)))
+        angle = self.add("Where", self.add("Less", self.of(x), zero),
+                         self.add("Add", angle, side), angle)
+        level = self.add("And", self.add("Equal", self.of(x), zero),
+                         self.add("Equal", self.of(y), zero))
+        return self.add("Where", level, zero, angle)
+
+    def do_compare(self, op: Any) -> str:
+        direction, xs = _direction(op), list(op.operands)
+        kind = "compare_type"
+        if kind in op.attributes and "TOTALORDER" in str(op.attributes[kind]):
+            raise _refuse(op, "by the total order")
+        if direction == "NE":
+            return self.add("Not", self.elementwise("Equal", xs))
+        if _element(xs[0]) == "i1" and direction != "EQ":
+            return self.add(_COMPARISONS[direction], *[self.cast(self.of(x), "i32") for x in xs])
+        return self.elementwise(_COMPARISONS[direction], xs)
+
+    def do_select(self, op: Any) -> str:
+        return self.elementwise("Where", list(op.operands))
+
+    def do_clamp(self, op: Any) -> str:
+        low, x, high = op.operands
+        return self.add("Min", self.add("Max", self.of(x), self.near(low)), self.near(high))
+
+    def do_convert(self, op: Any) -> str:
+        (x,), (out,) = op.operands, op.results
+        if _element(x) == _element(out):
+            return self.of(x)
+        return self.cast(self.of(x), _element(out))
+
+    def do_optimization_barrier(self, op: Any) -> list[str]:
+        return list(map(self.of, op.operands))
+
+    # Constants and shapes
+
+    def do_constant(self, op: Any) -> str:
+        elements: Any = mlir.ir.DenseElementsAttr(op.attributes["value"])
+        out, = op.results
+        element = _element(out)
+        if element == "bf16":
+            wide = np.array([float(x) for x in elements] if not elements.is_splat else
+                            float(elements.get_splat_value().value), np.float32)
+            wide = np.broadcast_to(wide.reshape(_shape(out) if wide.size > 1 else ()), _shape(out))
+            return self.cast(self.graph.constant(wide), "bf16")
+        if elements.is_splat and _shape(out):
+            value = np.asarray(elements.get_splat_value().value, _NUMPY_OF[element])
+            self.arrays[out] = np.broadcast_to(value, _shape(out))
+            self.small[out] = self.graph.constant(value), self.shape_of(out)
+            return None     # type: ignore[return-value]
+        array = np.array(elements)
+        self.arrays[out] = array
+        return self.graph.constant(array)
+
+    def do_iota(self, op: Any) -> None:
+        out, = op.results
+        shape, axis = _shape(out), _int(op, "iota_dimension")
+        row = np.arange(shape[axis]).astype(_NUMPY_OF[_element(out)])
+        row = row.reshape([shape[axis] if i == axis else 1 for i in range(len(shape))])
+        self.small[out] = self.graph.constant(row), self.shape_of(out)
+
+    def do_broadcast_in_dim(self, op: Any) -> None:
+        (x,), (out,) = op.operands, op.results
+        dims, shape = _ints(op, "broadcast_dimensions"), _shape(out)
+        inner = [1] * len(shape)
+        for d, n in zip(dims, _shape(x), strict=True):
+            inner[d] = n
+        name = self.near(x)
+        if dims and (len(dims) < len(shape)):
+            name = self.reshape(self.of(x), inner)
+        self.small[out] = name, self.shape_of(out)
+
+    def size_of(self, x: Any, axis: int) -> str:
+        """The name of a vector that has a size of a value."""
+        known = _shape(x)[axis]
+        if known >= 0:
+            return self.graph.ints([known])
+        return self.add("Gather", self.add("Shape", self.of(x)), self.graph.ints([axis]))
+
+    def do_get_dimension_size(self, op: Any) -> str:
+        size = self.size_of(op.operands[0], _int(op, "dimension"))
+        return self.cast(self.add("Squeeze", size), _element(op.results[0]))
+
+    def do_dynamic_broadcast_in_dim(self, op: Any) -> None:
+        (x, shape), (out,) = op.operands, op.results
+        dims = _ints(op, "broadcast_dimensions")
+        new = [i for i in range(len(_shape(out))) if i not in dims]
+        name = self.of(x)
+        if dims and new:
+            name = self.add("Unsqueeze", name, self.graph.ints(new))
+        self.small[out] = name, self.cast(self.of(shape), "i64")
+
+    def do_dynamic_reshape(self, op: Any) -> str:
+        x, shape = op.operands
+        return self.add("Reshape", self.of(x), self.cast(self.of(shape), "i64"), allowzero=1)
+
+    def do_dynamic_iota(self, op: Any) -> None:
+        (shape,), (out,) = op.operands, op.results
+        sizes, axis = self.cast(self.of(shape), "i64"), _int(op, "iota_dimension")
+        size = self.add("Squeeze", self.add("Gather", sizes, self.graph.ints([axis])))
+        row = self.add("Range", self.graph.constant(np.array(0)), size,
+                       self.graph.constant(np.array(1)))
+        new = [i for i in range(len(_shape(out))) if i != axis]
+        row = self.add("Unsqueeze", row, self.graph.ints(new)) if new else row
+        self.small[out] = self.cast(row, _element(out)), sizes
+
+    def do_real_dynamic_slice(self, op: Any) -> str:
+        x, *edges = op.operands
+        starts, limits, strides = (self.cast(self.of(e), "i64") for e in edges)
+        axes = self.graph.ints(range(len(_shape(x))))
+        return self.add("Slice", self.of(x), starts, limits, axes, strides)
+
+    def do_reshape(self, op: Any) -> str:
+        return self.reshape(self.of(op.operands[0]), _shape(op.results[0]))
+
+    def do_transpose(self, op: Any) -> str:
+        return self.transpose(self.of(op.operands[0]), _ints(op, "permutation"))
+
+    def do_slice(self, op: Any) -> str:
+        return self.slice(self.of(op.operands[0]), _ints(op, "start_indices"),
+                          _ints(op, "limit_indices"), _ints(op, "strides"))
+
+    def slice(self, name: str, starts: Sequence[int], limits: Sequence[int],
+              strides: Sequence[int]) -> str:
+        ints = self.graph.ints
+        return self.add("Slice", name, ints(starts), ints(limits), ints(range(len(starts))),
+                        ints(strides))
+
+    def do_reverse(self, op: Any) -> str:
+        return self.flip(self.of(op.operands[0]), _ints(op, "dimensions"))
+
+    def flip(self, name: str, axes: Sequence[int]) -> str:
+        if not axes:
+            return name
+        ints, count = self.graph.ints, len(axes)
+        return self.add("Slice", name, ints([-1] * count), ints([-(2**62)] * count), ints(axes),
+                        ints([-1] * count))
+
+    def do_concatenate(self, op: Any) -> str:
+        return self.add("Concat", *map(self.of, op.operands), axis=_int(op, "dimension"))
+
+    def do_pad(self, op: Any) -> str:
+        x, value = op.operands
+        low, high, inner = (_ints(op, name) for name in (
+            "edge_padding_low", "edge_padding_high", "interior_padding"))
+        return self.pad(self.of(x), _shape(x), self.of(value), low, high, inner)
+
+    def pad(self, name: str, shape: Sequence[int], value: str, low: Sequence[int],
+            high: Sequence[int], inner: Sequence[int]) -> str:
+        """Padding at the ends and between elements, which is padding along an axis of its own."""
+        shape = list(shape)
+        for axis, n in enumerate(inner):
+            if n:
+                size = shape[axis]
+                split = [*shape[:axis + 1], 1, *shape[axis + 1:]]
+                ends = [0] * (axis + 1) + [n] + [0] * (len(shape) - axis - 1)
+                name = self.add("Pad", self.reshape(name, split),
+                                self.graph.ints([0] * len(split) + ends), value)
+                shape[axis] = size * (n + 1)
+                name = self.reshape(name, shape)
+                limits = list(shape)
+                limits[axis] = shape[axis] = max(size + (size - 1) * n, 0)
+                name = self.slice(name, [0] * len(shape), limits, [1] * len(shape))
+        if any(low) or any(high):
+            name = self.add("Pad", name, self.graph.ints([*low, *high]), value)
+        return name
+
+    def do_dynamic_slice(self, op: Any) -> str:
+        x, *starts = op.operands
+        sizes, shape = _ints(op, "slice_sizes"), _shape(x)
+        _known(op, shape)
+        begin = self.starts(starts, [n - s for n, s in zip(shape, sizes, strict=True)])
+        end = self.add("Add", begin, self.graph.ints(sizes))
+        return self.add("Slice", self.of(x), begin, end, self.graph.ints(range(len(sizes))))
+
+    def starts(self, starts: Sequence[Any], most: Sequence[int]) -> str:
+        """Scalar indices as a vector of 64-bit integers between 0 and `most`."""
+        one = self.graph.ints([1])
+        found = [self.add("Reshape", self.cast(self.of(s), "i64"), one) for s in starts]
+        whole = self.add("Concat", *found, axis=0) if found else self.graph.ints([])
+        whole = self.add("Max", whole, self.graph.ints([0] * len(most)))
+        return self.add("Min", whole, self.graph.ints(most))
+
+    def do_dynamic_update_slice(self, op: Any) -> str:
+        x, update, *starts = op.operands
+        sizes, shape = _shape(update), _shape(x)
+        cut = [i for i, (n, m) in enumerate(zip(shape, sizes, strict=True))
+               if not definitely_equal(n, m)
+               or definitely_equal(n, -1) and self.arrays.get(starts[i]) != 0]
+        if not cut:
+            return self.of(update)
+        if len(cut) == 1:       # the rest of that axis stays in front and behind
+            axis, = cut
+            most = _known(op, [shape[axis]])[0] - _known(op, [sizes[axis]])[0]
+            begin = self.starts([starts[axis]], [most])
+            end = self.add("Add", begin, self.graph.ints([sizes[axis]]))
+            ints, where = self.graph.ints, self.graph.ints([axis])
+            return self.add("Concat", self.add("Slice", self.of(x), ints([0]), begin, where),
+                            self.of(update),
+                            self.add("Slice", self.of(x), end, ints([2**62]), where), axis=axis)
+        # The places of the update's elements, all of them, for ScatterND.
+        _known(op, sizes)
+        begin = self.starts(starts, [n - s for n, s in zip(shape, sizes, strict=True)])
+        grid = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).astype(np.int64)
+        return self.add("ScatterND", self.of(x), self.add("Add", self.graph.constant(grid), begin),
+                        self.of(update))
+
+    # Reductions
+
+    def do_reduce(self, op: Any) -> Any:
+        count = len(op.results)
+        xs, inits = list(op.operands)[:count], list(op.operands)[count:]
+        axes = _ints(op, "dimensions")
+        if count == 2 and len(axes) == 1:
+            return self._arg_extreme(op, xs[0], axes[0])
+        name = _combiner(op)
+        if count > 1 or name not in (*_REDUCTIONS, "and", "or"):
+            raise _refuse(op, "of several arrays, or with a function of its own")
+        return self.reduced(op, name, xs[0], inits[0], axes)
+
+    def reduced(self, op: Any, name: str, x: Any, init: Any, axes: Sequence[int]) -> str:
+        element, operand, last = _element(x), self.of(x), self.of(init)
+        if element == "i1":     # as numbers: all is the least, any the greatest
+            name = {"and": "minimum", "or": "maximum"}.get(name, name)
+            operand, last = self.cast(operand, "i32"), self.cast(last, "i32")
+        elif name in ("and", "or"):
+            raise _refuse(op, f"of the bits of {element}")
+        found = self.add(_REDUCTIONS[name], operand, self.graph.ints(axes), keepdims=0,
+                         noop_with_empty_axes=1)
+        if not self._is_identity(init, name):
+            found = self.add(_BINARY[name], found, last)
+        return self.cast(found, "i1") if element == "i1" else found
+
+    def _is_identity(self, init: Any, name: str) -> bool:
+        value = self.arrays.get(init)
+        if value is None:
+            return False
+        if value.dtype.kind == "b":
+            return bool(value) == (name == "minimum")
+        if name in ("add", "multiply"):
+            return bool(value == (name == "multiply"))
+        worst = (np.inf if value.dtype.kind == "f" else np.iinfo(value.dtype).max,
+                 -np.inf if value.dtype.kind == "f" else np.iinfo(value.dtype).min)
+        return bool(value == worst[name == "maximum"])
+
+    def _arg_extreme(self, op: Any, x: Any, axis: int) -> list[str]:
+        order = _orders(op)
+        if order is None or _element(op.operands[1])[0] not in "iu":
+            raise _refuse(op, "of two arrays with a function of its own")
+        name = "ArgMax" if order == "GT" else "ArgMin"
+        index = self.add(name, self.of(x), axis=axis, keepdims=0)
+        value = self.add("ReduceMax" if order == "GT" else "ReduceMin", self.of(x),
+                         self.graph.ints([axis]), keepdims=0)
+        return [value, self.cast(index, _element(op.results[1]))]
+
+    def do_reduce_window(self, op: Any) -> str:
+        if len(op.results) != 1:
+            raise _refuse(op, "of several arrays")
+        x, init = op.operands
+        shape, name = _shape(x), _combiner(op)
+        rank = len(shape)
+        window = _ints(op, "window_dimensions")
+        strides = _ints(op, "window_strides") or [1] * rank
+        dilations = _ints(op, "window_dilations") or [1] * rank
+        pads = _pairs(op, "padding", rank)
+        if any(n != 1 for n in _ints(op, "base_dilations")) or name not in ("add", "maximum",
+                                                                            "minimum"):
+            raise _refuse(op, "of spread elements, or with a function of its own")
+        axes = [i for i in range(rank) if window[i] != 1 or strides[i] != 1 or any(pads[i])]
+        if name == "add" and len(axes) == 1 and strides[axes[0]] == dilations[axes[0]] == 1:
+            axis, n = axes[0], window[axes[0]]
+            if definitely_equal(n, shape[axis]) and pads[axis] in ((n - 1, 0), (0, n - 1)):
+                return self.add("CumSum", self.of(x), self.graph.constant(np.array(axis)),
+                                reverse=int(pads[axis][1] > 0))
+        if _element(x) not in ("f32", "f16", "f64"):
+            raise _refuse(op, f"of {_element(x)}")
+        # To the form of pooling: (others, 1, windowed).
+        others = [i for i in range(rank) if i not in axes]
+        order = others + axes
+        sizes = [shape[i] for i in order]
+        name_of = self.transpose(self.of(x), order)
+        if len(others) != 2:
+            count = _count([shape[i] for i in others])
+            name_of = self.reshape(name_of, [count, 1, *(shape[i] for i in axes)])
+        kernel = [window[i] for i in axes]
+        options = {"kernel_shape": kernel, "strides": [strides[i] for i in axes],
+                   "pads": [pads[i][0] for i in axes] + [pads[i][1] for i in axes]}
+        if name == "add":
+            if any(dilations[i] != 1 for i in axes):
+                raise _refuse(op, "of a sum with dilated windows")
+            found = self.add("AveragePool", name_of, count_include_pad=1, **options)
+            found = self.add("Mul", found, self.scalar(float(np.prod(kernel)), x))
+        else:
+            options["dilations"] = [dilations[i] for i in axes]
+            given = name_of if name == "maximum" else self.add("Neg", name_of)
+            found = self.add("MaxPool", given, **options)
+            found = found if name == "maximum" else self.add("Neg", found)
+        out = _shape(op.results[0])
+        if len(others) != 2:
+            found = self.reshape(found, [*sizes[:len(others)], *(out[i] for i in axes)])
+        found = self.transpose(found, [order.index(i) for i in range(rank)])
+        if not self._is_identity(init, name):
+            found = self.add(_BINARY[name], found, self.of(init))
+        return found
+
+    # Products
+
+    def do_dot_general(self, op: Any) -> str:
+        x, y = op.operands
+        numbers = mlir.hlo.DotDimensionNumbers(op.attributes["dot_dimension_numbers"])
+        sides = []
+        for value, contracting, batch, first in (
+                (x, numbers.lhs_contracting_dimensions, numbers.lhs_batching_dimensions, True),
+                (y, numbers.rhs_contracting_dimensions, numbers.rhs_batching_dimensions, False)):
+            shape = _shape(value)
+            free = [i for i in range(len(shape)) if i not in (*contracting, *batch)]
+            order = [*batch, *free, *contracting] if first else [*batch, *contracting, *free]
+            sides.append((value, order, [shape[i] for i in batch], [shape[i] for i in free],
+                          _count([shape[i] for i in contracting])))
+        names = []
+        for first, (value, order, batch, free, inner) in zip((True, False), sides, strict=True):
+            size = _count(free)
+            wanted = [*batch, *([size, inner] if first else [inner, size])]
+            name = self.transpose(self.of(value), order)
+            names.append(name if [_shape(value)[i] for i in order] == wanted
+                         else self.reshape(name, wanted))
+        found = self.add("MatMul", *names)
+        out = op.results[0]
+        batch, (left, right) = sides[0][2], (sides[0][3], sides[1][3])
+        if len(left) != 1 or len(right) != 1:
+            found = self.reshape(found, [*batch, *left, *right])
+        if _element(out) != _element(x):
+            found = self.cast(found, _element(out))
+        return found
+
+    def do_convolution(self, op: Any) -> str:
+        x, kernel = op.operands
+        n = mlir.hlo.ConvDimensionNumbers(op.attributes["dimension_numbers"])
+        spatial = len(n.input_spatial_dimensions)
+        strides = _ints(op, "window_strides") or [1] * spatial
+        pads = _pairs(op, "padding", spatial)
+        inner = [d - 1 for d in _ints(op, "lhs_dilation")] or [0] * spatial
+        if _int(op, "batch_group_count") != 1:
+            raise _refuse(op, "with groups of the batch")
+        order = [n.input_batch_dimension, n.input_feature_dimension, *n.input_spatial_dimensions]
+        name = self.transpose(self.of(x), order)
+        shape = [_shape(x)[i] for i in order]
+        low, high = [a for a, _ in pads], [b for _, b in pads]
+        if any(inner) or min([*low, *high], default=0) < 0:
+            name = self.pad(name, shape, self.scalar(0, x), [0, 0, *low], [0, 0, *high],
+                            [0, 0, *inner])
+            low, high = [0] * spatial, [0] * spatial
+        weights = self.transpose(self.of(kernel), [
+            n.kernel_output_feature_dimension, n.kernel_input_feature_dimension,
+            *n.kernel_spatial_dimensions])
+        if "window_reversal" in op.attributes:
+            flags = list(mlir.ir.DenseBoolArrayAttr(op.attributes["window_reversal"]))
+            weights = self.flip(weights, [i + 2 for i, flag in enumerate(flags) if flag])
+        if not spatial:         # ONNX has none without: one of size 1
+            name, weights = (self.add("Unsqueeze", v, self.graph.ints([2]))
+                             for v in (name, weights))
+            strides, low, high = [1], [0], [0]
+        found = self.add("Conv", name, weights, strides=strides, pads=[*low, *high],
+                         dilations=_ints(op, "rhs_dilation") or [1] * max(spatial, 1),
+                         group=_int(op, "feature_group_count"))
+        if not spatial:
+            found = self.add("Squeeze", found, self.graph.ints([2]))
+        out = [n.output_batch_dimension, n.output_feature_dimension, *n.output_spatial_dimensions]
+        return self.transpose(found, [out.index(i) for i in range(spatial + 2)])
+
+    # Indexing
+
+    def _indices(self, x: Any, axis: int, batch: Sequence[int]) -> tuple[str, list[int]]:
+        """Indices with their vectors last and batched axes first, and the other axes."""
+        shape, name = _shape(x), self.cast(self.of(x), "i64")
+        if axis == len(shape):
+            name, shape = self.reshape(name, [*shape, 1]), [*shape, 1]
+        rest = [i for i in range(len(shape)) if i != axis and i not in batch]
+        return self.transpose(name, [*batch, *rest, axis]), [shape[i] for i in rest]
+
+    def do_gather(self, op: Any) -> str:
+        x, indices = op.operands
+        n = mlir.hlo.GatherDimensionNumbers(op.attributes["dimension_numbers"])
+        shape, sizes = _shape(x), _ints(op, "slice_sizes")
+        batch, axes = list(n.operand_batching_dims), list(n.start_index_map)
+        rest = [i for i in range(len(shape)) if i not in (*batch, *axes)]
+        if [sizes[i] for i in (*rest, *axes)] != [*(shape[i] for i in rest), *[1] * len(axes)]:
+            raise _refuse(op, "of parts of axes")
+        where, free = self._indices(indices, n.index_vector_dim,
+                                    list(n.start_indices_batching_dims))
+        most = self.graph.ints([n - 1 for n in _known(op, [shape[i] for i in axes])])   # clamped
+        where = self.add("Min", self.add("Max", where, self.graph.ints([0])), most)
+        data = self.transpose(self.of(x), [*batch, *axes, *rest])
+        found = self.graph.add("GatherND", [data, where], batch_dims=len(batch))
+        out = _shape(op.results[0])
+        # Now (batch, free, rest); the result has rest, and indexed axes of size 1, at offset_dims.
+        offset = list(n.offset_dims)
+        collapsed = {*n.collapsed_slice_dims, *batch}
+        kept = [i for i in range(len(shape)) if i not in collapsed]
+        return self._placed(found, op, indices, n, offset, kept, rest, shape, free, out)
+
+    def _placed(self, found: str, op: Any, indices: Any, n: Any, offset: list[int],
+                kept: list[int], rest: list[int], shape: list[int], free: list[int],
+                out: list[int]) -> str:
+        """(batch, free, rest) as the result has it: its own order, with axes of size 1."""
+        batched = list(n.start_indices_batching_dims)
+        rank = len(_shape(indices)) + (n.index_vector_dim == len(_shape(indices)))
+        others = [i for i in range(rank) if i != n.index_vector_dim]    # of the indices
+        places = [i for i in range(len(out)) if i not in offset]        # where these go
+        place = dict(zip(others, places, strict=True))
+        made = [place[i] for i in batched] + [place[i] for i in others if i not in batched]
+        made += [offset[kept.index(i)] for i in rest]
+        order = sorted(range(len(made)), key=made.__getitem__)
+        return self.reshape(self.transpose(found, order), out)
+
+    def do_scatter(self, op: Any) -> str:
+        if len(op.results) != 1:
+            raise _refuse(op, "of several arrays")
+        x, indices, updates = op.operands
+        n = mlir.hlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
+        shape, name = _shape(x), _combiner(op)
+        axes = list(n.scattered_dims_to_operand_dims)
+        rest = [i for i in range(len(shape)) if i not in axes]
+        window = [i for i in range(len(shape))
+                  if i not in (*n.inserted_window_dims, *n.input_batching_dims)]
+        taken = _shape(updates)
+        sizes = {i: taken[j] for i, j in zip(window, n.update_window_dims, strict=True)}
+        if n.input_batching_dims or name not in _SCATTERS or any(
+                sizes.get(i, 1) != (shape[i] if i in rest else 1) for i in range(len(shape))):
+            raise _refuse(op, "of parts of axes, batches, or with a function of its own")
+        where, free = self._indices(indices, n.index_vector_dim, [])
+        spread = [i for i in range(len(taken)) if i not in n.update_window_dims]
+        order = spread + [n.update_window_dims[window.index(i)] for i in axes if i in window]
+        order += [n.update_window_dims[window.index(i)] for i in rest]
+        given = self.reshape(self.transpose(self.of(updates), order),
+                             [*free, *(shape[i] for i in rest)])
+        # What is out of bounds is dropped: it goes to a row more, which is cut off.
+        ints, sizes_of = self.graph.ints, _known(op, [shape[i] for i in axes])
+        legal = self.add("And", self.add("GreaterOrEqual", where, ints([0])),
+                         self.add("Less", where, ints(sizes_of)))
+        legal = self.cast(self.add("ReduceMin", self.cast(legal, "i32"), ints([-1]), keepdims=1),
+                          "i1")
+        where = self.add("Where", legal, where, ints([sizes_of[0]] + [0] * (len(axes) - 1)))
+        data = self.transpose(self.of(x), axes + rest)
+        data = self.add("Concat", data, self.add("Slice", data, ints([0]), ints([1]), ints([0])),
+                        axis=0)
+        found = self.graph.add("ScatterND", [data, where, given], reduction=_SCATTERS[name])
+        found = self.add("Slice", found, ints([0]), ints(sizes_of[:1]), ints([0]))
+        return self.transpose(found, [(axes + rest).index(i) for i in range(len(shape))])
+
+    def do_sort(self, op: Any) -> Any:
+        keys, *others = op.operands
+        order, axis = _orders(op), _int(op, "dimension")
+        ties = any(next(iter(x.uses), None) for x in list(_body(op).arguments)[2:])
+        if order is None or ties or _element(keys) not in ("f32", "f64", "f16", "i32", "i64"):
+            raise _refuse(op, f"of {_element(keys)}, or with a function of its own")
+        size = self.size_of(keys, axis)
+        values, where = self.graph.add("TopK", [self.of(keys), size], 2, axis=axis,
+                                       largest=int(order == "GT"), sorted=1)
+        return [values, *(self.add("GatherElements", self.of(x), where, axis=axis)
+                          for x in others)]
+
+    # Control flow
+
+    def do_case(self, op: Any) -> Any:
+        index = self.of(op.operands[0])
+        return self._choice(op, index, 0, len(op.regions))
+
+    def _choice(self, op: Any, index: str, first: int, count: int) -> list[str]:
+        """Branch `first` if the index is that, else one of those behind it."""
+        graph, names = self.graph, []
+        if first == count - 1:
+            inner = _Converter(graph, self.functions, self)
+            return inner.block(_body(op, first))
+        taken = graph.add("Equal", [index, graph.constant(np.array(first, np.int32))])
+        then, outs = self.subgraph(_body(op, first))
+        then.finish(outs, op.results)
+        other = _Converter(Graph(graph), self.functions, self)
+        other.finish(other._choice(op, index, first + 1, count), op.results)
+        names = graph.add("If", [taken], len(op.results), then_branch=then.graph,
+                          else_branch=other.graph)
+        return [names] if isinstance(names, str) else names
+
+    def finish(self, outs: Sequence[str], like: Sequence[Any]) -> None:
+        """Make these the outputs of a subgraph, by nodes of it."""
+        for name, x in zip(outs, like, strict=True):
+            made = self.graph.add("Identity", [name])
+            self.graph.outputs.append(value_info(made, _element(x), _shape(x)))
+
+    def do_while(self, op: Any) -> Any:
+        graph, start = self.graph, list(map(self.of, op.operands))
+        first = _Converter(graph, self.functions, self)
+        for x, name in zip(_body(op, 0).arguments, start, strict=True):
+            first.env[x] = name
+        begin, = first.block(_body(op, 0))
+        inner = _Converter(Graph(graph), self.functions, self)
+        values = [inner.graph.name() for _ in start]
+        inner.graph.inputs = [value_info(graph.name(), "i64", ()),
+                              value_info(graph.name(), "i1", ()),
+                              *(value_info(name, _element(x), _shape(x))
+                                for name, x in zip(values, op.operands, strict=True))]
+        for x, name in zip(_body(op, 1).arguments, values, strict=True):
+            inner.env[x] = name
+        outs = inner.block(_body(op, 1))
+        again = _Converter(inner.graph, self.functions, inner)
+        for x, name in zip(_body(op, 0).arguments, outs, strict=True):
+            again.env[x] = name
+        going, = again.block(_body(op, 0))
+        made = inner.graph.add("Identity", [going])
+        inner.graph.outputs.append(value_info(made, "i1", ()))
+        inner.finish(outs, op.results)
+        names = graph.add("Loop", ["", begin, *start], len(start), body=inner.graph)
+        return [names] if isinstance(names, str) else names

@@ -1,0 +1,87 @@
+"""Demands on how values lie in memory: `with_layout_constraint`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.typing import PyTree, T
+from ..core import reuse, tags
+from ..core.primitive import Axis, Linear, Primitive
+from ..core.trace import typeof
+from ..types.layout import Layout
+from ..types.tree import flatten_axes, tree_flatten
+
+__all__ = ["lay_out", "layout_constraint_p", "with_layout_constraint"]
+
+
+class LayoutConstraint(Primitive):
+    """params: layout. Values stay; tangents and cotangents lie alike."""
+
+    spread = staticmethod(tags.same)
+    cells = staticmethod(reuse.same)
+
+    def infer(self, x: Any, *, layout: Layout) -> Any:
+        return x
+
+    def lower(self, b: Any, x: Any, *, layout: Layout) -> Any:
+        order = layout.major_to_minor[::-1]
+        out = b.custom_call("LayoutConstraint", [x], [x.type], {"api_version": b.attr("1 : i32")},
+                            layouts=([sorted(order)], [order]))[0]
+        b.module.laid_out[out] = layout.text()
+        return out
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, layout: Layout) -> Any:
+        return self.bind(*primals, layout=layout), self.bind(*tangents, layout=layout)
+
+    def transpose(self, ct: Any, x: Any, *, layout: Layout) -> list[Any]:
+        return [self.bind(ct, layout=layout) if type(x) is Linear else None]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, layout: Layout
+             ) -> Any:
+        (dim,) = dims
+        assert dim is not None      # or there would be nothing to map
+        return self.bind(*args, layout=layout.under_vmap(dim)), dim
+
+
+layout_constraint_p = LayoutConstraint("layout_constraint")
+
+
+def lay_out(what: str, x: Any, layout: Layout) -> Any:
+    """`x`, lying in memory as demanded; ValueError for another number of axes."""
+    try:
+        layout.check_compatible_aval(typeof(x).shape)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    return layout_constraint_p.bind(x, layout=layout)
+
+
+def with_layout_constraint(x: T, layouts: PyTree) -> T:
+    """`x`, whose elements lie in memory in a given order.
+
+    Args:
+      x: a pytree of arrays.
+      layouts: a `Layout`, or a pytree of those that is a prefix of the structure of `x`.
+
+    Returns:
+      A pytree like `x`.
+
+    Within a program, the compiler copies where what computes the value, or reads it, needs another
+    order. Under `vmap`, the mapped axis is the slowest. ValueError for what is no `Layout`, and for
+    one of another number of axes.
+
+    >>> import olympus
+    >>> from olympus.experimental.layout import Layout, with_layout_constraint
+    >>> by_columns = olympus.jit(lambda x: with_layout_constraint(x * 2, Layout((1, 0))))
+    >>> by_columns(olympus.numpy.ones((2, 3))).format.layout.major_to_minor
+    (1, 0)
+    """
+    leaves, tree = tree_flatten(x)
+    what = "with_layout_constraint"
+    wanted = flatten_axes(f"{what} layouts", tree, layouts)
+    for layout in wanted:
+        if not isinstance(layout, Layout):
+            raise ValueError(f"{what}: layouts has {layout!r} of type {type(layout).__name__}; a "
+                             "Layout is required; shardings are for with_sharding_constraint.")
+    return tree.unflatten([lay_out(what, leaf, layout)
+                           for leaf, layout in zip(leaves, wanted, strict=True)])

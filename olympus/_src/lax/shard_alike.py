@@ -1,0 +1,84 @@
+"""`shard_alike`: two values that XLA spreads over devices in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.typing import T
+from ..core import reuse, tags
+from ..core.primitive import Axis, Linear, Primitive, Zero
+from ..core.trace import typeof
+from ..types.shape import definitely_equal
+from ..types.tree import explain_mismatch, tree_flatten
+from .shape import broadcast_axis, move_axis
+
+__all__ = ["shard_alike", "shard_alike_p"]
+
+
+class ShardAlike(Primitive):
+    """The operands, in one group for Shardy."""
+
+    spread = staticmethod(tags.same)
+    memory = staticmethod(tags.in_memory_inferred)
+    cells = staticmethod(reuse.same)
+    multiple_results = True
+
+    def infer(self, x: Any, y: Any) -> list[Any]:
+        return [x, y]
+
+    def lower(self, b: Any, x: Any, y: Any) -> list[Any]:
+        b.group([x, y])
+        return [x, y]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return self.bind(*primals), _grouped(tangents)
+
+    def transpose(self, cts: Sequence[Any], *args: Any) -> list[Any]:
+        return [ct if type(x) is Linear else None
+                for ct, x in zip(_grouped(cts), args, strict=True)]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        dim = dims[1] if dims[0] is None else dims[0]
+        assert dim is not None      # or there would be nothing to map
+        return self.bind(*[
+            broadcast_axis(x, axis.size, dim) if d is None else move_axis(x, d, dim)
+            for x, d in zip(args, dims, strict=True)]), [dim, dim]
+
+
+def _grouped(values: Sequence[Any]) -> list[Any]:
+    return list(values) if Zero in map(type, values) else shard_alike_p.bind(*values)
+
+
+shard_alike_p = ShardAlike("shard_alike")
+
+
+def shard_alike(x: T, y: T) -> tuple[T, T]:
+    """Two pytrees of arrays whose leaves XLA spreads over devices in the same way, pair by pair.
+
+    Args:
+      x, y: pytrees of arrays, of one structure, with leaves of the same shapes.
+
+    Returns:
+      (x, y). Cotangents are spread alike, too.
+
+    ValueError where structures or shapes differ.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> from olympus.experimental.shard_alike import shard_alike
+    >>> x, y = olympus.jit(lambda x: shard_alike(x, x + 1))(onp.ones(2))
+    >>> print(x, y)
+    [1. 1.] [2. 2.]
+    """
+    xs, tree = tree_flatten(x)
+    ys, other = tree_flatten(y)
+    if tree != other:
+        raise ValueError(f"shard_alike: Trees should be equal: {'; '.join(explain_mismatch(x, y))};"
+                         " give two of one structure.")
+    outs = []
+    for a, b in zip(xs, ys, strict=True):
+        if not definitely_equal(typeof(a).shape, typeof(b).shape):
+            raise ValueError("shard_alike: The leaves shapes of `x` and `y` should match: "
+                             f"{typeof(a)} and {typeof(b)} given; reshape one.")
+        outs.append(shard_alike_p.bind(a, b))
+    return (tree.unflatten([a for a, _ in outs]), tree.unflatten([b for _, b in outs]))

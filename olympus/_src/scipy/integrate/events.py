@@ -1,0 +1,140 @@
+"""Events of solve_ivp: where functions of a solution change sign, and where it ends for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...control.bodies import check_callable
+from ...core.trace import typeof
+from ...custom.solves import custom_root
+from ...loops.while_loop import fori_loop
+from ...numpy.creation import asarray, full, ones_like, zeros_like
+from ...numpy.joining import stack
+from ...numpy.reductions import cumsum
+from ...numpy.selection import where
+from ...numpy.ufuncs import sign
+from ...transforms.vmap import vmap
+from ...types import dtypes
+from .steps import horner
+
+__all__ = ["Event", "Ends", "Found", "Signs", "crossed", "located", "read_events", "values_of"]
+
+_OFTEN = np.iinfo(np.int32).max
+
+
+class Event(NamedTuple):
+    """A function of (t, y, *args) whose zeros are asked for."""
+
+    fun: Callable[..., Any]
+    most: int           # the zero of this number ends the solution
+    direction: float    # of the change of sign: 1 upwards, -1 downwards, 0 both
+
+
+class Signs(NamedTuple):
+    """What is asked of the signs of events, as far as it does not depend on the functions."""
+
+    most: tuple[int, ...]
+    directions: tuple[float, ...]
+
+
+class Ends(NamedTuple):
+    """Steps: their ends and polynomials, with the values of the events at the ends."""
+
+    ts: Any             # [m + 1]
+    polynomials: Any    # [m, degree + 1, n]
+    values: Any         # [m + 1, k]
+    count: Any          # of the steps that were taken
+
+
+class Found(NamedTuple):
+    """The zeros of each event in order, then NaN."""
+
+    ts: list
+    ys: list
+    counts: list
+    stops: Any          # whether an event ended the solution
+    stop: Any           # when: inf where none did
+
+
+def read_events(events: Any) -> tuple[Event, ...]:
+    """The functions with their attributes `terminal` and `direction`, as SciPy has them."""
+    if events is None:
+        return ()
+    found = []
+    for event in (events,) if callable(events) else tuple(events):
+        check_callable("solve_ivp", event=event)
+        terminal = getattr(event, "terminal", None)
+        most = _OFTEN if terminal is None or terminal is False else terminal
+        if int(most) != most or most < 1:
+            raise ValueError(f"solve_ivp: an event whose terminal is {terminal!r} given; a boolean "
+                             "or a positive integer is required.")
+        found.append(Event(event, int(most), float(getattr(event, "direction", 0))))
+    return tuple(found)
+
+
+def values_of(events: Sequence[Event], y: Any, t: Any, args: tuple) -> Any:
+    """The values [k] of the functions."""
+    found = []
+    for event in events:
+        value = asarray(event.fun(t, y, *args))
+        if value.size != 1 or dtypes.is_complex(value.dtype):
+            raise TypeError(f"solve_ivp: an event returned {typeof(value)}; one real number is "
+                            "required.")
+        found.append(value.reshape(()).astype(dtypes.to_real_dtype(y.dtype)))
+    return stack(found)
+
+
+def crossed(signs: Signs, before: Any, after: Any) -> Any:
+    """Which events have a zero between values [..., k]; as in SciPy, ends that are 0 count."""
+    directions = np.asarray(signs.directions)
+    up, down = (before <= 0) & (after >= 0), (before >= 0) & (after <= 0)
+    return up & (directions >= 0) | down & (directions <= 0)
+
+
+def located(fun: Callable[[Any, Any], Any], signs: Signs, ends: Ends, forward: Any) -> Found:
+    """The zeros between the ends of steps; `fun(y, t)` gives the values [k] of all events."""
+    taken = np.arange(len(ends.polynomials)) < ends.count
+    length = ends.ts[1:] - ends.ts[:-1]
+
+    def within(polynomial: Any, t: Any, h: Any, s: Any) -> Any:
+        values = [fun(horner(polynomial, part), t + part * h)[i] for i, part in enumerate(s)]
+        return stack(values)
+
+    def at(s: Any) -> Any:
+        return vmap(within)(ends.polynomials, ends.ts[:-1], length, s)
+
+    mask = crossed(signs, ends.values[:-1], ends.values[1:]) & taken[:, None]
+    s = custom_root(lambda s: where(mask, at(s), s), zeros_like(ends.values[1:]),
+                    lambda _, s: _halved(at, ends.values[:-1], s),
+                    lambda g, y: y / where(mask, g(ones_like(y)), 1))
+    times = ends.ts[:-1, None] + s * length[:, None]
+    states = vmap(lambda p, s: vmap(lambda s: horner(p, s))(s))(ends.polynomials, s)
+
+    number = cumsum(mask, axis=0)
+    ending = mask & (number == np.asarray(signs.most))
+    stop = where(ending, times * forward, np.inf).min(initial=np.inf)
+    # What comes behind the end in its step has not happened.
+    mask = mask & (times * forward <= stop)
+    number = cumsum(mask, axis=0)
+    ts, ys = [], []
+    for i in range(len(signs.most)):
+        place = where(mask[:, i], number[:, i] - 1, len(mask))
+        ts.append(full(len(mask), np.nan, times.dtype).at[place].set(times[:, i]))
+        ys.append(full(states[:, i].shape, np.nan, states.dtype).at[place].set(states[:, i]))
+    return Found(ts, ys, list(mask.sum(0)), ending.any(), stop * forward)
+
+
+def _halved(at: Callable[[Any], Any], first: Any, s: Any) -> Any:
+    """Zeros in [0, 1] of functions with the signs of `first` at 0, by halving the interval."""
+    def body(_: Any, bounds: Any) -> Any:
+        low, high = bounds
+        middle = (low + high) / 2
+        before = sign(at(middle)) == sign(first)
+        return where(before, middle, low), where(before, high, middle)
+
+    steps = dtypes.finfo(s.dtype).nmant + 3
+    _, high = fori_loop(0, steps, body, (s, s + 1))
+    return where(first == 0, 0, high)

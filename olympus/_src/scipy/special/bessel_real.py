@@ -1,0 +1,509 @@
+"""Bessel functions of real order, and the functions made of them.
+
+Up to 2, K and Y are Temme's series (J. Comput. Phys. 19, 1975, 324, and 21, 1976, 343) for an order
+of at most 1/2, and a recurrence upwards; beyond, K is the trapezoidal rule around the peak of its
+integral (DLMF 10.32.9), which converges exponentially. I is its power series (DLMF 10.25.2), of
+which all terms are positive, and far out its asymptotic one (10.40.1). J and Y between 2 and their
+asymptotic series (10.17.3) are by Steed's two continued fractions (Barnett, Feng, Steed &
+Goldfarb, Comput. Phys. Commun. 8, 1974, 377; DLMF 10.33).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...base.typing import Array, ArrayLike
+from ...lax.special.series import iterate
+from ...numpy.elementary import copysign, exp, floor, log, sqrt
+from ...numpy.grids import arange
+from ...numpy.selection import where
+from ...numpy.trigonometry import arcsinh, cos, cosh, sin, sinh
+from ...numpy.ufuncs import absolute, minimum, sign
+from ...transforms.fused import fused
+from .family import Special, apply, horner, inside, nowhere, operands, outside
+from .gammas import cos_pi, gammaln_above, sin_pi
+
+__all__ = ["airy", "iv", "ive", "jv", "kv", "kve", "yv"]
+
+# 1/Γ(1+μ) = even(μ²) - μ odd(μ²): its Taylor series (DLMF 5.7.1), computed with mpmath.
+_ODD = (
+    -0.5772156649015329, 0.04200263503409524, 0.04219773455554433, -0.0072189432466631,
+    0.00021524167411495098, 2.013485478078824e-05, -1.133027231981696e-06, -6.116095104481416e-09,
+    1.18127457048702e-09, -7.782263439905071e-12, -5.100370287454476e-13, 5.348122539423018e-15)
+_EVEN = (
+    1.0, -0.6558780715202539, 0.16653861138229148, -0.009621971527876973, -0.0011651675918590652,
+    0.0001280502823881162, -1.2504934821426706e-06, -2.056338416977607e-07, 5.002007644469223e-09,
+    1.0434267116911005e-10, -3.696805618642206e-12, -2.0583260535665066e-14)
+_TERMS = 16             # of series in x²/4 <= 1
+_MOST = 100_000         # orders, and steps
+_HUGE, _LOG_HUGE = 2.0 ** 300, 300.0 * math.log(2.0)
+
+
+def _temme(mu: Any, x: Any) -> tuple[Any, Any, Any]:
+    """f₀ and 2 p₀, 2 q₀ of Temme's series for K, for |μ| <= 1/2 and 0 < x <= 2."""
+    squared = mu * mu
+    odd, even = horner(squared, _ODD), horner(squared, _EVEN)
+    level = log(2.0 / x)
+    s = mu * level
+    still, short = absolute(mu) < 1e-8, absolute(s) < 1e-8
+    turn, run = outside(still, mu, 0.5), outside(short, s, 1.0)
+    turn = where(still, 1.0, math.pi * turn / sin(math.pi * turn))
+    run = where(short, 1.0, sinh(run) / run)
+    power = exp(s)
+    return (turn * (odd * cosh(s) + even * run * level), power / (even - mu * odd),
+            1.0 / (power * (even + mu * odd)))
+
+
+def _climb(sign: float, n: Any, mu: Any, x: Any, first: Any, second: Any, active: Any) -> Any:
+    """The value at μ + n of f(k+1) = 2k/x f(k) + sign f(k-1), from those at μ and μ + 1."""
+    def body(i: Any, state: Any, constants: Any) -> Any:
+        (low, high), (n, mu, x) = state, constants
+        k = i + 1.0
+        above = 2.0 * (mu + k) / x * high + sign * low
+        return (k + 1.0 < n) & (absolute(above) < math.inf), (high, above)
+
+    high = iterate(body, active & (n > 1.0), (first, second), (n, mu, x), _MOST)[1]
+    return where(n == 0.0, first, high)
+
+
+def _trapezoid(i: Any, state: Any, constants: Any) -> Any:
+    """One more of the values of exp(νt - x (cosh t - 1)) from 44 steps below its peak on."""
+    (total,), (nu, x, peak, step) = state, constants
+    t = peak + (i - 44.0) * step
+    return i < 77.0, (total + exp(nu * t - 2.0 * x * sinh(0.5 * t) ** 2),)
+
+
+def _kve(tol: float, v: Any, x: Any) -> Any:
+    """exp(x) K."""
+    order = absolute(v)
+    legal = (x > 0.0) & (x < math.inf) & (order < _MOST)
+    near = legal & (x <= 2.0)
+    nu, z = inside(near, order, 0.25), inside(near, x, 1.0)
+    n = floor(nu + 0.5)
+    mu = nu - n
+    f, p, q = _temme(mu, z)
+    p, q = 0.5 * p, 0.5 * q
+    c, first, second = 1.0, f, p
+    for i in range(1, _TERMS):
+        f = (i * f + p + q) / (i * i - mu * mu)
+        c, p, q = c * (0.25 * z * z) / i, p / (i - mu), q / (i + mu)
+        first, second = first + c * f, second + c * (p - i * f)
+    small = exp(z) * _climb(1.0, n, mu, z, first, 2.0 / z * second, near)
+    # ½ ∫ exp(νt - x (cosh t - 1)) dt, in steps of 0.3 widths of the peak at asinh(ν/x).
+    nu, z = inside(legal & ~near, order, 0.25), inside(legal & ~near, x, 3.0)
+    peak, step = arcsinh(nu / z), 0.3 / sqrt(sqrt(z * z + nu * nu))
+    large, = iterate(_trapezoid, legal & ~near, (0.0 * z,), (nu, z, peak, step), 77)
+    value = where(near, small, 0.5 * step * large)
+    edge = where(x == 0.0, math.inf, where(x == math.inf, 0.0, math.nan))
+    return where(legal, value, edge + 0.0 * v)
+
+
+def _log_least(nu: Any, x: Any) -> Any:
+    """ln of (x/2)^ν / Γ(1+ν)."""
+    return nu * log(0.5 * x) - gammaln_above(nu + 1.0)
+
+
+def _ive_above(nu: Any, x: Any, legal: Any) -> Any:
+    """exp(-x) I for ν >= 0 and x > 0."""
+    far = legal & (x > 30.0) & (x > 0.25 * nu * nu)
+
+    def grow(i: Any, state: Any, constants: Any) -> Any:
+        (term, total, level), (nu, x) = state, constants
+        k = i + 1.0
+        term = term * (0.25 * x * x / (k * (nu + k)))
+        total = total + term
+        down = where(total > _HUGE, 1.0 / _HUGE, 1.0)
+        level = where(total > _HUGE, level + _LOG_HUGE, level)
+        return term > 1e-17 * total, (term * down, total * down, level)
+
+    near = legal & ~far
+    a, z = inside(near, nu, 0.0), inside(near, x, 1.0)
+    one = 1.0 + 0.0 * z
+    _, total, level = iterate(grow, near, (one, one, _log_least(a, z) - z), (a, z), _MOST)
+    power, _ = _asymptotic(far, nu, x, -1.0)
+    return where(far, power / sqrt(2.0 * math.pi * inside(far, x, 100.0)), total * exp(level))
+
+
+def _asymptotic(far: Any, nu: Any, x: Any, sign: float) -> tuple[Any, Any]:
+    """P and Q of DLMF 10.17.3 (sign 1); or their terms with alternating signs as one sum."""
+    nu, x = inside(far, nu, 0.0), inside(far, x, 100.0)
+
+    def added(i: Any, state: Any, constants: Any) -> Any:
+        (p, q, term), (nu, x) = state, constants
+        k = 2.0 * i + 1.0
+        odd = term * ((4.0 * nu * nu - k * k) / (8.0 * x * (i + 1.0)))
+        # A term of P or of Q in turn: i is even for one of Q, and every other one is negative.
+        turn = i - 4.0 * floor(0.25 * i)
+        if sign < 0:
+            p = p + where(turn * (turn - 2.0) == 0.0, -odd, odd)
+        else:
+            p = p + where(turn == 1.0, -odd, where(turn == 3.0, odd, 0.0))
+            q = q + where(turn == 0.0, odd, where(turn == 2.0, -odd, 0.0))
+        shrinks = (absolute(odd) < absolute(term)) | (k < 2.0 * nu)
+        return shrinks & (absolute(odd) > 1e-18), (p, q, odd)
+
+    one = 1.0 + 0.0 * x
+    p, q, _ = iterate(added, far, (one, 0.0 * one, one), (nu, x), 200)
+    return p, q
+
+
+def _jy_small(nu: Any, x: Any, near: Any) -> tuple[Any, Any]:
+    """(J, Y) for x <= 2."""
+    quarter = -0.25 * x * x
+    term, total = 1.0, 1.0
+    for k in range(1, _TERMS):
+        term = term * (quarter / (k * (nu + k)))
+        total = total + term
+    n = floor(nu + 0.5)
+    mu = nu - n
+    f, p, q = (e / math.pi for e in _temme(mu, x))
+    f = 2.0 * f
+    still = absolute(mu) < 1e-8
+    turn = outside(still, mu, 0.5)
+    r = where(still, 0.5 * math.pi * math.pi * mu, 2.0 * sin(0.5 * math.pi * turn) ** 2 / turn)
+    c, first, second = 1.0, f + r * q, p
+    for i in range(1, _TERMS):
+        f = (i * f + p + q) / (i * i - mu * mu)
+        c, p, q = c * quarter / i, p / (i - mu), q / (i + mu)
+        g = f + r * q
+        first, second = first + c * g, second + c * (p - i * g)
+    y = _climb(-1.0, n, mu, x, -first, -2.0 / x * second, near)
+    return total * exp(_log_least(nu, x)), y
+
+
+def _first_fraction(nu: Any, x: Any, active: Any) -> tuple[Any, Any]:
+    """J'/J and the sign of J, for x >= 2, by Lentz's method (DLMF 3.10(iii))."""
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        (h, sign, c, d), (nu, x) = state, constants
+        b = 2.0 * (nu + i + 1.0) / x
+        c, d = b - 1.0 / c, b - d
+        c, d = where(c == 0.0, 1e-300, c), 1.0 / where(d == 0.0, 1e-300, d)
+        return absolute(c * d - 1.0) > 1e-16, (h * (c * d), where(d < 0.0, -sign, sign), c, d)
+
+    start = where(nu == 0.0, 1e-300, nu / x)
+    return iterate(step, active, (start, 1.0 + 0.0 * x, start, 0.0 * x), (nu, x), _MOST)[:2]
+
+
+def _second_fraction(mu: Any, x: Any, active: Any) -> tuple[Any, Any]:
+    """p and q: the logarithmic derivative p + iq of J + iY, for x >= 2 and |μ| < x."""
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        (fr, fi, cr, ci, dr, di), (mu, x) = state, constants
+        a, br, bi = (i + 0.5) ** 2 - mu * mu, 2.0 * x, 2.0 * (i + 1.0)
+        size = a / (cr * cr + ci * ci)
+        cr, ci = br + size * cr, bi - size * ci
+        dr, di = br + a * dr, bi + a * di
+        size = dr * dr + di * di
+        dr, di = dr / size, -di / size
+        er, ei = cr * dr - ci * di, cr * di + ci * dr
+        return (absolute(er - 1.0) + absolute(ei) > 1e-16,
+                (fr * er - fi * ei, fr * ei + fi * er, cr, ci, dr, di))
+
+    zero = 0.0 * x
+    tiny = zero + 1e-100
+    fr, fi = iterate(step, active, (tiny, zero, tiny, zero, zero, zero), (mu, x), 400)[:2]
+    return -0.5 / x - fi / x, 1.0 + fr / x
+
+
+def _jy_middle(nu: Any, x: Any, active: Any) -> tuple[Any, Any]:
+    """(J, Y) for x >= 2: from ν to an order below x, and there by the Wronskian."""
+    f, sign = _first_fraction(nu, x, active)
+    n = floor(nu - x + 1.5)
+    n = where(n > 0.0, n, 0.0)
+    mu = nu - n
+
+    def down(i: Any, state: Any, constants: Any) -> Any:
+        (j, slope, least), (nu, n, x) = state, constants
+        k = nu - i
+        below = k / x * j + slope
+        slope = (k - 1.0) / x * below - j
+        scale = where(absolute(below) > _HUGE, 1.0 / _HUGE, 1.0)
+        return i + 1.0 < n, (below * scale, slope * scale, least * scale)
+
+    j, slope, least = iterate(down, active & (n > 0.0), (sign, f * sign, sign), (nu, n, x), _MOST)
+    f = slope / where(j == 0.0, 1e-300, j)
+    p, q = _second_fraction(mu, x, active)
+    ratio = (p - f) / q
+    first = copysign(sqrt(2.0 / (math.pi * x) / ((p - f) * ratio + q)), j)
+    second = ratio * first
+    slope = first * (p * ratio + q)
+    y = _climb(-1.0, n, mu, x, second, mu / x * second - slope, active)
+    return first * (least / where(j == 0.0, 1e-300, j)), y
+
+
+def _jy(v: Any, x: Any) -> tuple[Any, Any]:
+    """(J, Y) of an order of any sign for 0 < x < ∞."""
+    nu = absolute(v)
+    legal = (x > 0.0) & (x < math.inf) & (nu < _MOST)
+    near, far = legal & (x <= 2.0), legal & (x > 25.0 + 0.125 * nu * nu)
+    middle = legal & ~near & ~far
+    j, y = _jy_small(inside(near, nu, 0.0), inside(near, x, 1.0), near)
+    a, b = _jy_middle(inside(middle, nu, 0.0), inside(middle, x, 3.0), middle)
+    p, q = _asymptotic(far, nu, x, 1.0)
+    z, quarter = inside(far, x, 100.0), 0.5 * inside(far, nu, 0.0) + 0.25
+    c, s, size = cos_pi(quarter), sin_pi(quarter), sqrt(2.0 / math.pi / z)
+    cosine, sine = cos(z) * c + sin(z) * s, sin(z) * c - cos(z) * s
+    j = where(near, j, where(middle, a, size * (p * cosine - q * sine)))
+    y = where(near, y, where(middle, b, size * (p * sine + q * cosine)))
+    # Orders below 0 (DLMF 10.4.6): an infinite Y times 0 is 0.
+    c, s = cos_pi(v), sin_pi(nu)
+    minus_j = c * j - where(s == 0.0, 0.0, s * y)
+    minus_y = where(c == 0.0, 0.0, c * y) + s * j
+    return where(v < 0.0, minus_j, j), where(v < 0.0, minus_y, y)
+
+
+def _mirrored(v: Any, x: Any, value: Any, start: Any) -> Any:
+    """`value` of |x| for x of any sign: whole orders are even or odd; `start` is that at 0."""
+    whole = v == floor(v)
+    value = where((x < 0.0) & (v != 2.0 * floor(0.5 * v)), -value, value)
+    value = where((x < 0.0) & ~whole, math.nan, value)
+    value = where(x == 0.0, where(v == 0.0, 1.0, where((v > 0.0) | whole, 0.0, start)), value)
+    return where((v == v) & (x == x) & (absolute(v) < _MOST), value, math.nan)
+
+
+def _jv(tol: float, v: Any, x: Any) -> Any:
+    size = absolute(x)
+    finite = (size > 0.0) & (size < math.inf)
+    value = where(finite, _jy(v, inside(finite, size, 1.0))[0], 0.0)
+    # (x/2)^v / Γ(1+v) at 0 has the sign of Γ, which changes at every whole order.
+    return _mirrored(v, x, value, where(sin_pi(0.5 * floor(v)) == 0.0, -math.inf, math.inf))
+
+
+def _yv(tol: float, v: Any, x: Any) -> Any:
+    legal = (x > 0.0) & (x < math.inf) & (absolute(v) < _MOST)
+    value = _jy(inside(legal, v, 0.0), inside(legal, x, 1.0))[1]
+    # Γ(-v) cos(πv) at 0, or nothing where cos is (DLMF 10.7.4).
+    at_zero = where(v < 0.0, -cos_pi(v), -1.0)
+    edge = where(x == 0.0, where(at_zero == 0.0, 0.0, copysign(math.inf, at_zero)), math.nan)
+    return where(legal, value, where((x == math.inf) & (v == v), 0.0, edge + 0.0 * v))
+
+
+def _ive(tol: float, v: Any, x: Any) -> Any:
+    """exp(-|x|) I."""
+    size, nu = absolute(x), absolute(v)
+    legal = (size > 0.0) & (size < math.inf) & (nu < _MOST)
+    a, z = inside(legal, nu, 0.0), inside(legal, size, 1.0)
+    value = _ive_above(a, z, legal)
+    s = sin_pi(a)
+    more = 2.0 / math.pi * s * exp(-2.0 * z) * _kve(tol, a, z)
+    value = where((v < 0.0) & (s != 0.0), value + more, value)
+    value = where(legal, value, 0.0)
+    return _mirrored(v, x, value, where(sin_pi(0.5 * floor(v)) == 0.0, -math.inf, math.inf))
+
+
+def _iv(tol: float, v: Any, x: Any) -> Any:
+    size = absolute(x)
+    part = exp(0.5 * minimum(size, 1400.0))     # in two factors: the product may be in range
+    value = _ive(tol, v, x) * part * part
+    infinite = (size == math.inf) & (v == v) & ((x > 0.0) | (v == floor(v)))
+    return where(infinite, where((x < 0.0) & (v != 2.0 * floor(0.5 * v)), -math.inf, math.inf),
+                 value)
+
+
+def _kv(tol: float, v: Any, x: Any) -> Any:
+    return _kve(tol, v, x) * exp(where(x > 0.0, -x, 0.0))
+
+
+def _airy_small(x: Any) -> tuple[Any, Any, Any, Any]:
+    """(Ai, Ai', Bi, Bi') for |x| <= 1, by Maclaurin's series (DLMF 9.4)."""
+    cube = x * x * x
+    term_f, term_g, f, g = 1.0, x, 1.0, x
+    part_f, part_g, slope_f, slope_g = 0.5 * x * x, 1.0, 0.0, 1.0
+    for k in range(1, 9):
+        term_f = term_f * (cube / ((3 * k - 1) * (3 * k)))
+        term_g = term_g * (cube / ((3 * k) * (3 * k + 1)))
+        f, g, slope_f = f + term_f, g + term_g, slope_f + part_f
+        part_f = part_f * (cube / ((3 * k) * (3 * k + 2)))
+        part_g = part_g * (cube / ((3 * k - 2) * (3 * k)))
+        slope_g = slope_g + part_g
+    at, slope, root = 0.355028053887817239, 0.258819403792806798, math.sqrt(3.0)
+    return (at * f - slope * g, at * slope_f - slope * slope_g,
+            root * (at * f + slope * g), root * (at * slope_f + slope * slope_g))
+
+
+def _airy(tol: float, which: Any, x: Any) -> Any:
+    """Ai, Ai', Bi or Bi' as `which` is 0 to 3, by Bessel functions of order 1/3 and 2/3 (9.6)."""
+    second, slope = which >= 2.0, which - 2.0 * floor(0.5 * which) == 1.0
+
+    def chosen(ai: Any, ai_slope: Any, bi: Any, bi_slope: Any) -> Any:
+        return where(second, where(slope, bi_slope, bi), where(slope, ai_slope, ai))
+
+    near = absolute(x) <= 1.0
+    t = inside(~near & (absolute(x) < math.inf), absolute(x), 2.0)
+    z, nu, root = 2.0 / 3.0 * t * sqrt(t), where(slope, 2.0 / 3.0, 1.0 / 3.0), math.sqrt(3.0)
+    factor = where(slope, t, sqrt(t))
+    k, i = _kve(tol, nu, z), _ive_above(nu, z, z > 0.0)
+    k, rest, part = k * exp(-z), k * exp(-2.0 * z), exp(0.5 * minimum(z, 1400.0))
+    i = (2.0 * i + root / math.pi * rest) * part * part     # I of order -ν, and of ν
+    first = factor / (math.pi * root) * k
+    right = where(second, factor / root * i, where(slope, -first, first))
+    j, y = _jy(nu, z)
+    below = where(slope, -0.5, 0.5) * j - 0.5 * root * y    # J of order -ν
+    left = chosen(factor / 3.0 * (j + below), factor / 3.0 * (j - below),
+                  factor / root * (below - j), factor / root * (below + j))
+    value = where(near, chosen(*_airy_small(inside(near, x, 0.0))), where(x > 0.0, right, left))
+    edge = where(x == math.inf, where(second, math.inf, 0.0), where(slope, math.nan, 0.0))
+    return where(absolute(x) < math.inf, value, where(x == x, edge, math.nan))
+
+
+# Primitives --------------------------------------------------------------------------------------
+
+def _mean(prim: Any, sign: float) -> Any:
+    """(f(v-1) + sign f(v+1)) / 2."""
+    return lambda v, x: 0.5 * (prim.bind(v - 1.0, x) + sign * prim.bind(v + 1.0, x))
+
+
+jv_p = Special("jv", _jv, nowhere, lambda t, y, v, x: t * _mean(jv_p, -1.0)(v, x))
+yv_p = Special("yv", _yv, nowhere, lambda t, y, v, x: t * _mean(yv_p, -1.0)(v, x))
+iv_p = Special("iv", _iv, nowhere, lambda t, y, v, x: t * _mean(iv_p, 1.0)(v, x))
+kv_p = Special("kv", _kv, nowhere, lambda t, y, v, x: -t * _mean(kv_p, 1.0)(v, x))
+ive_p = Special("ive", _ive, nowhere,
+                lambda t, y, v, x: t * (_mean(ive_p, 1.0)(v, x) - sign(x) * y))
+kve_p = Special("kve", _kve, nowhere, lambda t, y, v, x: t * (y - _mean(kve_p, 1.0)(v, x)))
+
+
+def _airy_tangent(t: Any, y: Any, which: Any, x: Any) -> Any:
+    """That of Ai' is x Ai."""
+    slope = which - 2.0 * floor(0.5 * which) == 1.0
+    other = airy_p.bind(where(slope, which - 1.0, which + 1.0), x)
+    return t * where(slope, x * other, other)
+
+
+airy_p = Special("airy", _airy, nowhere, _airy_tangent)
+
+
+# Public functions --------------------------------------------------------------------------------
+
+@fused(inline=True)
+def jv(v: ArrayLike, z: ArrayLike) -> Array:
+    """The Bessel function of the first kind of real order.
+
+    Args:
+      v: orders, real numbers of size below 100000.
+      z: real numbers of a shape that broadcasts; integers become floats.
+
+    Returns:
+      An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
+      derivative in the order (it is NaN). Near its zeros the error is that of the amplitude.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.jv(0.5, 2.0):.5f}")
+    0.51302
+    """
+    return apply(jv_p, v, z)
+
+
+@fused(inline=True)
+def yv(v: ArrayLike, z: ArrayLike) -> Array:
+    """The Bessel function of the second kind of real order.
+
+    Args:
+      v: orders, real numbers of size below 100000.
+      z: real numbers of a shape that broadcasts; integers become floats.
+
+    Returns:
+      An array of the broadcast shape: infinite at 0, NaN below. There is no derivative in the order
+      (it is NaN). Near its zeros the error is that of the amplitude.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.yv(0.5, 2.0):.5f}")
+    0.23479
+    """
+    return apply(yv_p, v, z)
+
+
+@fused(inline=True)
+def iv(v: ArrayLike, z: ArrayLike) -> Array:
+    """The modified Bessel function of the first kind of real order.
+
+    Args:
+      v: orders, real numbers of size below 100000.
+      z: real numbers of a shape that broadcasts; integers become floats.
+
+    Returns:
+      An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
+      derivative in the order (it is NaN).
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.iv(0.5, 2.0):.5f}")
+    2.04624
+    """
+    return apply(iv_p, v, z)
+
+
+@fused(inline=True)
+def ive(v: ArrayLike, z: ArrayLike) -> Array:
+    """exp(-|z|) times `iv(v, z)`, which does not overflow.
+
+    Args:
+      v: orders, real numbers of size below 100000.
+      z: real numbers of a shape that broadcasts; integers become floats.
+
+    Returns:
+      An array of the broadcast shape; NaN below 0 for orders that are not whole. There is no
+      derivative in the order (it is NaN).
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.ive(0.5, 2.0):.5f}")
+    0.27693
+    """
+    return apply(ive_p, v, z)
+
+
+@fused(inline=True)
+def kv(v: ArrayLike, z: ArrayLike) -> Array:
+    """The modified Bessel function of the second kind of real order, as in Matérn kernels.
+
+    Args:
+      v: orders, real numbers of size below 100000.
+      z: real numbers of a shape that broadcasts; integers become floats.
+
+    Returns:
+      An array of the broadcast shape: inf at 0, NaN below. There is no derivative in the order (it
+      is NaN).
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.kv(0.5, 2.0):.5f}")
+    0.11994
+    """
+    return apply(kv_p, v, z)
+
+
+@fused(inline=True)
+def kve(v: ArrayLike, z: ArrayLike) -> Array:
+    """exp(z) times `kv(v, z)`, which does not underflow.
+
+    Args:
+      v: orders, real numbers of size below 100000.
+      z: real numbers of a shape that broadcasts; integers become floats.
+
+    Returns:
+      An array of the broadcast shape: inf at 0, NaN below. There is no derivative in the order (it
+      is NaN).
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.kve(0.5, 2.0):.5f}")
+    0.88623
+    """
+    return apply(kve_p, v, z)
+
+
+@fused(inline=True)
+def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
+    """Airy's functions and their derivatives: the solutions of y'' = z y.
+
+    Args:
+      z: real numbers; integers become floats.
+
+    Returns:
+      (Ai, Ai', Bi, Bi'), arrays of the shape of z. Below 0 near their zeros the error is that of
+      the amplitude.
+
+    >>> from olympus.scipy import special
+    >>> print(*(f"{y:.5f}" for y in special.airy(1.0)))
+    0.13529 -0.15915 1.20742 0.93244
+    """
+    z, = operands("airy", z)
+    which = arange(4, dtype=z.dtype).reshape((4, *(1,) * z.ndim))
+    ai, ai_slope, bi, bi_slope = apply(airy_p, which, z)
+    return ai, ai_slope, bi, bi_slope

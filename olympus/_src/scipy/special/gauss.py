@@ -1,0 +1,306 @@
+"""Gauss's function of real operands: power series, after what makes them short.
+
+Pfaff's transformation makes the argument positive. Near 1 the function is a sum of two series in
+1 - x, or, where those cancel each other, Taylor's series of the differential equation lead towards
+1, each half of the way that is left. Terms of a series that cancel are added up again with twice
+the digits (Dekker, "A floating-point technique for extending the available precision", 1971).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...base.typing import Array, ArrayLike
+from ...lax.bits import bitwise_and
+from ...lax.convert import bitcast_convert_type
+from ...lax.special.series import iterate
+from ...numpy.elementary import exp, log, rint
+from ...numpy.selection import where
+from ...numpy.ufuncs import absolute, maximum, minimum
+from ...transforms.fused import fused
+from .family import Special, apply, inside, nowhere
+from .gammas import digamma_of, gammas
+from .hypergeometric import pole
+
+__all__ = ["hyp2f1"]
+
+_STEPS = 400_000
+_HIGH = np.int64(-1 << 27)      # the bits of a float's upper half, which has exact products
+
+
+# Twice the digits: sums of a number and what it leaves out ---------------------------------------
+
+def _sum(x: Any, y: Any) -> tuple[Any, Any]:
+    s = x + y
+    t = s - x
+    return s, (x - (s - t)) + (y - t)
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    high = bitcast_convert_type(bitwise_and(bitcast_convert_type(x, np.int64), _HIGH), np.float64)
+    return high, x - high
+
+
+def _product(x: Any, y: Any) -> tuple[Any, Any]:
+    p, (a, b), (c, d) = x * y, _halves(x), _halves(y)
+    return p, ((a * c - p) + a * d + b * c) + b * d
+
+
+def _times(x: Any, y: Any) -> tuple[Any, Any]:
+    p, e = _product(x[0], y[0])
+    return _sum(p, e + (x[0] * y[1] + x[1] * y[0]))
+
+
+def _over(x: Any, y: Any) -> tuple[Any, Any]:
+    q = x[0] / y[0]
+    p, e = _product(q, y[0])
+    return _sum(q, ((x[0] - p) - e + x[1] - q * y[1]) / y[0])
+
+
+# The power series --------------------------------------------------------------------------------
+
+def _again(tol: float, i: Any, term: Any, total: Any, a: Any, b: Any, c: Any) -> Any:
+    turned = (a + i < 0.0) | (b + i < 0.0) | (c + i < 0.0)
+    return (absolute(term) > tol * absolute(total)) | (turned & (term != 0.0))
+
+
+def _series(tol: float) -> Any:
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        (term, total, most), (a, b, c, x) = state, constants
+        term = term * ((a + i) * (b + i) / ((c + i) * (i + 1.0)) * x)
+        total = total + term
+        return _again(tol, i, term, total, a, b, c), (term, total, maximum(most, absolute(term)))
+    return step
+
+
+def _exact_series(tol: float) -> Any:
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        (term, rest, total, left), (a, b, c, x) = state, constants
+        above = _times(_sum(a, i), _sum(b, i))
+        above = _times(above, (x, 0.0))
+        below = _times(_sum(c, i), (i + 1.0, 0.0))
+        term, rest = _over(_times((term, rest), above), below)
+        total, error = _sum(total, term)
+        total, left = _sum(total, error + left + rest)
+        return _again(tol, i, term, total, a, b, c), (term, rest, total, left)
+    return step
+
+
+def _gauss(tol: float, where_to: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+    one, zero = x * 0.0 + 1.0, x * 0.0
+    _, total, most = iterate(_series(tol * 0.25), where_to, (one, one, one), (a, b, c, x), _STEPS)
+    cancels = where_to & (most > 2.0 * absolute(total))
+    state = (one, zero, one, zero)
+    exact = iterate(_exact_series(tol * 0.25), cancels, state, (a, b, c, x), _STEPS)
+    return where(cancels, exact[2], total)
+
+
+def _slope_series(tol: float) -> Any:
+    """The series and its derivative along (da, db, dc)."""
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        (term, total, moved, by), (a, b, c, x, da, db, dc) = state, constants
+        p, q, r = a + i, b + i, c + i
+        scale = x / (r * (i + 1.0))
+        # A factor may be 0: its derivative is not.
+        moved = (moved * (p * q) + term * (da * q + db * p - dc * (p * q) / r)) * scale
+        term = term * (p * q * scale)
+        total, by = total + term, by + moved
+        turned = (p < 0.0) | (q < 0.0) | (r < 0.0)
+        left = (absolute(moved) > tol * absolute(by)) | (absolute(term) > tol * absolute(total))
+        return left | (turned & ((moved != 0.0) | (term != 0.0))), (term, total, moved, by)
+    return step
+
+
+def _gauss_slope(tol: float, where_to: Any, abc: Any, x: Any, direction: Any) -> tuple[Any, Any]:
+    one, zero = x * 0.0 + 1.0, x * 0.0
+    out = iterate(_slope_series(tol * 0.25), where_to, (one, one, zero, zero),
+                  (*abc, x, *direction), _STEPS)
+    return out[1], out[3]
+
+
+# Taylor's series towards 1 -----------------------------------------------------------------------
+
+def _way(distance: Any, rest: Any) -> Any:
+    """The next step from 1 - distance towards 1 - rest."""
+    return where(distance * 0.5 <= rest, distance - rest, distance * 0.5)
+
+
+def _taylor_step(tol: float) -> Any:
+    """Coefficients of the solution at 1 - d times powers of h, and their derivatives.
+
+    Of x (1-x) y″ + (c - (a+b+1) x) y′ - a b y = 0, where x (1-x) is around 1 - d, in the distance
+    from there, d (1-d) + (2 d - 1) δ - δ².
+    """
+    def step(_: Any, state: Any, constants: Any) -> Any:
+        d, n, u, v, y, slope, du, dv, dy, dslope = state
+        a, b, s, rest, da, db, ds = constants
+        h, p, q, k = _way(d, rest), a + n, b + n, n + 1.0
+        scale = h / (d * (1.0 - d) * (k * (k + 1.0)))
+        drift = k * ((1.0 - 2.0 * d) * n - (s - 1.0 + (a + b + 1.0) * d))
+        w = (drift * v + p * q * h * u) * scale
+        dw = (drift * dv + p * q * h * du - k * (ds + (da + db) * d) * v
+              + (da * q + db * p) * h * u) * scale
+        y, slope, dy, dslope = y + w, slope + (k + 1.0) * w, dy + dw, dslope + (k + 1.0) * dw
+
+        def small(new: Any, old: Any, total: Any, rise: Any) -> Any:
+            least = tol * minimum(absolute(total), absolute(rise))
+            return (k + 1.0) * (absolute(new) + absolute(old)) <= least
+
+        done = (small(w, v, y, slope) & small(dw, dv, dy, dslope)) | (k > 500.0)
+        after = where(d * 0.5 <= rest, rest, d * 0.5)
+        grown = where(done, _way(after, rest) / h, 0.0)
+        first, dfirst = grown * slope, grown * dslope
+        state = (where(done, after, d), where(done, 0.0, k), where(done, y, v),
+                 where(done, first, w), where(done, y + first, y), where(done, first, slope),
+                 where(done, dy, dv), where(done, dfirst, dw), where(done, dy + dfirst, dy),
+                 where(done, dfirst, dslope))
+        return ~(done & (after <= rest)), state
+    return step
+
+
+def _towards_one(tol: float, where_to: Any, abc: Any, s: Any, rest: Any, direction: Any
+                 ) -> tuple[Any, Any]:
+    """The function at 1 - rest > 1/2 and its derivative along (da, db, dc); s is c - a - b."""
+    a, b, c = abc
+    da, db, dc = direction
+    half = rest * 0.0 + 0.5
+    y, dy = _gauss_slope(tol, where_to, abc, half, direction)
+    above, dabove = _gauss_slope(tol, where_to, (a + 1.0, b + 1.0, c + 1.0), half, direction)
+    slope = a * b / c * above
+    dslope = ((da * b + db * a) / c - a * b * dc / (c * c)) * above + a * b / c * dabove
+    h = _way(half, rest)
+    u, v, du, dv = y, h * slope, dy, h * dslope
+    out = iterate(_taylor_step(tol), where_to,
+                  (half, half * 0.0, u, v, u + v, v, du, dv, du + dv, dv),
+                  (a, b, s, rest, da, db, dc - da - db), _STEPS)
+    # The last step of all is of no length: its sum is the value.
+    return out[4], out[8]
+
+
+# The function ------------------------------------------------------------------------------------
+
+def _reduced(a: Any, b: Any, c: Any, x: Any, slope: bool = False) -> tuple:
+    """Masks and operands of the series, u and 1 - u; slopes of a polynomial are no polynomials."""
+    fine = (a == a) & (b == b) & (c == c) & (x == x) & (x > -math.inf)
+    finite = (pole(a) & (a > -1e4)) | (pole(b) & (b > -1e4))
+    legal = fine & ((x < 1.0) | finite) & ~pole(c) & (x < math.inf)
+    one = fine & (x == 1.0) & ~finite & ~pole(c)
+    p, q, r, z = (inside(legal, v, s) for v, s in ((a, 1.0), (b, 1.0), (c, 1.0), (x, 0.0)))
+    # F(a, b; c; x) = (1-x)⁻ᵃ F(a, c-b; c; x/(x-1)), for the smaller of a and b as a.
+    swap = absolute(p) > absolute(q)
+    p, q = where(swap, q, p), where(swap, p, q)
+    turned = (z < -0.5) & (slope | ~(finite & (z > -2.0)))
+    base = 1.0 - inside(turned, z, 0.0)
+    q = where(turned, r - q, q)
+    u = where(turned, z / (z - 1.0), z)
+    rest = where(turned, 1.0 / base, 1.0 - z)       # 1 - u
+    return fine, legal, one, turned, swap, p, q, r, u, rest, base, pole(p) | pole(q)
+
+
+def _hyp2f1(tol: float, a: Any, b: Any, c: Any, x: Any) -> Any:
+    fine, legal, one, turned, _, p, q, r, u, rest, base, polynomial = _reduced(a, b, c, x)
+    # Near 1 (DLMF 15.8.4), unless s = c - a - b is nearly whole.
+    s = r - p - q
+    ends = polynomial | pole(r - p) | pole(r - q)
+    whole = absolute(s - rint(s)) < 0.05
+    close = (u > 0.9) & ~whole & ~ends
+    taylor = (u > 0.9) & (rest > 0.0) & whole & ~ends & legal
+    value = _gauss(tol, legal & ~close & ~taylor, p, q, r, inside(legal & ~close & ~taylor, u, 0.0))
+    still = (inside(taylor, p, 1.0), inside(taylor, q, 1.0), inside(taylor, r, 2.0))
+    none = p * 0.0
+    led, _ = _towards_one(tol, taylor, still, inside(taylor, s, 0.0), inside(taylor, rest, 0.5),
+                          (none, none, none))
+    at = close & legal
+    k, l, m = inside(at, p, 0.5), inside(at, q, 0.25), inside(at, r, 1.0)
+    w, t = inside(at, rest, 0.5), inside(at, s, 0.25)
+    first = _gauss(tol, at, k, l, 1.0 - t, w)
+    second = _gauss(tol, at, m - k, m - l, 1.0 + t, w)
+    g = gammas(m, t, m - k, m - l, -t, k, l)
+    one_part = exp(g.logs[0] + g.logs[1] - g.logs[2] - g.logs[3])
+    one_part = one_part * (g.signs[0] * g.signs[1] * g.signs[2] * g.signs[3])
+    other = exp(g.logs[0] + g.logs[4] - g.logs[5] - g.logs[6] + t * log(w))
+    other = other * (g.signs[0] * g.signs[4] * g.signs[5] * g.signs[6])
+    value = where(close, one_part * first + other * second, where(taylor, led, value))
+    value = where(turned, exp(-p * log(base)), 1.0) * value
+    at_one = _at_one(one, a, b, c)
+    value = where(legal, value, where(one, at_one, where(fine & pole(c), math.inf, math.nan)))
+    return where(fine & ((x == 0.0) | (a == 0.0) | (b == 0.0)) & ~pole(c), 1.0, value)
+
+
+def _at_one(one: Any, a: Any, b: Any, c: Any) -> Any:
+    """Γ(c) Γ(c-a-b) / (Γ(c-a) Γ(c-b)) where c > a + b (DLMF 15.4.20), else infinite."""
+    s = c - a - b
+    gone = pole(c - a) | pole(c - b)
+    fit = one & (s > 0.0) & ~gone
+    g = gammas(*(inside(fit, v, 1.0) for v in (c, s, c - a, c - b)))
+    value = exp(g.logs[0] + g.logs[1] - g.logs[2] - g.logs[3])
+    value = value * (g.signs[0] * g.signs[1] * g.signs[2] * g.signs[3])
+    return where(fit, value, where(s > 0.0, 0.0, math.inf))
+
+
+def _hyp2f1_slope(tol: float, a: Any, b: Any, c: Any, x: Any, operand: str = "a") -> Any:
+    """The derivative in a, b or c; NaN for x > 1, and at 1 where it is infinite or at a pole."""
+    fine, legal, _, turned, swap, p, q, r, u, rest, base, _ = _reduced(a, b, c, x, slope=True)
+    one, zero = p * 0.0 + 1.0, p * 0.0
+    dp, dq, dr = (one if operand == name else zero for name in "abc")
+    dp, dq = where(swap, dq, dp), where(swap, dp, dq)
+    dq = where(turned, dr - dq, dq)
+    far = legal & (u > 0.5) & (rest < 0.5) & (rest > 0.0)
+    near = legal & (u < 1.0) & ~far
+    value, slope = _gauss_slope(tol, near, (p, q, r), inside(near, u, 0.0), (dp, dq, dr))
+    led = _towards_one(tol, far, (p, q, r), r - p - q, inside(far, rest, 0.5), (dp, dq, dr))
+    value, slope = where(far, led[0], value), where(far, led[1], slope)
+    level = log(base)
+    slope = where(turned, exp(-p * level), 1.0) * (slope - where(turned, dp * level, 0.0) * value)
+    # The logarithmic derivative of Γ(c) Γ(s) / (Γ(c-a) Γ(c-b)), where none of them has a pole.
+    at_one = fine & (x == 1.0) & (c > a + b) & ~pole(c) & ~pole(c - a) & ~pole(c - b)
+    whole, rest, left, right = (digamma_of(tol, inside(at_one, v, 1.0))
+                                for v in (c, c - a - b, c - a, c - b))
+    rise = {"a": left - rest, "b": right - rest, "c": whole + rest - left - right}[operand]
+    return where(near | far, slope, where(at_one, rise * _at_one(at_one, a, b, c), math.nan))
+
+
+def _moved(t: Any, y: Any, a: Any, b: Any, c: Any, x: Any, operand: str) -> Any:
+    """The derivative in x of one in a parameter: d/da (a b/c F(a+1, b+1; c+1; x))."""
+    value = hyp2f1_p.bind(a + 1.0, b + 1.0, c + 1.0, x)
+    slope = hyp2f1_slope_p.bind(a + 1.0, b + 1.0, c + 1.0, x, operand=operand)
+    part = {"a": b / c, "b": a / c, "c": -a * b / (c * c)}[operand]
+    return t * (part * value + a * b / c * slope)
+
+
+hyp2f1_slope_p = Special("hyp2f1_slope", _hyp2f1_slope, nowhere, nowhere, nowhere, _moved)
+
+
+def _in_parameter(operand: str) -> Any:
+    return lambda t, y, a, b, c, x: t * hyp2f1_slope_p.bind(a, b, c, x, operand=operand)
+
+
+hyp2f1_p = Special("hyp2f1", _hyp2f1, *map(_in_parameter, "abc"),
+                   lambda t, y, a, b, c, x: t * (a * b / c) * hyp2f1_p.bind(
+                       a + 1.0, b + 1.0, c + 1.0, x))
+
+
+@fused(inline=True)
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
+    """Gauss's hypergeometric function, the sum of (a)ₖ (b)ₖ xᵏ / ((c)ₖ k!) (DLMF 15.2.1).
+
+    Pfaff's transformation for x < -1/2, the power series, and for x near 1 two series in 1 - x, or
+    where c - a - b is nearly whole, Taylor's series of the differential equation.
+
+    Args:
+      a, b, c: real numbers.
+      x: real numbers <= 1, or any where a or b is 0 or a negative integer; all shapes broadcast.
+
+    Returns:
+      An array of the broadcast shape: inf where c is 0 or a negative integer, NaN for x > 1.
+      Differentiable in x to every order, in the parameters once: for x < 1, and at x == 1 where
+      c > a + b and neither c - a nor c - b is 0 or a negative integer; NaN elsewhere.
+
+    >>> from olympus.scipy import special
+    >>> print(f"{special.hyp2f1(1.0, 1.0, 2.0, 0.5):.5f}")      # 2 ln 2
+    1.38629
+    """
+    return apply(hyp2f1_p, a, b, c, x)

@@ -1,0 +1,160 @@
+"""What a program costs, by the lines of the user's source: XLA's estimates of each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ..backend.devices import client
+from ..backend.module import lower_program
+from ..base import lib, source
+from ..base.lib import mlir
+from ..base.util import Memo
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
+from ..core.primitive import programs_in
+
+__all__ = ["CostLine", "CostTable", "cost_table"]
+
+
+class Cost(NamedTuple):
+    """Floating-point operations, calls of functions like exp, and bytes read and written."""
+
+    flops: float
+    transcendentals: float
+    bytes: float
+
+    def times(self, count: float) -> Cost:
+        return Cost(*[count * x for x in self])
+
+    def plus(self, other: Cost) -> Cost:
+        return Cost(*map(sum, zip(self, other, strict=True)))
+
+
+_NOTHING = Cost(0.0, 0.0, 0.0)
+
+
+class CostLine(NamedTuple):
+    """A line of source with what its operations cost.
+
+    >>> import olympus
+    >>> table = olympus.jit(lambda x: x @ x).lower(olympus.numpy.ones((8, 8))).cost_table()
+    >>> table[0].flops, table[0].function
+    (1024.0, '<lambda>')
+    """
+
+    file: str
+    line: int
+    function: str
+    flops: float
+    transcendentals: float
+    bytes_accessed: float
+    text: str
+
+
+class CostTable(list[CostLine]):
+    """Lines of source by what they cost, the dearest first; printed as a table.
+
+    Operations are judged one by one, before XLA fuses them, so that bytes are an upper bound and
+    the sums are not those of `Compiled.cost_analysis`. What a loop of known length does counts as
+    often as it runs, of other loops once, and of branches the dearest.
+    """
+
+    def __str__(self) -> str:
+        total = sum(row.flops for row in self) or 1.0
+        rows = [("flops", "%", "transc.", "bytes", "line")]
+        rows += [(_short(r.flops), f"{100 * r.flops / total:.1f}", _short(r.transcendentals),
+                  _short(r.bytes_accessed),
+                  f"{source.short_path(r.file)}:{r.line} ({r.function}) {r.text}".rstrip())
+                 for r in self]
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        return "\n".join("  ".join([*(x.rjust(w) for x, w in zip(row, widths)), row[4]])
+                         for row in rows)
+
+    __repr__ = __str__
+
+
+def _short(x: float) -> str:
+    for unit in ("", "k", "M", "G", "T"):
+        if x < 1000:
+            return f"{x:.3g}{unit}"
+        x /= 1000
+    return f"{x:.3g}P"
+
+
+Lines = dict[Any, Cost]     # by source
+
+
+def cost_table(closed: ClosedOlympuspr, platform: str) -> CostTable:
+    """The lines of a program with what they cost on a platform."""
+    found: dict[tuple[str, int, str], Cost] = {}
+    texts = {}
+    for where, cost in _Walk(platform).program(closed.olympuspr).items():
+        place = None if where is None else source.location(where)
+        key = ("<unknown>", 0, "") if place is None else (place.file, place.line, place.function)
+        found[key] = found.get(key, _NOTHING).plus(cost)
+        texts[key] = source.source_line(where)
+    rows = [CostLine(*key, *cost, texts[key]) for key, cost in found.items() if any(cost)]
+    return CostTable(sorted(rows, key=lambda r: (-r.flops, -r.bytes_accessed, r.file, r.line)))
+
+
+class _Walk:
+    """Costs of programs; equal operations are asked for once."""
+
+    def __init__(self, platform: str) -> None:
+        self.platform, self.known, self.programs = platform, Memo(4096), Memo(4096)
+
+    def program(self, pr: Olympuspr) -> Lines:
+        """The cost of each line of a program and of those inside it."""
+        found = self.programs.get(pr)
+        if found is None:
+            parts = [self._equation(eqn) for eqn in pr.eqns]
+            found = self.programs[pr] = _sum(parts)
+        return found
+
+    def _equation(self, eqn: OlympusprEqn) -> Lines:
+        prim, params = eqn.primitive, eqn.params
+        names = (prim.programs or ()) if prim.lowered is None else [
+            n for n in prim.programs or () if n in prim.lowered]
+        # The body of a reduction is run for each element: its lowering says that.
+        if not names or prim.name.startswith("reduce"):
+            return {eqn.source: self._operation(eqn)}
+        bodies = [self.program(getattr(p, "olympuspr", p)) for name in names
+                  for p in programs_in(getattr(params[name], "solve", params[name]))]
+        if prim.name == "cond":
+            return max(bodies, key=lambda lines: sum(c.flops for c in lines.values()), default={})
+        times = params["length"] if prim.name == "scan" else 1
+        return {where: cost.times(times) for where, cost in _sum(bodies).items()}
+
+    def _operation(self, eqn: OlympusprEqn) -> Cost:
+        key = (eqn.primitive, tuple(eqn.params.items()), *[v.aval for v in eqn.invars])
+        try:
+            found = self.known.get(key)
+        except TypeError:       # a param without a hash
+            return self._asked(eqn)
+        if found is None:
+            found = self.known[key] = self._asked(eqn)
+        return found
+
+    def _asked(self, eqn: OlympusprEqn) -> Cost:
+        """What XLA says of a program of one equation."""
+        ins = [Var(v.aval) for v in eqn.invars if not isinstance(v, Literal)]
+        rest = iter(ins)
+        outs = [Var(v.aval) for v in eqn.outvars]
+        operands = [v if isinstance(v, Literal) else next(rest) for v in eqn.invars]
+        alone = ClosedOlympuspr(Olympuspr([], ins, outs, [
+            eqn.replace(invars=operands, outvars=outs)], eqn.effects))
+        try:
+            module, _ = lower_program(alone, "operation", self.platform)
+            costs = lib.hlo_cost_analysis(client(self.platform), mlir.hlo_module(module)) or {}
+        except Exception:       # it needs what is around it: a mesh, a token, sizes
+            return _NOTHING
+        return Cost(*[max(costs.get(name, 0.0), 0.0)
+                      for name in ("flops", "transcendentals", "bytes accessed")])
+
+
+def _sum(parts: Iterable[Lines]) -> Lines:
+    total: Lines = {}
+    for part in parts:
+        for where, cost in part.items():
+            total[where] = total.get(where, _NOTHING).plus(cost)
+    return total

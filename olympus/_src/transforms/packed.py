@@ -1,0 +1,164 @@
+"""Compiled programs as bytes, good for this version of jaxlib and this kind of machine only."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..backend import compile, devices
+from ..backend.compile import Executable, Placement
+from ..base import lib
+from ..types.sharding import NamedSharding
+from .program import Program
+from .stages import Compiled
+
+__all__ = ["deserialize_and_load", "pack", "serialize", "unpack"]
+
+
+class Types(NamedTuple):
+    """What an executable asks of a program that was traced by another process."""
+
+    in_avals: Sequence[Any]
+    out_avals: Sequence[Any]
+    effects: frozenset[Any] = frozenset()
+
+
+def pack(program: Program, executable: Executable) -> bytes:
+    """All that a call of a compiled program needs."""
+    devices_of = [(d.platform, d.id) for d in executable.devices]
+    key: Any = executable.loaded.key
+    out = io.BytesIO()
+    pickle.dump(devices_of, out)
+    _Pickler(out).dump((
+        Types(program.closed.in_avals, program.closed.out_avals), program.in_tree,
+        program.out_tree, program.arg_names, program.donated, executable.kept,
+        executable.interface, executable.placement, executable.loaded.bytes,
+        key and key[0],
+        bool(lib.lapack_names.cache_info().currsize), lib.serialize_executable(executable.xla)))
+    return out.getvalue()
+
+
+def unpack(data: bytes, placement: Placement | None = None, key: str | None = None,
+           where: Sequence[Any] = ()) -> tuple[Program, Executable]:
+    """The program and the executable that were packed.
+
+    Args:
+      data: what `pack` returned.
+      placement: where it runs; where it ran if None.
+      key: under which the executable is known in this process.
+      where: devices in place of those that it ran on.
+    """
+    written = io.BytesIO(data)
+    ran_on = pickle.load(written)
+    moved = dict(zip(ran_on, where, strict=True)) if where else {}
+    (types, in_tree, out_tree, arg_names, donated, kept, interface, packed_placement, size, digest,
+     lapack, code) = _Unpickler(data[written.tell():], moved).load()
+    placed: Placement = placement or packed_placement
+    if lapack:      # lowering registers it
+        lib.lapack_names()
+    on = interface.place(placed).devices
+    program = Program(types, [], in_tree, out_tree, arg_names, donated, interface.name, False, None,
+                      (), (), ())
+    known = key or hashlib.blake2b(data, digest_size=20).hexdigest()
+    # First the module's digest, by which the processes of a job tell whether they run the same.
+    loaded = compile.adopt(interface.name, lambda: lib.deserialize_executable(
+        on[0].client, code, on), (digest or known.encode(), known, on), size)
+    return program, Executable(loaded, types, kept, placed, interface)
+
+
+def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
+    """A compiled function as bytes, to be loaded by another process on such a machine.
+
+    Args:
+      compiled: what `lower(…).compile()` returned.
+
+    Returns:
+      (bytes, the tree of the arguments, the tree of the result), for `deserialize_and_load`.
+
+    ValueError for programs that call Python while they run. The bytes are of this version of jaxlib
+    and hold machine code and pickles: load none that you do not trust. `olympus.export` writes
+    programs that other versions and machines read.
+
+    >>> import olympus
+    >>> from olympus.experimental.serialize_executable import deserialize_and_load, serialize
+    >>> compiled = olympus.jit(lambda x: x + 1).lower(1.0).compile()
+    >>> print(deserialize_and_load(*serialize(compiled))(2.0))
+    3.0
+    """
+    if not isinstance(compiled, Compiled):
+        raise TypeError(f"serialize: {compiled!r:.60} of type {type(compiled).__name__} given; a "
+                        "Compiled is required; write jit(f).lower(…).compile().")
+    executable = compiled._executable
+    if executable.hosts or executable.effects:
+        raise ValueError(f"serialize: {executable.name} calls Python while it runs; a program of "
+                         "the compiler's alone is required: Compilation does not support "
+                         "serialization of callbacks; leave them out.")
+    return pack(compiled._program, executable), compiled.in_tree, compiled.out_tree
+
+
+def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
+                         backend: str | Any = None,
+                         execution_devices: Sequence[Any] | None = None) -> Compiled:
+    """The compiled function that `serialize` made bytes of. They may do anything: trust them.
+
+    Args:
+      serialized: the bytes.
+      in_tree, out_tree: the trees that came with them.
+      backend: the platform, by name or as a client; that of the program if None.
+      execution_devices: as many devices as the program was compiled for, to run on; None for those
+        with the same numbers.
+
+    Returns:
+      A `stages.Compiled`. ValueError for another number of devices, or devices of another backend.
+
+    >>> import olympus
+    >>> from olympus.experimental.serialize_executable import deserialize_and_load, serialize
+    >>> compiled = olympus.jit(lambda x: {"a": x + 1}).lower(1.0).compile()
+    >>> data, in_tree, out_tree = serialize(compiled)
+    >>> deserialize_and_load(data, in_tree, out_tree)(2.0)["a"].item()
+    3.0
+    """
+    ran_on = pickle.load(io.BytesIO(serialized))
+    owner = devices.client(backend) if backend is None or isinstance(backend, str) else backend
+    where = () if execution_devices is None else tuple(execution_devices)
+    if where and len(where) != len(ran_on):
+        raise ValueError(f"deserialize_and_load: execution_devices {where} given for a program of "
+                         f"{len(ran_on)} devices; as many are required.")
+    if any(d.client is not owner for d in where):
+        raise ValueError(f"deserialize_and_load: execution_devices {where} given; Execution devices"
+                         f" belong to a client other than `backend`, {owner.platform}; name their "
+                         "backend.")
+    program, executable = unpack(serialized, where=where)
+    program.in_tree, program.out_tree = in_tree, out_tree
+    return Compiled(program, executable)
+
+
+class _Pickler(pickle.Pickler):
+    """Devices are written by their numbers."""
+
+    def persistent_id(self, obj: Any) -> Any:
+        if isinstance(obj, lib.Device):
+            return "device", obj.platform, obj.id
+        if type(obj) is NamedSharding:
+            return "sharding", *obj._key
+        return None
+
+
+class _Unpickler(pickle.Unpickler):
+    """`moved` are the devices in place of those that were written, by platform and number."""
+
+    def __init__(self, data: bytes, moved: dict[Any, Any]) -> None:
+        super().__init__(io.BytesIO(data))
+        self.moved = moved
+
+    def persistent_load(self, pid: Any) -> Any:
+        kind, *parts = pid
+        if kind == "sharding":
+            mesh, spec, memory = parts
+            return NamedSharding(mesh, spec, memory_kind=memory)
+        platform, number = parts
+        found = self.moved.get((platform, number))
+        return found or next(d for d in devices.client(platform).devices() if d.id == number)

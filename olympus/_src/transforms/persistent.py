@@ -1,0 +1,202 @@
+"""`jit(f, persist=True)`: programs on disk with all that a call needs, so that nothing is traced.
+
+    call ─► StableKey of the function and of the arguments' types ─► entry ─► executable
+                                  └── none ─► trace and compile, watched ─► write the entry
+
+The key is found without running the function. That it covers what the function runs is checked
+where it does run: all code of the user's that is entered must be code that the key was made of, and
+the key must be the same afterwards.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..backend import devices, disk_cache
+from ..backend.compile import Placement
+from ..base import config, source
+from ..base.util import Memo
+from ..core.context import current_context
+from .packed import pack, unpack
+from .program import Program, trace_program
+from .signature import Call, Signature
+from .stable_key import StableKey, UnstableError, code_of_users, options_of_now, software
+
+__all__ = ["PersistentPrograms"]
+
+
+# What runs below is of the import system, and of modules.
+_IMPORTS = tuple(getattr(importlib._bootstrap, name).__code__
+                 for name in ("_find_and_load", "_find_spec"))
+
+
+class PersistentPrograms:
+    """The programs of one function that are found by other processes."""
+
+    def __init__(self, signature: Signature, keep_unused: bool, options: dict[str, Any] | None
+                 ) -> None:
+        self.signature, self.keep_unused, self.options = signature, keep_unused, options
+        self.programs = Memo(4096)      # of this process, by call and placement
+
+    def program(self, call: Call, placement: Placement) -> Program:
+        """The program of a call, which has its executable: known, from the disk, or made."""
+        here = call.key, placement
+        found = self.programs.get(here)
+        if found is None:
+            found = self.programs[here] = self._find(call, placement)
+        return found
+
+    def _find(self, call: Call, placement: Placement) -> Program:
+        name = disk_cache.entry_name(self.signature.name)
+        directory = disk_cache.current()
+        if directory is None:
+            source.warn(f"jit persist=True: {self.signature.name} is compiled for this process "
+                        "only: no directory is set; set olympus_compilation_cache_dir.")
+            return self._trace(call)
+        stable = self._key(call, placement)
+        client, key = devices.client(placement.platform), ""
+        try:
+            key = directory.key(self.signature.name, stable.hexdigest(), client,
+                                tuple(client.devices()))
+            entry = directory.get(key)
+            if entry is not None:
+                return self._loaded(entry[0], key, call, placement)
+        except Exception as error:
+            directory.drop(key)
+            disk_cache.warn_or_raise("reading", name, error)
+        start = time.monotonic()
+        program, entered = _watched(lambda: self._compiled(call, placement))
+        self._check(call, placement, stable, entered)
+        try:
+            data = self._packed(program, placement)
+            directory.put(key, data, time.monotonic() - start)
+        except Exception as error:
+            disk_cache.warn_or_raise("writing", name, error)
+        return program
+
+    def _trace(self, call: Call) -> Program:
+        return trace_program(self.signature, call, self.keep_unused, self.options)
+
+    def _compiled(self, call: Call, placement: Placement) -> Program:
+        program = self._trace(call)
+        if program.tracers:
+            raise UnstableError(f"jit persist=True: {self.signature.name} closes over values that "
+                                "are being traced; pass them as arguments.")
+        program.executable(placement)
+        return program
+
+    def _key(self, call: Call, placement: Placement) -> StableKey:
+        """All that the program of a call depends on, besides the machine."""
+        try:
+            return self._key_of(call, placement)
+        except RecursionError:
+            raise UnstableError(
+                f"jit persist=True: {self.signature.name} reads values that are nested too deep, "
+                "or a set that has itself in it; flatter ones are required; pass them as "
+                "arguments.") from None
+
+    def _key_of(self, call: Call, placement: Placement) -> StableKey:
+        key, signature = StableKey(), self.signature
+        key.note(software(), self.keep_unused, call.arity)
+        key.add(signature.fun, signature.name)
+        key.add((signature.key, self.options), f"an option of {signature.name}")
+        key.add(call.in_tree, "the structure of the arguments")
+        for aval in call.avals:
+            key.note(repr(aval), aval.weak_type, str(aval.memory_space), sorted(aval.vma))
+            key.add(aval.sharding if aval.sharded else None, "the sharding of an argument")
+        key.add((call.statics, call.static_kwargs), "the static arguments")
+        key.add(tuple(placement), "the placement of the arguments")
+        context = current_context()
+        key.add((*context.options, *options_of_now(), context.axes), "an option")
+        return key
+
+    def _check(self, call: Call, placement: Placement, stable: StableKey,
+               entered: set[types.CodeType]) -> None:
+        """UnstableError where the key did not see what was run."""
+        name = self.signature.name
+        for code in entered - stable.codes:
+            raise UnstableError(
+                f"jit persist=True: {code.co_qualname} ({code.co_filename}:{code.co_firstlineno}) "
+                f"was entered while {name} was traced, and is not reached from it by names, "
+                "attributes or closures; what another process would run is not known; call it by "
+                "its name, or leave out persist.")
+        if self._key(call, placement).hexdigest() != stable.hexdigest():
+            raise UnstableError(
+                f"jit persist=True: a value that {name} reads changed while it was traced; a "
+                "function that changes nothing is required; return the value instead.")
+
+    # Entries
+
+    def _packed(self, program: Program, placement: Placement) -> bytes:
+        executable = program.executables[placement]
+        if executable.effects or executable.loaded.key is None:
+            raise UnstableError(f"jit persist=True: {program.name} calls Python while it runs or is"
+                                " compiled; it lives in its process; leave out persist.")
+        return pack(program, executable)
+
+    def _loaded(self, data: bytes, key: str, call: Call, placement: Placement) -> Program:
+        program, executable = unpack(data, placement, key)
+        if tuple(program.closed.in_avals) != tuple(call.avals) or program.in_tree != call.in_tree:
+            raise ValueError("the entry is of another call")
+        program.keep_unused, program.options = self.keep_unused, self.options
+        program.executables[placement] = executable
+        return program
+
+
+class _Apart(int):
+    """An option's value that does as the number and equals none, so that no cache has its key."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _watched(run: Callable[[], Any]) -> tuple[Any, set[types.CodeType]]:
+    """What `run` returns, and the user's code that it entered.
+
+    Nothing that was traced before is used again, loop bodies and jitted functions neither, or they
+    would not be entered. C++'s caches and ours have the option below in their keys.
+
+    Imports are left out, and what Python calls when it collects garbage, wherever that happens:
+    `gc.callbacks`, finalizers, generators that it closes.
+    """
+    codes: dict[types.CodeType, dict[str, Any]] = {}
+    elsewhere, thread = 0, threading.get_ident()
+
+    def begun(phase: str, _: Any) -> None:
+        nonlocal elsewhere
+        elsewhere += phase == "start" and threading.get_ident() == thread
+
+    def ended(phase: str, _: Any) -> None:
+        nonlocal elsewhere
+        elsewhere -= phase == "stop" and threading.get_ident() == thread
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        nonlocal elsewhere
+        code = frame.f_code
+        if code in _IMPORTS:
+            elsewhere += (event == "call") - (event == "return")
+        elif event == "call" and not elsewhere:
+            codes.setdefault(code, frame.f_globals)
+
+    outer, option = sys.getprofile(), config.random_seed_offset
+    gc.callbacks.insert(0, begun)
+    gc.callbacks.append(ended)
+    try:
+        with config.Override(option, _Apart(option.value)):
+            sys.setprofile(profile)
+            result = run()
+    finally:
+        sys.setprofile(outer)
+        gc.callbacks.remove(begun)
+        gc.callbacks.remove(ended)
+    return result, {code for code, names in codes.items() if code_of_users(code, names)}

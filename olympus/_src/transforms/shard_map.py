@@ -1,0 +1,446 @@
+"""`shard_map`: what a user writes for one device of a mesh, run by all of them on their parts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any, NoReturn
+
+from ..base.source import filter_traceback
+from ..base.typing import PyTree
+from ..base.util import name_of, wraps
+from ..control.bodies import Derived, flatten, stage_body
+from ..control.manual_trace import ManualTrace
+from ..control.shard_map import Manual, named_axes, shard_map_p
+from ..core.context import ctx
+from ..core.staging import is_recorded
+from ..core.trace import enter, leave, typeof
+from ..interpreters.batching import BatchTracer
+from ..interpreters.jvp import JVPTracer
+from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh
+from ..types.shape import mod
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
+from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
+from .arguments import check_callable, leaf_name, structure_path
+
+__all__ = ["Infer", "shard_map", "smap"]
+
+
+class _Infer:
+    """The default of `in_specs`: arguments are cut as their types say."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "olympus.sharding.Infer"
+
+    def __reduce__(self) -> str:
+        return "Infer"
+
+
+Infer = _Infer()
+
+
+def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
+              in_specs: PyTree = Infer, mesh: Mesh | AbstractMesh | None = None,
+              axis_names: Collection[Hashable] = frozenset(), check_vma: bool = True) -> Any:
+    """`f`, the program of one device of a mesh, as a function of whole arrays.
+
+    Args:
+      f: a function of positional pytrees of arrays. It gets each device's part and gives that
+        device's part of the results; collectives (`lax.psum`, ...) along the axes of the mesh let
+        devices communicate. Without it, a decorator is returned.
+      out_specs: how the parts are put together: a `PartitionSpec`, or a pytree of those that is a
+        prefix of the structure of the results. Along mesh axes that a specification does not name
+        all devices must have the same part, and one of them is taken.
+      in_specs: how arguments are cut: a `PartitionSpec`, or a pytree of those that is a prefix of
+        the tuple of arguments; devices along axes that are not named get the same part. None
+        stands for an argument that is no array. By default as the types of the arguments say it,
+        along explicit axes.
+      mesh: the devices; the mesh around (`olympus.set_mesh`) by default.
+      axis_names: a set of those axes along which `f` is a program of one device; XLA, or types,
+        say how values are cut along the others. All axes of the mesh by default.
+      check_vma: whether types say along which axes a value varies. Only then results are checked
+        to be the same along axes that `out_specs` does not name, and derivatives add up over
+        devices no more than they must.
+
+    Returns:
+      A function of the same positional arguments, or a decorator.
+
+    ValueError for axes that the mesh has not, for arrays with fewer axes than their specification
+    or that cannot be cut evenly, and for results that may vary along an axis that their
+    specification does not name; TypeError for what is no specification.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> from olympus.sharding import PartitionSpec as P
+    >>> mesh = olympus.make_mesh((1,), ("x",))
+    >>> @olympus.shard_map(mesh=mesh, in_specs=P("x"), out_specs=P())
+    ... def total(part):
+    ...     return olympus.lax.psum(part.sum(), "x")
+    >>> print(total(onp.arange(8.0)))
+    28.0
+    """
+    if f is None:
+        return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
+                                 axis_names=axis_names, check_vma=check_vma)
+    return _mapped("shard_map", f, mesh, in_specs, out_specs, axis_names, check_vma)
+
+
+def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_axes: Any,
+         axis_name: Hashable) -> Any:
+    """`shard_map` along one axis of the mesh around, with array axes in place of specifications.
+
+    Args:
+      f: a function of positional pytrees of arrays; without it, a decorator is returned.
+      in_axes: per positional argument the axis that is cut, or None for one that all devices get
+        whole; one int serves all. By default as the types of the arguments say it.
+      out_axes: the axis along which the parts of results are put together, or None for one that is
+        the same on all devices; or a pytree of those that is a prefix of the results' structure.
+      axis_name: the axis of the mesh.
+
+    Returns:
+      A function of the same positional arguments, or a decorator.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
+    ...     x = olympus.reshard(onp.arange(3), olympus.P("x"))
+    ...     print(olympus.smap(lambda x: x * 2, in_axes=0, out_axes=0, axis_name="x")(x))
+    [0 2 4]
+    """
+    if f is None:
+        return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    if isinstance(axis_name, (list, tuple)):
+        raise TypeError(f"smap: axis_name {axis_name} given; a str or another hashable name of one "
+                        "axis is required; nest smap for several.")
+    if not (in_axes is None or in_axes is Infer or isinstance(in_axes, (int, tuple))):
+        raise TypeError(f"smap: in_axes {in_axes!r} given; an int, None, or a tuple of entries for "
+                        "the positional arguments is required.")
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if axes is not Infer and not all(isinstance(i, int) for i in tree_flatten(axes)[0]):
+            raise TypeError(f"smap: {what} {axes!r} given; an int, None, or a container with those "
+                            "as leaves is required.")
+
+    def spec(axis: int | None) -> PartitionSpec:
+        return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
+
+    def specs(axes: Any) -> Any:
+        return axes if axes is Infer else tree_map(spec, axes, is_leaf=lambda x: x is None)
+
+    return _mapped("smap", f, None, specs(in_axes), specs(out_axes), {axis_name}, True)
+
+
+def _mapped(what: str, fun: Callable[..., Any], mesh: Any, in_specs: Any, out_specs: Any,
+            axis_names: Any, check: bool) -> Callable[..., Any]:
+    check_callable(what, fun)
+    if isinstance(in_specs, list):
+        in_specs = tuple(in_specs)
+
+    @wraps(fun)
+    def mapped(*args: Any) -> Any:
+        try:
+            manual = _manual_axes(what, mesh, axis_names, check, _mapped_axes(args))
+            return _Call(what, fun, manual, args, in_specs, out_specs).run()
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    return mapped
+
+
+def _mapped_axes(args: tuple) -> set[Any]:
+    """The explicit axes of a mesh along which vmaps around map over arguments."""
+    found: set[Any] = set()
+    for x in tree_flatten(args)[0]:
+        while type(x) in (BatchTracer, JVPTracer):
+            outer = x.val if type(x) is BatchTracer else x.primal
+            if type(x) is BatchTracer and typeof(outer).explicit:
+                found.update(axes_of(typeof(outer).sharding.spec[x.dim]))
+            x = outer
+    return found
+
+
+def _manual_axes(what: str, mesh: Any, axis_names: Any, check: bool, mapped: set[Any]) -> Manual:
+    """The mesh of a call, and the axes of it that become manual: not those of vmaps around."""
+    around = get_abstract_mesh()
+    if mesh is None:
+        mesh = around if not around.empty else current_mesh() or around
+        if mesh.empty:
+            raise ValueError(f"{what}: mesh=None given. The context mesh cannot be empty then; "
+                             "give a mesh, or call it within olympus.set_mesh(mesh).")
+    elif not isinstance(mesh, (Mesh, AbstractMesh)):
+        raise TypeError(f"{what}: mesh {mesh!r} of type {type(mesh).__name__} given; a Mesh or an "
+                        "AbstractMesh is required; see olympus.make_mesh.")
+    elif mesh.empty:
+        raise ValueError(f"{what} requires a non-empty mesh; {mesh} given; see "
+                         "olympus.make_mesh.")
+    elif not around.empty and mesh.abstract_mesh != around:
+        raise ValueError(f"{what}: the context mesh {around} should match the mesh passed to "
+                         f"shard_map, {mesh}; leave mesh= out to use the first.")
+    if not isinstance(axis_names, (set, frozenset)):
+        raise TypeError(f"{what}: axis_names {axis_names!r} of type {type(axis_names).__name__} "
+                        "given; a set is required; write {'x'}.")
+    free = frozenset(mesh.axis_names) - set(mesh.manual_axes) - mapped
+    names = frozenset(axis_names) or free
+    if not names <= free:
+        raise ValueError(f"olympus.{what} requires axis_names={_listed(names)} to be a subset of "
+                         f"the axes that are not taken yet, {_listed(free) or 'none'}; the mesh is "
+                         f"{mesh}; name others, or make them axes of the mesh.")
+    if not names:
+        raise ValueError(f"{what}: all axes of {mesh} are manual already; a mesh with others is "
+                         "required; call the function itself.")
+    return Manual(mesh, names, check)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(map(repr, names)))
+
+
+class _Call:
+    """One call of a mapped function: what messages speak of."""
+
+    def __init__(self, what: str, fun: Callable[..., Any], manual: Manual, args: tuple,
+                 in_specs: Any, out_specs: Any) -> None:
+        self.what, self.fun, self.manual, self.args = what, fun, manual, args
+        self.in_specs, self.out_specs = in_specs, out_specs
+
+    def run(self) -> Any:
+        manual, args = self.manual, self.args
+        self._check_specs("in_specs", self.in_specs)
+        self._check_specs("out_specs", self.out_specs)
+        leaves, tree = tree_flatten(args)
+        specs: list[Any] = ([Infer] * len(leaves) if self.in_specs is Infer else
+                 flatten_axes(f"{self.what} in_specs", tree, self.in_specs))
+        given = [s is not None for s in specs]
+        arrays, avals, _ = flatten(self.what, [x for x, g in zip(leaves, given) if g])
+        if self.in_specs is Infer:
+            specs = [self._inferred(a) for a in avals]
+        places = [i for i, g in enumerate(given) if g]
+        ins = tuple([s for s in specs if s is not None])
+        for i, spec, aval in zip(places, ins, avals, strict=True):
+            self._check_argument(i, spec, aval)
+        if self._sees_values():
+            return self._run_eagerly(leaves, tree, given, arrays, ins)
+        with manual.within():
+            body = stage_body(*self._body(leaves, tree, given),
+                              [manual.part(a, s) for a, s in zip(avals, ins, strict=True)])
+        outs = self._result_specs(body.out_tree, body.out_avals)
+        for x in body.consts:
+            manual.check_closed_over(typeof(x))
+        out = shard_map_p.bind(
+            *body.consts, *arrays, olympuspr=body.program, mesh=manual.mesh,
+            in_specs=(*[PartitionSpec()] * len(body.consts), *ins), out_specs=outs,
+            newly_manual_axes=manual.names, check_vma=manual.check)
+        return body.out_tree.unflatten(out)
+
+    def _run_eagerly(self, leaves: Sequence[Any], tree: Any, given: Sequence[bool],
+                     arrays: Sequence[Any], ins: Sequence[PartitionSpec]) -> Any:
+        """Outside of jit the function runs in Python, so that users see values, in grad too."""
+        trace = ManualTrace(ctx.trace, self.manual, self._mesh_of(arrays))
+        outer = enter(trace)
+        try:
+            with self.manual.within():
+                parts = iter(trace.parts_of(arrays, ins))
+                out = self.fun(*tree.unflatten([next(parts) if g else x for x, g in zip(
+                    leaves, given, strict=True)]))
+                outs, out_tree = tree_flatten(out)
+                specs = self._result_specs(out_tree, [
+                    self.manual.part(typeof(x), PartitionSpec()) for x in outs])
+                return out_tree.unflatten(trace.run(lambda *xs: xs, outs, specs))
+        finally:
+            leave(outer)
+            trace.alive = False
+
+    def _sees_values(self) -> bool:
+        """Whether the function may run in Python: nothing around it is recorded."""
+        trace = ctx.trace
+        if is_recorded(trace):
+            return False
+        while (parent := getattr(trace, "parent", None)) is not None:
+            if type(trace) is ManualTrace or (      # whose function is one operation then
+                    type(self.manual.mesh) is not Mesh and current_mesh() is None):
+                return False
+            trace = parent
+        return True
+
+    def _mesh_of(self, arrays: Sequence[Any]) -> Mesh:
+        """The devices of an eager call."""
+        mesh = self.manual.mesh
+        if isinstance(mesh, Mesh):
+            return mesh
+        around = current_mesh()
+        found: list[Any] = [around] if around is not None else []
+        for x in arrays:
+            if type(sharding := getattr(x, "sharding", None)) is NamedSharding:
+                if sharding.mesh.shape_tuple != mesh.shape_tuple:
+                    raise ValueError(
+                        f"{self.what}: Mesh shape of the input {typeof(x)}, "
+                        f"{sharding.mesh.shape_tuple}, does not match the mesh shape passed to "
+                        f"shard_map, {mesh.shape_tuple}; use olympus.device_put on the argument.")
+                found.append(sharding.mesh)
+        if not found:
+            raise ValueError(
+                f"{self.what}: mesh {mesh} names no devices, and no argument does; Please pass "
+                "`olympus.Array`s with a `NamedSharding` as input to `shard_map` when passing "
+                "`AbstractMesh` to the mesh argument.")
+        return found[-1]
+
+    def _body(self, leaves: Sequence[Any], tree: Any, given: Sequence[bool]) -> tuple[Any, Any]:
+        """The function of the arrays alone whose results vary as `out_specs` says."""
+        fun, out_specs, what = self.fun, self.out_specs, self.what
+
+        def cast(out: Any) -> Any:
+            outs, out_tree = tree_flatten(out)
+            specs = flatten_axes(f"{what} out_specs", out_tree, out_specs)
+            return out_tree.unflatten([
+                self.manual.cast(x, s) if isinstance(s, PartitionSpec) else x
+                for x, s in zip(outs, specs, strict=True)])
+
+        def body(*xs: Any) -> Any:
+            out = fun(*xs)
+            return cast(out) if self.manual.check else out
+
+        if all(given):
+            specs, structure = tree_flatten(out_specs, lambda x: x is None)
+            return Derived(body, fun, (*specs, structure), what), tree
+
+        def of_arrays(*xs: Any) -> Any:     # arguments without a specification are part of it
+            rest = iter(xs)
+            return body(*tree.unflatten([next(rest) if g else x
+                                         for x, g in zip(leaves, given, strict=True)]))
+
+        return Derived(of_arrays, fun, None, what), tree_flatten(tuple(range(sum(given))))[1]
+
+    # Checks
+
+    def _check_specs(self, which: str, specs: Any) -> None:
+        """TypeError for what is no specification, ValueError for axes that are not manual."""
+        manual = self.manual
+        if specs is Infer:
+            kinds = dict(zip(manual.mesh.axis_names, manual.mesh.axis_types, strict=True))
+            auto = [n for n in manual.ordered(manual.names) if kinds[n] is not AxisType.Explicit]
+            if auto:
+                name = "in_axes" if self.what == "smap" else which
+                raise TypeError(
+                    f"{self.what}: {name} was not specified, and the axes {_listed(auto)} are of "
+                    "type Auto; it must be given unless all axes are Explicit.")
+            return
+        leaves = tree_leaves_with_path(specs)
+        wrong = [f"{which}{keystr(path)} is {s!r} of type {type(s).__name__}" for path, s in leaves
+                 if not isinstance(s, PartitionSpec)]
+        if wrong:
+            raise TypeError(f"{self.what}: {which} argument must be a pytree of PartitionSpec "
+                            f"instances, but {'; '.join(wrong)}; write P(...) for each.")
+        wrong = [f"{which}{keystr(path)} refers to {name!r}" for path, s in leaves
+                 for entry in s for name in axes_of(entry) if name not in manual.names]
+        if wrong:
+            raise ValueError(f"{self.what}: {which} argument must refer to axes that are manual "
+                             f"({_listed(manual.names)}), but {'; '.join(wrong)}; the mesh is "
+                             f"{manual.mesh}; check the specification, or axis_names.")
+        for path, s in leaves:
+            self._check_entries(f"{which}{keystr(path)}", s)
+
+    def _check_entries(self, which: str, spec: PartitionSpec) -> None:
+        names = [name for entry in spec for name in axes_of(entry)]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice or PartitionSpec.UNCONSTRAINED in spec.partitions:
+            raise ValueError(f"{self.what}: {which} is {spec}; each axis of the mesh at most once, "
+                             "and no UNCONSTRAINED entry, is required.")
+        sums = spec.unreduced | spec.reduced
+        if sums and self.manual.names != frozenset(self.manual.mesh.axis_names):
+            raise NotImplementedError(
+                f"{self.what}: {which} is {spec}; unreduced/reduced can only be passed to "
+                f"{which.partition('[')[0]} when shard_map is in full manual mode; leave out "
+                "axis_names.")
+        if not sums <= set(self.manual.mesh.abstract_mesh.explicit_axes):
+            raise ValueError(
+                f"{self.what}: unreduced and reduced in {which}, {spec}, can only be used when the "
+                "mesh passed to shard_map contains axis names all of type `Explicit`; the mesh is "
+                f"{self.manual.mesh}.")
+
+    def _inferred(self, aval: Any) -> PartitionSpec:
+        """The specification that an argument's type says."""
+        names, (unreduced, reduced) = self.manual.names, aval.sums
+        return PartitionSpec(*[entry_of([n for n in axes_of(e) if n in names])
+                               for e in (aval.sharding.spec if aval.explicit else ())],
+                             unreduced=unreduced, reduced=reduced)
+
+    def _applied(self) -> str:
+        return f"{self.what} applied to the function {name_of(self.fun)!r}"
+
+    def _argument(self, index: int) -> str:
+        return f"argument {leaf_name(self.fun, range(len(self.args)), self.args, index)}"
+
+    def _check_argument(self, index: int, spec: PartitionSpec, aval: Any) -> None:
+        """ValueError unless an array can be cut by its specification."""
+        manual = self.manual
+        if len(spec) > aval.ndim:
+            remedy = ("consider using an in_specs entry of `P()` for a scalar" if not aval.ndim
+                      else "shorten the specification")
+            raise ValueError(
+                f"{self._applied()}: its {self._argument(index)} is {aval}, which has rank "
+                f"{aval.ndim}, and the entry of in_specs for it is {spec}, which has length "
+                f"{len(spec)}; no more entries than axes are required; {remedy}.")
+        for i, (n, entry) in enumerate(zip(aval.shape, spec, strict=False)):
+            count = manual.count(entry)
+            if mod(n, count):
+                raise ValueError(
+                    f"{self._applied()}: its {self._argument(index)} is {aval}, and the entry of "
+                    f"in_specs for it, {spec}, cuts axis {i} of size {n} along {entry!r} into "
+                    f"{count} parts; sizes that are evenly divisible are required; the mesh is "
+                    f"{manual.mesh}; pad the array, or choose other axes.")
+        axes, said = manual.mesh.abstract_mesh.explicit_axes, self._inferred(aval)
+        typed = aval.explicit and not manual.names.isdisjoint(axes)
+        cut = PartitionSpec(*[entry_of([n for n in axes_of(e) if n in axes]) for e in spec])
+        if (spec.unreduced, spec.reduced) != aval.sums or typed and (
+                _full(said, aval.ndim) != _full(cut, aval.ndim)):
+            raise ValueError(
+                f"{self._applied()}: the entry of in_specs passed to shard_map, {spec}, does not "
+                f"match the specs of the input, {said}, of its {self._argument(index)}, {aval}; "
+                "leave in_specs out, or use olympus.reshard on the argument.")
+
+    def _result_specs(self, tree: Any, avals: Sequence[Any]) -> tuple[PartitionSpec, ...]:
+        """Of each result; ValueError unless it can be put together so."""
+        manual, fun = self.manual, name_of(self.fun)
+        specs = tuple(flatten_axes(f"{self.what} out_specs", tree, self.out_specs))
+        for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+            if not isinstance(spec, PartitionSpec):
+                raise TypeError(f"{self.what}: out_specs argument must be a pytree of "
+                                f"PartitionSpec instances, but it has {spec!r} for "
+                                f"result{structure_path(tree, i)} of {fun}; write P() there.")
+            if len(spec) > aval.ndim:
+                remedy = ("add a (singleton) axis to a scalar that varies, so that the devices' "
+                          "values can be concatenated" if not aval.ndim else "shorten it")
+                raise ValueError(
+                    f"{self._applied()}: its result{structure_path(tree, i)} is {aval}, which has "
+                    f"rank {aval.ndim}, and the entry of out_specs for it is {spec}, which has "
+                    f"length {len(spec)}; no more entries than axes are required; {remedy}.")
+        if manual.check:
+            for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+                if more := manual.ordered(getattr(aval, "vma", frozenset()) - named_axes(spec)):
+                    self._refuse_varying(structure_path(tree, i), spec, aval, more)
+                for kind, have, want in zip(("unreduced", "reduced"), getattr(aval, "sums", ()), (
+                        spec.unreduced, spec.reduced), strict=False):
+                    if have != want:
+                        raise ValueError(
+                            f"{self._applied()}: its result{structure_path(tree, i)} is {aval}, "
+                            f"and the entry of out_specs for it is {spec}; out_specs passed to "
+                            f"shard_map should be equal to the {kind} present on the result, "
+                            f"{_listed(have) or 'none'}; name these axes, or take the sum with "
+                            "lax.psum or lax.psum_scatter.")
+        return specs
+
+    def _refuse_varying(self, path: str, spec: PartitionSpec, aval: Any, more: Sequence[Any]
+                        ) -> NoReturn:
+        axes = [",".join(map(str, self.manual.ordered(names)))
+                for names in (named_axes(spec), more, aval.vma)]
+        raise ValueError(
+            f"{self._applied()}: out_specs require replication which can't be statically inferred: "
+            f"for its result{path}, {aval}, the entry of out_specs is {spec} which implies that "
+            f"the output value is only varying across mesh axes {{{axes[0]}}} and not "
+            f"{{{axes[1]}}}, but it was inferred to be possibly varying over {{{axes[2]}}}; the "
+            f"mesh is {self.manual.mesh}; name the axes in out_specs, sum over them (lax.psum), "
+            "or, if the values are meant to be the same on all devices, pass check_vma=False.")
+
+
+def _full(spec: PartitionSpec, ndim: int) -> tuple[Any, ...]:
+    return (*spec, *[None] * (ndim - len(spec)))

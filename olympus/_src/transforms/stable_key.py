@@ -1,0 +1,474 @@
+"""Keys of functions that hold in other processes: of their code, and of every value it may read.
+
+A function's key is a digest of its code and of all that can be reached from it: functions and
+classes of the user by their own code, values by their content, Olympus, NumPy and pure modules of
+Python by their versions. Line numbers and comments do not count. What has no such digest is refused
+by its name: a guess would run another program than the one that is written.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import enum
+import functools
+import hashlib
+import importlib.util
+import logging
+import os
+import re
+import sys
+import types
+import typing
+from collections import OrderedDict, defaultdict, namedtuple
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+
+from ...version import __version__
+from ..base import config, lib
+from ..base.util import Memo, Owned
+from ..core.primitive import Primitive
+from ..core.trace import Tracer
+from ..types.dtypes import is_extended
+from ..types.mesh import Mesh
+from ..types.sharding import NamedSharding
+from ..types.tree_registry import registered_functions
+
+__all__ = ["StableKey", "UnstableError", "code_of_users", "options_of_now", "software"]
+
+# Modules of Python whose functions give equal results for equal arguments.
+_PURE = frozenset((
+    "__future__", "abc", "array", "bisect", "builtins", "cmath", "collections", "contextlib",
+    "copy", "copyreg", "dataclasses", "decimal", "enum", "fractions", "functools", "heapq",
+    "inspect", "itertools", "json", "keyword", "logging", "math", "numbers", "operator", "re",
+    "statistics", "string", "struct", "textwrap", "types", "typing", "typing_extensions",
+    "warnings", "zlib"))
+_VERSIONED = frozenset(("olympus", "numpy", "ml_dtypes", "jaxlib"))
+# What is in them, and is not a function of its arguments.
+_IMPURE = frozenset((
+    "builtins.open", "io.open", "builtins.input", "builtins.eval", "builtins.exec",
+    "builtins.compile", "builtins.globals", "builtins.__import__", "builtins.breakpoint",
+    "numpy.random"))
+_READERS = frozenset(("load", "loadtxt", "genfromtxt", "fromfile", "memmap"))  # NumPy's, and ours
+_PLAIN = (type(None), bool, int, str, bytes, type(...), type(NotImplemented))
+_BUILTIN = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
+            types.MethodWrapperType, types.ClassMethodDescriptorType, np.ufunc, type(np.sum))
+_CACHES = frozenset((Owned.NAME,))
+_NO_CONTENT = frozenset((
+    "__dict__", "__weakref__", "__doc__", "__module__", "__abc_impl", "_abc_impl",
+    "__annotations__", "__orig_bases__", "__parameters__", "__firstlineno__",
+    "__static_attributes__", "__annotate__", "__annotate_func__", "__annotations_cache__",
+    "__type_params__"))
+_HOMES = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (
+    *[str(sys.modules[name].__file__) for name in ("olympus", "numpy", "ml_dtypes")],
+    lib.libraries()[0], os.__file__))
+_USED = ("opt_einsum", "scipy")     # what Olympus calls itself, if it is there
+_SITE = os.sep + "site-packages" + os.sep
+
+
+class UnstableError(TypeError):
+    """A value that a persistent function reads has no digest that holds in other processes."""
+
+
+def code_of_users(code: types.CodeType, names: dict[str, Any]) -> bool:
+    """Whether code is neither Olympus's, nor NumPy's, nor Python's; `names` are its globals."""
+    file = code.co_filename
+    if file.startswith("<frozen"):      # the import system
+        return False
+    if file.startswith("<"):    # made by `exec`, as methods of dataclasses and named tuples are
+        module = str(names.get("__name__", ""))
+        return not (_versioned(module) or module.startswith("namedtuple_"))
+    if _SITE in file and str(names.get("__name__")).partition(".")[0] in _USED:
+        return False
+    return not file.startswith(_HOMES) or (_SITE in file and not file.startswith(_HOMES[:-1]))
+
+
+def _versioned(module: Any) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] in _VERSIONED | _PURE
+
+
+@functools.cache
+def software() -> str:
+    """A digest of all that tracing runs besides the user's code: versions, and Olympus's files."""
+    root = Path(_HOMES[0])
+    files = sorted((str(p.relative_to(root)), p.stat().st_size, p.stat().st_mtime_ns)
+                   for p in root.rglob("*.py"))
+    for package in _USED:       # as they were installed
+        found = importlib.util.find_spec(package)
+        if found is not None and found.origin is not None:
+            stat = os.stat(found.origin)
+            files.append((found.origin, stat.st_size, stat.st_mtime_ns))
+    text = repr((sys.version, sys.implementation.cache_tag, np.__version__,
+                 getattr(sys.modules["ml_dtypes"], "__version__", None), lib.jaxlib_version,
+                 __version__, files))
+    return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+class StableKey:
+    """A digest that grows by values; `codes` are those of the user that were reached on the way."""
+
+    def __init__(self) -> None:
+        self.codes: set[types.CodeType] = set()
+        self._hash = hashlib.blake2b(digest_size=20)
+        self._seen: dict[int, int] = {}
+        self._alive: list[Any] = []     # what is in `_seen`, so that no other object gets its id
+
+    def hexdigest(self) -> str:
+        """The digest of all that was added."""
+        return self._hash.hexdigest()
+
+    def note(self, *parts: Any) -> None:
+        """Add texts, bytes and numbers."""
+        self._hash.update(repr(parts).encode())
+
+    def add(self, x: Any, where: str) -> None:
+        """Add a value that is read; UnstableError if it has no digest."""
+        kind = type(x)
+        if kind in _PLAIN:
+            self.note(kind.__name__, x)
+        elif kind is float or kind is complex:
+            self.note(kind.__name__, x.real.hex(), x.imag.hex())
+        elif kind is tuple:     # equal constants may be one object or two
+            self.note("tuple", len(x))
+            for i, item in enumerate(x):
+                self.add(item, f"{where}[{i}]")
+        elif kind is frozenset:
+            self._set(x, where)
+        elif isinstance(x, types.ModuleType):
+            self._module(x, where)
+        elif id(x) in self._seen:
+            self.note("seen", self._seen[id(x)])
+        else:
+            self._seen[id(x)] = len(self._seen)
+            self._alive.append(x)
+            self._object(x, where)
+
+    def _object(self, x: Any, where: str) -> None:
+        """Add what is not plain, by its kind."""
+        if type(x) in (list, dict):
+            return self._items(x, where)
+        if type(x) is set:
+            return self._set(x, where)
+        for kinds, add in _ADDERS:
+            if isinstance(x, kinds):
+                return add(self, x, where)
+        return self._instance(x, where)
+
+    def _refuse(self, x: Any, where: str, why: str = "") -> typing.NoReturn:
+        raise UnstableError(
+            f"jit persist=True: {where} is {x!r:.80} of type {type(x).__name__}"
+            f"{why or ', which has no digest that holds in another process'}; functions, classes, "
+            "arrays and values made of them are required; pass it as an argument, or leave out "
+            "persist.")
+
+    # Code
+
+    def _function(self, f: types.FunctionType, where: str) -> None:
+        names = f.__globals__
+        cells = list(zip(f.__code__.co_freevars, f.__closure__ or ()))
+        if code_of_users(f.__code__, names):
+            self.note("function")
+            self._code(f.__code__, names, f.__qualname__)
+            for name, value in f.__dict__.items():
+                if name not in _CACHES:
+                    self.note(name)
+                    self.add(value, f"attribute {name} of {f.__qualname__}")
+        else:
+            module = names.get("__name__")
+            self._check_pure(f, f"{f.__module__}.{f.__name__}", where)
+            if not (_versioned(module) or str(module).startswith("namedtuple_")):
+                self._refuse(f, where, f" of the module {module}, which may do anything")
+            self.note("function", module, f.__code__.co_qualname, f.__code__.co_firstlineno)
+        for name, cell in cells:
+            self.note(name)
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                self.note("empty")
+                continue
+            self.add(value, f"{name}, which {f.__qualname__} closes over,")
+        self.add(f.__defaults__, f"a default of {f.__qualname__}")
+        self.add(f.__kwdefaults__, f"a default of {f.__qualname__}")
+
+    def _code(self, code: types.CodeType, names: dict[str, Any], where: str) -> None:
+        """Add code of the user, and what it reads of its module's names."""
+        self.codes.add(code)
+        self.note("code", code.co_code, code.co_names, code.co_varnames, code.co_freevars,
+                  code.co_cellvars, code.co_flags, code.co_argcount, code.co_posonlyargcount,
+                  code.co_kwonlyargcount, code.co_exceptiontable, len(code.co_consts))
+        for const in code.co_consts:
+            if isinstance(const, types.CodeType):
+                self._code(const, names, where)
+            else:
+                self.add(const, f"a constant of {where}")
+        for path in _globals_read(code, where):
+            self._global(path, names, where)
+
+    def _global(self, path: tuple[str, ...], names: dict[str, Any], where: str) -> None:
+        """Add a name that code reads, followed through modules by the attributes it asks for."""
+        name, *attributes = path
+        value = names.get(name, vars(builtins).get(name, _Absent))
+        self.note("global", path)
+        for i, attribute in enumerate(attributes):
+            if not isinstance(value, types.ModuleType):
+                break
+            if value.__name__.partition(".")[0] == "olympus":
+                return self._attribute_of_olympus(value, attributes[i:], where)
+            value = getattr(value, attribute, _Absent)
+            name += f".{attribute}"
+        if value is not _Absent:
+            self.add(value, f"{name}, which {where} reads,")
+        return None
+
+    def _attribute_of_olympus(self, value: Any, attributes: list[str], where: str) -> None:
+        """What the version stands for, unless somebody put it there."""
+        # Modules that were not imported yet stay so: who finds a function on disk needs none.
+        self._check_pure(value, ".".join([value.__name__, *attributes]), where)
+        for attribute in attributes:
+            value = vars(value).get(attribute) if isinstance(value, types.ModuleType) else None
+        if isinstance(value, types.FunctionType) and code_of_users(value.__code__,
+                                                                   value.__globals__):
+            self.add(value, f"{'.'.join(attributes)}, which {where} reads,")
+
+    def _module(self, module: types.ModuleType, where: str) -> None:
+        name = module.__name__
+        self._check_pure(module, name, where)
+        if not _versioned(name):
+            self._refuse(module, where, ": a whole module, of which anything may be read; name "
+                                        "what is read of it (module.attribute)")
+        self.note("module", name)
+
+    def _check_pure(self, x: Any, path: str, where: str) -> None:
+        package, _, rest = path.partition(".")
+        if path in _IMPURE or path.startswith("numpy.random.") or (
+                package in ("numpy", "olympus") and rest.rpartition(".")[2] in _READERS):
+            self._refuse(x, where, ", which reads more than its arguments")
+
+    def _builtin(self, x: Any, where: str) -> None:
+        owner = getattr(x, "__objclass__", None)
+        bound = getattr(x, "__self__", None)
+        module = getattr(x, "__module__", None) or getattr(owner, "__module__", None)
+        name = getattr(x, "__qualname__", None) or x.__name__
+        if bound is not None and not isinstance(bound, types.ModuleType):
+            self.note("bound", name)
+            return self.add(bound, f"the object of {where}")
+        if module is None and isinstance(x, np.ufunc):
+            module = "numpy"
+        if module is not None:
+            module = module.lstrip("_")
+            self._check_pure(x, f"{module}.{name}", where)
+        if not _versioned(module):
+            self._refuse(x, where, f" of the module {module}, which may do anything")
+        return self.note("builtin", module, name)
+
+    def _class(self, cls: type, where: str) -> None:
+        module = cls.__module__
+        if _versioned(module) or module == "collections.abc":
+            self._check_pure(cls, f"{module}.{cls.__qualname__}", where)
+            return self.note("class", module, cls.__qualname__)
+        # Made by C, of a module without a version; or Python's own.
+        if not cls.__flags__ & 1 << 9 or module.partition(".")[0] in sys.stdlib_module_names:
+            self._refuse(cls, where)
+        self.note("class", cls.__qualname__, len(cls.__bases__))
+        self.add(type(cls), f"the metaclass of {cls.__qualname__}")
+        for base in cls.__bases__:
+            self.add(base, f"a base of {cls.__qualname__}")
+        self.add(registered_functions.get(cls), f"what flattens {cls.__qualname__}")
+        for name, value in vars(cls).items():
+            if name in _NO_CONTENT or name in _CACHES:
+                continue
+            self.note(name)
+            if isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+                continue
+            self.add(value, f"{cls.__qualname__}.{name}")
+        return None
+
+    # Values
+
+    def _instance(self, x: Any, where: str) -> None:
+        """An object of a class written in Python: its class and its attributes."""
+        cls = type(x)
+        state, found = _state(x)
+        if not found:
+            self._refuse(x, where)
+        self.note("instance")
+        self.add(cls, f"the class of {where}")
+        if isinstance(x, (list, tuple)):
+            self.add([*x], f"the items of {where}")
+        elif isinstance(x, dict):
+            self._items(x, where)
+        elif isinstance(x, str):
+            self.note("".join(x))
+        elif isinstance(x, int):
+            self.note(int(x))
+        elif isinstance(x, float):
+            self.note(float(x).hex())
+        for name, value in state.items():
+            # What Olympus's objects keep of themselves, as their hash, follows from the rest, and
+            # may be there or not.
+            if not (_versioned(cls.__module__) and isinstance(
+                    getattr(cls, name, None), functools.cached_property)):
+                self.note(name)
+                self.add(value, f"{where.removesuffix(',')}.{name}")
+
+    def _items(self, x: Any, where: str) -> None:
+        """A list or a dict, in order."""
+        self.note(type(x).__name__, len(x))
+        for i, item in enumerate(x.items() if isinstance(x, dict) else x):
+            key = item[0] if isinstance(x, dict) else i
+            self.add(item, f"{where.removesuffix(',')}[{key!r:.40}]")
+
+    def _set(self, x: Any, where: str) -> None:
+        # Their order is another one in each process.
+        digests = []
+        for item in x:
+            each = StableKey()
+            each.add(item, f"an element of {where}")
+            digests.append(each.hexdigest())
+            self.codes |= each.codes
+        self.note("set", sorted(digests))
+
+    def _array(self, x: Any, where: str) -> None:
+        if is_extended(x.dtype):
+            return self._instance(x, where)
+        if x.dtype.hasobject or (isinstance(x, np.ndarray) and type(x) is not np.ndarray):
+            self._refuse(x, where)
+        elements = np.asarray(x)
+        place = (x._committed, str(x.sharding), x.aval.weak_type) if isinstance(
+            x, lib.ArrayImpl) else type(x).__name__
+        return self.note("array", str(elements.dtype), elements.shape, place, hashlib.blake2b(
+            np.ascontiguousarray(elements).reshape(-1).view(np.uint8).data).hexdigest())
+
+    def _jitted(self, x: Any, where: str) -> None:
+        info = x._jit_info
+        self.note("jit", info.keep_unused, info.inline, str(info.device), info.name)
+        self.add(info.options, f"a compiler option of {where}")
+        self.add(info.signature.key, f"an option of {where}")
+        self.add(info.signature.fun, where)
+
+    def _tree(self, x: Any, where: str) -> None:
+        node = x.node_data()
+        if node is None:
+            return self.note("leaf", x.num_nodes)
+        children = x.children()
+        self.note("node", len(children))
+        for part in (*node, *children):
+            self.add(part, where)
+        return None
+
+    def _primitive(self, x: Primitive, where: str) -> None:
+        if x.open or x.platform_rules or not type(x).__module__.startswith("olympus._src."):
+            self._refuse(x, where, ": a primitive of one's own, whose rules may be anything")
+        self.note("primitive", type(x).__qualname__, x.name)
+
+    def _parts(self, *parts: Any, where: str) -> None:
+        for part in parts:
+            self.add(part, where)
+
+
+_Absent = object()
+_Pair = namedtuple("_Pair", "x y")
+_BASES = (object, list, dict, OrderedDict, tuple, int, float, str, typing.Generic, typing.Protocol)
+
+
+def _state(x: Any) -> tuple[dict[str, Any], bool]:
+    """The attributes of an object, and whether those are all that it holds."""
+    state = {k: v for k, v in getattr(x, "__dict__", {}).items() if k not in _CACHES}
+    for cls in type(x).__mro__:
+        if cls in _BASES:
+            continue
+        if any(isinstance(v, (types.WrapperDescriptorType, types.MethodDescriptorType))
+               and v.__objclass__ is cls for v in vars(cls).values()):
+            return state, False     # made by C, where anything may be
+        slots = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            mangled = f"_{cls.__name__.lstrip('_')}{name}" if (
+                name.startswith("__") and not name.endswith("__")) else name
+            if name not in ("__weakref__", "__dict__") and hasattr(x, mangled):
+                state[mangled] = getattr(x, mangled)
+    return state, type(x) not in _BASES or type(x) is object
+
+
+@functools.lru_cache(maxsize=4096)
+def _globals_read(code: types.CodeType, where: str) -> tuple[tuple[str, ...], ...]:
+    """The names of the module that code reads, each with the attributes asked of it next."""
+    found: dict[tuple[str, ...], None] = {}
+    path: list[str] = []
+    for op in dis.get_instructions(code):
+        if path and op.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            path.append(op.argval)
+            continue
+        if path:
+            found[tuple(path)] = None
+            path = []
+        if op.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
+            path = [op.argval]
+        elif op.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            raise UnstableError(f"jit persist=True: {where} sets the global {op.argval}; a function"
+                                " that changes nothing is required; return the value.")
+        elif op.opname == "IMPORT_NAME" and not _versioned(op.argval):
+            raise UnstableError(f"jit persist=True: {where} imports {op.argval} when it is called; "
+                                "import it at the head of the module.")
+    return tuple(found)
+
+
+def _named(kind: str) -> Any:
+    return lambda key, x, where: key.note(kind, type(x).__name__, str(x))
+
+
+def _of(*names: str) -> Any:
+    """Adds an object by some of its attributes."""
+    return lambda key, x, where: key._parts(type(x), *[getattr(x, n) for n in names], where=where)
+
+
+def _refused(key: StableKey, x: Any, where: str) -> None:
+    key._refuse(x, where)
+
+
+# By kind, the first that fits.
+_ADDERS: tuple[tuple[Any, Any], ...] = (
+    (types.FunctionType, StableKey._function),
+    (lib.PjitFunction, StableKey._jitted),
+    (Tracer, _refused),
+    (np.dtype, _named("dtype")),
+    (enum.Enum, _of("name", "value")),
+    (type, StableKey._class),
+    ((np.ndarray, np.generic, lib.Array), StableKey._array),
+    (Primitive, StableKey._primitive),
+    (_BUILTIN, StableKey._builtin),
+    (types.MethodType, _of("__func__", "__self__")),
+    (functools.partial, _of("func", "args", "keywords", "__dict__")),
+    (property, _of("fget", "fset", "fdel")),
+    ((staticmethod, classmethod), _of("__func__")),
+    (functools.cached_property, _of("func", "attrname")),
+    (functools._lru_cache_wrapper, _of("__wrapped__")),
+    (slice, _of("start", "stop", "step")),
+    (type(_Pair.x), lambda key, x, where: key.note("field", x.__reduce__()[1])),
+    (range, _of("start", "stop", "step")),
+    (re.Pattern, _of("pattern", "flags")),
+    (Memo, lambda key, x, where: key.note("cache")),
+    (defaultdict, lambda key, x, where: key._parts(x.default_factory, dict(x), where=where)),
+    (OrderedDict, lambda key, x, where: key.add(list(x.items()), where)),
+    (types.SimpleNamespace, lambda key, x, where: key.add(vars(x), where)),
+    (types.MappingProxyType, lambda key, x, where: key.add(dict(x), where)),
+    (lib.PyTreeDef, StableKey._tree),
+    (lib.Device, lambda key, x, where: key.note("device", x.platform, x.process_index, x.id)),
+    (NamedSharding, _of("_key")),
+    (Mesh, _of("axis_names", "axis_sizes", "axis_types", "device_tuple")),
+    (lib.Sharding, lambda key, x, where: key._parts(
+        type(x), *sorted(x.device_set, key=lambda d: d.id), str(x), where=where)),
+    (config.UserContext, _of("value")),
+    (lib.Config, _of("name", "value")),
+    ((PurePath, logging.Logger, typing.TypeVar, types.GenericAlias, types.UnionType,
+      type(typing.Any)), _named("text")),
+)
+
+
+def options_of_now() -> Iterator[Any]:
+    """The values of all options that may change what is traced."""
+    for name in dir(config.config):
+        if name.startswith("olympus_") and "cache" not in name:
+            yield config.config.read(name)

@@ -1,0 +1,266 @@
+"""What XLA is told of operations besides what they compute: attributes of its frontends."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.lib import mlir
+from ..base.typing import ArrayLike, PyTree
+from ..base.util import wraps
+from ..control.call import Call
+from ..core import tags
+from ..core.context import ROOT, Metadata, Scope, ctx, outermost
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Axis, Linear, Primitive
+from ..lax.queries import KEEP
+from ..types.shape import sequence
+from ..types.tree import tree_map, tree_unflatten
+from .jit import JitFunction
+
+__all__ = ["control_dep", "schedule", "scheduling_group", "set_xla_metadata", "xla_metadata_call",
+           "xla_metadata_call_p"]
+
+
+class MetadataCall(Call):
+    """Apply `olympuspr` to the operands. The other params are what XLA is told of the call."""
+
+    called = False
+
+    def lower(self, b: Any, *args: Any, olympuspr: ClosedOlympuspr, **meta: str) -> list[Any]:
+        return b.call_marked(olympuspr, args, "xla_metadata_call", meta)
+
+
+class MetadataValue(Primitive):
+    """The operand; XLA is told `metadata` of the operation that makes it."""
+
+    spread = staticmethod(tags.same)
+
+    def infer(self, x: Any, *, metadata: tuple[tuple[str, str], ...]) -> Any:
+        return x
+
+    def lower(self, b: Any, x: Any, *, metadata: tuple[tuple[str, str], ...]) -> Any:
+        ir, key = mlir.ir, "mhlo.frontend_attributes"
+        if isinstance(x.owner, ir.Block):       # an argument
+            return x
+        attributes = x.owner.attributes
+        told = {k: ir.StringAttr.get(v) for k, v in metadata}
+        if key in attributes:
+            told |= {a.name: a.attr for a in attributes[key]}
+        attributes[key] = ir.DictAttr.get(told)
+        return x
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals, **params), tangents[0]
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> list[Any]:
+        return [ct if type(x) is Linear else None]
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*args, **params), dims[0]
+
+
+xla_metadata_call_p = MetadataCall("xla_metadata_call")
+xla_metadata_value_p = MetadataValue("xla_metadata_value")
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _Within:
+    """A context manager and decorator: operations within have metadata."""
+
+    def __init__(self, metadata: Metadata) -> None:
+        self.metadata = metadata
+        self.outer: list[tuple[Scope, Any]] = []
+
+    def __enter__(self) -> None:
+        inner = (outermost.value or ROOT).extend(self.metadata)
+        self.outer.append((ctx.eqn, outermost.swap_local(inner)))
+        ctx.eqn = ctx.eqn.extend(self.metadata)
+
+    def __exit__(self, *exc_info: object) -> None:
+        ctx.eqn, around = self.outer.pop()
+        outermost.set_local(around)
+
+    def __call__(self, f: Callable[..., Any]) -> Any:
+        return wraps(f)(_Decorated(f, self))
+
+
+class _Decorated:
+    """A function, and what else it can do (`lower`, …), within metadata."""
+
+    def __init__(self, f: Callable[..., Any], within: _Within) -> None:
+        self._f, self._within = f, within
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with self._within:
+            return self._f(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._f, name)
+        return self._within(found) if callable(found) else found
+
+
+def set_xla_metadata(x: PyTree = None, **kwargs: Any) -> Any:
+    """Tell XLA more of operations: attributes that its passes and tools read.
+
+    Args:
+      x: a pytree of arrays, to tell it of the operations that make them; if None, of those that are
+        traced within a `with` block or a decorated function.
+      **kwargs: values by name: strings, numbers or booleans; None takes back what a block around
+        says.
+
+    Returns:
+      A context manager that is a decorator, too; for arrays the same ones.
+
+    >>> import olympus
+    >>> from olympus.experimental.xla_metadata import set_xla_metadata
+    >>> @olympus.jit
+    ... def f(x):
+    ...     with set_xla_metadata(origin="loss"):
+    ...         return x * 2
+    >>> 'mhlo.frontend_attributes = {origin = "loss"}' in f.lower(1.0).as_text()
+    True
+    """
+    items = tuple(sorted((k, _text(v)) for k, v in kwargs.items()))
+    if x is None:
+        return _Within(Metadata(items))
+    given = tuple([item for item in items if item[1] is not None])
+    return tree_map(lambda leaf: xla_metadata_value_p.bind(leaf, metadata=given), x)
+
+
+def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Any:
+    """`f`, called as one function of which XLA is told more; a decorator if `f` is left out.
+
+    Args:
+      f: a function of pytrees of arrays.
+      **meta: strings by name, such as `inlineable="false"`.
+
+    Returns:
+      A function of the same arguments. TypeError for values that are no strings.
+
+    >>> import olympus
+    >>> from olympus.experimental.scheduling_groups import xla_metadata_call
+    >>> f = xla_metadata_call(lambda x: x * 2, inlineable="false")
+    >>> 'inlineable = "false"' in olympus.jit(f).lower(1.0).as_text(), f(2.0)
+    (True, Array(4., dtype=float32, weak_type=True))
+    """
+    for key, value in meta.items():
+        if not isinstance(value, str):
+            raise TypeError(f"xla_metadata_call: {key}={value!r} of type {type(value).__name__} "
+                            "given; a string is required.")
+    if f is None:
+        return functools.partial(xla_metadata_call, **meta)
+    info = JitFunction(f)       # which keeps its programs: calls of equal types are of one
+
+    @wraps(f)
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        call = info.signature.call(args, kwargs)
+        program = info.program(call)
+        outs = xla_metadata_call_p.bind(*program.tracers, *call.leaves, olympuspr=program.closed,
+                                        **meta)
+        return tree_unflatten(program.out_tree, outs)
+
+    return marked
+
+
+def scheduling_group(name: str) -> Any:
+    """A decorator: operations of the function are scheduled by XLA as one group of this name.
+
+    Args:
+      name: what the group is called; "group:part" is a group within another.
+
+    Returns:
+      A decorator of functions of pytrees of arrays.
+
+    >>> import olympus
+    >>> from olympus.experimental.scheduling_groups import scheduling_group
+    >>> f = scheduling_group("first")(lambda x: x * 2)
+    >>> 'scheduling_group = "first"' in olympus.jit(f).lower(1.0).as_text()
+    True
+    """
+    return xla_metadata_call(scheduling_group=name)
+
+
+class ControlDep(Primitive):
+    """XLA computes the first operand before the second one. No results."""
+
+    multiple_results = True
+    transpose = None
+
+    def infer(self, src: Any, dst: Any) -> list[Any]:
+        return []
+
+    def effects(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:
+        return KEEP
+
+    def lower(self, b: Any, src: Any, dst: Any) -> list[Any]:
+        manual = b.module.manual
+        if manual is None or manual.all_manual:
+            op = b.ops("stablehlo.custom_call", [src, dst], {
+                "call_target_name": mlir.ir.StringAttr.get("control_dep"),
+                "has_side_effect": b.attr("true"), "api_version": b.attr("4 : i32")}, [])
+            if manual is None:
+                b.module.hints.append(op)
+        return []
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*primals), []
+
+    def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+        return self.bind(*args), []
+
+
+control_dep_p = ControlDep("control_dep")
+
+
+def control_dep(src: ArrayLike, dst: ArrayLike) -> None:
+    """Have XLA compute one value of a program before another, which does not depend on it.
+
+    Args:
+      src: an array; what makes it runs first.
+      dst: an array that something else makes.
+
+    Returns:
+      None. A program that XLA divides over several devices is scheduled without it.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> from olympus.experimental.control_deps import control_dep
+    >>> @olympus.jit
+    ... def f(x):
+    ...     a, b = onp.sin(x), onp.cos(x)
+    ...     control_dep(b, a)
+    ...     return a + b
+    >>> f.lower(1.0).as_text().count("@control_dep")
+    1
+    """
+    control_dep_p.bind(src, dst)
+
+
+def schedule(ops: Sequence[ArrayLike]) -> None:
+    """Have XLA compute values of a program in the order given: `control_dep` of neighbours.
+
+    Args:
+      ops: arrays.
+
+    Returns:
+      None.
+
+    >>> import olympus, olympus.numpy as onp
+    >>> from olympus.experimental.control_deps import schedule
+    >>> @olympus.jit
+    ... def f(x):
+    ...     a, b, c = onp.sin(x), onp.cos(x), onp.tan(x)
+    ...     schedule([c, a, b])
+    ...     return a + b + c
+    >>> f.lower(1.0).as_text().count("@control_dep")
+    2
+    """
+    for src, dst in itertools.pairwise(sequence(ops, "schedule", "ops")):
+        control_dep_p.bind(src, dst)

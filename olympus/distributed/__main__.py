@@ -1,0 +1,9 @@
+"""`python -m olympus.distributed`: `launch` starts the processes of a job, `doctor` looks at one.
+"""
+
+from .._src.backend.commands import main as _main
+
+__all__ = []
+
+if __name__ == "__main__":
+    raise SystemExit(_main())

@@ -1,0 +1,8 @@
+"""`jit` by an older name: names only."""
+
+from .._src.base.util import publish as _publish
+from .._src.transforms.jit import pjit
+
+__all__ = ["pjit"]
+
+_publish(__name__)

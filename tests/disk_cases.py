@@ -1,0 +1,57 @@
+"""What processes of tests/test_disk_cache.py do: `disk_cases.py CASE DIRECTORY`."""
+
+import sys
+
+import numpy as np
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+from olympus._src.backend import disk_cache
+from olympus._src.base import lib
+from olympus.sharding import Mesh, NamedSharding, PartitionSpec
+
+
+def several_programs():
+    """Eight programs, by whoever comes first; the answers are known."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for i in range(8):
+        found = olympus.jit(lambda x, i=i: onp.sum(x * 2 + i, axis=0))(x)
+        np.testing.assert_array_equal(found, (x * 2 + i).sum(0))
+
+
+def sharded():
+    """A program of many devices, whose shardings are those of who compiled it."""
+    mesh = Mesh(np.array(olympus.devices()), "x")
+    x = olympus.device_put(np.arange(16, dtype=np.float32),
+                           NamedSharding(mesh, PartitionSpec("x")))
+
+    def f(x):
+        total = onp.cumsum(x)
+        return total, lax.with_sharding_constraint(x * 2, NamedSharding(mesh, PartitionSpec()))
+
+    def results():
+        olympus.clear_caches()
+        return [[(np.asarray(y).tolist(), str(y.sharding), y.aval)
+                 for y in olympus.jit(f, **options)(x)] for options in ({}, {"persist": True})]
+
+    before, hits, load = results(), [], lib.deserialize_executable
+    lib.deserialize_executable = lambda *args: hits.append(1) or load(*args)
+    assert results() == before
+    assert len(hits) == 2
+
+
+def write_for_ever():
+    """Until somebody kills it."""
+    directory, data = disk_cache.Directory(sys.argv[2], 1 << 20), bytes(range(256)) * 2000
+    print("writing", flush=True)
+    for i in range(10**9):
+        directory.put(f"{i % 50}", data + str(i).encode(), 1.0)
+        directory.drop(f"{(i + 25) % 50}")
+
+
+if __name__ == "__main__":
+    olympus.config.update("olympus_compilation_cache_dir", sys.argv[2])
+    olympus.config.update("olympus_persistent_cache_min_compile_time_secs", 0)
+    olympus.config.update("olympus_raise_persistent_cache_errors", True)
+    globals()[sys.argv[1]]()

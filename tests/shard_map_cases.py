@@ -1,0 +1,452 @@
+"""Cases for tests/test_shard_map.py, which runs this file in a process with eight CPU devices.
+
+Oracles are NumPy on whole arrays, and the programs of all devices, run one after the other.
+"""
+
+import numpy as np
+from eight_devices import error, names, report
+from shard_map_programs import Program
+
+import olympus
+import olympus.numpy as onp
+from olympus import export, lax
+from olympus.ad_checkpoint import checkpoint_name
+from olympus.experimental import io_callback
+from olympus.sharding import AxisType, Mesh, NamedSharding
+from olympus.sharding import PartitionSpec as P
+
+X = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+def mesh(sizes=(4, 2), names=("x", "y"), order=slice(None)):
+    return Mesh(np.array(olympus.devices())[order].reshape(sizes), names)
+
+
+def close(have, want):
+    np.testing.assert_allclose(np.asarray(have), want, rtol=1e-5, atol=1e-5)
+
+
+def both(f, *args):
+    """The result of a function, eagerly and jitted, which must agree."""
+    eager, jitted = f(*args), olympus.jit(f)(*args)
+    olympus.tree.map(lambda a, b: close(a, np.asarray(b)), eager, jitted)
+    return jitted
+
+
+def case_parts_go_in_and_come_out_as_specifications_say():
+    for spec, shape in [(P(), (8, 4)), (P("x"), (2, 4)), (P("y", "x"), (4, 1)),
+                        (P(("y", "x")), (1, 4)), (P(None, "y"), (8, 2))]:
+        seen = []
+        f = olympus.shard_map(lambda x: seen.append(x.shape) or x * 2, mesh=mesh(), in_specs=spec,
+                              out_specs=spec)
+        out = both(f, X)
+        close(out, X * 2)
+        assert set(seen) == {shape}, seen
+        assert out.sharding.is_equivalent_to(NamedSharding(mesh(), spec), 2), out.sharding
+
+
+def case_sums_are_over_the_devices_of_an_axis():
+    def f(a):
+        along = lax.psum(a, "y"), lax.pmean(a, ("y", "x")), lax.psum(1, ("x", "y"))
+        here = lax.axis_index("x") * 2 + lax.axis_index("y")
+        return *along, here[None], lax.psum(a, "x", axis_index_groups=[[0, 3], [1, 2]])
+
+    for order in (slice(None), slice(None, None, -1), [3, 1, 4, 0, 5, 2, 7, 6]):
+        g = olympus.shard_map(f, mesh=mesh(order=order), in_specs=P("x", "y"), out_specs=(
+            P("x"), P(), P(), P(("x", "y")), P("x", "y")))
+        rows, mean, count, here, groups = both(g, X)
+        blocks = X.reshape(4, 2, 2, 2)      # [x, row, y, column]
+        close(rows, (X[:, :2] + X[:, 2:]))
+        close(mean, blocks.mean((0, 2)))
+        assert count == 8 and here.tolist() == list(range(8))
+        partner = blocks + blocks[[3, 2, 1, 0]]
+        close(groups, partner.reshape(8, 4))
+
+
+def sm(f, in_specs, out_specs, mesh_=None, **options):
+    return olympus.shard_map(f, mesh=mesh_ or mesh(), in_specs=in_specs, out_specs=out_specs,
+                             **options)
+
+
+def grid(x):
+    """The rows that each position along x has: [4, 2, 4]."""
+    return np.asarray(x).reshape(4, 2, 4)
+
+
+def case_generated_programs_are_those_of_numpy():
+    with olympus.enable_x64(True):
+        for seed in (7, 11, 20):
+            program = Program(seed)
+            try:
+                program.run(eager=seed == 11)
+            except Exception as error:
+                raise AssertionError(f"seed {seed}: {program}") from error
+
+
+def loss(w, x):
+    return lax.psum((onp.tanh(x @ w) ** 2).sum(), ("x", "y"))
+
+
+def case_derivatives_are_those_of_the_whole():
+    rng = np.random.default_rng(0)
+    w, x = rng.normal(size=(4, 3)).astype("f4"), rng.normal(size=(16, 4)).astype("f4")
+    whole = lambda w, x: (onp.tanh(x @ w) ** 2).sum()
+    want = olympus.grad(whole, (0, 1))(w, x)
+    second = olympus.jvp(lambda w: olympus.grad(whole)(w, x), (w,), (w,))[1]
+    for check in (True, False):
+        f = sm(loss, (P(), P(("x", "y"))), P(), check_vma=check)
+        inside = sm(olympus.checkpoint(loss), (P(), P(("x", "y"))), P(), check_vma=check)
+        close(f(w, x), whole(w, x))
+        for g in (f, olympus.checkpoint(f), inside, olympus.jit(f)):
+            olympus.tree.map(close, olympus.jit(olympus.grad(g, (0, 1)))(w, x), want)
+        close(olympus.jvp(f, (w, x), (w, x))[1], olympus.jvp(whole, (w, x), (w, x))[1])
+        close(olympus.jvp(lambda w, f=f: olympus.grad(f)(w, x), (w,), (w,))[1], second)
+        both = olympus.vmap(olympus.grad(f), (0, None))(np.stack([w, 2 * w]), x)
+        close(both[0], want[0])
+        closed = lambda w, check=check: sm(lambda x: loss(w, x), P(("x", "y")), P(),
+                                           check_vma=check)(x)
+        close(olympus.grad(closed)(w), want[0])
+
+
+def case_a_result_is_no_second_residual():
+    f = sm(onp.exp, P("x"), P("x"))
+    program = olympus.make_olympuspr(olympus.grad(lambda x: f(x).sum()))(X)
+    first, *_, last = program.eqns
+    assert len(first.outvars) == 1 and last.invars[0] is first.outvars[0], program
+
+
+def case_checkpoint_keeps_what_a_policy_names():
+    f = sm(lambda x: onp.sin(checkpoint_name(onp.sin(onp.sin(x)), "a")), P("x"), P("x"))
+    keep = olympus.checkpoint_policies.save_only_these_names("a")
+    g = olympus.grad(lambda x: olympus.checkpoint(f, policy=keep)(x).sum())
+    first = olympus.make_olympuspr(g)(X).eqns[0]
+    assert [str(v.aval) for v in first.outvars] == ["float32[8,4]"] * 2     # the result and "a"
+    close(olympus.jit(g)(X), olympus.grad(lambda x: f(x).sum())(X))
+
+
+def case_exports_are_called():
+    f = sm(lambda x: x * lax.psum(x, "x"), P("x", "y"), P("x", "y"))
+    made = export.export(olympus.jit(f))(olympus.ShapeDtypeStruct((8, 4), "float32"))
+    assert made.nr_devices == 8
+    x = olympus.device_put(X, NamedSharding(mesh(), P("x", "y")))
+    close(export.deserialize(made.serialize()).call(x), f(X))
+
+
+def case_some_axes_only():
+    f = sm(lambda x: lax.psum(x, "x") * (1 + lax.axis_index("x")), P("x"), P("x"),
+           axis_names={"x"})
+    want = lambda x: np.concatenate([grid(x).sum(0) * (i + 1) for i in range(4)])
+    close(both(f, X), want(X))
+    close(olympus.jit(olympus.grad(lambda x: f(x).sum()))(X), np.full((8, 4), 10.0))
+    seen = []
+
+    def inner(x):
+        around = olympus.sharding.get_abstract_mesh()
+        seen.append((around.manual_axes, x.shape, sorted(olympus.typeof(x).vma)))
+        return lax.psum(x.sum(), ("x", "y"))
+
+    def outer(x):
+        assert x.aval.sharding.mesh.axis_types == (AxisType.Manual, AxisType.Auto)
+        x = lax.with_sharding_constraint(x, P(None, "y"))
+        return olympus.shard_map(inner, in_specs=P(None, "y"), out_specs=P())(x)
+
+    nested = olympus.jit(sm(outer, P("x"), P(), axis_names={"x"}))
+    assert nested(X) == X.sum() and seen == [(("x", "y"), (2, 2), ["x", "y"])]
+    close(olympus.grad(nested)(X), np.ones((8, 4)))
+    demand = NamedSharding(mesh(), P("y"))
+    for own in ("y", "xy"):
+        error(ValueError, "contains a manual axes ('y') of mesh", lambda own=own: (
+            olympus.jit(sm(lambda x: lax.with_sharding_constraint(x, demand), P(), P(),
+                           axis_names=set(own)))(X)))
+
+
+def case_vmap_around_and_within():
+    xs = np.stack([X, 2 * X])
+    sums = lambda x: grid(x).sum(0)
+    f = sm(lambda x: lax.psum(x, "x"), P("x"), P())
+    close(olympus.vmap(f)(xs), np.stack([sums(x) for x in xs]))
+    close(olympus.vmap(f, axis_name="x")(xs), np.stack([sums(x) for x in xs]))
+    named = sm(lambda x: lax.psum(lax.psum(x, "x"), "i"), P("x"), P())
+    close(olympus.vmap(named, axis_name="i")(xs), np.stack([3 * sums(X)] * 2))
+    program = olympus.make_olympuspr(olympus.vmap(f, 1, spmd_axis_name="y"))(xs.swapaxes(0, 1))
+    assert program.eqns[0].params["in_specs"] == (P("x", "y"),)
+    for check in (True, False):
+        g = sm(lambda x: lax.psum(onp.sin(x), "x"), P("x"), P(), check_vma=check)
+        close(olympus.vmap(olympus.grad(lambda x, g=g: g(x).sum()), spmd_axis_name="y")(xs),
+              np.cos(xs))
+    error(ValueError, "spmd_axis_name cannot appear in shard_map in_specs", lambda: olympus.vmap(
+        f, spmd_axis_name="x")(np.stack([X] * 4)))
+
+
+def case_eagerly_python_runs_and_sees_parts():
+    seen = []
+
+    def f(x):
+        seen.append((str(x), str(lax.psum(x.sum(), "x"))))
+        if lax.psum(x.sum(), ("x", "y")) > 0:       # the same on all devices
+            x = x + onp.ones(4) * np.float32(2)
+        x = olympus.jit(lambda x: x * 2)(x)
+        gradient = olympus.grad(lambda w: (x * w).sum())(onp.ones(4))
+        assert str(olympus.typeof(gradient)) == "float32[4]"
+        return lax.scan(lambda c, r: (c + r, r), x[0], x)[1] + 0 * gradient
+
+    close(sm(f, P("x"), P("x"))(X), (X + 2) * 2)
+    (parts, total), = seen
+    assert "On cpu:5 at mesh coordinates (x, y,) = (2, 1):\n[[16. 17. 18. 19.]" in parts, parts
+    assert total.startswith("On cpu:0 at mesh coordinates (x, y,) = (0, 0):\n496.0"), total
+    error(olympus.errors.TracerBoolConversionError, "one part of a value, on each device",
+          lambda: sm(lambda x: x if x.sum() > 0 else -x, P("x"), P("x"))(X))
+    error(olympus.errors.TracerBoolConversionError, "bool()", lambda: olympus.jit(
+        sm(lambda x: x if lax.psum(x.sum(), "x") > 0 else -x, P("x"), P("x")))(X))
+    traced = []
+    sm(lambda x: traced.append(x) or x, P("x"), P("x"))(X)
+    error(olympus.errors.UnexpectedTracerError, "after its transformation ended",
+          lambda: traced[0] + 1)
+
+
+def case_python_sees_values_within_grad_and_vmap():
+    """The function was staged there, and `if` raised."""
+    def f(x, flag):
+        if flag > 0 and lax.psum(x.sum(), ("x", "y")) > 0:
+            return onp.sin(x)
+        return -x
+
+    for check in (True, False):
+        g = sm(f, (P("x"), P()), P("x"), check_vma=check) if check else (
+            lambda x, flag: sm(lambda x: onp.sin(x) if flag > 0 else -x, P("x"), P("x"),
+                               check_vma=False)(x))
+        total = lambda x, flag, g=g: (g(x, flag) * X).sum()
+        close(olympus.grad(total)(X, 1), np.cos(X) * X)
+        close(olympus.grad(total)(X, -1), -X)
+        close(olympus.vjp(lambda x, g=g: g(x, 1), X)[1](X)[0], np.cos(X) * X)
+        close(olympus.vmap(g, (0, None))(np.stack([X, -X]), -1), np.stack([-X, X]))
+    sign = olympus.custom_vjp(lambda x: onp.sign(x))
+    sign.defvjp(lambda x: (onp.sign(x), x), lambda x, ct: (ct * x,))
+    close(olympus.grad(lambda x: sm(sign, P("x"), P("x"))(x).sum())(X), X)
+    error(olympus.errors.ConcretizationTypeError, "not being differentiated", lambda: olympus.grad(
+        lambda x: sm(lambda x: x * float(lax.psum(x.sum(), ("x", "y"))), P("x"), P("x"))(x).sum()
+    )(X))
+
+
+def case_callbacks_and_keys_of_each_device():
+    seen = []
+
+    def f(x):
+        olympus.debug.callback(lambda i, x: seen.append((int(i), float(x))), lax.axis_index("x"),
+                               x.sum())
+        return olympus.pure_callback(lambda x: np.asarray(x) * 2, x, x)
+
+    for own, calls in (({"x", "y"}, 2), ({"x"}, 1)):
+        close(olympus.jit(sm(f, P("x"), P("x"), axis_names=own))(X), 2 * X)
+        olympus.effects_barrier()
+        assert sorted(seen) == sorted([(i, float(grid(X)[i].sum())) for i in range(4)] * calls)
+        seen.clear()
+    for own, ordered in (({"x", "y"}, True), ({"x"}, False)):
+        added = olympus.jit(sm(lambda x, ordered=ordered: io_callback(
+            lambda x: np.asarray(x) + 1, x, x, ordered=ordered), P("x"), P("x"), axis_names=own))
+        close(added(X), X + 1)
+    ordered = lambda x: io_callback(lambda x: x, x, x, ordered=True)
+    for f in (ordered, lambda x: olympus.shard_map(ordered, in_specs=P(None, "y"), out_specs=P(
+            None, "y"))(x), lambda x: olympus.debug.print("{}", x, ordered=True) or x):
+        error(NotImplementedError, "effects that keep their order", lambda f=f: olympus.jit(
+            sm(f, P("x"), P("x"), axis_names={"x"}))(X))
+    key = olympus.random.key(0)
+    draws = sm(lambda k: olympus.random.normal(
+        olympus.random.fold_in(k, lax.axis_index("x")), (2,)), P(), P("x"))
+    want = np.concatenate([olympus.random.normal(olympus.random.fold_in(key, i), (2,))
+                           for i in range(4)])
+    close(both(draws, key), want)
+    keys = olympus.random.split(key, 4)
+    close(olympus.jit(sm(lambda k: olympus.random.normal(k[0], (1,)), P("x"), P("x")))(keys),
+          np.stack([olympus.random.normal(k) for k in keys]))
+
+
+def case_what_a_device_has_is_whole():
+    seen = []
+    f = sm(lambda x: olympus.debug.inspect_array_sharding(x, callback=seen.append) or x, P("x"),
+           P("x"))
+    close(olympus.jit(f)(X), X)
+    assert seen == [NamedSharding(mesh(), P())], seen
+
+
+def case_keys_that_devices_use_are_used():
+    draw = olympus.jit(sm(lambda k: olympus.random.normal(k[0], (2,)), P("x"), P("x")))
+    same = olympus.jit(sm(lambda k: olympus.random.normal(k, (2,)), P(), P()))
+    with olympus.debug_key_reuse(True):
+        keys = olympus.random.split(olympus.random.key(0), 8)
+        draw(keys)
+        olympus.random.normal(keys[1])      # each device draws with the first of its two
+        error(olympus.errors.KeyReuseError, "after it was used", lambda: olympus.random.normal(
+            keys[2]))
+        key = olympus.random.key(0)
+        same(key)
+        error(olympus.errors.KeyReuseError, "after it was used", lambda: same(key))
+
+
+def case_explicit_axes():
+    m = olympus.make_mesh((4, 2), ("x", "y"))
+    v = olympus.device_put(X, NamedSharding(m, P("x", "y")))
+
+    def f(x):
+        assert x.aval.sharding.mesh.axis_types == (AxisType.Manual, AxisType.Explicit)
+        return x * x
+
+    def some(x):
+        return olympus.shard_map(f, mesh=m, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(x)
+
+    for g in (some, olympus.jit(some)):
+        assert str(olympus.typeof(g(v))) == "float32[8@x,4@y]" and (np.asarray(g(v)) == X * X).all()
+    with olympus.set_mesh(m):
+        rows = olympus.shard_map(lambda x: lax.psum(x.sum(1), "y"), out_specs=P("x"))
+        for g in (rows, olympus.jit(rows)):
+            assert str(olympus.typeof(g(v))) == "float32[8@x]"
+            close(g(v), X.sum(1))
+        gradient = olympus.jit(olympus.grad(lambda v: (rows(v) ** 2).sum()))(v)
+        assert str(olympus.typeof(gradient)) == "float32[8@x,4@y]"
+        close(gradient, np.broadcast_to(2 * X.sum(1, keepdims=True), X.shape))
+        ring = olympus.smap(lambda x: lax.ppermute(x, "x", [(i, (i + 1) % 4) for i in range(4)]),
+                            in_axes=0, out_axes=0, axis_name="x")
+        close(olympus.jit(ring)(v), np.roll(X, 2, 0))
+        error(ValueError, "does not match the specs of the input", lambda: olympus.shard_map(
+            f, in_specs=P("y"), out_specs=P())(v))
+        for g in (lambda f: f, olympus.jit):
+            error(NotImplementedError, "Closing over inputs", lambda g=g: g(olympus.shard_map(
+                lambda x: x + v.sum(), in_specs=P("x", "y"), out_specs=P("x", "y")))(v))
+    mapped = olympus.jit(olympus.vmap(olympus.shard_map(
+        lambda x: x * 2, mesh=m, in_specs=P("y"), out_specs=P("y"))))
+    assert str(olympus.typeof(mapped(v))) == "float32[8@x,4@y]"
+    error(ValueError, "requires axis_names", lambda: olympus.jit(olympus.vmap(olympus.shard_map(
+        f, mesh=m, in_specs=P("y"), out_specs=P("y"), axis_names={"x", "y"})))(v))
+
+
+def case_sums_go_in_and_out():
+    m = olympus.make_mesh((4, 2), ("x", "y"))
+    rng = np.random.default_rng(1)
+    w, x = rng.normal(size=(4, 3)).astype("f4"), rng.normal(size=(8, 4)).astype("f4")
+    summed = lambda x: np.asarray(x.addressable_shards[0].data) * 0 + sum(
+        np.asarray(s.data) for s in x.addressable_shards if s.device.id % 2 == 0)
+    with olympus.set_mesh(m):
+        shared, rows = olympus.device_put(w, P(reduced={"x"})), olympus.device_put(x, P("x"))
+        terms = olympus.shard_map(lambda x: lax.pcast(x.sum(0), "x", to="unreduced"),
+                                  out_specs=P(unreduced={"x"}))
+        total = olympus.shard_map(lambda t: lax.psum(t, "x"), out_specs=P())
+        layer = olympus.shard_map(lambda w, x: onp.tanh(x @ w), out_specs=P("x"))
+        copy = olympus.shard_map(lambda w: onp.tanh(w), out_specs=P(reduced={"x"}))
+        for run in (lambda f: f, olympus.jit):
+            out = run(terms)(rows)
+            assert str(olympus.typeof(out)) == "float32[4]{U:x}"
+            close(summed(out), x.sum(0))
+            close(run(total)(out), x.sum(0))
+            gradient = run(olympus.grad(lambda x: (total(terms(x)) ** 2).sum()))(rows)
+            close(gradient, np.broadcast_to(2 * x.sum(0), x.shape))
+            gradient = run(olympus.grad(lambda t: (total(t) ** 2).sum()))(out)
+            assert str(olympus.typeof(gradient)) == "float32[4]{R:x}"
+            close(gradient, 2 * x.sum(0))
+            for f, want in ((layer, x.T @ (1 - np.tanh(x @ w) ** 2)), (
+                    lambda w, x: copy(w), 1 - np.tanh(w) ** 2)):
+                gradient = run(olympus.grad(lambda w, f=f: f(w, rows).sum()))(shared)
+                assert str(olympus.typeof(gradient)) == "float32[4,3]{U:x}"
+                close(summed(gradient), want)
+                close(olympus.reshard(gradient, P()), want)
+        # Types say nothing: what is scattered, and what is taken for terms, has these derivatives.
+        scatter = olympus.shard_map(lambda t: lax.psum_scatter(t, "x", tiled=True), out_specs=P(
+            "x"), in_specs=P(unreduced={"x"}), check_vma=False)
+        weights = onp.arange(4.0)
+        close(olympus.grad(lambda t: (scatter(t) * weights).sum())(out), np.arange(4.0))
+        claimed = olympus.shard_map(lambda x: x, in_specs=P("x"), out_specs=P(unreduced={"x"}),
+                                    check_vma=False)
+        close(olympus.grad(lambda x: olympus.reshard(claimed(x), P()).sum())(rows), np.ones((8, 4)))
+        stacked = olympus.reshard(onp.stack([x[0], x[1]]), P(unreduced={"x"}))
+        close(olympus.jit(olympus.vmap(total))(stacked), x[:2])
+        f = lambda t: t
+        for text, call in [
+                ("should be equal to the unreduced present on the result, none",
+                 lambda: olympus.shard_map(f, out_specs=P(unreduced={"x"}))(x)),
+                ("should be equal to the reduced present on the result, 'x'",
+                 lambda: olympus.shard_map(f, out_specs=P())(shared)),
+                ("does not match the specs of the input", lambda: olympus.shard_map(
+                    f, in_specs=P(unreduced={"x"}), out_specs=P())(x)),
+                ("does not match the specs of the input", lambda: olympus.shard_map(
+                    f, in_specs=P(), out_specs=P())(shared))]:
+            error(ValueError, text, call)
+        error(NotImplementedError, "Closing over", lambda: olympus.shard_map(
+            lambda x: x @ shared, out_specs=P("x"))(rows))
+        error(NotImplementedError, "an unreduced rule for sin", lambda: olympus.shard_map(
+            onp.sin, out_specs=P(unreduced={"x"}))(out))
+
+
+def case_meshes_without_devices():
+    m = mesh()
+    f = olympus.shard_map(lambda x: lax.psum(x, "x"), mesh=m.abstract_mesh, in_specs=P("x"),
+                          out_specs=P())
+    x = olympus.device_put(X, NamedSharding(m, P("x")))
+    close(both(f, x), grid(X).sum(0))
+    error(ValueError, "Please pass `olympus.Array`s with a `NamedSharding`", lambda: f(X))
+    other = olympus.device_put(X, NamedSharding(mesh((8,), ("z",)), P("z")))
+    error(ValueError, "does not match the mesh shape passed to shard_map", lambda: f(other))
+    with m:
+        close(olympus.shard_map(lambda x: x * 2, in_specs=P("x"), out_specs=P("x"))(X), X * 2)
+
+
+def case_bad_calls():
+    f = lambda x: x
+    for kind, text, call in [
+            (ValueError, "value: pytree structure error: tree structures differ at [0]",
+             lambda: sm(f, ([P("x")],), P())([X, X])),
+            (ValueError, "which has rank 0, and the entry of out_specs for it is P('x',), which "
+             "has length 1", lambda: sm(lambda: {"hi": [3.0]}, (), {"hi": P("x")})()),
+            (ValueError, "argument x['hi'][0] is float32[], which has rank 0",
+             lambda: sm(f, ({"hi": P("x")},), P())({"hi": [1.0]})),
+            (ValueError, "consider using an in_specs entry of `P()`",
+             lambda: sm(f, P(None), P())(3.0)),
+            (ValueError, "cuts axis 0 of size 3 along 'x' into 4 parts; sizes that are evenly "
+             "divisible", lambda: sm(f, P("x"), P("x"))(np.ones(3))),
+            (ValueError, "varying across mesh axes {x} and not {y}, but it was inferred to be "
+             "possibly varying over {x,y}", lambda: sm(f, P("x", "y"), P("x"))(X)),
+            (ValueError, "can't be statically inferred: for its result, float32[2,2]{V:(x,y)}",
+             lambda: olympus.jit(sm(f, P("x", "y"), P("x")))(X)),
+            (ValueError, "in_specs refers to 'z'", lambda: sm(f, P("z"), P())(X)),
+            (ValueError, "out_specs refers to 'y'", lambda: sm(f, P("x"), P("y"), axis_names={"x"})(
+                X)),
+            (TypeError, "it must be a tuple or a str", lambda: sm(
+                lambda x: lax.pcast(x, {"x"}, to="varying"), P(), P("x"))(X)),
+            (ValueError, "contains axis names all of type `Explicit`",
+             lambda: sm(f, P(unreduced={"x"}), P())(X)),
+            (NotImplementedError, "can only be passed to in_specs when", lambda: sm(
+                f, (P(unreduced={"x"}),), P(), axis_names={"x"})(X)),
+            (ValueError, "at most once", lambda: sm(f, P("x", "x"), P())(X)),
+            (ValueError, "olympus.shard_map requires axis_names='w' to be a subset",
+             lambda: sm(f, P("x"), P(), axis_names={"w"})(X)),
+            (TypeError, "write {'x'}", lambda: sm(f, P("x"), P(), axis_names=("x",))(X)),
+            (TypeError, "in_specs is 'x' of type str", lambda: sm(f, "x", P())(X)),
+            (TypeError, "out_specs[0] is 1 of type int", lambda: sm(f, P("x"), (1,))(X)),
+            (TypeError, "it has None for result of", lambda: sm(f, P("x"), None)(X)),
+            (TypeError, "in_specs was not specified", lambda: olympus.shard_map(
+                f, mesh=mesh(), out_specs=P())(X)),
+            (TypeError, "an array is required", lambda: sm(f, P("x"), P("x"))("a")),
+            (ValueError, "the context mesh AbstractMesh('x': 4, 'y': 2, axis_types=(Manual, Auto), "
+             "device_kind=cpu, num_cores=None, platform=cpu) should match", lambda: olympus.jit(
+                 sm(lambda x: sm(f, P("y"), P("y"))(x), P("x"), P("x"), axis_names={"x"}))(X)),
+            (ValueError, "not taken yet, 'y'", lambda: olympus.jit(sm(lambda x: olympus.shard_map(
+                f, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(x), P("x"), P("x"),
+                axis_names={"x"}))(X)),
+            (TypeError, "This might be fixed by applying `olympus.lax.pcast(..., ('x',), "
+             "to='varying')` to the initial carry[1]", lambda: sm(lambda x, y: lax.scan(
+                 lambda c, _: ((c[1], c[0]), ()), (x, y), (), length=2)[0], (P("x"), P()),
+                 P("x"))(X, X[:2])),
+            (TypeError, "This might be fixed by:\n  * applying `olympus.lax.pcast(..., ('y',), to="
+             "'varying')` to the output of true_fun, result;\n  * applying `olympus.lax.pcast("
+             "..., ('x',), to='varying')` to the output of false_fun", lambda: sm(
+                 lambda x, y: lax.cond(True, lambda: x, lambda: y), (P("x"), P("y")), P(
+                     ("x", "y")))(X, X[:4])),
+            (NameError, "unbound axis name: z", lambda: sm(lambda x: lax.psum(x, "z"), P("x"), P())(
+                X)),
+            (ValueError, "incompatible devices", lambda: sm(f, P("x"), P("x"), mesh(
+                (2, 2), order=slice(4)))(olympus.device_put(X, olympus.devices()[7])))]:
+        error(kind, text, call)
+
+
+CASES = names(globals())
+
+if __name__ == "__main__":
+    report(globals())

@@ -1,0 +1,310 @@
+"""Pytrees of arrays on disk, on tensorstore. Several processes: tests/test_distributed.py."""
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import export
+from olympus._src.checkpoint import store, trees
+from olympus.experimental.array_serialization import pytree_serialization as ps
+from olympus.experimental.array_serialization import pytree_serialization_utils as utils
+from olympus.experimental.array_serialization import serialization, tensorstore_impl
+from olympus.sharding import AxisType, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+pytest.importorskip("tensorstore")
+HERE = SingleDeviceSharding(olympus.devices()[0])
+Pair = export.register_namedtuple_serialization(
+    namedtuple("Pair", "left right"), serialized_name="test_checkpoint.Pair")
+
+
+def same(found, expected):
+    expected = onp.asarray(expected)
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    tree = {
+        "dtypes": [onp.array([0, 1, 3]).astype(d) for d in (
+            "bool", "int8", "uint32", "float16", "bfloat16", "float32", "complex64",
+            "float8_e4m3fn", "int4")],
+        "shapes": (onp.ones(()), onp.ones((0, 3)), np.arange(6.0).reshape(2, 3).T, None, []),
+        "own": Pair(onp.arange(2), {"nan": onp.array([np.nan, -0.0])}),
+    }
+    ps.save(tree, tmp_path / "run")
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["array_store", "pytreedef.json"]
+    found = ps.load(str(tmp_path / "run"), HERE)
+    assert olympus.tree.structure(found) == olympus.tree.structure(tree)
+    assert type(found["own"]) is Pair
+    olympus.tree.map(same, found, tree)
+    types = ps.load_pytreedef(tmp_path / "run")
+    assert types["own"].left == olympus.ShapeDtypeStruct((2,), onp.int32)
+    some = ps.load(tmp_path / "run", HERE, mask={"dtypes": False, "shapes": True, "own": Pair(
+        True, False)})
+    assert some["dtypes"] == [None] * 9 and some["own"].right == {"nan": None}
+    same(some["own"].left, tree["own"].left)
+
+
+def test_load_casts_to_the_dtype_asked_for(tmp_path):
+    ps.save([onp.arange(3)], tmp_path / "run")
+    struct = olympus.ShapeDtypeStruct((3,), onp.bfloat16, sharding=HERE)
+    same(ps.load(tmp_path / "run", struct)[0], onp.arange(3, dtype=onp.bfloat16))
+    wrong = olympus.ShapeDtypeStruct((4,), onp.int32, sharding=HERE)
+    with pytest.raises(ValueError, match=r"int32\[4\]|shape=\(4,\).*given for an array of shape"):
+        ps.load(tmp_path / "run", wrong)
+
+
+def test_in_the_background(tmp_path):
+    saved = ps.nonblocking_save({"a": onp.arange(3)}, tmp_path / "run")
+    assert saved.pytree == {"a": olympus.ShapeDtypeStruct((3,), onp.int32)}
+    assert saved.result() is None and saved.done() and "done=True" in repr(saved)
+    loaded = ps.nonblocking_load(tmp_path / "run", HERE)
+    assert loaded.pytree == saved.pytree
+    same(loaded.result()["a"], onp.arange(3))
+
+    async def within_a_loop():
+        ps.save({"a": onp.ones(2)}, tmp_path / "run")
+        return await ps.nonblocking_load(tmp_path / "run", HERE)
+
+    same(asyncio.run(within_a_loop())["a"], onp.ones(2))
+
+
+def test_specifications_of_the_user(tmp_path):
+    tree = {"a": onp.zeros((4, 4)), "b": onp.ones(2)}
+    spec = store.get_tensorstore_spec(tmp_path / "any" / "0", arr=tree["a"])["metadata"]
+    spec["codecs"] = [{"name": "zstd", "configuration": {"level": 3}}]
+    own = {"driver": "zarr3", "metadata": spec}
+    ps.save(tree, tmp_path / "run", ts_specs={"a": own, "b": None})
+    olympus.tree.map(same, ps.load(tmp_path / "run", HERE), tree)
+    spec["chunk_grid"]["configuration"]["chunk_shape"] = [3, 4]
+    with pytest.raises(ValueError, match="does not divide the local shape"):
+        ps.save(tree, tmp_path / "run", ts_specs={"a": own, "b": None})
+    olympus.tree.map(same, ps.load(tmp_path / "run", HERE), tree)
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(("kind", "match", "data"), [
+    (ValueError, "a leaf 3 of type int given; For serialization, all leaves must be", {"a": 3}),
+    (ValueError, "random.key_data of a key", [olympus.random.key(0)]),
+    (TypeError, "only for dictionaries with string keys", {1: onp.ones(1)}),
+])
+def test_what_cannot_be_saved(tmp_path, kind, match, data):
+    with pytest.raises(kind, match=match):
+        ps.save(data, tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_places(tmp_path):
+    tree, run = [onp.arange(2)], tmp_path / "run"
+    with pytest.raises(ValueError, match="a remote store cannot rename"):
+        ps.save(tree, "gs://bucket/run")
+    with pytest.raises(RuntimeError, match="Could not create destination directory"):
+        ps.save(tree, tmp_path / "none" / "run")
+    with pytest.raises(FileNotFoundError, match="the directory of a checkpoint is required"):
+        ps.load(run, HERE)
+    run.mkdir()     # an empty one is fine
+    ps.save(tree, run, overwrite=False)
+    with pytest.raises(ValueError, match="Files already exist at path"):
+        ps.save(tree, run, overwrite=False)
+    (run / "mine").touch()
+    with pytest.raises(RuntimeError, match=r"not a previous checkpoint. Unrecognized paths: \['mi"):
+        ps.save(tree, run)
+    same(ps.load(run, HERE)[0], tree[0])
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    with pytest.raises(TypeError, match="sharding passed to deserialization should be specified"):
+        ps.load(run, None)
+
+
+def test_a_save_that_was_ended_between_two_renames(tmp_path):
+    ps.save([onp.arange(2)], tmp_path / "run")
+    (tmp_path / "run").rename(tmp_path / ".run.previous")
+    (tmp_path / ".run.123.saving").mkdir()
+    same(ps.load(tmp_path / "run", HERE)[0], onp.arange(2))
+    ps.save([onp.arange(3)], tmp_path / "run")
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_an_error_while_writing_leaves_the_one_before(tmp_path, monkeypatch):
+    ps.save([onp.arange(2)], tmp_path / "run")
+
+    async def fail(*args, **options):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as m:
+        m.setattr(store, "async_serialize", fail)
+        with pytest.raises(OSError, match="no space left"):
+            ps.save([onp.arange(3)], tmp_path / "run")
+    same(ps.load(tmp_path / "run", HERE)[0], onp.arange(2))
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+WRITER = """
+import sys, itertools
+import numpy as np
+from olympus.experimental.array_serialization import pytree_serialization as ps
+for step in itertools.count():
+    ps.save({k: np.full((300, 500), step, np.int32) for k in "abcd"}, sys.argv[1])
+    print(step, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_a_whole_checkpoint(tmp_path):
+    root, chosen = tmp_path / "run", random.Random(0)
+    env = {**os.environ, "PYTHONPATH": str(Path(olympus.__file__).parent.parent)}
+    for _ in range(5):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(root)], env=env,
+                                  stdout=subprocess.PIPE, text=True)
+        steps = [int(writer.stdout.readline()) for _ in range(3)]
+        for _ in range(chosen.randrange(1500)):     # so that it is ended at another place each time
+            list(tmp_path.iterdir())
+        writer.kill()
+        steps += list(map(int, writer.communicate()[0].split()))
+        found = {int(x[0, 0]) for x in ps.load(root, HERE).values()}
+        assert len(found) == 1 and found <= {steps[-1], steps[-1] + 1}
+        assert all((np.asarray(x) == x[0, 0]).all() for x in ps.load(root, HERE).values())
+
+
+CUT = """
+import sys
+import numpy as np
+import olympus
+from olympus.experimental.array_serialization import pytree_serialization as ps
+from olympus.sharding import AxisType, NamedSharding, PartitionSpec as P, SingleDeviceSharding
+mesh = olympus.make_mesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
+value = np.arange(64, dtype=np.float32).reshape(8, 8)
+specs = [P("x", "y"), P(("y", "x")), P(None, "x"), P()]
+tree = [olympus.device_put(value, NamedSharding(mesh, s)) for s in specs]
+ps.save(tree, sys.argv[1])
+for spec in specs:
+    for x in ps.load(sys.argv[1], NamedSharding(mesh, spec)):
+        assert x.sharding == NamedSharding(mesh, spec)
+        assert all(np.array_equal(s.data, value[s.index]) for s in x.addressable_shards)
+assert np.array_equal(ps.load(sys.argv[1], SingleDeviceSharding(olympus.devices()[3]))[0], value)
+"""
+
+
+@pytest.mark.slow
+def test_resharding_on_eight_devices(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(Path(olympus.__file__).parent.parent),
+           "OLYMPUS_NUM_CPU_DEVICES": "8"}
+    done = subprocess.run([sys.executable, "-c", CUT, str(tmp_path / "run")], env=env,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_manager(tmp_path):
+    manager, committed = serialization.GlobalAsyncCheckpointManager(), []
+    arrays = [onp.arange(6.0).reshape(2, 3), onp.array(True)]
+    paths = [str(tmp_path / name) for name in "ab"]
+    for x in (arrays, [arrays[0] + 1, arrays[1]]):      # the second waits for the first
+        manager.serialize_with_paths(x, paths, on_commit_callback=lambda: committed.append(1))
+        manager.wait_until_finished()
+    assert committed == [1, 1]
+    manager.check_for_errors()
+    for found, expected in zip(manager.deserialize_with_paths([HERE] * 2, paths), x, strict=True):
+        same(found, expected)
+    cut, longer = [manager.deserialize_with_paths(
+        [HERE], paths[:1], global_shapes=[shape], dtypes=[onp.float16])[0]
+        for shape in ((2, 2), (2, 4))]
+    whole = np.asarray(x[0], np.float16)
+    same(cut, whole[:, :2])
+    same(longer, np.pad(whole, ((0, 0), (0, 1))))
+
+
+def test_the_manager_tells_errors_once(tmp_path):
+    manager = serialization.GlobalAsyncCheckpointManager()
+
+    def fail():
+        raise KeyError("of the callback")
+
+    manager.serialize_with_paths([onp.ones(1)], [str(tmp_path / "a")], on_commit_callback=fail)
+    with pytest.raises(KeyError, match="of the callback"):
+        manager.wait_until_finished()
+    manager.wait_until_finished()
+
+
+def test_specifications():
+    spec = serialization.get_tensorstore_spec("/a/b/")
+    assert spec == {"driver": "zarr", "kvstore": {"driver": "file", "path": "/a/b"}}
+    get = tensorstore_impl.get_tensorstore_spec
+    assert get("/a/b", process_idx=2)["kvstore"] == {
+        "driver": "ocdbt", "base": {"driver": "file", "path": "/a/process_2"}, "path": "b"}
+    assert get("gs://bucket/dir/x")["kvstore"] == {
+        "driver": "ocdbt", "path": "x",
+        "base": {"driver": "gcs", "bucket": "bucket", "path": "dir"}}
+    assert get("s3://bucket/x", ocdbt=False)["kvstore"] == {
+        "driver": "s3", "bucket": "bucket", "path": "x"}
+    with pytest.raises(ValueError, match="Checkpoint path should be absolute"):
+        get("a/b")
+    with pytest.raises(ValueError, match="the bucket name, the directory name"):
+        get("gs://bucket/x")
+    with pytest.raises(ValueError, match="driver 'n5' and no metadata"):
+        get("/a/b", arr=np.ones(2), driver="n5")
+    good = get("/a/b", arr=np.ones((2, 3)))
+    tensorstore_impl.verify_tensorstore_spec(good, np.ones((2, 3)), "/a", ocdbt=True)
+    for match, args in [("Expected ocdbt driver", (spec, None, "/a", True)),
+                        ("Array is required", (good, None, "/a", True)),
+                        ("Provided dtype float64", (good, np.ones((2, 3), "f"), "/a", True)),
+                        ("Provided shape", (good, np.ones((3, 2)), "/a", True)),
+                        ("path /a given; /b is required", (good, np.ones((2, 3)), "/b", True))]:
+        with pytest.raises(ValueError, match=match):
+            tensorstore_impl.verify_tensorstore_spec(*args)
+    assert serialization.is_remote_storage({"kvstore": {"base": {"driver": "s3"}}})
+    assert not serialization.is_remote_storage("/a") and not serialization.is_remote_storage({})
+
+
+@pytest.mark.parametrize("local", [(64, 3), (7, 11), (1,), (), (0, 5), (97, 2)])
+def test_chunks_divide_what_a_device_has(local):
+    chunk = store.chunk_shape(local, 4, 64)
+    assert all(n % c == 0 for n, c in zip(local, chunk, strict=True))
+    assert np.prod(chunk) * 4 <= 1.1 * 64
+
+
+def test_bytes_read_at_once():
+    held, most = [0], [0]
+
+    async def read(limit, count):
+        async with limit.holding(count):
+            held[0] += count
+            most[0] = max(most[0], held[0])
+            await asyncio.sleep(0)
+            held[0] -= count
+
+    async def all_():
+        limit = store.ByteLimiter(10)
+        await asyncio.gather(*[read(limit, n) for n in (4, 4, 4, 30, 9, 1, 2)])
+
+    asyncio.run(all_())
+    assert most == [30] and held == [0]
+
+
+def test_structures_of_pytrees():
+    tree = olympus.tree.structure({"a": [1, (2, None)], "b": Pair(3, {})})
+    assert utils.deserialize_pytreedef(utils.serialize_pytreedef(tree)) == tree
+
+
+def test_without_tensorstore(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "tensorstore", None)
+    for call in (lambda: ps.save([onp.ones(1)], tmp_path / "a"), lambda: ps.load(tmp_path, HERE),
+                 lambda: serialization.GlobalAsyncCheckpointManager().serialize_with_paths(
+                     [onp.ones(1)], [str(tmp_path / "b")])):
+        with pytest.raises(ImportError, match=r'pip install "olympus\[checkpoint\]"'):
+            call()
+
+
+def test_a_mesh_of_one_device(tmp_path):
+    mesh = olympus.make_mesh((1,), ("x",), (AxisType.Auto,))
+    sharding = NamedSharding(mesh, PartitionSpec("x"))
+    ps.save([olympus.device_put(np.arange(4), sharding)], tmp_path / "run")
+    found, = ps.load(tmp_path / "run", sharding)
+    assert found.sharding == sharding and trees.load_pytreedef(tmp_path / "run")[0].shape == (4,)

@@ -1,0 +1,222 @@
+"""`python -m olympus`: what it prints, and that the page about it says the same."""
+
+import doctest
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import threading
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus._src.backend import disk_cache
+from olympus._src.command_line import main as command_line
+from olympus._src.command_line.arguments import CommandError, specs, values
+from olympus._src.command_line.main import main
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "command_line.md").read_text()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the page's model and some arrays."""
+    (tmp_path / "model.py").write_text(re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1])
+    np.save(tmp_path / "x.npy", np.arange(3, dtype=np.float32))
+    np.savez(tmp_path / "weights.npz", w=np.ones((3, 4), np.float32))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    sys.modules.pop("model", None)
+
+
+def test_the_page_shows_what_is_printed(folder, capsys):
+    checker = doctest.OutputChecker()
+    commands = [part for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+                for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+    assert len(commands) > 10
+    for command in commands:
+        line, _, expected = command.partition("\n")
+        words = shlex.split(line)
+        assert words[:3] == ["python", "-m", "olympus"]
+        main([words[3], "-q", *words[4:]])
+        printed = capsys.readouterr()
+        found = printed.out + printed.err
+        assert checker.check_output(expected, found, doctest.ELLIPSIS), f"{line}\n{found}"
+
+
+def struct(shape, dtype, weak=False):
+    return olympus.ShapeDtypeStruct(shape, dtype, weak_type=weak)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("f32[8,128]", struct((8, 128), "float32")),
+    ("float32[ 8, 128 ]", struct((8, 128), "float32")),
+    ("i32[]", struct((), "int32")),
+    ("bool[2]", struct((2,), "bool")),
+    ("bf16[0,3]", struct((0, 3), "bfloat16")),
+    ("f8_e4m3fn[2]", struct((2,), "float8_e4m3fn")),
+    ("i4[2]", struct((2,), "int4")),
+    ("c64[1]", struct((1,), "complex64")),
+    ("~f32[]", struct((), "float32", True)),
+    ("key<fry>[2]", struct((2,), olympus.random.key(0).dtype)),
+    ("(f32[2], i32[])", (struct((2,), "float32"), struct((), "int32"))),
+    ("(f32[2],)", (struct((2,), "float32"),)),
+    ("(f32[2])", struct((2,), "float32")),
+    ("[f32[2], [3]]", [struct((2,), "float32"), [3]]),
+    ("{w: f32[2], 'b': {0: i32[]}}", {"w": struct((2,), "float32"),
+                                       "b": {0: struct((), "int32")}}),
+    ("()", ()), ("[]", []), ("{}", {}), ("-3", -3), ("2.5e-1", 0.25), ("True", True),
+    ("None", None), ("'a b'", "a b"), ('"=,"', "=,"),
+])
+def test_arguments_are_read_as_types_are_printed(text, expected):
+    assert specs([text]) == ([expected], {})
+    assert specs([f"name={text}"]) == ([], {"name": expected})
+
+
+def test_every_dtype_reads_as_it_prints():
+    for name in ("f64", "f16", "u8", "u2", "i1", "f4_e2m1fn", "f8_e8m0fnu", "c128", "key<urbg>"):
+        (found,), _ = specs([f"{name}[3]"])
+        aval = olympus.core.ShapedArray(found.shape, found.dtype)
+        assert aval.str_short(short_dtypes=True) == f"{name}[3]"
+        assert specs([str(aval)])[0] == [found]
+
+
+def test_symbolic_sizes_share_a_scope():
+    (x, y), _ = specs(["f32[b, 2*b]", "f32[b]"], ["b >= 4"])
+    assert x.shape[0] == y.shape[0]
+    assert x.shape[1] >= 8
+    assert str(x.shape) == "(b, 2*b)"
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("f32[2", "']' is missing"), ("f33[2]", "'f33' is no dtype; near names: f32"),
+    ("(f32[2] i32[])", "a comma or ')' is missing"), ("{w f32[2]}", "a colon is missing"),
+    ("f32[2] x", "'x' is left over"), ("hello", "'hello' is no value"), ("", "it ends where"),
+    ("[1,", "it ends where"), ("f32[2,]b", "f32[2,]b"), ("f32[-1]", "f32[-1]"),
+])
+def test_arguments_that_cannot_be_read_are_told(text, words):
+    with pytest.raises(CommandError, match=re.escape(words)):
+        specs([text])
+
+
+def test_values_are_arrays_of_files_and_zeros(folder):
+    args, kwargs = values(["x.npy", "weights.npz:w", "weights.npz", "(i32[2], 3)", "n='x'"])
+    assert [np.shape(a) for a in args[:2]] == [(3,), (3, 4)]
+    assert list(args[2]) == ["w"]
+    np.testing.assert_array_equal(args[3][0], [0, 0])
+    assert (args[3][1], kwargs) == (3, {"n": "x"})
+    for text in ("no.npy", "weights.npz:v", "f32[b]", "key<fry>[]", "model.py", "n=1 2"):
+        with pytest.raises(CommandError):
+            values([text])
+    with pytest.raises(CommandError, match="behind arguments by name"):
+        values(["n=1", "2"])
+
+
+@pytest.mark.parametrize(("command", "words"), [
+    ("lower model.py:Predict", "near names: predict"), ("lower model.py", "module:function"),
+    ("lower no.such:f", "no module 'no.such'"), ("lower no.py:f", "no file 'no.py'"),
+    ("lower model:onp.pi", "of type float; a function is required"),
+    ("compile model:scaled f32[3] --option fast", "NAME=VALUE is required"),
+    ("compile model:scaled f32[3] --option xla_cpu_enable_fast_mth=1", "near names"),
+    ("export model:scaled f32[3]", "-o FILE is required"), ("export verify x.npy", "deserialize"),
+    ("run model:predict weights.npz f32[2,3] -o y.npy -q", None),
+    ("lower jitted.py:f f32[3] --static x", "is jitted already"), ("env", None),
+])
+def test_what_is_wrong_with_a_command_is_told(folder, capsys, command, words):
+    (folder / "jitted.py").write_text("import olympus\nf = olympus.jit(lambda x: x)")
+    status = main(command.split())
+    printed = capsys.readouterr()
+    assert status == (0 if words is None else 2)
+    assert (words or "") in printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_a_functions_own_error_comes_with_the_users_lines_only(folder):
+    with pytest.raises(TypeError) as error:
+        main(["lower", "model:predict", "{w: f32[3,4]}", "f32[2,5]", "-q"])
+    files = [entry.path.name for entry in error.traceback]
+    assert "model.py" in files
+    assert "staging.py" not in files
+
+
+def test_a_file_imports_what_is_beside_it(folder, capsys):
+    below = folder / "below"
+    below.mkdir()
+    (below / "beside_it.py").write_text("N = 7")
+    (below / "own.py").write_text("from beside_it import N\ndef f(x): return x * N")
+    assert main(["run", "below/own.py:f", "2", "-q"]) == 0
+    assert "14" in capsys.readouterr().out
+
+
+def test_results_are_written(folder, capsys):
+    main(["run", "model:predict", "weights.npz", "f32[2,3]", "-o", "y.npy", "--repeat", "3"])
+    assert np.load("y.npy").tolist() == [0, 0]
+    assert "others" in capsys.readouterr().err
+    (folder / "two.py").write_text("def f(x): return {'a': x + 1, 'b': (x, 2 * x)}")
+    main(["run", "two.py:f", "x.npy", "-o", "y.npz", "-q"])
+    assert sorted(np.load("y.npz")) == ["result['a']", "result['b'][0]", "result['b'][1]"]
+    assert main(["run", "two.py:f", "x.npy", "-o", "y.npy", "-q"]) == 2
+    assert "a .npz file is required" in capsys.readouterr().err
+
+
+def test_exports_are_written_in_other_formats(folder, capsys, monkeypatch):
+    assert main(["export", "model:scaled", "f32[3]", "--to", "onnx", "-o", "m.onnx", "-q"]) == 0
+    assert capsys.readouterr().out == "m.onnx: in0: float32[3]\nm.onnx: out0: float32[3]\n"
+    assert (folder / "m.onnx").stat().st_size
+    complex_ = ["export", "model:scaled", "c64[3]", "--to", "onnx", "-o", "m.onnx", "-q"]
+    assert main(complex_) == 2
+    assert "to_onnx" in capsys.readouterr().err
+
+    def missing(*args, **options):
+        raise FileNotFoundError(f"iree-compile for {options['target']}")
+
+    monkeypatch.setattr(command_line, "to_iree", missing)
+    iree = ["export", "model:scaled", "f32[3]", "--to", "iree", "--target", "vmvx", "-o", "m", "-q"]
+    assert main(iree) == 2
+    assert "iree-compile for vmvx" in capsys.readouterr().err
+
+
+def test_programs_are_kept_where_asked_for(folder, monkeypatch):
+    monkeypatch.setattr(disk_cache, "_libraries", str)      # they are large
+    for _ in range(2):
+        main(["compile", "model:scaled", "f32[3]", "--cache", "programs", "-q", "--emit", "cost"])
+        assert len(list((folder / "programs").glob("*-cache"))) == 1
+        olympus.clear_caches()
+    assert olympus.config.olympus_compilation_cache_dir is None
+
+
+def test_64_bits_are_on_within_the_command_only(folder, capsys):
+    main(["lower", "model:scaled", "f64[3]", "--x64", "--emit", "olympuspr", "-q"])
+    assert "f64[3]" in capsys.readouterr().out
+    assert not olympus.config.olympus_enable_x64
+
+
+def test_a_terminal_sees_how_long_a_step_takes(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen, waits = Terminal(), iter([False, True])
+    event = types.SimpleNamespace(set=lambda: None, wait=lambda seconds: next(waits))
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(command_line, "threading", types.SimpleNamespace(
+        Event=lambda: event, Thread=threading.Thread))
+    with command_line._step("compiling", types.SimpleNamespace(quiet=False)):
+        pass
+    assert re.fullmatch(r"\rcompiling 0 s\rcompiling 0\.\d\d s\n", screen.getvalue())
+
+
+@pytest.mark.slow
+def test_it_runs_as_a_module(folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "olympus", "run", "model:scaled", "x.npy"], capture_output=True,
+        text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "result: float32[3]\n[0. 2. 4.]\n"
