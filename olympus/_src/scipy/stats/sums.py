@@ -37,7 +37,7 @@ def _sums(terms: Callable[..., tuple], count: int, step: Any, start: Any, low: A
         new = terms(where(done, start, k), *params)
         totals = tuple(where(done, t, t + n) for t, n in zip(totals, new, strict=True))
         # Terms that grow are on their way to the mode, however small they are.
-        negligible = (new[0] <= last) & ~(new[0] > tiny * totals[0])
+        negligible = ~(new[0] > last) & ~(new[0] > tiny * totals[0])    # or NaN
         return k + step, done | negligible | ended(k + step), new[0], totals
 
     zero = 0.0 * start
