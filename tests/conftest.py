@@ -91,6 +91,12 @@ def _no_jax() -> Iterator[None]:
     assert sys.modules.get("jax") is None, "the test imported jax"
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """A run that is stopped before its summary has said what failed until then."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed: {report.nodeid}", flush=True)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """`-q` hides pytest-randomly's header, so the seed that repeats this order is said here."""
     seed = terminalreporter.config.getoption("randomly_seed", None)

@@ -56,7 +56,7 @@ def skellam_at(kind, points, mu1, mu2, loc):
         found = []
         for k in points - loc:
             if not abs(k) < 400:
-                value = k if np.isnan(k) else {"cdf": k > 0, "sf": k < 0}.get(
+                value = k if np.isnan(k) else {"cdf": int(k > 0), "sf": int(k < 0)}.get(
                     kind.removeprefix("log"), 0)
             elif kind.endswith("pmf"):
                 value = pmf[int(k) + 400] if k == int(k) else 0
