@@ -1,14 +1,17 @@
 """Sums over the integers of a distribution: probabilities and entropies without a formula.
 
 Terms are added from where they are large to where they are negligible, so that a sum takes about
-as many steps as the distribution is wide.
+as many steps as the distribution is wide; a sum of more than 2**22 terms is NaN.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ...custom.jvp import custom_jvp
 from ...custom.rules import SymbolicZero
@@ -23,6 +26,8 @@ from ...types import dtypes
 
 __all__ = ["series"]
 
+_MOST = 2**22       # terms of a sum, of which each waits for the one before
+
 
 def _sums(terms: Callable[..., tuple], count: int, step: Any, start: Any, low: Any, high: Any,
           params: Sequence[Any]) -> tuple:
@@ -33,16 +38,18 @@ def _sums(terms: Callable[..., tuple], count: int, step: Any, start: Any, low: A
         return ~((k >= low) & (k <= high) & (k + step != k))
 
     def added(state: tuple) -> tuple:
-        k, done, last, totals = state
+        k, done, last, totals, count = state
         new = terms(where(done, start, k), *params)
         totals = tuple(where(done, t, t + n) for t, n in zip(totals, new, strict=True))
         # Terms that grow are on their way to the mode, however small they are.
         negligible = ~(new[0] > last) & ~(new[0] > tiny * totals[0])    # or NaN
-        return k + step, done | negligible | ended(k + step), new[0], totals
+        return k + step, done | negligible | ended(k + step), new[0], totals, count + 1
 
     zero = 0.0 * start
-    first = (start, ended(start), zero, (zero,) * count)
-    return while_loop(lambda state: any_of(~state[1]), added, first)[3]
+    first = (start, ended(start), zero, (zero,) * count, np.int32(0))
+    _, done, _, totals, _ = while_loop(
+        lambda state: any_of(~state[1]) & (state[4] < _MOST), added, first)
+    return tuple(where(done, t, math.nan) for t in totals)
 
 
 @partial(custom_jvp, nondiff_argnums=(0,))
