@@ -12,6 +12,8 @@ import scipy.stats
 import olympus
 from olympus import jit, jvp, random
 from olympus import numpy as onp
+from olympus._src.scipy.stats import sums
+from olympus.scipy.stats import skellam
 
 # Distribution, shape parameters; those whose probabilities are incomplete functions stand in HARD.
 EASY = {
@@ -235,3 +237,10 @@ def test_samples_are_of_the_distribution(name, params):
     else:
         chance = scipy.stats.kstest(x, lambda v: theirs.cdf(v, *params, 2.0)).pvalue
     assert chance > 1e-4
+
+
+def test_sums_that_would_not_end_are_nan(monkeypatch):
+    assert np.isnan(skellam.cdf(np.zeros(3), np.array([np.nan, 2.0, np.inf]), 2.0))[::2].all()
+    monkeypatch.setattr(sums, "_MOST", 100)
+    out = jit(skellam.cdf)(np.zeros(2), np.array([2.0, 1e6]), np.array([2.0, 1e6]))
+    assert np.isnan(out).tolist() == [False, True]
