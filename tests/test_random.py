@@ -36,7 +36,12 @@ def check(row, make):
     expression, seed, x64, dtype, shape, values = row
     found = evaluate(expression, seed, x64, make)
     assert found.dtype.name == dtype and found.shape == shape
-    np.testing.assert_array_equal(found, frozen_value(dtype, shape, values))
+    expected = frozen_value(dtype, shape, values)
+    if expression.startswith(("orthogonal", "multivariate_normal")):
+        # LAPACK's kernels are those of the processor, and so are the last places.
+        np.testing.assert_allclose(found, expected, rtol=0, atol=8 * np.finfo(dtype).eps)
+    else:
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("row", random_frozen.FROZEN, ids=lambda r: f"{r[0]}-{r[1]}")
