@@ -135,8 +135,8 @@ def test_derivatives_are_central_differences(name, params):
             return out
 
         h = 1e-5
-        both = jit(lambda s: (values(s), jvp(values, (0.0,), (1.0,))[1]))
-        (high, slope), (low, _) = both(h), both(-h)
+        both = jit(lambda s: jvp(values, (s,), (1.0,)))
+        (high, _), (low, _), (_, slope) = both(h), both(-h), both(0.0)
         for kind, a, b, s in zip(kinds, high, low, slope, strict=True):
             known = np.isfinite(a)
             expected = (a[known] - b[known]) / (2 * h)
