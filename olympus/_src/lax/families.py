@@ -87,6 +87,9 @@ def check_operands(name: str, avals: Sequence[ShapedArray], kinds: str) -> tuple
 def map_elementwise(axis: Axis, args: Sequence[Any], dims: Sequence[int | None],
                     scalars: bool = False) -> tuple[list[Any], int]:
     """Operands aligned on one mapped axis; literals, or all `scalars`, stay if not mapped."""
+    dim = dims[0]
+    if dim is not None and dims.count(dim) == len(dims) and len({typeof(x).ndim for x in args}) < 2:
+        return list(args), dim      # as nearly always
     dim = next(d for d in dims if d is not None)
     stay = [d is None and (is_literal(x) or (scalars and not typeof(x).ndim))
             for x, d in zip(args, dims, strict=True)]

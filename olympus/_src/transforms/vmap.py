@@ -102,8 +102,8 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, Any], in_axes: Any, out_a
          axis: Axis, sum_match: bool) -> Any:
     leaves, in_tree, dims, axis.size = mapped_arguments("vmap", fun, args, kwargs, in_axes,
                                                         axis.size)
-    axis.mesh_axis = _cut_along([typeof(x) for x, d in zip(leaves, dims) if d is not None],
-                                [d for d in dims if d is not None], axis.mesh_axis)
+    axis.mesh_axis = _cut_along([(typeof(x), d) for x, d in zip(leaves, dims) if d is not None],
+                                axis.mesh_axis)
     out_tree: Any = None
 
     def flat(*xs: Any) -> list[Any]:
@@ -246,11 +246,11 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
                       "in_axes for arguments that are not mapped.")
 
 
-def _cut_along(avals: Sequence[Any], dims: Sequence[int], given: Any) -> Any:
+def _cut_along(mapped: Sequence[tuple[Any, int]], given: Any) -> Any:
     """The axes of a mesh that the mapped axis is cut along: those of types, or the given ones."""
-    found = {a.sharding.spec[d] for a, d in zip(avals, dims, strict=True)
-             if a.tagged and a.explicit} - {None}
+    found = {a.sharding.spec[d] for a, d in mapped if a.tagged and a.explicit} - {None}
     if len(found | ({given} - {None})) > 1:
+        avals, dims = zip(*mapped, strict=True)
         why = ("Mapped away dimension of inputs passed to vmap should be sharded the same"
                if len(found) > 1 else
                "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "
@@ -263,9 +263,10 @@ def _cut_along(avals: Sequence[Any], dims: Sequence[int], given: Any) -> Any:
 def _place(x: Any, src: int | None, dst: Any, axis: Axis, sum_match: bool,
            path: Callable[[int], str], fun_name: str, index: int) -> Any:
     """A result with its mapped axis where out_axes wants it."""
+    if src == dst:
+        return x
     if dst is None:
-        if src is None:
-            return x
+        assert src is not None
         if sum_match:
             return reduce_sum(x, (src,))
         mapped = ("" if axis.name is None else
