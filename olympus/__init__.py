@@ -4,9 +4,10 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 `jit` transform, and XLA compiles through jaxlib.
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from . import (
-    ad_checkpoint, core, custom_batching, custom_derivatives, debug, dlpack, dtypes, errors,
-    experimental, flatten_util, interpreters, lax, memory, numpy, sharding, stages, tree, tree_util,
+    core, custom_derivatives, dtypes, errors, lax, memory, numpy, sharding, stages, tree, tree_util,
     typing,
 )
 from ._src.base.util import publish as _publish
@@ -63,19 +64,26 @@ from ._src.types.sharding import NamedSharding
 from ._src.types.sharding import PartitionSpec as P
 from .version import __version__, __version_info__
 
+if _TYPE_CHECKING:      # the others are imported when they are first named
+    from . import (
+        ad_checkpoint, api_util, custom_batching, debug, distributed, dlpack, example_libraries,
+        experimental, export, extend, flatten_util, image, interpreters, nn, ops, random,
+        scipy, test_util,
+    )
+
 __all__ = [
     "Array", "Device", "NamedSharding", "P", "ShapeDtypeStruct", "Shard", "__version__",
     "__version_info__", "array_garbage_collection_guard", "auto_pcast", "block_until_ready",
     "check_tracer_leaks", "checking_leaks", "checkpoint", "checkpoint_policies", "clear_caches",
-    "closure_convert", "config", "copy_to_host_async", "core", "custom_batching",
-    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs",
+    "closure_convert", "config", "copy_to_host_async", "core",
+    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug_infs",
     "debug_key_reuse", "debug_nans", "default_backend", "default_device",
     "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
-    "devices", "disable_jit", "dlpack", "dtypes", "effects_barrier", "enable_checks",
+    "devices", "disable_jit", "dtypes", "effects_barrier", "enable_checks",
     "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
-    "experimental", "explain_cache_misses", "flatten_util", "float0", "fwd_and_bwd",
+    "explain_cache_misses", "float0", "fwd_and_bwd",
     "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count", "host_id", "host_ids",
-    "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key",
     "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
     "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_mesh", "make_olympuspr", "make_user_context",

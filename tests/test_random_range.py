@@ -19,9 +19,10 @@ from olympus import random
 BAD = [np.nan, np.inf, -np.inf, -1.0, 0.0]
 PARAMETERS = frozenset("""
     a alpha b beta concentration df dfden dfnum kappa lam left loc logits lower maxval mean minval
-    mode mu n nonc p right scale sigma upper
+    mode mu n nbad ngood nonc nsample p right scale sigma upper
 """.split())    # noqa: SIM905
-OTHERS = {"shape": None, "x": 3, "d": 2, "mean": np.zeros(2), "cov": np.eye(2), "axis": -1}
+OTHERS = {"shape": None, "colors": np.array([3, 4]), "x": 3, "d": 2, "mean": np.zeros(2),
+          "cov": np.eye(2), "axis": -1}
 
 
 def grid(count):

@@ -1,7 +1,9 @@
 """Operations on arrays without NumPy's conveniences, one primitive each, and control flow."""
 
-from . import linalg
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from .._src.base.util import publish as _publish
+from .._src.base.util import submodules as _submodules
 from .._src.loops.associative_scan import associative_scan
 from .._src.custom.composite import composite
 from .._src.control.cond import cond, cond_p, switch
@@ -119,6 +121,9 @@ from .._src.lax.special.incomplete_gamma import (
 from .._src.lax.special.incomplete_beta import betainc, regularized_incomplete_beta_p
 from .._src.lax.special.zeta import mulhi, mulhi_p, polynomial, polynomial_p, zeta, zeta_p
 
+if _TYPE_CHECKING:      # imported when it is first named
+    from . import linalg
+
 __all__ = [
     "abs", "abs_p", "AccuracyMode", "acos", "acos_p", "acosh", "acosh_p", "add", "add_p",
     "after_all", "after_all_p", "all_gather", "all_gather_p", "all_to_all", "all_to_all_p", "and_p",
@@ -148,7 +153,7 @@ __all__ = [
     "GatherScatterMode", "ge", "ge_p", "gt", "gt_p", "igamma", "igamma_grad_a", "igamma_grad_a_p",
     "igamma_p", "igammac", "igammac_p", "imag", "imag_p", "index_in_dim", "index_take",
     "integer_pow", "integer_pow_p", "iota", "iota_p", "is_finite", "is_finite_p", "le", "le_p",
-    "le_to_p", "lgamma", "lgamma_p", "linalg", "linear_solve_p", "log", "log1p", "log1p_p", "log2",
+    "le_to_p", "lgamma", "lgamma_p", "linear_solve_p", "log", "log1p", "log1p_p", "log2",
     "log2_p", "log_p", "logistic", "logistic_p", "lt", "lt_p", "lt_to_p", "map", "max", "max_p",
     "min", "min_p", "mul", "mul_p", "mulhi", "mulhi_p", "ne", "ne_p", "neg", "neg_p", "nextafter",
     "nextafter_p", "not_p", "one_minus_square", "one_minus_square_p", "optimization_barrier",
@@ -181,3 +186,4 @@ __all__ = [
 ]
 
 _publish(__name__)
+__getattr__, __dir__ = _submodules(__name__)

@@ -1,6 +1,8 @@
 """NumPy's functions on arrays that can be traced, differentiated and compiled."""
 
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from numpy import (
     False_, ScalarType, True_, base_repr, binary_repr, broadcast, character, common_type,
     complexfloating, errstate, flexible, floating, generic, get_printoptions, index_exp, inexact,
@@ -11,6 +13,7 @@ from numpy import (
 from numpy.exceptions import ComplexWarning
 
 from .._src.base.util import publish as _publish
+from .._src.base.util import submodules as _submodules
 from .._src.backend.array import Array as ndarray
 from .._src.numpy import array_methods as _array_methods  # installs operators and methods
 from .._src.numpy.array_api import __array_api_version__, __array_namespace_info__, from_dlpack
@@ -129,7 +132,10 @@ from .._src.types.dtypes import int8 as byte, int16 as short, int32 as intc
 from .._src.types.dtypes import int64 as intp, int64 as long, int64 as longlong
 from .._src.types.dtypes import uint8 as ubyte, uint16 as ushort, uint32 as uintc
 from .._src.types.dtypes import uint64 as uintp, uint64 as ulong, uint64 as ulonglong
-from . import emath, exceptions, fft, linalg
+from . import exceptions
+
+if _TYPE_CHECKING:      # imported when they are first named
+    from . import emath, fft, linalg
 
 __all__ = [
     "ComplexWarning", "False_", "ScalarType", "True_", "abs", "absolute", "acos", "acosh", "add",
@@ -149,9 +155,9 @@ __all__ = [
     "count_nonzero", "cov", "cross", "csingle", "cumprod", "cumsum", "cumulative_prod",
     "cumulative_sum", "deg2rad", "degrees", "delete", "diag", "diag_indices", "diag_indices_from",
     "diagflat", "diagonal", "diff", "digitize", "divide", "divmod", "dot", "double", "dsplit",
-    "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "emath", "empty", "empty_like",
+    "dstack", "dtype", "e", "ediff1d", "einsum", "einsum_path", "empty", "empty_like",
     "equal", "errstate", "euler_gamma", "exceptions", "exp", "exp2", "expand_dims", "expm1",
-    "extract", "eye", "fabs", "fft", "fill_diagonal", "finfo", "fix", "flatnonzero", "flexible",
+    "extract", "eye", "fabs", "fill_diagonal", "finfo", "fix", "flatnonzero", "flexible",
     "flip", "fliplr", "flipud", "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn",
     "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
     "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_",
@@ -166,7 +172,7 @@ __all__ = [
     "isclose", "iscomplex", "iscomplexobj", "isdtype", "isfinite", "isfortran", "isin", "isinf",
     "isnan", "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "issubdtype", "iterable",
     "ix_", "kaiser", "kron", "lcm", "ldexp", "left_shift", "less", "less_equal", "lexsort",
-    "linalg", "linspace", "little_endian", "load", "loadtxt", "log", "log10", "log1p", "log2",
+    "linspace", "little_endian", "load", "loadtxt", "log", "log10", "log1p", "log2",
     "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
     "logspace", "long", "longlong", "mask_indices", "matmul", "matrix_transpose", "matvec", "max",
     "maximum", "may_share_memory", "mean", "median", "meshgrid", "mgrid", "min",
@@ -196,3 +202,4 @@ __all__ = [
 ]
 
 _publish(__name__)
+__getattr__, __dir__ = _submodules(__name__)

@@ -6,7 +6,6 @@ wrong numbers; where one has gone, the error says only that a connection was clo
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,11 @@ from ..base.util import lazy_module
 from .job import current
 
 if TYPE_CHECKING:
+    import hashlib
+
     from . import rollcall
-else:       # with sockets and JSON, which a process alone does not need
+else:       # with OpenSSL, sockets and JSON, which a process alone does not need
+    hashlib = lazy_module("hashlib")
     rollcall = lazy_module("olympus._src.backend.rollcall")
 
 __all__ = ["check_same_program", "explain_collective", "spans_processes"]

@@ -9,17 +9,16 @@ equality says nothing of what they do: those are lowered.
 from __future__ import annotations
 
 import enum
-import hashlib
 import itertools
 from array import array
 from collections.abc import Hashable, Sequence
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import lib
-from ..base.util import Memo, bit_key
+from ..base.util import Memo, bit_key, lazy_module
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr
 from ..types.avals import AbstractValue, abstract_token
@@ -27,6 +26,11 @@ from ..types.dtypes import ExtendedDType
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
 from .builder import host_value
+
+if TYPE_CHECKING:
+    import hashlib
+else:       # with OpenSSL, which an import alone does not need
+    hashlib = lazy_module("hashlib")
 
 __all__ = ["program_digest"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
-from ..base.util import real_number
+from ..base.util import lazy_module, real_number
 from ..lax import arithmetic, slicing
 from ..lax import shape as lax_shape
 from ..lax.arithmetic import neg
@@ -37,13 +37,17 @@ from .correlation import convolve
 from .creation import asarray
 from .diagonals import eye, vander
 from .indexing import concrete, take
-from .linalg.decompositions import eigvals, lstsq
-from .linalg.systems import inv
 from .products import matmul
 from .promote import array_args, broadcast_to, convert, inexact, promote_dtypes, to_array
 from .reductions import reduce_sum
 from .sorting import argsort
 from .ufuncs import add, divide, multiply, subtract
+
+if TYPE_CHECKING:
+    from .linalg import decompositions, systems
+else:       # with all matrix factorisations, which few programs need
+    decompositions = lazy_module("olympus._src.numpy.linalg.decompositions")
+    systems = lazy_module("olympus._src.numpy.linalg.systems")
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub",
            "polyval", "roots"]
@@ -325,7 +329,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     zeros = to_array(inexact(given))
     real = not dtypes.is_complex(zeros.dtype)
     if zeros.ndim == 2 and zeros.shape[0] and definitely_equal(*zeros.shape):
-        zeros = eigvals(zeros)
+        zeros = decompositions.eigvals(zeros)
     elif zeros.ndim > 1:
         raise ValueError(f"poly: {zeros.aval} given; a vector of zeros or a square matrix is "
                          "required.")
@@ -381,7 +385,8 @@ def _companion_roots(p: Any) -> Any:
     if less(n, 2):
         return full((0,), 0, dtypes.to_complex_dtype(p.dtype))
     first = divide(neg(p[1:]), p[0])
-    return eigvals(slicing.concatenate([first[None], eye(n - 2, n - 1, dtype=p.dtype)], 0))
+    companion = slicing.concatenate([first[None], eye(n - 2, n - 1, dtype=p.dtype)], 0)
+    return decompositions.eigvals(companion)
 
 
 @fused
@@ -494,9 +499,10 @@ def _polyfit(x: Any, y: Any, w: Any = None, *, order: int, rcond: float, spread:
     sizes = arithmetic.abs(powers)
     scale = sqrt(reduce_sum(multiply(sizes, sizes), (0,)))
     powers = divide(powers, scale[None])
-    found, residuals, rank, s = lstsq(powers, right, rcond)
+    found, residuals, rank, s = decompositions.lstsq(powers, right, rcond)
     found = divide(found, scale[:, None] if y.ndim == 2 else scale)
     if not spread:
         return found, residuals, rank, s, None
     products = matmul(lax_shape.transpose(powers, (1, 0)), powers)
-    return found, residuals, rank, s, divide(divide(inv(products), scale[:, None]), scale[None])
+    inverse = systems.inv(products)
+    return found, residuals, rank, s, divide(divide(inverse, scale[:, None]), scale[None])

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..lax import arithmetic
-from ..lax.arithmetic import div, floor, mul, neg, sub
+from ..lax.arithmetic import div, floor, is_finite, mul, neg, sub
 from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
 from ..lax.comparison import ge, le, select
 from ..lax.convert import convert_element_type
@@ -96,9 +96,10 @@ def hypergeometric_of(key: Any, good: Any, bad: Any, drawn: Any) -> Any:
         new = bitwise_and(accept, bitwise_not(accepted))
         return select(new, k, out), bitwise_or(accepted, accept), key
 
-    # What cannot be drawn is accepted as it is.
-    possible = bitwise_and(bitwise_and(ge(good, 0.0), ge(bad, 0.0)),
-                           bitwise_and(ge(drawn, 0.0), le(drawn, add(good, bad))))
+    # What cannot be drawn is accepted as it is; the share of an infinite urn is no number.
+    total = add(good, bad)
+    possible = bitwise_and(bitwise_and(bitwise_and(ge(good, 0.0), ge(bad, 0.0)), is_finite(total)),
+                           bitwise_and(ge(drawn, 0.0), le(drawn, total)))
     start = (full_like(good, -1.0), bitwise_not(possible), key)
     return while_loop(lambda state: any_of(bitwise_not(state[1])), draw, start)[0]
 
