@@ -242,3 +242,9 @@ class Wrapped:
 def test_places_may_be_what_becomes_an_array(call):
     x = np.arange(4.)
     np.testing.assert_array_equal(call(onp, Wrapped(x), Wrapped(1)), call(np, x, 1))
+
+
+@pytest.mark.parametrize("module", [olympus, onp, lax], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("name", ["", "nothing", "linalg.nothing", "_private", "a b"])
+def test_modules_lack_what_they_do_not_have(module, name):
+    assert not hasattr(module, name)

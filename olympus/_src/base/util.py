@@ -67,7 +67,8 @@ def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list
 
     def getattr_(name: str) -> object:
         path = f"{package}.{name}"
-        if name.startswith("_") or importlib.util.find_spec(path) is None:
+        if (not name.isidentifier() or name.startswith("_")
+                or importlib.util.find_spec(path) is None):
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name,
                                  obj=module)
         return importlib.import_module(path)
