@@ -23,9 +23,9 @@ from .comparison import eq, gt, lt, ne, select
 from .convert import bitcast_convert_type
 from .families import INEXACT, Elementwise, operand
 
-__all__ = ["MendedElementwise", "mend_acos", "mend_acosh", "mend_asinh", "mend_atanh", "mend_cos",
-           "mend_cosh", "mend_exp", "mend_expm1", "mend_log", "mend_sinh", "mend_sqrt", "mend_tanh",
-           "mended_pow", "turned"]
+__all__ = ["Mend", "MendedElementwise", "mend_acos", "mend_acosh", "mend_asinh", "mend_atanh",
+           "mend_cos", "mend_cosh", "mend_exp", "mend_expm1", "mend_log", "mend_sinh", "mend_sqrt",
+           "mend_tanh", "mended_pow", "turned"]
 
 Parts = tuple[Any, Any]
 Mend = Callable[[Any, Any, Any, Any], Parts]
