@@ -45,7 +45,7 @@ SKIPPED = frozenset("""
     piecewise einsum_path isdtype issubdtype can_cast promote_types result_type iinfo finfo dtype
     array_repr array_str array2string empty empty_like broadcast_shapes isscalar iterable ndim shape
     size iscomplexobj isrealobj place put put_along_axis rng_uniform create_token after_all eigvals
-    padtype_to_pads
+    padtype_to_pads common_type min_scalar_type format_float_positional format_float_scientific
     eig
 """.split())   # noqa: SIM905
 PROGRAMS = frozenset("""
