@@ -148,30 +148,31 @@ def same(actual: Any, wanted: Any) -> None:
 N, ROWS, LENGTH = 3, 7, 9
 
 
-def ragged_plan(groups: Any = None, seed: int = 0) -> tuple[np.ndarray, ...]:
+def ragged_plan(groups: Any = None, seed: int = 0, count: int = 1) -> tuple[np.ndarray, ...]:
     """Random sizes with slices that do not overlap: (operand, output, offsets and sizes)."""
     rng = np.random.default_rng(seed)
     groups = groups or [range(N)]
-    n, k = sum(map(len, groups)), len(groups[0])
+    n, k = sum(map(len, groups)), len(groups[0]) * count
     inputs, sends, outputs, receives = np.zeros((4, n, k), np.int32)
     for group in groups:
         for s in group:
             sends[s] = rng.integers(0, ROWS // k + 1, k)
             inputs[s] = np.cumsum([0, *sends[s][:-1]]) + ROWS - sends[s].sum()
         for p, r in enumerate(group):
-            receives[r] = [sends[s][p] for s in group]
+            receives[r] = [sends[s][p * count + j] for s in group for j in range(count)]
             starts = np.cumsum([0, *receives[r][:-1]]) + 1
             for q, s in enumerate(group):
-                outputs[s][p] = starts[q]
+                outputs[s][p * count:][:count] = starts[q * count:][:count]
     return (reals(n, ROWS, 2), reals(n, LENGTH, 2, seed=1), inputs, sends, outputs, receives)
 
 
 def ragged_oracle(operand, output, inputs, sends, outputs, receives, groups=None):
     out = output.copy()
     for group in groups or [range(N)]:
+        count = sends.shape[1] // len(group)
         for s in group:
-            for p, r in enumerate(group):
-                size = sends[s][p]
-                out[r][outputs[s][p]:outputs[s][p] + size] = \
-                    operand[s][inputs[s][p]:inputs[s][p] + size]
+            for k, r in enumerate(np.repeat(group, count)):
+                size = sends[s][k]
+                out[r][outputs[s][k]:outputs[s][k] + size] = \
+                    operand[s][inputs[s][k]:inputs[s][k] + size]
     return out

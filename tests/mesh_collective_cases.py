@@ -120,8 +120,8 @@ def case_derivatives_of_collectives():
 
 
 def case_ragged_exchange():
-    for groups in ([[0, 3], [2, 1]], [[0, 1, 2, 3]]):
-        plan = ragged_plan(groups)
+    for groups, count in (([[0, 3], [2, 1]], 1), ([[0, 1, 2, 3]], 1), ([[0, 3], [2, 1]], 2)):
+        plan = ragged_plan(groups, count=count)
         for on in (mesh(("i", 4), order=[3, 0, 2, 1]), mesh(("i", 2), ("j", 2), order=slice(4))):
             names = on.axis_names
             fun = lambda *xs, names=names, groups=groups: lax.ragged_all_to_all(

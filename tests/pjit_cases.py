@@ -3,7 +3,9 @@
 Oracles are NumPy, and what JAX 0.10.2 answered to the same calls.
 """
 
+import gc
 import warnings
+import weakref
 
 import numpy as np
 from eight_devices import error, names, report
@@ -52,6 +54,8 @@ def case_a_donated_buffer_is_reused_where_parts_are_as_large():
             olympus.jit(lambda a, b: a + b, donate_argnums=(0, 1))(olympus.numpy.copy(y), z)
             olympus.jit(lambda a: a.sum(), donate_argnums=0)(z)
     assert not y.is_deleted() and not z.is_deleted()
+    two = olympus.jit(lambda a, b: (a + b).sum(), donate_argnums=0)    # nothing is given up
+    assert two(y, y) == two(y, y) == 2 * X.sum()
     # Where every device takes the whole of an array, its own shares the memory.
     spread = olympus.jit(lambda a: a * 2, in_shardings=on(), donate_argnums=0)
     for _ in range(2):
@@ -59,6 +63,73 @@ def case_a_donated_buffer_is_reused_where_parts_are_as_large():
         assert np.array_equal(spread(a), X * 2) and a.is_deleted()
     demanded = olympus.jit(lambda a: a + 1, donate_argnums=0, out_shardings=on("x"))
     assert "tf.aliasing_output" in demanded.lower(olympus.device_put(X, on("x"))).as_text()
+
+
+def _shared_with(x):
+    """Arguments of which a donated one shares memory with another one, by what they share."""
+    other = NamedSharding(olympus.make_mesh((4, 2), ("a", "b"), (AxisType.Auto,) * 2), P("a"))
+    parts = [s.data for s in x.addressable_shards]
+    return {"the same array": (x, x), "put again": (x, olympus.device_put(x, x.sharding)),
+            "a tree": ({"p": x, "q": x}, olympus.numpy.copy(x)),
+            "on another mesh": (x, olympus.device_put(x, other)),
+            "parts": (x, olympus.make_array_from_single_device_arrays(x.shape, x.sharding, parts))}
+
+
+def case_a_cached_call_given_a_donated_array_twice_does_not_end_the_process():
+    def new():
+        return olympus.device_put(X, on("x"))
+
+    def add(a, b):
+        return olympus.tree.map(lambda leaf: leaf + b, a)
+
+    made = {"jit": lambda f: olympus.jit(f, donate_argnums=0),
+            "compiled": lambda f: None,
+            "scan": lambda f: olympus.jit(lambda a, b: lax.scan(
+                lambda c, _: (f(c, b), None), a, None, length=1)[0], donate_argnums=0),
+            "shard_map": lambda f: olympus.jit(olympus.shard_map(
+                f, mesh=on("x").mesh, in_specs=P("x"), out_specs=P("x")), donate_argnums=0)}
+    for how, make in made.items():
+        for what, shared in _shared_with(new()).items():
+            fresh = olympus.tree.map(lambda x: new(), shared)
+            f = make(add) or olympus.jit(add, donate_argnums=0).lower(*fresh).compile()
+            for _ in range(3):
+                for x in olympus.tree.leaves(f(*olympus.tree.map(lambda x: new(), shared))):
+                    assert np.array_equal(x, 2 * X), (how, what)
+                error(RuntimeError, ", and donated", lambda f=f, s=shared: f(*s))
+    # Others than the donated argument may be one array, and that leaves the guard where it is.
+    three = olympus.jit(lambda a, b, c: a + b - c, donate_argnums=0)
+    for _ in range(2):
+        for _ in range(2):
+            b = new()
+            assert np.array_equal(three(new(), b, b), X)
+        error(RuntimeError, "arguments a and b of <lambda> are the", lambda: three(b, b, new()))
+    # What is moved to the devices is not the caller's.
+    f = olympus.jit(add, donate_argnums=0, in_shardings=on("x"))
+    a = onp.array(X)
+    for _ in range(3):
+        assert np.array_equal(f(a, a), 2 * X) and not a.is_deleted()
+    # Options, static arguments and names are as without.
+    g = olympus.jit(lambda a, b, k, *, c: a + b * k - c, donate_argnums=0, static_argnums=2)
+    b = new()
+    for k in (1, 2, 1, 2):
+        assert np.array_equal(g(new(), b, k, c=b), X * k)
+    error(RuntimeError, "arguments a and c of <lambda> are the same array",
+          lambda: g(b, new(), 1, c=b))
+
+
+def case_what_guards_a_donating_call_is_collected():
+    def made():
+        def f(a, b):
+            return a + b
+        f.jitted = olympus.jit(f, donate_argnums=0)
+        for _ in range(3):
+            f.jitted(olympus.device_put(X, on("x")), olympus.device_put(X, on("x")))
+        return weakref.ref(f)
+
+    gone = made()
+    olympus.clear_caches()
+    gc.collect()
+    assert gone() is None
 
 
 def case_what_is_cut_as_an_argument_is_called_what_that_is():

@@ -3,6 +3,8 @@
 Oracles are NumPy on whole arrays, and the programs of all devices, run one after the other.
 """
 
+import sys
+
 import numpy as np
 from eight_devices import error, names, report
 from shard_map_programs import Program
@@ -10,6 +12,8 @@ from shard_map_programs import Program
 import olympus
 import olympus.numpy as onp
 from olympus import export, lax
+from olympus._src.core import staging
+from olympus._src.interpreters import partial_eval
 from olympus.ad_checkpoint import checkpoint_name
 from olympus.experimental import io_callback
 from olympus.sharding import AxisType, Mesh, NamedSharding
@@ -176,6 +180,50 @@ def case_vmap_around_and_within():
               np.cos(xs))
     error(ValueError, "spmd_axis_name cannot appear in shard_map in_specs", lambda: olympus.vmap(
         f, spmd_axis_name="x")(np.stack([X] * 4)))
+
+
+def _staged(call):
+    """How many programs a call stages."""
+    codes, found = {staging.stage.__code__, partial_eval.split_program.__code__}, []
+    sys.setprofile(lambda frame, event, _: found.append(frame.f_code)
+                   if event == "call" and frame.f_code in codes else None)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return len(found)
+
+
+def case_an_eager_call_that_was_made_before_stages_nothing():
+    """Each operation's program was made again, and all that grad and the compiler derive of it."""
+    x, w = olympus.device_put(X, NamedSharding(mesh(), P("x"))), np.ones((4, 4), np.float32)
+    for name, fun in {
+            "operations": lambda p: onp.tanh(onp.sin(p) @ w) * 2,
+            "collectives": lambda p: p * lax.psum(p.sum(), ("x", "y")) + lax.axis_index("x"),
+            "jit": olympus.jit(lambda p: onp.cos(p) * p), "library": olympus.nn.softmax,
+            "custom": olympus.nn.relu,
+            "cond": lambda p: lax.cond(lax.pmax(p.sum(), "x") > 0, onp.sin, onp.cos, p)}.items():
+        f = olympus.shard_map(fun, mesh=mesh(), in_specs=P("x"), out_specs=P("x"),
+                              check_vma=name != "collectives")
+
+        def loss(x, f=f):
+            return f(x).sum()
+
+        for how, given in ((f, x), (olympus.grad(loss), x),
+                           (olympus.vmap(olympus.grad(loss)), onp.stack([x, x]))):
+            first = [how(given) for _ in range(3)][0]
+            assert _staged(lambda how=how, given=given: how(given)) == 0, (name, given.shape)
+            close(how(given), first)
+            close(olympus.jit(how)(given), first)
+    # What differs is told apart: values of parameters, meshes, and types.
+    for power in (2, 3, 2):
+        f = olympus.shard_map(lambda p, n=power: p ** n, mesh=mesh(), in_specs=P("x"),
+                              out_specs=P("x"))
+        close(f(x), X ** power)
+    for sizes in ((4, 2), (2, 4), (4, 2)):
+        f = olympus.shard_map(lambda p: p * lax.axis_size("x") + lax.axis_index("y"),
+                              mesh=mesh(sizes), in_specs=P("x", None), out_specs=P(("x", "y")))
+        assert f(X)[0, 1] == sizes[0], sizes
 
 
 def case_eagerly_python_runs_and_sees_parts():

@@ -610,6 +610,8 @@ CACHES = {
         "process | 65536",
     ("lax/special/series.py", "program"): "shape, dtype, params | the primitive | 256",
     ("lax/indexing.py", "_update_body"): "primitive, dtype | process | 256",
+    ("control/manual_trace.py", "_programs"): "an operation and its params, types, mesh, Context | "
+        "process, or the operation's body | 1024",
     ("control/platform.py", "platform_cond"): "platforms | process | as many as there are",
     # what lowering makes again and again
     ("backend/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",

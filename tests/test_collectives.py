@@ -154,10 +154,11 @@ def test_a_wrong_rule_is_noticed(prim: Any, rule: str, monkeypatch: pytest.Monke
 
 # Ragged exchange ----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("groups", [None, [[0, 3], [2, 1]]])
-def test_ragged_all_to_all(groups: Any) -> None:
+@pytest.mark.parametrize(("groups", "count"), [
+    (None, 1), ([[0, 3], [2, 1]], 1), (None, 2), ([[0, 3], [2, 1]], 3)])
+def test_ragged_all_to_all(groups: Any, count: int) -> None:
     with olympus.enable_x64(True):
-        plan = ragged_plan(groups)
+        plan = ragged_plan(groups, count=count)
         wanted = ragged_oracle(*plan, groups)
         fun = lambda *xs: lax.ragged_all_to_all(
             *xs, axis_name="i", axis_index_groups=groups)
@@ -254,6 +255,10 @@ BAD = [
      TypeError, "input_offsets is int32.* one for each of 4"),
     (lambda x: lax.ragged_all_to_all(x[None], x[None], *[np.zeros(4, "f4")] * 4, axis_name="i"),
      TypeError, "integers, one for each of 4"),
+    (lambda x: lax.ragged_all_to_all(x[None], x[None], np.zeros(8, int), *[np.zeros(4, int)] * 3,
+                                     axis_name="i"), TypeError, "make them as long"),
+    (lambda x: lax.ragged_all_to_all(x[None], x[None], *[np.zeros(0, int)] * 4, axis_name="i"),
+     TypeError, "or as many for each"),
 ]
 
 

@@ -6,7 +6,7 @@ import gc
 import itertools
 import re
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from ..core.staging import stage
 from ..types.avals import ShapedArray, is_float0, make_aval, memory_kind, physical_aval
 from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
+from ..types.shape import prod
 from ..types.sharding import NamedSharding, PartitionSpec, demanded_memory
 from .agreement import check_same_program, spans_processes
 from .array import array_from_numpy, layout_of, numpy_value, put_array, refuse_masked_arrays
@@ -150,10 +151,11 @@ class Executable:
     __slots__ = ("loaded", "xla", "name", "in_avals", "out_avals", "kept", "devices",
                  "in_shardings", "out_shardings", "committed", "demanded", "handlers", "layouts",
                  "physical_out", "hosts", "effects", "common", "interface",
-                 "placement")
+                 "placement", "arg_names", "donated", "exclusive")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
-                 placement: Placement, interface: Interface) -> None:
+                 placement: Placement, interface: Interface, arg_names: Sequence[str] = ()
+                 ) -> None:
         self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
         self.interface, self.placement = interface, placement
         self.xla = xla = loaded.xla
@@ -188,6 +190,15 @@ class Executable:
             self.in_shardings[i] = s
         self.handlers = [lib.result_handler(a, s, self.committed)
                          for a, s in zip(self.physical_out, self.out_shardings)]
+        self.arg_names = [n for n, k in zip(arg_names, self.kept) if k]
+        # Several devices given one buffer twice, once to give it up, end the process.
+        self.donated: Sequence[int] = ()
+        self.exclusive: Sequence[int] = ()
+        if interface.donated and len(self.devices) > 1:
+            self.donated, self.exclusive = _exclusive(
+                interface.donated, [_part(physical_aval(self.in_avals[i]), s)
+                                    for i, s in zip(taken, ins, strict=True)],
+                list(map(_part, stored, self.out_shardings)))
 
     def __call__(self, args: Sequence[Any]) -> list[Any]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
@@ -199,6 +210,8 @@ class Executable:
         if self.layouts:
             kept = [relaid(x, layout) for x, layout in zip(kept, self.layouts.values(),
                                                            strict=True)]
+        if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
+            self._check_given_once(kept)
         try:
             if self.effects or self.hosts:
                 ordered = any(e.ordered for e in self.effects)
@@ -213,6 +226,20 @@ class Executable:
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
             raise user_error(error, self.name) from None
+
+    def _check_given_once(self, kept: Sequence[Any]) -> None:
+        """RuntimeError for a donated argument whose memory another argument has too."""
+        owners: dict[int, int] = {}
+        for i in self.exclusive:
+            for address in lib.addresses(kept[i]):
+                j = owners.setdefault(address, i)
+                if j != i and (i in self.donated or j in self.donated):
+                    same = "are the same array" if kept[i] is kept[j] else "share their memory"
+                    raise RuntimeError(
+                        f"jit: arguments {self.arg_names[j]} and {self.arg_names[i]} of "
+                        f"{self.name} {same}, and donated: Attempt to use a buffer that was "
+                        "previously donated in the same call, as in `f(donate(a), a)`; donate "
+                        "neither, or copy one.")
 
     def _placed(self, i: int, x: Any, sharding: Any) -> Any:
         """Argument `i` where the program takes it; uncommitted ones may be elsewhere."""
@@ -256,6 +283,22 @@ class Executable:
             return None
         return lib.fastpath(self.xla, out_tree, ins, self.out_shardings, self.physical_out,
                             [self.committed] * len(self.out_avals), self.kept)
+
+
+def _part(aval: Any, sharding: Any) -> tuple[Any, tuple[int, ...]]:
+    return aval.dtype, sharding.shard_shape(aval.shape)
+
+
+def _exclusive(donated: Sequence[int], ins: Sequence[Any], outs: Sequence[Any]
+               ) -> tuple[list[int], list[int]]:
+    """The arguments that are given up, and those that may share their memory with one of them.
+
+    Given are parts: dtypes and shapes. A buffer is given up to a result that is as large.
+    """
+    sizes = {dtype.itemsize * prod(shape) for dtype, shape in outs}
+    donated = [i for i in donated if ins[i][0].itemsize * prod(ins[i][1]) in sizes]
+    found, wanted = Counter(ins), {ins[i] for i in donated}
+    return donated, [i for i, part in enumerate(ins) if part in wanted and found[part] > 1]
 
 
 def _shardings(xla: Any, devices: tuple[Any, ...], given: Sequence[Any], ins: Sequence[Any],

@@ -45,6 +45,7 @@ class Interface(NamedTuple):
     memories: tuple[str | None, ...]    # of results
     host_callbacks: tuple[lib.HostFunction, ...]
     out_shardings: tuple[NamedSharding | None, ...] = ()    # that are demanded
+    donated: tuple[int, ...] = ()       # arguments whose buffers results may take over
 
     def over(self, devices: tuple[Any, ...]) -> Interface:
         """With meshes of these devices, of a program that was lowered without."""
@@ -74,7 +75,7 @@ class ModuleContext:
                  "host_calls", "result_memories", "given", "manual",
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
-                 "parts", "out_shardings", "platforms", "hints")
+                 "parts", "out_shardings", "platforms", "hints", "donated")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -102,6 +103,7 @@ class ModuleContext:
         self.groups: list[list[Any]] = []       # operations that say what is spread alike
         self.hints: list[Any] = []      # operations that XLA takes of one device only
         self.failures: list[Exception] = []
+        self.donated: list[int] = []    # arguments whose buffers results may take over
         self.depth = 0      # how many calls lead to what is emitted now
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
@@ -293,7 +295,7 @@ class ModuleContext:
         """What is known of the program besides its code, once it is lowered."""
         return Interface(self.name, self.devices, tuple(self.meshes),
                          tuple(self.result_memories), tuple(self.host_callbacks),
-                         tuple(self.out_shardings))
+                         tuple(self.out_shardings), tuple(self.donated))
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""
@@ -560,10 +562,12 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
                 spread = spread or context.sharding_of(closed.in_avals[i])
             if alias is not None:
                 if given == context.result_memories[alias]:
+                    context.donated.append(i)
                     attributes |= context.alias_attrs(
                         ordered + alias, (layout, laid_out[alias]), (spread, demanded[alias]),
                         closed.in_avals[i].ndim)
             elif donated and donated[i] and given is None:
+                context.donated.append(i)
                 attributes["jax.buffer_donor"] = attr("true")
             attributes |= context.sharding_attrs(spread, closed.in_avals[i])
             arg_attrs.append(ir.DictAttr.get(attributes))

@@ -17,7 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.context import ThreadState
+from ..backend.nans import debugging
+from ..base import config
+from ..base.util import Memo, bit_key
+from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage
@@ -29,6 +32,16 @@ from ..types.sharding import PartitionSpec
 from .shard_map import Manual, cut_by_vmap, shard_map_p
 
 __all__ = ["ManualTrace", "ManualTracer"]
+
+_programs: Memo = Memo(1024)    # of single operations, for all devices
+
+
+def _kept(prim: Primitive, params: dict[str, Any]) -> tuple[Any, Memo]:
+    """A key for an operation's program, or None, and where it is kept: as `EvalTrace` does."""
+    bodies = () if prim.programs == () else prim.bodies(params)
+    items = tuple(params.items())
+    return (("manual", prim, bit_key(items) if prim.open else items),
+            bodies[0].cache if bodies else _programs)
 
 
 class ManualTracer(Tracer):
@@ -111,7 +124,7 @@ class ManualTrace(Trace):
                 prim, Collective):
             return self.outside(self.parent.process, prim, args, params)
         outs = self.run(lambda *xs: prim.bind_eqn(xs, params) if prim.multiple_results else
-                        [prim.bind_eqn(xs, params)], args)
+                        [prim.bind_eqn(xs, params)], args, None, *_kept(prim, params))
         return outs if prim.multiple_results else outs[0]
 
     def process_custom(self, prim: Any, fun: Callable, rules: Any, args: tuple,
@@ -130,10 +143,13 @@ class ManualTrace(Trace):
             ctx.trace = outer
 
     def run(self, fun: Callable[..., Sequence[Any]], args: Sequence[Any],
-            specs: Sequence[PartitionSpec] | None = None) -> list[Any]:
+            specs: Sequence[PartitionSpec] | None = None, key: Any = None,
+            programs: Memo = _programs) -> list[Any]:
         """The results of a flat function of parts, which the devices run.
 
-        `specs`: how results are put together to arrays; they stay parts if None.
+        `specs`: how results are put together to arrays; they stay parts if None. `key`, if it is
+        not None, says all about the function: its program is kept in `programs` and with it what is
+        derived and compiled of it.
         """
         manual = self.manual
         mine = [type(a) is ManualTracer and a._trace is self for a in args]
@@ -145,6 +161,7 @@ class ManualTrace(Trace):
         avals = [a.aval if own else manual.part(typeof(a), PartitionSpec())
                  for a, own in zip(args, mine, strict=True)]
         out_avals: list[Any] = []
+        wide = [a.with_axis(0, 1) if own else a for a, own in zip(avals, mine, strict=True)]
 
         def program(*xs: Any) -> list[Any]:
             outs = fun(*[squeeze(x, (0,)) if own else x
@@ -153,14 +170,35 @@ class ManualTrace(Trace):
             return ([expand_dims(x, (0,)) for x in outs] if specs is None else
                     list(map(manual.cast, outs, specs)))
 
-        wide = [a.with_axis(0, 1) if own else a for a, own in zip(avals, mine, strict=True)]
-        closed = stage(program, wide)
+        closed, out_avals = self._staged(
+            key and (key, specs and tuple(specs), *mine), programs, wide,
+            lambda: (stage(program, wide), out_avals))
         ins = [self.spec_of(a) if own else PartitionSpec()
                for a, own in zip(avals, mine, strict=True)]
         found = self.outside(self._apply, closed, [a.val if own else a for a, own in zip(
             args, mine, strict=True)], ins, specs or list(map(self.spec_of, out_avals)))
         return found if specs is not None else [
             ManualTracer(self, a, x) for a, x in zip(out_avals, found, strict=True)]
+
+    def _staged(self, key: Any, programs: Memo, avals: Sequence[Any],
+                make: Callable[[], tuple[ClosedOlympuspr, Any]]) -> tuple[ClosedOlympuspr, Any]:
+        """What is made of a function of parts: once, if a key says which.
+
+        Effects may have a function of one call only: what has them is not kept.
+        """
+        if key is None or debugging() or config.debug_key_reuse.value:  # which name its lines
+            return make()
+        manual = self.manual
+        key = (key, manual.mesh, manual.names, manual.check, current_context(), *avals)
+        try:
+            found = programs.get(key)
+        except TypeError:       # a param has no hash
+            return make()
+        if found is None:
+            found = make()
+            if not found[0].effects:
+                programs[key] = found
+        return found
 
     def _apply(self, closed: ClosedOlympuspr, args: Sequence[Any], ins: Sequence[PartitionSpec],
                outs: Sequence[PartitionSpec]) -> list[Any]:
@@ -173,6 +211,7 @@ class ManualTrace(Trace):
         avals = list(map(self.manual.part, map(typeof, args), specs))
         if not args:
             return []
-        closed = stage(lambda *xs: [expand_dims(x, (0,)) for x in xs], avals)
+        closed, _ = self._staged("parts", _programs, avals, lambda: (stage(
+            lambda *xs: [expand_dims(x, (0,)) for x in xs], avals), avals))
         vals = self.outside(self._apply, closed, args, specs, list(map(self.spec_of, avals)))
         return [ManualTracer(self, a, x) for a, x in zip(avals, vals, strict=True)]

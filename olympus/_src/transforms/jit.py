@@ -46,7 +46,7 @@ from ..types.tree import UNSPECIFIED, tree_unflatten
 from ..types.tree_registry import dispatch_registry
 from .program import Program, programs_of, shares_programs, trace_program
 from .signature import Call, Signature
-from .stages import Lowered, Traced
+from .stages import Lowered, Traced, may_share
 
 __all__ = ["JitFunction", "jit", "make_jit", "pjit"]
 
@@ -240,6 +240,7 @@ class JitFunction:
             self.options_key = key, self.device, self.inline
         self.persistent = _persistent.PersistentPrograms(
             self.signature, self.keep_unused, self.options) if persist else None
+        self.guarded: Any = None    # C++'s object that is called where no array is given twice
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
 
     def itself(self, memo: Any) -> Any:
@@ -360,13 +361,22 @@ class JitFunction:
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Called by C++ with the user's arguments: (result, fast path or None, drop the entry)."""
         try:
-            return self._miss(args, kwargs)
+            if self.guarded is None:
+                return self._miss(args, kwargs)
+            if may_share((args, kwargs)):
+                return self._miss(args, kwargs)[0], None, False
+            return self.guarded(*args, **kwargs), None, False
         except BaseException as error:
-            lib.forget_signatures(self.compiled)
+            self._forget_signatures()
             source.filter_traceback(error)
             if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
                 raise error.__cause__ from None     # C++'s, which calls us with it still set
             raise
+
+    def _forget_signatures(self) -> None:
+        lib.forget_signatures(self.compiled)
+        if self.guarded is not None:
+            lib.forget_signatures(weakref.ref(self.guarded))
 
     def _miss(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         call = self.signature.call(args, kwargs)
@@ -406,8 +416,6 @@ class JitFunction:
         except devices.IncompatibleDevicesError as error:
             raise self._explained(error, call, arrays) from None
         flat = [stored(x) for x in arrays]
-        if len(executable.devices) > 1 and any(program.donated):
-            self._check_given_once(program, flat, executable.kept)
         name = self.name if self.library else f"jit({self.name})"
         used = reuse.applied(name, program.closed, arrays, self.library)
         outs = reuse.keep(used, run_program(executable, flat, name,
@@ -419,7 +427,24 @@ class JitFunction:
         if not call.cacheable or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
-        return result, executable.fastpath(out_tree, flat), False
+        path = executable.fastpath(out_tree, flat)
+        if executable.exclusive and path is not None and self.guarded is None:
+            self.guarded = self._guard()
+            path = None
+        return result, path, False
+
+    def _guard(self) -> Any:
+        """What C++ calls of a program that must not be given an array twice, once that is known."""
+        itself = weakref.ref(self)      # which C++'s object does not tell the collector of
+
+        def miss(*args: Any, **kwargs: Any) -> Any:
+            info = itself()
+            assert info is not None     # it makes the call
+            return info._miss(args, kwargs)
+
+        return lib.pjit(self.name, self.signature.fun, miss, list(self.signature.static_argnums),
+                        list(self.signature.static_argnames), object(), dispatch_registry,
+                        shard_fallback)
 
     def _without_value(self, call: Call) -> TypeError:
         """What to raise where an argument has a type and no value."""
@@ -447,20 +472,6 @@ class JitFunction:
             if type(x) is lib.ArrayImpl and x.is_deleted():
                 raise deleted_error(f"jit: argument {name} of {self.name}", x.aval)
 
-    def _check_given_once(self, program: Program, arrays: Sequence[Any], kept: Sequence[bool]
-                          ) -> None:
-        """RuntimeError for a donated array that is another argument too: XLA ends the process."""
-        seen: dict[int, tuple[str, bool]] = {}
-        for name, x, donated, read in zip(program.arg_names, arrays, program.donated, kept):
-            if not read:
-                continue
-            first, given = seen.setdefault(id(x), (name, donated))
-            if first is not name and (donated or given):
-                raise RuntimeError(
-                    f"jit: arguments {first} and {name} of {self.name} are the same array, and "
-                    "donated: Attempt to use a buffer that was previously donated in the same "
-                    "call, as in `f(donate(a), a)`; donate neither, or copy one.")
-
     # Stages
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
@@ -479,7 +490,7 @@ class JitFunction:
         self.programs.cache_clear()
         if self.persistent is not None:
             self.persistent.programs.cache_clear()
-        lib.forget_signatures(self.compiled)
+        self._forget_signatures()
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's shapes and dtypes, without running anything."""

@@ -66,7 +66,7 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     # First the module's digest, by which the processes of a job tell whether they run the same.
     loaded = compile.adopt(interface.name, lambda: lib.deserialize_executable(
         on[0].client, code, on), (digest or known.encode(), known, on), size)
-    return program, Executable(loaded, types, kept, placed, interface)
+    return program, Executable(loaded, types, kept, placed, interface, arg_names)
 
 
 def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:

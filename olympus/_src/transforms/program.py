@@ -88,7 +88,7 @@ class Program:
             program, kept = self.to_lower(placement.platform, placement)
             loaded, interface = load_program(program, placement, self.options)
             found = self.executables[placement] = Executable(loaded, self.closed, kept, placement,
-                                                             interface)
+                                                             interface, self.arg_names)
         return found
 
     def release(self) -> None:

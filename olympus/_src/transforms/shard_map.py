@@ -245,7 +245,7 @@ class _Call:
                 outs, out_tree = tree_flatten(out)
                 specs = self._result_specs(out_tree, [
                     self.manual.part(typeof(x), PartitionSpec()) for x in outs])
-                return out_tree.unflatten(trace.run(lambda *xs: xs, outs, specs))
+                return out_tree.unflatten(trace.run(lambda *xs: xs, outs, specs, "whole"))
         finally:
             leave(outer)
             trace.alive = False

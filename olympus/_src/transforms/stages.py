@@ -270,7 +270,7 @@ class Lowered(Stage):
         if parts > 1:
             interface = interface.over(placement.devices)
         return Compiled(program, Executable(loaded, program.closed, self._kept, placement,
-                                            interface))
+                                            interface, program.arg_names))
 
     def _devices_for(self, count: int, device_assignment: Any) -> Any:
         """The devices of the mesh that the program was lowered for without."""
@@ -388,9 +388,18 @@ def _cpp_call(program: Any, executable: Executable) -> Any:
             raise
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
 
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        return (run if may_share((args, kwargs)) else made)(*args, **kwargs)
+
     made = lib.pjit(program.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
     itself = weakref.ref(made)
-    return made
+    return guarded if executable.exclusive else made
+
+
+def may_share(arguments: Any) -> bool:
+    """Whether two arrays in a call's arguments may have memory in common."""
+    return lib.may_share([x for x in dispatch_registry.flatten(arguments)[0]
+                          if type(x) is lib.ArrayImpl])
 
 
 def _checked_leaves(program: Any, args: tuple, kwargs: dict[str, Any]) -> list[Any]:

@@ -95,7 +95,8 @@ def device_put_parts(
     """
     force = copy and len(parts) > 0 and type(parts[0]) is ArrayImpl
     semantics = _COPY_NOW if copy else _ZERO_COPY
-    return _jax.batched_device_put(aval, sharding, parts, devices, True, force, semantics, True)
+    made = _jax.batched_device_put(aval, sharding, parts, devices, True, force, semantics, True)
+    return _sharing(made) if len(parts) > 0 and type(parts[0]) is ArrayImpl else made
 
 
 def copy_to_sharding(array: Any, aval: AvalLike, sharding: Any) -> Any:
@@ -107,7 +108,9 @@ def copy_to_sharding(array: Any, aval: AvalLike, sharding: Any) -> Any:
 
 def make_array(aval: AvalLike, sharding: Any, shards: Sequence[Any], committed: bool = True) -> Any:
     """Assemble one array from its single-device shards, in the order of the sharding's devices."""
-    return ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
+    return _sharing(
+        ArrayImpl(aval, sharding, list(shards), committed=committed, _skip_checks=True)
+    )
 
 
 def result_handler(aval: AvalLike, sharding: Any, committed: bool = True) -> Any:
@@ -117,7 +120,27 @@ def result_handler(aval: AvalLike, sharding: Any, committed: bool = True) -> Any
 
 def rewrap(array: Any, aval: AvalLike, sharding: Any) -> Any:
     """Return `array`'s buffers under another aval and sharding, without a copy."""
-    return array._rewrap_with_aval_and_sharding(aval, sharding)
+    return _sharing(array._rewrap_with_aval_and_sharding(aval, sharding))
+
+
+ArrayImpl._may_share = False  # whether another array may be of the same buffers
+
+
+def _sharing(array: Any) -> Any:
+    array._may_share = True
+    return array
+
+
+def may_share(arrays: Sequence[Any]) -> bool:
+    """Whether two of `arrays` may have a buffer in common. Costs little where they do not."""
+    return len({*map(id, arrays)}) < len(arrays) or True in [x._may_share for x in arrays]
+
+
+def addresses(array: Any) -> list[int]:
+    """Return one number per part of `array`; arrays that have one in common share a buffer."""
+    if array.size == 0:
+        return [id(array)]
+    return [_buffer_pointer(part) for part in shards(array)]
 
 
 def _all_devices(array: Any) -> Any:

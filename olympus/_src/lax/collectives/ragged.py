@@ -3,7 +3,8 @@
     output of r [output_offsets of s [r] + i] = operand of s [input_offsets of s [r] + i]
     for each sender s and i < send_sizes of s [r]
 
-Rows of the output that nothing is sent to keep what they have.
+With several slices for each position, `count`, [r] stands for each of [r * count + j]. Rows of the
+output that nothing is sent to keep what they have.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ...core.primitive import Axis, Linear
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray
-from ...types.shape import prod
+from ...types.shape import floor_div, prod, static_int
 from ..arithmetic import mul, sub
 from ..bits import bitwise_and, bitwise_not
 from ..comparison import clamp, ge, lt, select_n
@@ -65,9 +66,14 @@ class RaggedAllToAll(Collective):
                             "required.")
         n = prod(axis_sizes) if axis_index_groups is None else len(axis_index_groups[0])
         for name, aval in zip(INDEX_OPERANDS, indices, strict=True):
-            if aval.shape != (n,) or not dtypes.is_integer(aval.dtype):
+            count = 0 if aval.ndim != 1 else static_int(aval.shape[0], "ragged_all_to_all",
+                                                        f"the size of {name}")
+            if not count or count % n or not dtypes.is_integer(aval.dtype):
                 raise TypeError(f"ragged_all_to_all: {name} is {aval}; integers, one for each of "
-                                f"{n} positions, are required.")
+                                f"{n} positions, or as many for each, are required.")
+            if aval.shape != indices[0].shape:
+                raise TypeError(f"ragged_all_to_all: {name} is {aval}, input_offsets {indices[0]}; "
+                                "one of each for every slice is required; make them as long.")
         return output
 
     def lower(self, b: Any, *xs: Any, axis_name: Names, axis_sizes: tuple[int, ...],
@@ -85,12 +91,19 @@ class RaggedAllToAll(Collective):
     def transpose(self, ct: Any, operand: Any, output: Any, *indices: Any, **params: Any
                   ) -> list[Any]:
         inputs, sends, outputs, receives = indices
-        sizes = {"dimension": 0, **params}
-        starts = all_to_all_p.bind(outputs, **sizes)      # where each sender's rows begin here
+        axis_sizes, groups = params["axis_sizes"], params["axis_index_groups"]
+        n = len(groups[0]) if groups else prod(axis_sizes)
+
+        def exchanged(table: Any) -> Any:
+            size, = typeof(table).shape
+            rows = reshape(table, (n, floor_div(size, n)))
+            return reshape(all_to_all_p.bind(rows, dimension=0, **params), (size,))
+
+        starts = exchanged(outputs)     # where each sender's rows begin here
         cts: list[Any] = [None] * 6
         if type(operand) is Linear:
-            back = all_to_all_p.bind(inputs, **sizes)
-            cts[0] = self.bind(ct, zeros_of(operand.aval), starts, receives, back, sends, **params)
+            cts[0] = self.bind(ct, zeros_of(operand.aval), starts, receives, exchanged(inputs),
+                               sends, **params)
         if type(output) is Linear:
             hit = _hits(expand_dims(starts, (0,)), expand_dims(receives, (0,)),
                         typeof(ct).shape[0])
@@ -103,8 +116,9 @@ class RaggedAllToAll(Collective):
         groups = axis_index_groups or (tuple(range(axis.size)),)
         which, place = group_tables(groups)
         rows, _ = align(axis, args, dims, 0)
-        members = np.array(groups, np.int32)[which]
-        return _received(rows[0], rows[1], rows[2:5], members, place), 0
+        count = _count(rows[2], groups)
+        members = np.repeat(np.array(groups, np.int32)[which], count, 1)
+        return _received(rows[0], rows[1], rows[2:5], members, place, count), 0
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], **params: Any
              ) -> Any:
@@ -134,27 +148,36 @@ def _select(mask: Any, x: Any, y: Any) -> Any:
     return select_n(wide, y, x)
 
 
-def _at_receivers(table: Any, members: Any, place: Any) -> Any:
-    """[r, k]: table[member k of receiver r, place of r], of a table [senders, places]."""
+def _count(table: Any, groups: Groups) -> int:
+    """How many slices each position is sent, given what has one entry for each in its last axis."""
+    return floor_div(typeof(table).shape[-1], len(groups[0]))
+
+
+def _at_receivers(table: Any, members: Any, place: Any, count: int) -> Any:
+    """[r, k]: table[member k of receiver r, slice k for the place of r], of [senders, slices]."""
     shape = typeof(members).shape
-    column = broadcast_in_dim(place, shape, (0,))
+    slot = np.arange(shape[1], dtype=np.int32) % count      # each member is there `count` times
+    column = add(broadcast_in_dim(mul(place, np.int32(count)), shape, (0,)),
+                 broadcast_in_dim(slot, shape, (1,)))
     size = typeof(table).shape[1]
     flat = add(mul(members, np.int32(size)), column)
     values = reshape(table, (typeof(table).size,))
     return reshape(take_rows(values, reshape(flat, (typeof(flat).size,))), shape)
 
 
-def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, place: Any) -> Any:
+def _received(operand: Any, output: Any, indices: Sequence[Any], members: Any, place: Any,
+              count: int) -> Any:
     """What receivers get.
 
     Args:
       operand: [senders, rows, ...], of all of them.
       output: [receivers, length, ...].
-      indices: input offsets, send sizes, output offsets, each [senders, places].
-      members: int32[receivers, places], the senders of each receiver.
+      indices: input offsets, send sizes, output offsets, each [senders, slices].
+      members: int32[receivers, slices], who sends each slice to a receiver.
       place: int32[receivers], its own place among them.
+      count: how many slices one sends to another.
     """
-    first, sizes, starts = [_at_receivers(x, members, place) for x in indices]
+    first, sizes, starts = [_at_receivers(x, members, place, count) for x in indices]
     shape, length = typeof(operand).shape, typeof(output).shape[1]
     if not length or not shape[1]:
         return output
@@ -183,11 +206,12 @@ def _by_gathering(operand: Any, output: Any, *indices: Any, names: Names, groups
     """Gather what all have, and compute what this element gets."""
     groups = groups or (tuple(range(prod(sizes_of(names)))),)
     which, place = group_tables(groups)
-    index = axis_index(names)
-    members = expand_dims(lookup(np.array(groups, np.int32)[which], index), (0,))
+    index, count = axis_index(names), _count(indices[0], groups)
+    members = expand_dims(lookup(np.repeat(np.array(groups, np.int32)[which], count, 1), index),
+                          (0,))
     everyone = [gathered(x, names) for x in (operand, *indices[:3])]
     out = _received(everyone[0], expand_dims(output, (0,)), everyone[1:], members,
-                    reshape(lookup(place, index), (1,)))
+                    reshape(lookup(place, index), (1,)), count)
     return squeeze(out, (0,))
 
 
@@ -197,12 +221,14 @@ ragged_all_to_all_p = RaggedAllToAll("ragged_all_to_all")
 def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: ArrayLike,
                       send_sizes: ArrayLike, output_offsets: ArrayLike, recv_sizes: ArrayLike, *,
                       axis_name: AxisName, axis_index_groups: AxisIndexGroups = None) -> Array:
-    """Each element sends a slice of rows to each other one, and gets one from each.
+    """Each element sends slices of rows to each other one, and gets as many from each.
 
     Args:
       operand: array [rows, ...] to send from. For derivatives, the slices must not overlap.
       output: array [length, ...] to write into: the result where nothing arrives.
-      input_offsets: integers[n]: where the slice for position k begins in the operand.
+      input_offsets: integers[n]: where the slice for position k begins in the operand. With
+        several slices for each, integers[n * count]: of all four, entries k * count + j are those
+        of slice j for position k.
       send_sizes: integers[n]: how many rows position k is sent.
       output_offsets: integers[n]: where they go in the output of position k.
       recv_sizes: integers[n]: how many rows come from position k, which is what it sends.
