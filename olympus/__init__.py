@@ -7,8 +7,8 @@ Functions on arrays are traced into a small typed program (the olympuspr), which
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import (
-    core, custom_derivatives, dtypes, errors, lax, memory, numpy, sharding, stages, tree, tree_util,
-    typing,
+    core, custom_derivatives, dtypes, errors, interpreters, lax, memory, numpy, sharding, stages,
+    tree, tree_util, typing,
 )
 from ._src.base.util import publish as _publish
 from ._src.base.util import submodules as _submodules
@@ -67,7 +67,7 @@ from .version import __version__, __version_info__
 if _TYPE_CHECKING:      # the others are imported when they are first named
     from . import (
         ad_checkpoint, api_util, custom_batching, debug, distributed, dlpack, example_libraries,
-        experimental, export, extend, flatten_util, image, interpreters, nn, ops, random,
+        experimental, export, extend, flatten_util, image, nn, ops, random,
         scipy, test_util,
     )
 
@@ -83,7 +83,7 @@ __all__ = [
     "enable_custom_prng", "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape",
     "explain_cache_misses", "float0", "fwd_and_bwd",
     "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count", "host_id", "host_ids",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key",
+    "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "legacy_prng_key",
     "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices",
     "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
     "make_array_from_single_device_arrays", "make_mesh", "make_olympuspr", "make_user_context",
