@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..lax import arithmetic, transcendental
+from ..lax.accuracy import AccuracyMode
 from ..lax.arithmetic import div, mul, neg, nextafter, sign, sub
 from ..lax.barriers import stop_gradient
 from ..lax.bits import bitwise_not, bitwise_or, clz, shift_left, shift_right_logical
@@ -34,8 +35,8 @@ from .keys import random_bits_p, random_split_p, typed, typed_scalar
 
 __all__ = [
     "bits", "cauchy", "double_sided_maxwell", "drawn_with", "exponential", "gumbel", "laplace",
-    "logistic", "lognormal", "maxwell", "normal", "pareto", "power", "rademacher_signs", "rayleigh",
-    "triangular", "truncated_normal", "uniform", "unit", "wald", "weibull_min",
+    "log_rest", "logistic", "lognormal", "maxwell", "normal", "pareto", "power", "rademacher_signs",
+    "rayleigh", "triangular", "truncated_normal", "uniform", "unit", "wald", "weibull_min",
 ]
 
 Dims = tuple[int, ...]
@@ -97,6 +98,11 @@ def between(key: Any, low: Any, high: Any, shape: Dims, dtype: Any) -> Any:
     """Floats in [low, high). The key is typed; the bounds are arrays or numbers."""
     low, high = parameter(low, dtype, shape), parameter(high, dtype, shape)
     return arithmetic.max(low, add(mul(unit(key, shape, dtype), sub(high, low)), low))
+
+
+def log_rest(x: Any) -> Any:
+    """log(1 - x) by XLA's own implementation: its last places are those of JAX's draws."""
+    return log1p(neg(x), accuracy=AccuracyMode.DEFAULT)
 
 
 @fused(static=("shape", "dtype"))
@@ -233,7 +239,7 @@ def _draw(name: str, program: Any, key: Any, shape: Any, dtype: Any, out_shardin
 
 def exponential_of(key: Any, shape: Dims, dtype: Any) -> Any:
     """Exponential numbers of mean 1. The key is typed."""
-    return neg(log1p(neg(unit(key, shape, dtype))))
+    return neg(log_rest(unit(key, shape, dtype)))
 
 
 @fused(static=("shape", "dtype"))
@@ -278,7 +284,7 @@ def gumbel_of(key: Any, shape: Dims, dtype: Any, mode: str) -> Any:
     high, low = (index_in_dim(pair, i, 0, False) for i in (0, 1))
     fine = add(mul(low, 2.0 ** -info.nmant), float(info.tiny))
     u = select(ge(high, 0.5), high, add(high, fine))
-    return neg(transcendental.log(neg(log1p(neg(u)))))
+    return neg(transcendental.log(neg(log_rest(u))))
 
 
 def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
@@ -301,7 +307,7 @@ def _gumbel_of_64_bits(key: Any, shape: Dims) -> Any:
     lost = add(lost, select(short, full_like(lost, 32), full_like(lost, 0)))
     power = shift_left(sub(np.uint32(127 - 24), lost), np.uint32(23))
     u = mul(convert_element_type(first, F32), bitcast_convert_type(power, F32))
-    return neg(transcendental.log(neg(select(small, log1p(neg(u)), transcendental.log(u)))))
+    return neg(transcendental.log(neg(select(small, log_rest(u), transcendental.log(u)))))
 
 
 @fused(static=("shape", "dtype", "mode"))
@@ -348,7 +354,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
 def _laplace(key: Any, *, shape: Dims, dtype: Any) -> Any:
     low = np.array(-1 + float(finfo(dtype).epsneg), dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return mul(sign(u), log1p(neg(arithmetic.abs(u))))
+    return mul(sign(u), log_rest(arithmetic.abs(u)))
 
 
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -376,7 +382,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 def _logistic(key: Any, *, shape: Dims, dtype: Any) -> Any:
     low = np.array(finfo(dtype).tiny, dtype)
     u = between(typed(key), low, np.array(1, dtype), shape, dtype)
-    return sub(transcendental.log(u), log1p(neg(u)))
+    return sub(transcendental.log(u), log_rest(u))
 
 
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,

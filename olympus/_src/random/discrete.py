@@ -10,7 +10,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.ir import Literal
 from ..core.trace import typeof
 from ..lax import arithmetic
-from ..lax.arithmetic import div, floor, mul, neg, rem
+from ..lax.arithmetic import div, floor, mul, rem
 from ..lax.bits import bitwise_and
 from ..lax.comparison import gt, le, lt, select
 from ..lax.convert import convert_element_type
@@ -22,7 +22,7 @@ from ..lax.shape import reshape
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim, slice_in_dim
 from ..lax.sort import sort_key_val, top_k
-from ..lax.transcendental import log, log1p
+from ..lax.transcendental import log
 from ..numpy import promote
 from ..numpy.indexing import take, take_along_axis
 from ..numpy.manipulation import moveaxis
@@ -41,7 +41,15 @@ from ..types.shape import (
 )
 from ..types.sharding import ShardingLike
 from .arguments import draw_shape, integer_dtype, parameter
-from .continuous import gumbel_of, precision_mode, rademacher_signs, subkeys, typed_aval, unit
+from .continuous import (
+    gumbel_of,
+    log_rest,
+    precision_mode,
+    rademacher_signs,
+    subkeys,
+    typed_aval,
+    unit,
+)
 from .keys import random_bits_p, typed
 
 __all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "rademacher",
@@ -215,7 +223,7 @@ def _geometric(key: Any, p: Any, *, shape: Dims, dtype: Any) -> Any:
     real = dtypes.to_inexact_dtype(typeof(p).dtype)
     p = parameter(p, real, shape)
     u = unit(typed(key), shape, real)
-    count = floor(div(log(u), log1p(neg(p))))
+    count = floor(div(log(u), log_rest(p)))
     return convert_element_type(add(count, 1.0), dtype)
 
 
