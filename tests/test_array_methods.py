@@ -310,6 +310,14 @@ def test_methods_that_write_name_what_to_use(name, instead):
             call(onp.asarray(X))
 
 
+@pytest.mark.parametrize(("name", "instead"), [
+    ("device_buffer", "addressable_data"), ("device_buffers", "addressable_shards")])
+def test_buffers_name_what_replaced_them(name, instead):
+    with pytest.raises(AttributeError, match=f"{name}: removed .*use .*{instead}"):
+        getattr(onp.asarray(X), name)
+    assert not hasattr(onp.asarray(X), name)
+
+
 def test_keywords_of_methods():
     x = onp.asarray(X)
     assert x.astype("int32", order="C", casting="unsafe", subok=False).dtype == "int32"

@@ -397,6 +397,14 @@ def _guarded(name: str) -> Callable[[Any], Any]:
     return method
 
 
+def _removed(name: str, instead: str) -> Callable[[Any], Any]:
+    """What raises where old programs of JAX ask for `name`."""
+    def getter(self: Any) -> Any:
+        raise AttributeError(f"{name}: removed from arrays, here as in JAX; use {instead}.")
+
+    return getter
+
+
 # Results of compiled calls are instances of C++'s class itself, so methods are set on that: there
 # is no subclass to put them in.
 METHODS: dict[str, Callable[..., Any]] = {
@@ -427,6 +435,8 @@ PROPERTIES: dict[str, Any] = {
     "is_fully_addressable": operator.attrgetter("_sharding.is_fully_addressable"),
     "is_fully_replicated": operator.attrgetter("_sharding.is_fully_replicated"),
     "addressable_shards": _shards, "global_shards": _global_shards,
+    "device_buffer": _removed("device_buffer", "x.addressable_data(0)"),
+    "device_buffers": _removed("device_buffers", "[s.data for s in x.addressable_shards]"),
 }
 
 
