@@ -1,6 +1,7 @@
 """Symbolic dimensions: text, arithmetic, what is decided, against evaluation over small ranges."""
 
 import itertools
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -124,7 +125,7 @@ def built(tree: Any, values: dict[str, int] | None) -> Any:
 @given(TREES, TREES)
 def test_arithmetic_and_bounds_are_those_of_numbers(tree: Any, other: Any) -> None:
     x, y = built(tree, None), built(other, None)
-    low, high = a.scope.range(x)
+    low, high = export.symbolic_dim_bounds(x)
     try:
         larger = x >= y
     except InconclusiveDimensionOperation:
@@ -151,14 +152,18 @@ def test_what_constraints_imply_holds_where_they_do(texts: list[str], data: Any)
         p, q = export.symbolic_shape("a, b", constraints=texts)
     except ValueError:      # cannot hold; or one more rule for the same left side
         return
-    scope = next((d.scope for d in (p, q) if not isinstance(d, int)), None)
-    if scope is None:
-        return
     tree = data.draw(TREES)
     x = built(substituted(tree, p, q), None)
-    low, high = scope.range(x)
+    low, high = export.symbolic_dim_bounds(x)
     for values in allowed:
         assert low <= built(tree, dict(zip("ab", values, strict=True))) <= high
+
+
+def test_bounds_of_what_is_no_dimension() -> None:
+    assert export.symbolic_dim_bounds(np.int32(3)) == (3, 3)
+    assert export.symbolic_dim_bounds(a - b) == (-math.inf, math.inf)
+    with pytest.raises(TypeError, match="'a' given; a symbolic dimension or an int"):
+        export.symbolic_dim_bounds("a")
 
 
 def substituted(tree: Any, p: Any, q: Any) -> Any:

@@ -25,9 +25,10 @@ from .symbolic import (
     operation,
     plain_range,
     terms_of,
+    whole,
 )
 
-__all__ = ["Constraint", "SymbolicScope", "symbolic_shape"]
+__all__ = ["Constraint", "SymbolicScope", "symbolic_dim_bounds", "symbolic_shape"]
 
 INFINITY = math.inf
 Terms = tuple[tuple[Term, int], ...]
@@ -492,3 +493,27 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
     elif constraints:
         raise ValueError("Cannot specify both a `scope` and `constraints`.")
     return parse("..." if shape_spec is None else shape_spec, like, scope, repr(shape_spec))
+
+
+def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
+    """Between which numbers a dimension is known to be, by its scope's constraints.
+
+    Args:
+      dimension: a symbolic dimension or an int.
+
+    Returns:
+      The lower and the upper bound, both included: ints, or `-inf` and `inf` where none is known.
+      They hold, but need not be the tightest.
+
+    Raises TypeError for what is no dimension.
+
+    >>> from olympus import export
+    >>> a, = export.symbolic_shape("a", constraints=["a <= 8"])
+    >>> export.symbolic_dim_bounds(2 * a + 1)
+    (3, 17)
+    """
+    d = whole(dimension)
+    if d is None:
+        raise TypeError(f"symbolic_dim_bounds: {dimension!r} given; a symbolic dimension or an int "
+                        "is required.")
+    return d.scope.range(d) if isinstance(d, Dimension) else (d, d)
