@@ -289,7 +289,7 @@ def test_what_compiles_when_an_interrupt_comes_is_waited_for_at_exit(request):
     # A shell's background jobs ignore SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
-    entered, go, ended = threading.Event(), threading.Event(), []
+    entered, caught, go, ended = threading.Event(), threading.Event(), threading.Event(), []
 
     def compile_():
         entered.set()
@@ -298,11 +298,13 @@ def test_what_compiles_when_an_interrupt_comes_is_waited_for_at_exit(request):
 
     def interrupt():
         entered.wait()
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        while not caught.wait(20):      # Python misses one that comes just before it waits
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         executables._to_the_end(compile_)
+    caught.set()
     left = [t for t in threading.enumerate() if t.name == "olympus-compile"]
     assert [t.daemon for t in left] == [False]
     go.set()
