@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -399,7 +399,7 @@ def _guarded(name: str) -> Callable[[Any], Any]:
 
 def _removed(name: str, instead: str) -> Callable[[Any], Any]:
     """What raises where old programs of JAX ask for `name`."""
-    def getter(self: Any) -> Any:
+    def getter(self: Any) -> NoReturn:
         raise AttributeError(f"{name}: removed from arrays, here as in JAX; use {instead}.")
 
     return getter
