@@ -131,13 +131,13 @@ def _cotangent_plan(dims: DimensionNumbers, x_ndim: int, y_ndim: int, left: bool
     ct_free_y, batch = tuple(range(first, first + len(y_free))), tuple(range(nb))
     contracted = [c for _, c in sorted(zip(yc, xc, strict=True))]
     # Axis k of the product belongs at axis axes[k] of x. As a rule one order of the factors leaves
-    # nothing to move: for the weights of x @ w it is x first.
-    if [*xb, *contracted, *x_free] == list(range(x_ndim)):
+    # nothing to move: for the weights of x @ w it is x first. Where either does, ct is: it is what
+    # vmap gives one more axis, which then comes first.
+    axes, order = [*xb, *x_free, *contracted], list(range(x_ndim))
+    if axes != order == [*xb, *contracted, *x_free]:
         return True, ((y_free, ct_free_y), (yb, batch)), None
-    axes = [*xb, *x_free, *contracted]
-    permutation = tuple([axes.index(i) for i in range(x_ndim)])
-    return (False, ((ct_free_y, y_free), (batch, yb)),
-            None if permutation == tuple(range(x_ndim)) else permutation)
+    permutation = tuple([axes.index(i) for i in order])
+    return (False, ((ct_free_y, y_free), (batch, yb)), None if axes == order else permutation)
 
 
 def _check_axes(what: str, lhs: ShapedArray, rhs: ShapedArray, left: Dims, right: Dims) -> None:
