@@ -627,6 +627,7 @@ CACHES = {
     ("core/context.py", "_contexts"): "options, axes | weak",
     ("core/context.py", "_scopes"): "names | weak",
     ("types/avals.py", "_table"): "shape, dtype … | weak",
+    ("types/avals.py", "_recent"): "none | process | 1024 types",
     ("core/primitive.py", "_inferred"): "avals, params | the primitive | 8192",
     ("types/shape.py", "_broadcast_shapes"): "shapes | process | 4096",
     ("types/sharding.py", "_one_key"): "mesh, spec, kind of memory | process | 4096",

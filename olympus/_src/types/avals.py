@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -259,6 +260,8 @@ def _listed(names: Sequence[Any]) -> str:
 
 _table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()
 _references = _table.data       # what `_table.get` reads, in a frame that costs more than the rest
+# A type that tracing makes and drops is made again by the next trace, at ten times a look-up.
+_recent: deque[ShapedArray] = deque(maxlen=1024)
 
 
 def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
@@ -280,6 +283,8 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
     self.tagged = sharding is not None or bool(vma) or memory_space is not None
     self.ndim, self.size = len(shape), prod(shape)
     self._tangent = None
+    if not self.tagged and type(self.size) is int:      # others hold meshes and scopes
+        _recent.append(self)
     return _table.setdefault(key, self)
 
 
