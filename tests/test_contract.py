@@ -57,6 +57,14 @@ def test_cotangents_have_the_operands_dtypes():
                                        rtol=1e-2)
 
 
+def test_mapped_gradients_of_vectors_times_matrices_move_no_axes():
+    w, xs = onp.ones((4, 4)), onp.ones((2, 3, 4))
+    gradient = vmap(vmap(olympus.grad(lambda x: onp.tanh(onp.tanh(x @ w) @ w).sum())))
+    moves = [e for e in olympus.make_olympuspr(gradient)(xs).eqns
+             if e.primitive.name == "transpose" and e.invars[0].aval.ndim > 2]
+    assert moves == []
+
+
 @pytest.mark.parametrize("precision", [*lax.DotAlgorithmPreset, *lax.Precision, "bfloat16_3x",
                                        ("high", "default"), lax.DotAlgorithm(
                                            np.float32, np.float32, np.float32)], ids=str)

@@ -298,6 +298,7 @@ def test_what_compiles_when_an_interrupt_comes_is_waited_for_at_exit(request):
 
     def interrupt():
         entered.wait()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         while not caught.wait(20):      # Python misses one that comes just before it waits
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 

@@ -260,7 +260,7 @@ def _listed(names: Sequence[Any]) -> str:
 
 _table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()
 _references = _table.data       # what `_table.get` reads, in a frame that costs more than the rest
-# A type that tracing makes and drops is made again by the next trace, at ten times a look-up.
+# A type that tracing makes and drops is made again by the next trace, at seven times a look-up.
 _recent: deque[ShapedArray] = deque(maxlen=1024)
 
 

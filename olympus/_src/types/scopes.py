@@ -515,5 +515,5 @@ def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
     d = whole(dimension)
     if d is None:
         raise TypeError(f"symbolic_dim_bounds: {dimension!r} given; a symbolic dimension or an int "
-                        "is required.")
+                        "is required; pass an entry of a shape.")
     return d.scope.range(d) if isinstance(d, Dimension) else (d, d)
