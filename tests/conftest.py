@@ -8,8 +8,10 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # read once, when jaxlib is loaded
 
 import itertools
+import shutil
 import socket
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +20,52 @@ import numpy as np
 import pytest
 
 pytest.register_assert_rewrite("properties")
+
+
+# Nine tenths of the tests' time is compiling. What one worker compiled the others read from a
+# folder, which lasts as long as the run, or for ever if OLYMPUS_TEST_CACHE names it. These modules
+# are about compiling, caches and memory, and go without.
+WITHOUT_PROGRAMS = {
+    "test_anomalies", "test_caches", "test_command_line", "test_config", "test_disk_cache",
+    "test_jit", "test_linear_time", "test_memory", "test_persistent", "test_seam", "test_smoke",
+    "test_spec_aot", "test_stages", "test_threads", "test_transform_state"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow-third", type=int, choices=(0, 1, 2), metavar="0|1|2",
+                     help="of the slow tests run one third, told by their names")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Sets the folder of compiled programs, for workers and the processes of tests as well."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    folder = os.environ.get("OLYMPUS_TEST_CACHE")
+    if not folder:
+        folder = tempfile.mkdtemp(prefix="olympus-test-programs-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ.update(OLYMPUS_COMPILATION_CACHE_DIR=folder,
+                      OLYMPUS_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+                      OLYMPUS_RAISE_PERSISTENT_CACHE_ERRORS="true")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _programs_of_their_own(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.module.__name__.rpartition(".")[2] not in WITHOUT_PROGRAMS:
+        yield
+        return
+    import olympus
+
+    usual = {"olympus_compilation_cache_dir": None, "olympus_raise_persistent_cache_errors": False,
+             "olympus_persistent_cache_min_compile_time_secs": 1.0}
+    with pytest.MonkeyPatch.context() as patch:
+        found = {name: getattr(olympus.config, name) for name in usual}
+        for name, value in usual.items():
+            patch.delenv(name.upper())
+            olympus.config.update(name, value)
+        yield
+        for name, value in found.items():
+            olympus.config.update(name, value)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -29,8 +77,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                              ids=["-".join([op.name, *kind]) for op, *kind in found])
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A table without rows for a property gives no test; tests that were found slow are marked."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A table without rows for a property gives no test; tests that were found slow are marked, of
+    which two thirds may be left out.
+    """
     items[:] = [item for item in items if not item.name.endswith("[NOTSET]")
                 and not item.name.endswith("[op0-kind0]")]
     slow = set((Path(__file__).parent / "data" / "slow.txt").read_text().splitlines())
@@ -40,6 +90,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name = f"{file}::{item.name}"
         if name in slow or name.startswith(families):
             item.add_marker(pytest.mark.slow)
+    third = config.getoption("--slow-third")
+    if third is not None:
+        items[:] = [item for item in items if item.get_closest_marker("slow") is None
+                    or zlib.crc32(item.nodeid.encode()) % 3 == third]
 
 
 @pytest.fixture

@@ -57,6 +57,8 @@ class Directory:
 
     def __init__(self, path: str, most: int = -1) -> None:
         self.path, self.most = Path(path), most
+        self._counted: int | None = None    # bytes of all entries, when they were last looked at
+        self._written = 0       # bytes that this process wrote since then
 
     def get(self, key: str) -> tuple[bytes, float] | None:
         """What was put, and how many seconds making it took; None where nothing was.
@@ -174,7 +176,17 @@ class Directory:
             yield
 
     def _make_room(self, size: int) -> None:
-        """Delete what lost its writer, then what was used longest ago until `size` bytes fit."""
+        """Delete what lost its writer and, beyond the bound, what was used longest ago.
+
+        Looking at every entry for each one written would cost the square of their number: it is
+        done for the first, and again when a sixteenth of the bound has been written since. Then
+        as much is freed beforehand.
+        """
+        self._written += size
+        slack = self.most // 16
+        if self._counted is not None and (self.most < 0 or (
+                self._written <= slack and self._counted + self._written <= self.most)):
+            return
         entries, total, now = [], 0, time.time()
         with os.scandir(self.path) as files:
             for file in files:
@@ -185,14 +197,14 @@ class Directory:
                         total += stat.st_size
                     elif file.name.endswith(".new") and now - stat.st_mtime > _STALE_SECONDS:
                         os.unlink(file.path)
-        if self.most < 0:
-            return
-        for _, name, bytes_ in sorted(entries):
-            if total + size <= self.most:
-                break
-            with contextlib.suppress(FileNotFoundError):
-                (self.path / name).unlink()
-            total -= bytes_
+        if 0 <= self.most < total + size:
+            for _, name, bytes_ in sorted(entries):
+                if total + size <= self.most - slack:
+                    break
+                with contextlib.suppress(FileNotFoundError):
+                    (self.path / name).unlink()
+                total -= bytes_
+        self._counted, self._written = total, size
 
 
 def _digest(took: int, packed: bytes) -> bytes:
@@ -242,7 +254,12 @@ def current() -> Directory | None:
     if not path or not config.enable_compilation_cache.value:
         return None
     most = config.compilation_cache_max_size.value
-    return Directory(path, most) if most else None
+    return _directory(path, most) if most else None
+
+
+@functools.lru_cache(8)
+def _directory(path: str, most: int) -> Directory:
+    return Directory(path, most)
 
 
 def warn_or_raise(doing: str, name: str, error: Exception) -> None:
@@ -371,4 +388,5 @@ def reset_cache() -> None:
     """
     _told.clear()
     _verified.clear()
+    _directory.cache_clear()
     _libraries.cache_clear()
