@@ -620,6 +620,13 @@ class Builder:
         return list(self.raw("func.call", [*self.dim_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
+    def hold(self, x: Any) -> Any:
+        """A value that XLA:CPU computes once, however many read it: by a call that stays one."""
+        return mlir.ir.Operation.create(
+            "func.call", [x.type], [x], {
+                "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(x.type)),
+                _FRONTEND: attr('{inlineable = "false"}')}, None, 0, self.loc, self.block.ip).result
+
     def call(self, closed: ClosedOlympuspr, args: Sequence[Any], name: str) -> list[Any]:
         """Call a program as a private function of the module: one function per program.
 
@@ -767,6 +774,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
     mark: Any = None
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
+    held = b.module.held(closed)
     for eqn in pr.eqns:
         ins, avals = [], []
         scope = eqn.ctx
@@ -793,6 +801,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[Any]) ->
         if b.avals_out and b.avals_out[0].tagged:
             out = ([b.spread(*pair) for pair in zip(out, b.avals_out, strict=True)]
                    if prim.multiple_results else b.spread(out, b.avals_out[0]))
+        if held and not held.isdisjoint(eqn.outvars):
+            out = ([b.hold(x) if v in held else x for v, x in zip(eqn.outvars, out, strict=True)]
+                   if prim.multiple_results else b.hold(out))
         if prim.multiple_results:
             env.update(zip(eqn.outvars, out))
         else:

@@ -23,6 +23,7 @@ from ..types.symbolic import symbols
 from .attributes import attr, location, module_context, quoted_name, tensor_type
 from .builder import PLATFORM_INDEX, Block, Builder, lower_equations
 from .devices import incompatible
+from .holds import holds_of
 from .dims import Sizes, emit_solution, unknown_variable
 from .manual import ManualAxes
 from .spreading import named
@@ -75,7 +76,7 @@ class ModuleContext:
                  "host_calls", "result_memories", "given", "manual",
                  "rules", "imported", "refined", "constrained", "dim_names", "dim_aval",
                  "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
-                 "parts", "out_shardings", "platforms", "hints", "donated")
+                 "parts", "out_shardings", "platforms", "hints", "donated", "holds", "identities")
 
     def __init__(self, platform: str | None, name: str, rules: dict[Any, Any] | None = None
                  ) -> None:
@@ -104,6 +105,8 @@ class ModuleContext:
         self.hints: list[Any] = []      # operations that XLA takes of one device only
         self.failures: list[Exception] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
+        self.holds = False      # whether values with many readers are held
+        self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.depth = 0      # how many calls lead to what is emitted now
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
@@ -113,6 +116,26 @@ class ModuleContext:
         self.deviceless = False     # whether meshes may have no devices, since nothing is compiled
         self.parts = 1      # how many devices such a mesh is of
         self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
+
+    def held(self, closed: ClosedOlympuspr) -> frozenset[Any]:
+        """The values of a program that are computed once, however many read them."""
+        return holds_of(closed).held if self.holds else frozenset()
+
+    def identity(self, kind: Any) -> str:
+        """The symbol of a function that returns its argument, of an MLIR type."""
+        found = self.identities.get(kind)
+        if found is None:
+            ir, func = mlir.ir, mlir.func
+            found = self.identities[kind] = self.symbol("held")
+            loc = location("", None)
+            with loc:
+                fn = func.FuncOp(found, ir.FunctionType.get([kind], [kind]),
+                                 ip=ir.InsertionPoint(self.module.body))
+            fn.attributes["sym_visibility"] = ir.StringAttr.get("private")
+            block = fn.add_entry_block([loc])
+            ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
+                                ir.InsertionPoint(block))
+        return found
 
     def called_once(self, pr: Olympuspr) -> bool:
         """Whether one equation calls the program, as far as the present function sees."""
@@ -521,6 +544,8 @@ def lower_program(closed: ClosedOlympuspr, name: str, platform: str, *,
         _check_donation(name, donated, platforms)
         context.platforms, context.refined, context.dim_names = platforms, True, [PLATFORM_INDEX]
     context.deviceless = deviceless
+    import os
+    context.holds = os.environ.get("HOLD") != "off" and platform == "cpu" and not platforms and not devices and mesh is None and not arg_names
     context.given = [s.mesh for s in (*shardings, *out_shardings) if s is not None]
     with module_context():
         context.module = module = ir.Module.create()
