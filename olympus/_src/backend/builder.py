@@ -683,7 +683,13 @@ class Builder:
     def traced(self, fun: Callable[..., Any], xs: Sequence[Any], avals: Sequence[Any]
                ) -> list[Any]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
-        return self.call_inline(stage(lambda *args: _as_list(fun(*args)), avals), xs)
+        # Holds are chosen among equations: what one is written out in is part of it.
+        module, holds = self.module, self.module.holds
+        module.holds = False
+        try:
+            return self.call_inline(stage(lambda *args: _as_list(fun(*args)), avals), xs)
+        finally:
+            module.holds = holds
 
     def inline(self, fun: Callable[..., Any], *xs: Any, **params: Any) -> Any:
         """The equation, by `fun(*xs, **params)`, a function of lax operations."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
+from ..types.avals import physical_aval
 from ..core.ir import ClosedOlympuspr, Literal, Var
 
 __all__ = ["Holds", "holds_of"]
@@ -160,7 +161,8 @@ def _fuses(prim):
 
 
 def _worth(aval: Any) -> bool:
-    return bool(getattr(aval, "ndim", 0)) and 0 not in aval.shape
+    shape = physical_aval(aval).shape
+    return bool(shape) and 0 not in shape
 
 
 def _called(eqn: Any) -> ClosedOlympuspr | None:
