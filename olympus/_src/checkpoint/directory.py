@@ -77,7 +77,10 @@ def _encode(content: dict[str, Any]) -> bytes:
 
 
 def decode(text: bytes) -> dict[str, Any]:
-    """The content of `pytreedef.json`, with "version" but in format 1; Damaged if it was changed."""
+    """The content of `pytreedef.json`, with "version" but in format 1.
+
+    Damaged if it is not as it was written, ValueError if it has a later format.
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

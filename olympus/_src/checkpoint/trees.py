@@ -309,6 +309,8 @@ def _read_tree(operation: str, root: Path, text: bytes) -> tuple[dict[str, Any],
         found = decode(text)
     except Damaged as error:
         raise _damaged(operation, root, str(error)) from None
+    except ValueError as error:
+        raise ValueError(f"{operation}: {root} given; {error}.") from None
     try:
         leaves = list(map(_read_leaf, found[_LEAVES_KEY]))
         return found, decode_tree(found[_TREE_KEY], leaves), leaves
