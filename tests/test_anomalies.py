@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import warnings
+from pathlib import Path
 
 import anomaly
 import numpy as np
@@ -12,9 +13,12 @@ from anomaly import FULL, GONE, INTERRUPTED, INTERRUPTED_AFTER, KILLED
 
 import olympus
 import olympus.numpy as onp
+from olympus import export
 from olympus._src.backend import disk_cache
 from olympus._src.backend.compile import _executables
 from olympus._src.base import config, lib
+from olympus._src.command_line.main import main
+from olympus._src.export import files
 from olympus._src.transforms import persistent
 
 X = np.arange(5, dtype=np.float32)
@@ -189,3 +193,104 @@ def test_a_program_runs_whatever_the_disk_does(folder, monkeypatch, source, writ
         assert set(names(folder)) >= set(before), found     # nothing that was there is lost
         assert run() <= 1, found
         assert run() == 0, found
+
+
+# Exported files ----------------------------------------------------------------------------------
+
+COMPILER = """#!/bin/sh
+for last; do :; done
+printf 'half of' > "$last"
+printf ' a module' >> "$last"
+"""
+
+
+def exported_files(folder):
+    """What writes an export to a file, each with the files that it writes."""
+    compiler = folder / "iree-compile"
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o700)
+    weights = np.arange(100, dtype=np.float32)
+    fun = olympus.jit(lambda x: x * weights)
+    exported = export.export(fun)(weights)
+    (folder / "program.py").write_text("def double(x):\n    return x * 2\n")
+    out = folder / "out"
+    return {
+        "onnx": (lambda: export.to_onnx(exported, out / "f.onnx"), ["f.onnx"]),
+        "iree": (lambda: export.to_iree(exported, out / "f.vmfb", compiler=compiler), ["f.vmfb"]),
+        "iree and parameters": (lambda: export.to_iree(
+            exported, out / "f.vmfb", parameters=out / "f.safetensors", compiler=compiler),
+            ["f.safetensors", "f.vmfb"]),
+        "command line": (lambda: main(["export", f"{folder / 'program.py'}:double", "f32[3]", "-o",
+                                       str(out / "f.olympus")]), ["f.olympus"])}
+
+
+def files_are_whole(out, written, call, kinds):
+    """A sweep: each file is the one before or the new one, and nothing else is left."""
+    call()
+    assert names(out) == sorted(written)
+    whole = [(out / name).read_bytes() for name in written]
+
+    def content():
+        return [(out / name).read_bytes() for name in written]
+
+    def prepare():
+        for name in written:
+            (out / name).write_bytes(b"before")
+        (out / ".olympus-0.new").write_bytes(b"half")
+        age(out)
+
+    for found in anomaly.sweep(lambda fault: anomaly.files(out, fault), prepare, call, kinds):
+        found.check()
+        assert all(c in (b"before", w) for c, w in zip(content(), whole, strict=True)), found
+        assert found.error is not None or content() == whole, found
+        age(out)
+        call()
+        assert content() == whole, found
+        assert names(out) == sorted(written), found
+
+
+@pytest.fixture
+def out(tmp_path):
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out"
+
+
+@pytest.mark.parametrize("case", ["onnx", "iree", "iree and parameters", "command line"])
+def test_an_exported_file_is_the_new_one_or_the_one_before(tmp_path, out, case):
+    call, written = exported_files(tmp_path)[case]
+    files_are_whole(out, written, call, [FULL])
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(out):
+    def write():
+        with files.replacing(out / "f") as new:
+            new.write_bytes(NEW)
+
+    files_are_whole(out, ["f"], write, anomaly.OF_FILES)
+
+
+def test_a_file_that_is_replaced_is_the_one_that_was_named(tmp_path):
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("before")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    with files.replacing(link) as new:
+        new.write_text("after")
+    assert link.is_symlink() and file.read_text() == "after"
+    assert file.stat().st_mode & 0o777 == 0o640
+    with files.replacing("/dev/null") as new:
+        new.write_text("nowhere")
+    assert not Path("/dev/null").is_file()
+    with pytest.raises(FileNotFoundError, match=r"'.*absent/f'"):
+        with files.replacing(tmp_path / "absent" / "f") as new:
+            new.write_text("nowhere")
+
+
+def test_a_compiler_that_fails_leaves_the_module_before(tmp_path, out):
+    call, (name,) = exported_files(tmp_path)["iree"]
+    (tmp_path / "iree-compile").write_text(COMPILER + "echo error: no >&2\nexit 1\n")
+    (out / name).write_bytes(b"before")
+    with pytest.raises(RuntimeError, match="refused main:\nerror: no"):
+        call()
+    assert (out / name).read_bytes() == b"before"
+    assert names(out) == [name]
