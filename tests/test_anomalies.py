@@ -1,27 +1,51 @@
 """A fault at every operation in turn: the next call is right, and nothing is lost."""
 
 import contextlib
+import itertools
 import os
 import shutil
 import warnings
+from functools import partial
 from pathlib import Path
 
 import anomaly
 import numpy as np
 import pytest
-from anomaly import FULL, GONE, INTERRUPTED, INTERRUPTED_AFTER, KILLED
+from anomaly import FULL, GONE, INTERRUPTED, INTERRUPTED_AFTER, KILLED, Kind
 
 import olympus
 import olympus.numpy as onp
-from olympus import export
-from olympus._src.backend import disk_cache
-from olympus._src.backend.compile import _executables
+from olympus import export, lax
+from olympus._src.backend import builder, compile, disk_cache, module
 from olympus._src.base import config, lib
 from olympus._src.command_line.main import main
+from olympus._src.core.staging import StagingTrace
 from olympus._src.export import files
-from olympus._src.transforms import persistent
+from olympus._src.host.callbacks import FlatCallback
+from olympus._src.transforms import persistent, stages
+from olympus.experimental import io_callback
+
 
 X = np.arange(5, dtype=np.float32)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """A list that gets an item for each program that is compiled; XLA does so once for equal ones.
+    """
+    found, known, compile_ = [], {}, lib.compile
+
+    def compile_once(client, module, devices, **kwargs):
+        found.append(1)
+        if kwargs["host_callbacks"]:    # they are told apart by their places only
+            return compile_(client, module, devices, **kwargs)
+        text = str(module)
+        if text not in known:
+            known[text] = compile_(client, module, devices, **kwargs)
+        return known[text]
+
+    monkeypatch.setattr(lib, "compile", compile_once)
+    return found
 
 
 # The directory of compiled programs --------------------------------------------------------------
@@ -146,21 +170,10 @@ SOURCES = {"compiled": lambda: olympus.jit(lambda x: onp.cumsum(x * 3 + 1)),
 
 @pytest.mark.parametrize("written", [False, True], ids=["written", "read"])
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_program_runs_whatever_the_disk_does(folder, monkeypatch, source, written):
-    compiled, known, compile_ = [], {}, lib.compile
-
-    def compile_once(client, module, devices, **kwargs):
-        compiled.append(1)
-        text = str(module)
-        if text not in known:
-            known[text] = compile_(client, module, devices, **kwargs)
-        return known[text]
-
-    monkeypatch.setattr(lib, "compile", compile_once)
-
+def test_a_program_runs_whatever_the_disk_does(folder, compiled, source, written):
     def run():
         """As another process would, which has no executables."""
-        _executables.cache_clear()
+        compile._executables.cache_clear()
         compiled.clear()
         disk_cache._told.clear()
         np.testing.assert_array_equal(SOURCES[source]()(X), np.cumsum(X * 3 + 1))
@@ -294,3 +307,141 @@ def test_a_compiler_that_fails_leaves_the_module_before(tmp_path, out):
         call()
     assert (out / name).read_bytes() == b"before"
     assert names(out) == [name]
+
+
+# Tracing, lowering, compiling, callbacks ---------------------------------------------------------
+
+# Where a program is made and run: each call of these may fail.
+STEPS = [(StagingTrace, "__init__"), (StagingTrace, "close"), (compile, "lower_program"),
+         (stages, "lower_program"), (module, "lower_equations"), (builder, "lower_equations"),
+         (lib, "compile"), (lib, "fastpath"), (lib, "execute"), (lib, "execute_with_tokens"),
+         (FlatCallback, "__call__")]
+
+
+class Boom(Exception):
+    """What a test raises."""
+
+
+OF_STEPS = (Kind("error", lambda: Boom("boom")), Kind("memory", lambda: MemoryError("no memory")),
+            INTERRUPTED, INTERRUPTED_AFTER)
+NEVER = Kind("never", Boom)
+
+
+def ruled(x):
+    """A sine with a rule of its own."""
+    f = olympus.custom_vjp(lambda x: onp.sin(x))
+    f.defvjp(lambda x: (onp.sin(x), x), lambda x, ct: (onp.cos(x) * ct,))
+    return f(x)
+
+
+def on_a_mesh(x):
+    spec = olympus.sharding.PartitionSpec("i")
+    return olympus.shard_map(lambda x: x + lax.psum(x.sum(), "i"), in_specs=spec, out_specs=spec,
+                             mesh=olympus.make_mesh((1,), ("i",)))(x)
+
+
+def total(f):
+    return lambda x: f(x).sum()
+
+
+def double(x):
+    return np.asarray(x) * 2
+
+
+def told(x):
+    olympus.debug.callback(double, x)
+    return x * 3
+
+
+def waited(f, x):
+    y = f(x)
+    olympus.effects_barrier()
+    return y
+
+
+sizes = itertools.count(100)
+# Functions that are made anew, and what NumPy says of them.
+MADE = {
+    "jit": (lambda: olympus.jit(lambda x: onp.sin(x) * 3), np.sin(X) * 3),
+    "grad of jit": (lambda: olympus.grad(total(olympus.jit(lambda x: onp.sin(x)))), np.cos(X)),
+    "jit of vmap of grad": (lambda: olympus.jit(olympus.vmap(olympus.grad(
+        lambda x: onp.sin(x)))), np.cos(X)),
+    "vmap of jit": (lambda: olympus.vmap(olympus.jit(lambda x: onp.sin(x) * 3)), np.sin(X) * 3),
+    "scan": (lambda: partial(lambda step, x: lax.scan(step, 0.0, x)[0],
+                             lambda c, x: (c + x * 3, c)), X.sum() * 3),
+    "cond": (lambda: olympus.jit(lambda x: lax.cond(x[0] > 0, lambda x: onp.sin(x),
+                                                    lambda x: onp.cos(x), x)), np.cos(X)),
+    "custom_vjp": (lambda: olympus.grad(olympus.jit(total(lambda x: ruled(x)))), np.cos(X)),
+    "checkpoint": (lambda: olympus.grad(total(olympus.checkpoint(lambda x: onp.sin(x)))),
+                   np.cos(X)),
+    "shard_map": (lambda: olympus.jit(lambda x: on_a_mesh(x)), X + X.sum()),
+    "pure_callback": (lambda: olympus.jit(lambda x: olympus.pure_callback(double, x, x)), X * 2),
+    "io_callback": (lambda: olympus.jit(lambda x: io_callback(
+        double, olympus.ShapeDtypeStruct(x.shape, x.dtype), x, ordered=True)), X * 2),
+    "debug.callback": (lambda: partial(waited, olympus.jit(told)), X * 3),
+    "callbacks in a loop": (lambda: olympus.jit(lambda x: lax.fori_loop(
+        0, 3, lambda i, x: olympus.pure_callback(double, x, x), x)), X * 8),
+    "grad of a loop": (lambda: olympus.grad(lambda x: lax.fori_loop(
+        0, 3, lambda i, x: x * 3, x).sum()), X * 0 + 27),
+    "vjp": (lambda: olympus.vjp(olympus.jit(lambda x: onp.sin(x)), onp.zeros(5))[1], (X,)),
+    "jvp": (lambda: lambda x: olympus.jvp(olympus.jit(lambda x: onp.sin(x)), (x,), (x,))[1],
+            np.cos(X) * X),
+    "eager": (lambda: partial(lambda ones, x: np.asarray(lax.neg(ones))[:5] * x,
+                              np.ones(next(sizes), np.float32)), -X),
+    "persist": (lambda: olympus.jit(lambda x: onp.sin(x) * 3, persist=True), np.sin(X) * 3),
+    "ahead of time": (lambda: partial(lambda f, x: f.lower(x).compile()(x),
+                                      olympus.jit(lambda x: onp.sin(x) * 3)), np.sin(X) * 3),
+    "export": (lambda: partial(lambda f, x: export.export(f)(x).call(x),
+                               olympus.jit(lambda x: onp.sin(x) * 3)), np.sin(X) * 3),
+}
+
+
+@pytest.mark.parametrize("program", MADE)
+def test_a_step_that_fails_leaves_the_next_call_right(program, compiled, tmp_path, request):
+    if program == "persist":
+        request.getfixturevalue("folder")
+    make, expected = MADE[program]
+    call = None
+
+    def prepare():
+        nonlocal call
+        call = make()
+        compile._executables.cache_clear()
+        shutil.rmtree(tmp_path / "programs", ignore_errors=True)
+
+    def steps():
+        """How many there are in a call that is right."""
+        fault = anomaly.Fault(NEVER, 0)
+        with anomaly.calls(STEPS, fault):
+            np.testing.assert_allclose(call(X), expected, rtol=1e-5)
+        return fault.count
+
+    for _ in range(2):      # the first time library functions are compiled, too
+        prepare()
+        first, second, third = steps(), steps(), steps()
+    before, count = anomaly.state(), 0
+    for found in anomaly.sweep(lambda fault: anomaly.calls(STEPS, fault), prepare,
+                               lambda: np.asarray(call(X)), OF_STEPS):
+        assert isinstance(found.error, type(found.kind.error())), found     # nothing hides it
+        assert anomaly.state() == before, found
+        assert steps() <= first, found
+        assert [steps(), steps()] == [second, third], found
+        count += 1
+    assert count == len(OF_STEPS) * first > 0
+
+
+def test_what_is_donated_is_there_until_the_program_ran(compiled):
+    f = x = None
+
+    def prepare():
+        nonlocal f, x
+        f, x = olympus.jit(lambda x: onp.sin(x) * 3, donate_argnums=0), onp.array(X)
+        compile._executables.cache_clear()
+
+    for found in anomaly.sweep(lambda fault: anomaly.calls(STEPS, fault), prepare, lambda: f(x),
+                               OF_STEPS):
+        if not x.is_deleted():
+            np.testing.assert_allclose(f(x), np.sin(X) * 3, rtol=1e-5)
+        else:
+            assert found.where.startswith(("execute", "fastpath")), found
+        np.testing.assert_allclose(f(onp.array(X)), np.sin(X) * 3, rtol=1e-5)
