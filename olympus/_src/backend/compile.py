@@ -372,7 +372,7 @@ def _fits(x: Any, sharding: Any) -> bool:
         x._sharding.is_equivalent_to(sharding, x.aval.ndim))
 
 
-def user_error(error: Exception, what: str) -> Exception:
+def user_error(error: Exception, what: str) -> BaseException:
     """What to raise instead: a callback's own exception, or more words for lack of memory.
 
     Its class is that of the error: C++ raises no other for calls that it runs by itself.
