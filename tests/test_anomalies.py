@@ -24,6 +24,7 @@ from olympus._src.export import files
 from olympus._src.host.callbacks import FlatCallback
 from olympus._src.transforms import persistent, stages
 from olympus.experimental import io_callback
+from olympus.experimental.array_serialization import pytree_serialization as serialization
 
 
 X = np.arange(5, dtype=np.float32)
@@ -445,3 +446,74 @@ def test_what_is_donated_is_there_until_the_program_ran(compiled):
         else:
             assert found.where.startswith(("execute", "fastpath")), found
         np.testing.assert_allclose(f(onp.array(X)), np.sin(X) * 3, rtol=1e-5)
+
+
+# Checkpoints -------------------------------------------------------------------------------------
+
+BEFORE = {"w": np.arange(6, dtype=np.float32), "b": None}
+AFTER = {"w": np.arange(9, dtype=np.int32), "b": (np.ones(2, np.float32),)}
+LATER = {"w": np.zeros(3, np.float32)}
+HERE = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
+
+
+def same(found, tree):
+    return olympus.tree.structure(found) == olympus.tree.structure(tree) and all(
+        x.dtype == y.dtype and np.array_equal(x, y) for x, y in zip(
+            olympus.tree.leaves(found), olympus.tree.leaves(tree), strict=True))
+
+
+class Checkpoint:
+    """A checkpoint of BEFORE, or an empty place, made anew for each fault."""
+
+    def __init__(self, folder, saved):
+        pytest.importorskip("tensorstore")
+        self.folder, self.template = folder / "place", folder / "template"
+        self.template.mkdir()
+        if saved:
+            serialization.save(BEFORE, self.template / "run")
+
+    def prepare(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.template, self.folder)
+
+    def sweep(self, call, kinds):
+        return anomaly.sweep(lambda fault: anomaly.files(self.folder, fault), self.prepare, call,
+                             kinds)
+
+    def save(self, tree):
+        serialization.save(tree, self.folder / "run")
+
+    def load(self):
+        try:
+            return serialization.load(self.folder / "run", HERE)
+        except FileNotFoundError:
+            return "nothing"
+
+    def files(self):
+        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
+
+
+@pytest.mark.parametrize("kind", anomaly.OF_FILES, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("saved", [False, True], ids=["first", "second"])
+def test_a_checkpoint_is_the_new_one_or_the_one_before(tmp_path, saved, kind):
+    checkpoint = Checkpoint(tmp_path, saved)
+    for found in checkpoint.sweep(lambda: checkpoint.save(AFTER), [kind]):
+        found.check()
+        tree = checkpoint.load()
+        assert same(tree, AFTER) or found.error is not None and (
+            same(tree, BEFORE) if saved else tree == "nothing"), found
+        checkpoint.save(LATER)
+        assert same(checkpoint.load(), LATER), found
+        assert names(checkpoint.folder) == ["run"], found
+        assert len(names(checkpoint.folder / "run" / "array_store")) == 1, found
+
+
+def test_a_checkpoint_is_read_right_or_not_at_all(tmp_path):
+    checkpoint = Checkpoint(tmp_path, True)
+    checkpoint.prepare()
+    before = checkpoint.files()
+    for found in checkpoint.sweep(checkpoint.load, anomaly.OF_FILES):
+        found.check()
+        assert found.error is not None or same(found.result, BEFORE), found
+        assert checkpoint.files() == before, found
+        assert same(checkpoint.load(), BEFORE), found
