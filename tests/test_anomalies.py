@@ -1,6 +1,7 @@
 """A fault at every operation in turn: the next call is right, and nothing is lost."""
 
 import contextlib
+import errno
 import itertools
 import os
 import shutil
@@ -153,16 +154,19 @@ def test_a_note_is_right_whatever_fails(tmp_path):
 @pytest.fixture
 def folder(tmp_path, clear_caches, monkeypatch):
     """A directory of compiled programs, in use."""
-    # Jaxlib's digest takes a second the first time.
-    monkeypatch.setattr(disk_cache, "_libraries", lambda directory: "jaxlib")
+    (tmp_path / "programs").mkdir()
+    library = tmp_path / "programs" / "jaxlib.so"       # the real one takes a second to read
+    library.write_bytes(b"code")
+    monkeypatch.setattr(lib, "libraries", lambda: [library])
     # What stands in for files and for the compiler is no code of the program.
     users = persistent.code_of_users
     monkeypatch.setattr(persistent, "code_of_users", lambda code, names: (
         names["__name__"] not in ("anomaly", __name__) and users(code, names)))
-    disk_cache._told.clear()
     with (config.compilation_cache_dir(str(tmp_path / "programs")),
           config.persistent_cache_min_compile_time_secs(0)):
+        disk_cache.reset_cache()
         yield tmp_path / "programs"
+        disk_cache.reset_cache()
 
 
 SOURCES = {"compiled": lambda: olympus.jit(lambda x: onp.cumsum(x * 3 + 1)),
@@ -176,12 +180,11 @@ def test_a_program_runs_whatever_the_disk_does(folder, compiled, source, written
         """As another process would, which has no executables."""
         compile._executables.cache_clear()
         compiled.clear()
-        disk_cache._told.clear()
+        disk_cache.reset_cache()
         np.testing.assert_array_equal(SOURCES[source]()(X), np.cumsum(X * 3 + 1))
         return len(compiled)
 
     template = folder.with_name("template")
-    folder.mkdir()
     if written:
         assert run() == 1
     shutil.copytree(folder, template)
@@ -205,8 +208,27 @@ def test_a_program_runs_whatever_the_disk_does(folder, compiled, source, written
             assert all("persistent compilation cache" in str(w.message) for w in found.result)
         assert isinstance(found.error, type(found.kind.error()) | None), found
         assert set(names(folder)) >= set(before), found     # nothing that was there is lost
+        assert "-cache" not in names(folder), found         # every entry has a key
         assert run() <= 1, found
         assert run() == 0, found
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_an_entry_that_cannot_be_read_now_stays(folder, monkeypatch, source):
+    def run():
+        compile._executables.cache_clear()
+        np.testing.assert_array_equal(SOURCES[source]()(X), np.cumsum(X * 3 + 1))
+
+    def refuse(*args):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    run()
+    before = names(folder)
+    monkeypatch.setattr(disk_cache.Directory, "get", refuse)
+    monkeypatch.setattr(disk_cache.Directory, "put", refuse)
+    with pytest.warns(UserWarning, match="Too many open files"):
+        run()
+    assert names(folder) == before
 
 
 # Exported files ----------------------------------------------------------------------------------
@@ -408,7 +430,8 @@ def test_a_step_that_fails_leaves_the_next_call_right(program, compiled, tmp_pat
         nonlocal call
         call = make()
         compile._executables.cache_clear()
-        shutil.rmtree(tmp_path / "programs", ignore_errors=True)
+        for entry in tmp_path.glob("programs/*-cache"):
+            entry.unlink()
 
     def steps():
         """How many there are in a call that is right."""

@@ -65,7 +65,7 @@ class PersistentPrograms:
                             "only: no directory is set; set olympus_compilation_cache_dir.")
             return self._trace(call)
         stable = self._key(call, placement)
-        client, key = devices.client(placement.platform), ""
+        client, key, entry = devices.client(placement.platform), "", None
         try:
             key = directory.key(self.signature.name, stable.hexdigest(), client,
                                 tuple(client.devices()))
@@ -75,7 +75,8 @@ class PersistentPrograms:
                 self.untried[program] = placement, stable, directory, key
                 return program
         except Exception as error:
-            directory.drop(key)
+            if entry is not None:       # what cannot be read now may be whole
+                directory.drop(key)
             disk_cache.warn_or_raise("reading", name, error)
         return self._made(call, placement, stable, directory, key)
 
@@ -99,12 +100,14 @@ class PersistentPrograms:
 
     def _made(self, call: Call, placement: Placement, stable: StableKey,
               directory: disk_cache.Directory, key: str) -> Program:
-        """The program of a call, traced, compiled and written."""
+        """The program of a call, traced, compiled and written, if the machine has given a key."""
         start = time.monotonic()
         program, entered = _watched(lambda: self._compiled(call, placement))
         self._check(call, placement, stable, entered)
         try:
-            directory.put(key, self._packed(program, placement), time.monotonic() - start)
+            data = self._packed(program, placement)
+            if key:
+                directory.put(key, data, time.monotonic() - start)
         except Exception as error:
             disk_cache.warn_or_raise("writing", disk_cache.entry_name(program.name), error)
         return program
