@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 import signal
 import sys
@@ -12,14 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from anomaly import state
 
 import olympus
 from olympus import checkpoint, custom_jvp, custom_vjp, grad, jit, lax, vmap
 from olympus import numpy as onp
-from olympus._src.base import config
 from olympus._src.base.lib import executables
-from olympus._src.core.trace import TRACING, Trace, ctx
-from olympus._src.custom import rules as custom_rules
+from olympus._src.core.trace import TRACING, Trace
 from olympus.custom_batching import custom_vmap
 from olympus.extend.core import Primitive
 from olympus.interpreters import ad, batching, mlir
@@ -29,12 +27,6 @@ X = np.array([0.3, 0.5], np.float32)
 
 class Boom(Exception):
     """What a test raises."""
-
-
-def state() -> list[Any]:
-    options = [(name, option.value) for name, option in config._options.items()]
-    return [ctx.trace, dict(ctx.axes), ctx.depth, ctx.eqn, TRACING.value, gc.isenabled(),
-            custom_rules._in_progress.frames, *options]
 
 
 def works() -> None:

@@ -6,7 +6,6 @@ iree-base-compiler, is run as a program of its own.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -172,9 +171,7 @@ def _without_constants(module: Any) -> tuple[bytes, dict[str, np.ndarray]]:
             value = _large(op)
             if value is None:
                 continue
-            # By its content: code does not run with the parameters of another export.
-            digest = hashlib.blake2b(np.ascontiguousarray(value), digest_size=8).hexdigest()
-            name = f"parameter_{len(weights)}_{digest}"
+            name = f"parameter_{len(weights)}"
             kind = op.results[0].type
             weights[name] = value
             callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
