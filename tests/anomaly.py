@@ -25,6 +25,7 @@ import pytest
 from olympus._src.base import config
 from olympus._src.core.trace import TRACING, ctx
 from olympus._src.custom import rules as custom_rules
+from olympus._src.types.mesh import mesh_of_types
 
 
 class Killed(BaseException):
@@ -187,4 +188,4 @@ def state() -> dict[str, Any]:
     """What a thread must find after a call as it was before."""
     return {"trace": ctx.trace, "axes": dict(ctx.axes), "depth": ctx.depth, "scope": ctx.eqn,
             "tracing": TRACING.value, "collecting": gc.isenabled(),
-            "rules": custom_rules._in_progress.frames, **{name: option.value for name, option in config._options.items()}}
+            "rules": custom_rules._in_progress.frames, "mesh": mesh_of_types.value, **{name: option.value for name, option in config._options.items()}}

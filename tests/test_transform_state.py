@@ -21,6 +21,8 @@ from olympus._src.core.trace import TRACING, Trace
 from olympus.custom_batching import custom_vmap
 from olympus.extend.core import Primitive
 from olympus.interpreters import ad, batching, mlir
+from olympus.sharding import PartitionSpec as P
+from olympus.sharding import use_abstract_mesh
 
 X = np.array([0.3, 0.5], np.float32)
 
@@ -274,6 +276,21 @@ def test_an_interrupt_anywhere_leaves_the_state_as_it_was(call):
             np.testing.assert_array_equal(call(), expected, where)
     assert seen > 10
     np.testing.assert_array_equal(call(), expected)
+
+
+def test_an_interrupt_where_a_mesh_is_left_does_not_leave_it_current(monkeypatch):
+    fun = olympus.jit(olympus.shard_map(lambda x: x * 2, mesh=olympus.make_mesh((1,), ("i",)),
+                                        in_specs=P("i"), out_specs=P("i")))
+    before = state()
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(use_abstract_mesh, "__exit__", interrupt)
+        fun(X3)
+    assert state() == before
+    np.testing.assert_array_equal(fun(X3), X3 * 2)
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
