@@ -185,11 +185,12 @@ def case_the_sharding_of_a_value_is_told_when_the_compiler_chose_it():
     assert told(lambda: olympus.jit(lambda x: lax.cond(x[0, 0] > 0, f, f, x))(x)) == [turned] * 2
     assert [s.num_devices for s in told(lambda: olympus.jit(f)(VALUE))] == [1]
 
-    def fail(sharding):
-        raise KeyError("the user's")
+    for raised in (KeyError("the user's"), KeyboardInterrupt("the user's")):
+        def fail(sharding, raised=raised):
+            raise raised
 
-    error(KeyError, "the user's", lambda: olympus.jit(
-        lambda x: olympus.debug.inspect_array_sharding(x + 1, callback=fail))(x))
+        error(type(raised), "the user's", lambda: olympus.jit(
+            lambda x: olympus.debug.inspect_array_sharding(x + 1, callback=fail))(x))
     error(TypeError, "a function of a sharding", lambda: (
         olympus.debug.inspect_array_sharding(x, callback=None)))
 

@@ -102,7 +102,7 @@ class ModuleContext:
         self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
         self.groups: list[list[Any]] = []       # operations that say what is spread alike
         self.hints: list[Any] = []      # operations that XLA takes of one device only
-        self.failures: list[Exception] = []
+        self.failures: list[BaseException] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.depth = 0      # how many calls lead to what is emitted now
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
@@ -267,7 +267,7 @@ class ModuleContext:
         def called(*args: Any) -> Any:
             try:
                 return call(*args)
-            except Exception as error:
+            except BaseException as error:
                 self.failures.append(error)
                 raise
 

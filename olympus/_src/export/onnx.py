@@ -17,6 +17,7 @@ from ...version import __version__
 from ..backend.attributes import module_context
 from ..base.lib import mlir
 from ..types.shape import definitely_equal, prod
+from .files import replacing
 from .module import check_single, drop_assertions, read_module
 from .onnx_model import DTYPES, Graph, model, value_info
 
@@ -90,7 +91,8 @@ def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
             graph.node("Identity", [name], [f"out{i}"], {})
             graph.outputs.append(value_info(f"out{i}", _element(x), aval.shape))
             types[f"out{i}"] = str(aval)
-    Path(path).write_bytes(model(graph, exported.fun_name, __version__, {}))
+    with replacing(path) as new:
+        new.write_bytes(model(graph, exported.fun_name, __version__, {}))
     return types
 
 

@@ -418,8 +418,17 @@ class JitFunction:
         flat = [stored(x) for x in arrays]
         name = self.name if self.library else f"jit({self.name})"
         used = reuse.applied(name, program.closed, arrays, self.library)
-        outs = reuse.keep(used, run_program(executable, flat, name,
-                                            None if self.library else program.closed))
+        try:
+            outs = reuse.keep(used, run_program(executable, flat, name,
+                                                None if self.library else program.closed))
+            if self.persistent is not None:
+                self.persistent.check_run(program, outs)
+        except lib.XlaRuntimeError as error:
+            if self.persistent is None or not self.persistent.replaced(
+                    call, program, error) or any(
+                    x.is_deleted() for x in flat):
+                raise
+            return self._miss(args, kwargs)
         result = tree_unflatten(program.out_tree, outs)
         for x, donated in zip(flat, program.donated):
             if donated and x.is_deleted():
