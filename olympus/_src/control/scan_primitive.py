@@ -96,8 +96,8 @@ class Scan(Higher):
         ys = [b.spread(b.full(a, 0), a) for a in y_avals]
 
         def body(index: Any, values: Sequence[Any], *read: Any) -> list[Any]:
+            values = list(map(b.spread, values, [*carry_avals, *y_avals]))
             carry, ys = cut(values, num_carry)
-            carry = list(map(b.spread, carry, carry_avals))
             consts, xs = cut(read, num_consts)
             where = b.reverse_index(index, length) if reverse else index
             slices = [b.slice_at(x, where, a) for x, a in zip(xs, x_rows, strict=True)]

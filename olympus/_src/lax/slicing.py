@@ -498,7 +498,7 @@ class DynamicSlice(Physical):
                 self.bind(tangents[0], *starts, slice_sizes=slice_sizes))
 
     def transpose(self, ct: Any, x: Any, *starts: Any, slice_sizes: Dims) -> list[Any]:
-        return [dynamic_update_slice_p.bind(zeros_of(x.aval), ct, *starts),
+        return [dynamic_update_slice_p.bind(zeros_of(x.aval.to_cotangent_aval()), ct, *starts),
                 *[None] * len(starts)]
 
     def vmap(self, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *,
@@ -543,7 +543,7 @@ class DynamicUpdateSlice(Physical):
     def transpose(self, ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
         aval = update.aval if type(update) is Linear else typeof(update)
         return [
-            self.bind(ct, zeros_of(aval), *starts) if type(x) is Linear else None,
+            self.bind(ct, zeros_of(aval.to_cotangent_aval()), *starts) if type(x) is Linear else None,
             dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
             if type(update) is Linear else None, *[None] * len(starts)]
 
