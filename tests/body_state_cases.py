@@ -6,7 +6,6 @@ how they come to be so. Each pair gives a value, first and second derivatives, o
 and on one, where nothing has a mesh.
 """
 
-import contextlib
 import functools
 import json
 import sys
@@ -182,21 +181,18 @@ def stacked(spec):
 
 
 def results(body, state, mesh, args):
-    """The value of a body, its gradients, and how these change along a direction."""
+    """The value of a body, its gradients, and the gradients of these along a direction."""
     specs, step = STATES[state][:2], STATES[state][2]
 
     def value(h, ws):
+        def parts(h, ws):
+            return olympus.tree.leaves(BODIES[body](step, h, ws))
+
         if mesh is not None and state.startswith("varying"):
-            outs = olympus.shard_map(
-                lambda h, ws: [lax.psum(x.reshape(x.shape[0], -1).sum(0) if False else
-                                        onp.sin(x).sum(), X)
-                               for x in olympus.tree.leaves(BODIES[body](step, h, ws))],
-                in_specs=(specs[0], stacked(specs[1])), out_specs=P())(h, ws)
-            return sum(outs)
-        outs = olympus.tree.leaves(BODIES[body](step, h, ws))
-        if mesh is not None:
-            outs = [olympus.reshard(x, P()) for x in outs]
-        return sum(onp.sin(x).sum() for x in outs)
+            return sum(olympus.shard_map(
+                lambda h, ws: [lax.psum(onp.sin(x).sum(), X) for x in parts(h, ws)],
+                in_specs=(specs[0], stacked(specs[1])), out_specs=P())(h, ws))
+        return sum(onp.sin(x).sum() for x in whole(parts(h, ws)))
 
     def whole(xs):
         return xs if mesh is None else [olympus.reshard(x, P()) for x in xs]
@@ -206,67 +202,60 @@ def results(body, state, mesh, args):
         h, dh = (olympus.reshard(x, specs[0]) for x in (h, dh))
         ws, dws = (olympus.reshard(x, stacked(specs[1])) for x in (ws, dws))
     if body in FORWARD:
-        slope = lambda h, ws: olympus.jvp(value, (h, ws), (dh, dws))
-        first, second = olympus.jvp(slope, (h, ws), (dh, dws))
-        return [*whole(first), second[1]]
-    gradient = olympus.value_and_grad(value, (0, 1))
-    (out, first), (_, second) = olympus.jvp(gradient, (h, ws), (dh, dws))
+        first, second = olympus.jvp(lambda h, ws: olympus.jvp(value, (h, ws), (dh, dws)),
+                                    (h, ws), (dh, dws))
+        return [*first, second[1]]
 
     def along(h, ws):
-        """Reverse mode of reverse mode."""
-        return sum((x * y).sum() for x, y in zip(
-            whole(olympus.grad(value, (0, 1))(h, ws)), args[2:], strict=True))
+        out, found = olympus.value_and_grad(value, (0, 1))(h, ws)
+        found = whole(found)
+        return sum((x * y).sum() for x, y in zip(found, args[2:], strict=True)), (out, found)
 
-    again = olympus.grad(along, (0, 1))(h, ws)
-    return [out, *whole(first), *whole(second), *whole(again)]
-
-
-def described(error):
-    return f"{type(error).__name__}: {error}"
+    second, (out, first) = olympus.grad(along, (0, 1), has_aux=True)(h, ws)
+    return [out, *first, *whole(second)]
 
 
-def every(bodies, state, mesh, args):
+def every(state, mesh, args, bodies):
     """The results of bodies, and why others are refused."""
     found, refused = {}, {}
     for body in bodies:
         try:
             found[body] = results(body, state, mesh, args)
         except (TypeError, ValueError, NotImplementedError) as error:
-            refused[body] = described(error)
+            refused[body] = f"{type(error).__name__}: {error}"
     return found, refused
 
 
-def compare(state, count, jitted, bodies=tuple(BODIES), seed=0):
-    """What differs from one device, what is refused, and how many bodies agree."""
-    args = operands(state, seed)
-    oracle, broken = {}, {}
-    if (state, seed) not in ORACLES:
-        refusals = []
-        def alone(*args):
-            found, refused = every(bodies, state, None, args)
-            refusals.append(refused)
-            return found
-        ORACLES[state, seed] = olympus.jit(alone)(*args), refusals[0]
-    oracle, broken = ORACLES[state, seed]
-    assert not broken, broken
-    mesh = Mesh(np.array(olympus.devices()[:count]), (X,), (AxisType.Explicit,))
-    refusals = []
+def compare(state, count, mode="jit", bodies=tuple(BODIES), seed=0):
+    """Which bodies agree with one device, in what others differ, and why others are refused.
 
-    def run(*args):
-        found, refused = every(bodies, state, mesh, args)
-        refusals.append(refused)
+    All bodies are one program, unless the mode is "eager".
+    """
+    args, notes = operands(state, seed), []
+
+    def run(mesh, *args):
+        found, refused = every(state, mesh, args, bodies)
+        notes.append(refused)
         return found
 
+    alone = olympus.jit(functools.partial(run, None))(*args)
+    mesh = Mesh(np.array(olympus.devices()[:count]), (X,), (AxisType.Explicit,))
     with olympus.set_mesh(mesh):
-        found = (olympus.jit(run) if jitted else run)(*args)
-    wrong = {}
-    for body, got in found.items():
-        for i, (x, y) in enumerate(zip(got, oracle[body], strict=True)):
-            x, y = np.asarray(x), np.asarray(y)
-            if x.shape != y.shape or not np.allclose(x, y, rtol=2e-4, atol=2e-5):
-                wrong[body] = f"result {i}: {x.ravel()[:4]} for {y.ravel()[:4]}"
+        f = functools.partial(run, mesh)
+        found = (olympus.jit(f) if mode == "jit" else f)(*args)
+    assert not notes[0], notes[0]
+    differ = {}
+    for body, outs in found.items():
+        for i, (x, y) in enumerate(zip(outs, alone[body], strict=True)):
+            if not np.allclose(x, y, rtol=2e-4, atol=2e-5):
+                differ[body] = f"result {i}: {np.ravel(x)[:4]}, on one device {np.ravel(y)[:4]}"
                 break
-    return wrong, refusals[0], len(found) - len(wrong)
+    return {"equal": [body for body in found if body not in differ], "differ": differ,
+            "refused": notes[1]}
 
 
-ORACLES = {}
+if __name__ == "__main__":      # state count mode [body,body…]
+    for plan in sys.argv[1:]:
+        state, count, mode, *some = plan.split(":")
+        bodies = tuple(some[0].split(",")) if some else tuple(BODIES)
+        print(json.dumps([plan, compare(state, int(count), mode, bodies)]), flush=True)
