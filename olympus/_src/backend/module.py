@@ -218,6 +218,11 @@ class ModuleContext:
         """What Shardy is told of a value by its type."""
         return self.sharding_attrs(self.sharding_of(aval), aval)
 
+    def is_unreduced(self, aval: Any) -> bool:
+        """Whether Shardy is told of a value that it is a sum not taken yet."""
+        sharding = self.sharding_of(aval)
+        return sharding is not None and bool(sharding.spec.unreduced)
+
     def declare_mesh(self, mesh: Any) -> str:
         """Have a mesh in the module; the name under which it is declared."""
         symbol = self.meshes.get(mesh) or next(     # the types of axes are nothing to XLA
