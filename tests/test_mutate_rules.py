@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import mutate_rules
+import properties
+import pytest
 
 
 def lines(text: str) -> dict[tuple[str, ...], str]:
     return {tuple(line.split()[:2]): " ".join(line.split()[2:]) for line in text.splitlines()
             if not line.startswith(" ")}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_shared(monkeypatch):
+    """Programs that other tests of this process compile have the rules as they are."""
+    monkeypatch.setattr(properties, "WANTED", {})
 
 
 def test_wrong_rules_are_killed(capsys) -> None:
