@@ -146,9 +146,9 @@ class Directory:
             found, link = self.path.stat(), self.path.lstat()
             owner = next((s.st_uid for s in (found, link) if not _is_ours(s)), None)
             if owner is not None:
-                return (f"belongs to the user with number {owner}; one that belongs to this process's "
-                        f"user, {os.geteuid()}, or to root is required; name a directory that does "
-                        "not exist yet, it is made")
+                return (f"belongs to the user with number {owner}; one that belongs to this "
+                        f"process's user, {os.geteuid()}, or to root is required; name a directory "
+                        "that does not exist yet, it is made")
             if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return (f"has the mode {stat.filemode(found.st_mode)}; one that only its owner can "
                         "write to is required; if nobody else wrote to it so far, "

@@ -99,8 +99,8 @@ if hasattr(os, "register_at_fork"):     # not on Windows
 def raised_by_host(error: Exception) -> BaseException:
     """The exception of the Python function that made a program fail with `error`, or `error`.
 
-    It is a `runtime_error` of the function's own exception. What is no Exception (Ctrl-C, SystemExit)
-    is raised as it is: `except Exception` must let it pass.
+    It is a `runtime_error` of the function's own exception. What is no Exception (Ctrl-C,
+    SystemExit) is raised as it is: `except Exception` must let it pass.
     """
     text = str(error)
     with _lock:
