@@ -201,8 +201,8 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
     """Write a pytree of arrays to a directory.
 
     The checkpoint that is there stays whole until the new one is, also if a process is killed
-    meanwhile. Saves to one name take turns, also those of different programs. Of several processes, which all call this for one place that they share, each writes
-    shards that it has.
+    meanwhile. Saves to one name take turns, also those of different programs. Of several
+    processes, which all call this for one place that they share, each writes shards that it has.
 
     Args:
       data: a pytree of arrays and None. Of several processes, arrays that span them, or NumPy
@@ -404,7 +404,8 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
 
     Returns:
       A pytree of arrays. FileNotFoundError where there is no checkpoint; ValueError for one that
-      is not as it was written; TypeError for what is no sharding. ImportError without the package tensorstore (the extra `checkpoint`).
+      is not as it was written; TypeError for what is no sharding. ImportError without the
+      package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
